@@ -23,9 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.log import PARTS
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA, RunFolder
-from judgesense.run_folder.storage import Place
 from judgesense.tasks import Task, prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
@@ -97,7 +95,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        run = RunFolder(Place(out, PARTS), {})
+        run = RunFolder(out, {})
         watch = Watch()
         watch.start()
         started = time.perf_counter()

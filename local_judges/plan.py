@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -91,12 +91,6 @@ class Requests(Sequence[Request]):
                 *(c.to_pylist() for c in table), strict=True
             )
         ]  # fmt: skip
-
-    @cached_property
-    def characters(self) -> Indices:
-        """The length of each request's user message, in characters."""
-        lengths: Indices = pc.utf8_length(self._table["text"]).to_numpy().astype(np.int64)
-        return lengths[self._first]
 
     def require_same_options(self) -> None:
         """Raise JudgeSenseError if rows that share a message allow different options, whose

@@ -18,13 +18,15 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
+from judgesense.decisions.log import PARTS
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.run_folder.storage import PartFolder
+from judgesense.run_folder.folder import PROMPTS_FILE
 from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.options import RayOptions, checked
@@ -178,9 +180,7 @@ class RayJudge:
     Args:
         cluster: the cluster and the resources of an actor.
         source: the judge that each actor loads.
-        parts: the parts of the run's log.
-        beside: a file of the run next to its parts; an actor that does not see it is on a machine
-            that does not share the folder.
+        folder: the run's folder, which every machine must see.
         note: receives messages for the user.
 
     Raises:
@@ -191,9 +191,8 @@ class RayJudge:
         self,
         cluster: RayCluster,
         source: ResolvedJudge | Judge,
-        parts: PartFolder,
+        folder: Path,
         *,
-        beside: str,
         note: Callable[[str], None],
     ) -> None:
         given = source.options if isinstance(source, ResolvedJudge) else {}
@@ -204,7 +203,7 @@ class RayJudge:
 
         cluster.require_room(note)
         self._cluster, self._note = cluster, note
-        self._home = _Home(source, parts, beside)
+        self._home = _Home(source, folder.resolve())
         judge = self._on_a_machine(_described, self._home)
         self.name: str = judge["name"]
         self.price: tuple[float, float] | None = given.get("price")
@@ -243,7 +242,7 @@ class RayJudge:
             _planned, self._home, prompts, tuple(scorings), judge_index, repeats, seed
         )
         begin()
-        set_aside_unplanned(self._home.parts, parts, judge_index, self._note)
+        set_aside_unplanned(self._home.folder / PARTS, parts, judge_index, self._note)
         outcomes = [JudgeOutcome(self.name)]
         total = len(Requests(benchmark.prompts)) * repeats
         started = time.perf_counter()
@@ -340,8 +339,7 @@ class _Home:
     """Everything that an actor needs to load the judge and write the log."""
 
     source: ResolvedJudge | Judge
-    parts: PartFolder
-    beside: str
+    folder: Path
     version: str = __version__
 
     def load(self) -> Judge:
@@ -351,7 +349,12 @@ class _Home:
                 f"this machine has judgesense {__version__}, but the run was started with "
                 f"{self.version}"
             )
-        self.parts.require_usable(self.beside)
+        # The run wrote this file before it started the actors.
+        if not (self.folder / PROMPTS_FILE).exists() or not os.access(self.folder, os.W_OK):
+            raise JudgeSenseError(
+                f"this machine cannot read and write the run in {self.folder}; set --out to a "
+                "folder that all machines share"
+            )
         return self.source.load() if isinstance(self.source, ResolvedJudge) else self.source
 
 
@@ -420,7 +423,7 @@ class _PartJudge:
                 "planned; use machines with the same weights and the same kind of device"
             )
         log = decision_log(
-            self._home.parts, judge.name, self._requests, self._prompts, self._scorings,
+            self._home.folder / PARTS, judge.name, self._requests, self._prompts, self._scorings,
             self._aliases,
         )  # fmt: skip
         notes: list[str] = []

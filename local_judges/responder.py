@@ -22,12 +22,10 @@ import pyarrow as pa
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import RunFolder, claimed
 from judgesense.run_folder.responses import PARTS, SCHEMA, conform_responses, read_responses
-from judgesense.run_folder.storage import Place
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
 from local_judges.judge_files import entries
-from local_judges.pace import Pace
 from local_judges.plan import Part, Requests, plan_parts, take_rows
 from local_judges.protocol import Answer, Judge
 from local_judges.registry import JudgeSpec, resolve
@@ -119,15 +117,13 @@ def respond(
     table = _table_of(questions)
     decoding = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
     spec = _resolved(responder, decoding, options)
-    identity = spec.identity() if isinstance(spec, JudgeSpec) else None
     terms = {
-        "responder": identity or {"judge": spec.name},
+        "responder": spec.identity() if isinstance(spec, JudgeSpec) else {"judge": spec.name},
         "questions": {"n": table.num_rows, "sha256": _digest(table)},
         "settings": {"repeats": repeats, "seed": seed},
     }
-    place = Place(out, PARTS)
-    with claimed(place):
-        run = RunFolder(place, terms, key="responder")
+    with claimed(out):
+        run = RunFolder(out, terms, key="responder", parts=PARTS)
         if run.is_finished():
             return read_responses(out)
         run.repair(note)
@@ -135,7 +131,7 @@ def respond(
         try:
             run.describe()
             run.enter(loaded.name, describe=dict(loaded.describe()))
-            outcome = _ask(loaded, table, run, repeats, seed, note, identity)
+            outcome = _ask(loaded, table, run, repeats, seed, note)
         finally:
             loaded.close()
         run.leave(outcome.seconds, outcome.counts, outcome.failed)
@@ -218,7 +214,6 @@ def _ask(
     repeats: int,
     seed: int,
     note: Callable[[str], None],
-    identity: Mapping[str, Any] | None,
 ) -> JudgeOutcome:
     """Ask the questions without an answer; first those with options, which are also scored."""
     outcomes = []
@@ -236,11 +231,10 @@ def _ask(
             responder, requests, scorings, judge_index=index, repeats=repeats, seed=seed
         )
         table_of = partial(_part_table, model=responder.name, questions=rows, requests=requests)
-        log = PartLog(run.place.parts, 1, conform_responses, table_of)
+        log = PartLog(run.folder / PARTS, 1, conform_responses, table_of)
         run.begin()
-        set_aside_unplanned(log.parts, parts, index, note)
-        pace = None if identity is None else Pace(identity, scorings, note)
-        outcomes.append(ask_parts(responder, requests, parts, scorings, log, note, pace))
+        set_aside_unplanned(log.folder, parts, index, note)
+        outcomes.append(ask_parts(responder, requests, parts, scorings, log, note))
     return together(outcomes)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from judgesense.answers import parse
 from judgesense.decisions.log import OPTIONAL, SCHEMA, conform
-from judgesense.run_folder.storage import PartFolder
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, Aliases, load_label_map
 from local_judges.plan import Part, Requests, options_of, take_rows
 from local_judges.protocol import Answer
@@ -166,20 +166,20 @@ def _reordered(
 
 @dataclass(frozen=True)
 class PartLog:
-    """A log in parts: where they are, and how answers become the rows of one.
+    """A log in parts: their folder, and how answers become the rows of one.
 
     ``conform(table, where)`` gives a part the columns of the log or raises JudgeSenseError. Each
     row that a request answers becomes ``copies`` consecutive rows of the log.
     """
 
-    parts: PartFolder
+    folder: Path
     copies: int
     conform: Callable[[pa.Table, str], pa.Table]
     table_of: Callable[[Part, dict[int, Answer]], pa.Table]
 
 
 def decision_log(
-    parts: PartFolder,
+    folder: Path,
     judge: str,
     requests: Requests,
     prompts: pa.Table,
@@ -188,7 +188,7 @@ def decision_log(
 ) -> PartLog:
     """The decision log of a judge on these prompts; ``aliases`` by template id."""
     return PartLog(
-        parts,
+        folder,
         len(scorings),
         conform,
         lambda part, answers: part_table(

@@ -24,18 +24,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.log import PARTS
+from judgesense.decisions.log import PARTS, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import cannot_write
-from judgesense.files.tables import UNREADABLE
-from judgesense.run_folder.storage import PartFolder
+from judgesense.files.tables import UNREADABLE, read_parquet
+from judgesense.run_folder.folder import set_aside
 from judgesense.text import duration
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.rows import PartLog, decision_log
 
 if TYPE_CHECKING:
-    from local_judges.pace import Pace
     from local_judges.ranks import Ranks
 
 Note = Callable[[str], None]
@@ -74,7 +73,7 @@ class JudgeOutcome:
 def run_judge(
     judge: Judge,
     benchmark: Benchmark,
-    out: Path | PartFolder,
+    out: Path,
     scorings: Sequence[str],
     *,
     judge_index: int = 0,
@@ -83,14 +82,13 @@ def run_judge(
     ranks: Ranks | None = None,
     begin: Callable[[], None] = lambda: None,
     note: Note = lambda _: None,
-    pace: Pace | None = None,
 ) -> JudgeOutcome:
     """Judge the prompts of a benchmark that are not judged yet, and write the decision log.
 
     Args:
         judge: the judge.
         benchmark: the prompts.
-        out: the run's folder, or the folder of its parts.
+        out: the run's folder.
         scorings: ``generate``, ``options`` or both.
         judge_index: the position of the judge among the judges of the run.
         repeats: how often each prompt is asked.
@@ -98,7 +96,6 @@ def run_judge(
         ranks: the processes that share the run, if several do; each judges its share of the parts.
         begin: called once the parts are planned, before the first prompt is asked.
         note: receives messages for the user, such as a part that was set aside.
-        pace: tells how long judging takes.
 
     Returns:
         The counts of the whole run, in every process.
@@ -121,16 +118,15 @@ def run_judge(
     require_scorings(judge.name, judge.scorings, wanted)
     requests = Requests(benchmark.prompts)
     parts = plan_parts(judge, requests, wanted, judge_index=judge_index, repeats=repeats, seed=seed)
-    folder = PartFolder(out / PARTS) if isinstance(out, Path) else out
+    folder = out / PARTS
     log = decision_log(folder, judge.name, requests, benchmark.prompts, scorings, benchmark.aliases)
     if ranks is not None:
         ranks.require_same(judge.name, parts)
     begin()
-    first = ranks is None or ranks.rank == 0
-    if first:
+    if ranks is None or ranks.rank == 0:
         set_aside_unplanned(folder, parts, judge_index, note)
-    mine = parts if ranks is None else parts[ranks.rank :: ranks.size]
-    outcome = ask_parts(judge, requests, mine, wanted, log, note, pace if first else None)
+    share = parts if ranks is None else parts[ranks.rank :: ranks.size]
+    outcome = ask_parts(judge, requests, share, wanted, log, note)
     if ranks is None:
         return outcome
     shares = ranks.gather(outcome)
@@ -170,17 +166,16 @@ def ask_all(judge: Judge, requests: Sequence[Request], scorings: Collection[str]
     return [answers[index] for index in range(len(requests))]
 
 
-def set_aside_unplanned(
-    folder: PartFolder, parts: Sequence[Part], judge_index: int, note: Note
-) -> None:
+def set_aside_unplanned(folder: Path, parts: Sequence[Part], judge_index: int, note: Note) -> None:
     """Rename the parts of a judge that the plan does not contain.
 
     Another device or batch size leads to other parts; the parts of an earlier start would then
     repeat rows of the log.
     """
-    for name in sorted(set(folder.names()) - {part.name for part in parts}):
-        if name.startswith(f"part-{judge_index:02d}-"):
-            note(f"{name} is not in this run's plan; renamed to {folder.set_aside(name)}")
+    planned = {part.name for part in parts}
+    for path in sorted(folder.glob(f"part-{judge_index:02d}-*.parquet")):
+        if path.name not in planned:
+            note(f"{path.name} is not in this run's plan; renamed to {set_aside(path)}")
 
 
 def together(outcomes: Sequence[JudgeOutcome]) -> JudgeOutcome:
@@ -203,7 +198,6 @@ def ask_parts(
     scorings: frozenset[str],
     log: PartLog,
     note: Note,
-    pace: Pace | None = None,
 ) -> JudgeOutcome:
     """Ask the planned parts that are not in the log yet, and write them.
 
@@ -224,8 +218,6 @@ def ask_parts(
             budgeted.spent += _spent(rows)
     if budgeted is not None:
         _note_cost(budgeted, todo, requests, note)
-    if pace is not None:
-        pace.start(judge, todo, requests)
     started = time.perf_counter()
     reason: str | None = None
     with progress(judge.name, outcome.planned, outcome.kept) as advance, _ctrl_c() as stop:
@@ -236,22 +228,18 @@ def ask_parts(
                 reason = budgeted.admit(requests.take(list(part.requests)))
             return stop.is_set() or reason is not None
 
-        for part, answers in _answered(
-            judge, todo, requests, scorings, stops_before, advance, pace
-        ):
+        for part, answers in _answered(judge, todo, requests, scorings, stops_before, advance):
             table = log.table_of(part, answers)
             try:
-                log.parts.write(table, part.name)
+                write_part(table, log.folder, part.name)
             except OSError as error:
-                raise cannot_write(f"{log.parts}/{part.name}", error) from error
+                raise cannot_write(log.folder / part.name, error) from error
             outcome.judged += len(answers)
             outcome.failed += _failures(table)
             for answer in answers.values():
                 outcome.counters["input_tokens"] += answer.input_tokens or 0
                 outcome.counters["output_tokens"] += answer.output_tokens or 0
     outcome.seconds = time.perf_counter() - started
-    if pace is not None:
-        pace.keep()
     done = outcome.judged + outcome.kept
     if (reason or stop.is_set()) and done < outcome.planned:
         raise Interrupted(done, outcome.planned, reason)
@@ -265,7 +253,6 @@ def _answered(
     scorings: frozenset[str],
     stops_before: Callable[[Part], bool],
     advance: Callable[[int], None],
-    pace: Pace | None,
 ) -> Iterator[tuple[Part, dict[int, Answer]]]:
     """Feed the batches of the parts to the judge; yield each part once it is complete.
 
@@ -289,8 +276,6 @@ def _answered(
         number, batch = batches[index]
         gathered.setdefault(number, {}).update(zip(batch, answers, strict=True))
         advance(len(batch))
-        if pace is not None:
-            pace.saw(requests, batch)
         waiting[number] -= 1
         if waiting[number] == 0:
             yield parts[number], gathered.pop(number)
@@ -298,20 +283,18 @@ def _answered(
 
 def _stored(log: PartLog, part: Part, requests: Requests, note: Note) -> pa.Table | None:
     """The part as stored, or None. One that is damaged or holds other prompts is renamed."""
+    path = log.folder / part.name
+    if not path.exists():
+        return None
     try:
-        table = log.parts.read(part.name)
-        if table is None:
-            return None
-        table = log.conform(table, part.name)
+        table = log.conform(read_parquet(path), part.name)
         planned = np.repeat(requests.prompt_ids(part), log.copies)
         if np.array_equal(table["prompt_id"].to_numpy(), planned):
             return table
         reason = "it holds other prompts than this run plans for it"
-    except ConnectionError as error:
-        raise JudgeSenseError(f"cannot read {log.parts}/{part.name}: {error}") from error
     except UNREADABLE as error:
         reason = str(error)
-    aside = log.parts.set_aside(part.name)
+    aside = set_aside(path)
     note(f"{part.name} is damaged ({reason}); renamed to {aside}, its prompts are judged again")
     return None
 

@@ -8,15 +8,14 @@ from typing import Annotated, Literal
 import typer
 
 from judgesense.cli import options as opt
-from judgesense.errors import JudgeSenseError
 
 
 def monitor(
     run: Annotated[
-        str, typer.Argument(metavar="DIR", help="This look's run, or its file of verdicts.")
+        Path, typer.Argument(metavar="DIR", help="This look's run, or its file of verdicts.")
     ],
     against: Annotated[
-        str,
+        Path,
         opt.option(
             "BASELINE", "The run, or file of verdicts, to compare with; at least two wordings."
         ),
@@ -53,27 +52,24 @@ def monitor(
 
     Exit codes: 0 fine; 1 alarm; 2 bad usage or input; 3 cannot tell.
     """
-    from judgesense.cli.report import sources, two_judges
+    from judgesense.cli.report import two_judges
     from judgesense.systems.monitor import monitor as look
 
     if plot is not None:
         from judgesense.reporting.figures import plot_monitoring, require_kind
 
         require_kind(plot)
-    if history is None and not Path(against).exists() and "://" in against:
-        raise JudgeSenseError("--history is missing: a baseline at a URL has no place to keep it")
-    with sources(run, against) as (own, baseline):
-        found = look(
-            own,
-            against=baseline,
-            history=history,
-            judge=two_judges(judge),
-            task=task,
-            tolerance=tolerance,
-            allow=allow,
-            same_items=same_items,
-            record=not dry_run,
-        )
+    found = look(
+        run,
+        against=against,
+        history=history,
+        judge=two_judges(judge),
+        task=task,
+        tolerance=tolerance,
+        allow=allow,
+        same_items=same_items,
+        record=not dry_run,
+    )
     if plot is not None:
         opt.note(f"wrote {plot_monitoring(found, plot)}")
     opt.output(format, found.to_dict, found.__str__)

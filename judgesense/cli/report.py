@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,18 +12,11 @@ from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 from judgesense.trust.thresholds import NO_DIFFERENCE
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from judgesense.run_folder.storage import Place
-
 Format = Literal["md", "html", "tex", "json"]
 
 
 def report(
-    run_dirs: Annotated[
-        list[str], typer.Argument(metavar="DIR|URL...", help="Folders or URLs of runs.")
-    ],
+    run_dirs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs.")],
     format: Annotated[
         Format | None, opt.option(None, "Print this document; write nothing.", "--format", "-f")
     ] = None,
@@ -40,34 +33,18 @@ def report(
     limits = opt.pairs(threshold, "--threshold")
     if badge and (format is not None or len(run_dirs) > 1):
         raise JudgeSenseError("--badge writes to one folder; name one run, without --format")
-    with _fetched(*run_dirs, to_write=format is None) as places:
-        folders = [place.folder for place in places]
-        if format is None:
-            measured = report_runs(*folders, thresholds=limits)
-            print_report(measured, run_dirs[0] if len(run_dirs) == 1 else None)
-            if badge:
-                _write_badge(measured, folders[0])
-            for place in places:
-                place.save()
-            return
-        reports = [measure_run(folder, limits) for folder in folders]
+    if format is None:
+        measured = report_runs(*run_dirs, thresholds=limits)
+        print_report(measured, str(run_dirs[0]) if len(run_dirs) == 1 else None)
+        if badge:
+            _write_badge(measured, run_dirs[0])
+        return
+    reports = [measure_run(folder, limits) for folder in run_dirs]
     whole = reports[0] if len(reports) == 1 else merge(reports)
     if format == "json":
         opt.print_json(whole)
     else:
         typer.echo(_render(whole, format), nl=False)
-
-
-@contextmanager
-def _fetched(*runs: str, to_write: bool = False) -> Iterator[list[Place]]:
-    """The runs' folders; the logs of runs at a URL are fetched."""
-    from judgesense.run_folder.storage import opened
-
-    with ExitStack() as stack:
-        places = [stack.enter_context(opened(run, to_write=to_write)) for run in runs]
-        for place in places:
-            place.fetch_parts()
-        yield places
 
 
 def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
@@ -95,10 +72,10 @@ def _render(whole: dict[str, object], format: Format) -> str:
 
 def compare(
     first: Annotated[
-        str,
-        typer.Argument(metavar="A", help="A run: its folder or URL; for a migration also a file."),
+        Path,
+        typer.Argument(metavar="A", help="A run: its folder; for a migration also a file."),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another run, or the same.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another run, or the same.")],
     migration: Annotated[
         bool,
         typer.Option("--migration", help="A and B are one judge before and after an update."),
@@ -144,36 +121,23 @@ def compare(
         from judgesense.trust.compare import compare as compare_runs
         from judgesense.trust.compare import render_comparison
 
-        with _fetched(first, second) as places:
-            result = compare_runs(*(place.folder for place in places))
+        result = compare_runs(first, second)
         opt.output(format, result.to_dict, lambda: render_comparison(result))
         return
     from judgesense.systems.migration import migration as compare_update
 
-    with sources(first, second) as (old, new):
-        found = compare_update(
-            old,
-            new,
-            judge=two_judges(judge),
-            task=task,
-            tolerance=NO_DIFFERENCE if tolerance is None else tolerance,
-            pass_at=pass_at,
-            positive=positive,
-        )
-    opt.output(format, found.to_dict, found.__str__)
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
-
-
-@contextmanager
-def sources(*named: str) -> Iterator[list[Path]]:
-    """Local files of verdicts as they are, and the folders of runs, fetched from their URLs."""
-    from pathlib import Path
-
-    runs = [name for name in named if not Path(name).is_file()]
-    with _fetched(*runs) as places:
-        folders = iter(places)
-        yield [Path(name) if name not in runs else next(folders).folder for name in named]
+    update = compare_update(
+        first,
+        second,
+        judge=two_judges(judge),
+        task=task,
+        tolerance=NO_DIFFERENCE if tolerance is None else tolerance,
+        pass_at=pass_at,
+        positive=positive,
+    )
+    opt.output(format, update.to_dict, update.__str__)
+    if update.exit_code:
+        raise typer.Exit(update.exit_code)
 
 
 def two_judges(judge: list[str] | None) -> str | tuple[str, str] | None:

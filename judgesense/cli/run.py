@@ -15,7 +15,7 @@ _SHOWN = 20
 
 def run(
     judge: opt.Judges,
-    out: Annotated[str, opt.option("DIR|URL", "Output folder or URL (s3://...).", "--out", "-o")],
+    out: Annotated[str, opt.option("DIR", "Output folder.", "--out", "-o")],
     engine: Annotated[
         Literal["transformers", "vllm", "api", "ray"] | None,
         opt.option(None, "Backend that runs the model."),

@@ -8,22 +8,19 @@ from typing import Any
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.fitting import answerable
 from judgesense.pipeline.settings import Settings
-from judgesense.text import duration
 
 
 def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> dict[str, Any]:
-    """Items, pairs and distinct prompts per task; per judge its prompts, highest cost and time.
+    """Items, pairs and distinct prompts per task; per judge its prompts and highest cost.
 
     ``asked_twice`` is the number of prompts that are asked again, ``input_tokens`` an estimate from
-    the prompts' length. ``max_cost_usd`` is None for a judge that costs nothing or has no price,
-    ``seconds`` for one that has not judged on this machine before.
+    the prompts' length. ``max_cost_usd`` is None for a judge that costs nothing or has no price.
 
     Raises JudgeSenseError for data that cannot be read.
     """
     import pyarrow.compute as pc
 
     from local_judges.api.judge import most_cost
-    from local_judges.pace import MARGIN, stored
     from local_judges.plan import Requests
 
     benchmark = data.selected(settings)
@@ -41,7 +38,6 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
         twice = requests.take(requests.again) if settings.repeats == 1 else []
         everything = [*requests, *twice]
         characters = settings.repeats * sum(len(request.message) for request in everything)
-        pace = stored(spec.seeded(settings.seed).identity(), settings.scorings)
         cost = most_cost(everything, spec.options) if spec.engine == "api" else None
         plan["judges"].append(
             {
@@ -52,7 +48,6 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
                 "asked_twice": len(twice),
                 "input_tokens": characters // 4,
                 "scorings": list(settings.scorings),
-                "seconds": MARGIN * characters / pace if pace else None,
                 "max_cost_usd": None if cost is None else settings.repeats * cost,
             }
         )
@@ -74,8 +69,6 @@ def describe(plan: dict[str, Any]) -> Iterator[str]:
             f"{times}: about {judge['input_tokens']:,} input tokens, scored by "
             f"{' and '.join(judge['scorings'])}"
         )
-        if judge["seconds"] is not None:
-            yield f"  at most about {duration(judge['seconds'])}, at its pace on this machine"
         if judge["engine"] == "api":
             cost = judge["max_cost_usd"]
             yield (

@@ -14,9 +14,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.fitting import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
-from judgesense.run_folder.folder import PROMPTS_FILE, RunFolder, claimed, read_record
+from judgesense.run_folder.folder import RunFolder, claimed, read_record
 from judgesense.run_folder.report import saved_report
-from judgesense.run_folder.storage import opened
 
 if TYPE_CHECKING:
     from judgesense.reporting.report import Report
@@ -53,7 +52,7 @@ def run(
         dataset: Hub id or folder of a JudgeSense dataset; None for the embedded benchmark.
         templates: your own template file (YAML), with ``items``.
         items: your own items (JSONL, CSV or Parquet).
-        out: the run's folder, or a URL that fsspec knows (``s3://BUCKET/NAME``).
+        out: the run's folder.
         tasks: the tasks to judge; all by default.
         scoring: ``generate``, ``options`` or ``both``; by default both where the judge offers
             both. A function returns texts unless you ask for ``options``.
@@ -185,14 +184,16 @@ def execute(
         if cluster is not None and ranks is not None:
             raise JudgeSenseError("--engine ray starts its own processes; start only one")
         first = ranks is None or ranks.rank == 0
-        place = stack.enter_context(opened(out))
+        if "://" in str(out):
+            raise JudgeSenseError(f"--out must be a folder that this machine sees, got {out}")
+        folder = Path(out)
         if first:
-            stack.enter_context(claimed(place))
-        run = RunFolder(place, terms, writes=first)
+            stack.enter_context(claimed(folder))
+        run = RunFolder(folder, terms, writes=first)
         finished = run.is_finished()
         # No process writes before all have read the state of the run.
         finished = finished if ranks is None else all(ranks.gather(finished))
-        report = saved_report(place.folder) if finished else None
+        report = saved_report(folder) if finished else None
         if not finished:
             run.repair(note)
             if cluster is not None:
@@ -208,13 +209,10 @@ def execute(
                 spent = _judge(run, judge, index, benchmark, settings, note, spent, ranks, cluster)
             if first:
                 run.finish()
-        elif report is None and first:
-            place.fetch_parts()
         if report is None and first:
             from judgesense.reporting.report import write_report
 
-            report = write_report(place.folder)
-            place.save()
+            report = write_report(folder)
         if ranks is not None:
             report = ranks.gather(report)[0]
         assert report is not None
@@ -229,12 +227,12 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
     aliases = json.loads(json.dumps({k: dict(v) for k, v in benchmark.aliases.items()}))
     if "data_hash" in run.record and run.record.get("aliases", {}) != aliases:
         raise JudgeSenseError(
-            f"{run.place.folder} was read with other aliases in the templates, and decisions read "
+            f"{run.folder} was read with other aliases in the templates, and decisions read "
             "with both cannot be told apart. Use another --out, or the same aliases"
         )
     forms = benchmark.reply_forms
     run.describe(
-        run_id=f"{run.place.folder.resolve().name}-{benchmark.data_hash}",
+        run_id=f"{run.folder.resolve().name}-{benchmark.data_hash}",
         dataset=dict(benchmark.source),
         data_hash=benchmark.data_hash,
         **({"aliases": aliases} if aliases else {}),
@@ -283,7 +281,7 @@ def _judge(
     if cluster is not None:
         from local_judges.ray_runner import RayJudge
 
-        judge = RayJudge(cluster, given, run.place.parts, beside=PROMPTS_FILE, note=note)
+        judge = RayJudge(cluster, given, run.folder, note=note)
     else:
         judge = given.load() if hasattr(given, "load") else given
     try:
@@ -312,16 +310,9 @@ def _judge(
         if cluster is not None:
             outcome = judge.run(benchmark, scorings, begin=run.begin, **plan)
         else:
-            pace = None
-            if hasattr(given, "identity"):
-                from local_judges.pace import Pace
-
-                # An API's answers cost money, and vLLM is only fast with many prompts at once.
-                sample = given.engine == "transformers"
-                pace = Pace(given.identity(), scorings, note, sample=sample)
             outcome = run_judge(
-                judge, benchmark, run.place.parts, scorings, ranks=ranks, begin=run.begin,
-                note=note, pace=pace, **plan,
+                judge, benchmark, run.folder, scorings, ranks=ranks, begin=run.begin, note=note,
+                **plan,
             )  # fmt: skip
         if isinstance(judge, Budgeted):
             spent = judge.spent - earlier
@@ -349,8 +340,7 @@ def failed_prompts(out: str | Path) -> list[str]:
 
     Raises JudgeSenseError for a damaged record.
     """
-    with opened(out, to_write=False) as place:
-        record = read_record(place.folder) or {}
+    record = read_record(Path(out)) or {}
     return [
         f"{judge['name']} {line}"
         for judge in record.get("judges", [])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -24,7 +25,6 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_writable, sha256_of, write_text, writing
 from judgesense.files.documents import fit, parse_json
 from judgesense.run_folder.record import RunRecord, hardware, now, versions
-from judgesense.run_folder.storage import Place
 from judgesense.tasks import NO_ORDER, ORDERS, Pair, Prompt, load_label_map
 
 RUN_FILE = "run.json"
@@ -171,21 +171,18 @@ def changes(folder: Path, record: Mapping[str, Any], parts: str = PARTS) -> dict
 
 
 @contextmanager
-def claimed(place: Place) -> Iterator[None]:
+def claimed(folder: Path) -> Iterator[None]:
     """Keep other processes from writing to a run's folder until this one is done or killed.
 
-    A URL has no lock. Raises JudgeSenseError if another process has claimed the folder.
+    Raises JudgeSenseError if another process has claimed the folder.
     """
-    if place.url is not None:
-        yield
-        return
-    require_writable(place.folder)
-    lock = FileLock(place.folder / ".lock")
+    require_writable(folder)
+    lock = FileLock(folder / ".lock")
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise JudgeSenseError(
-            f"another process is writing to {place.folder}; wait until it ends, or set --out to "
+            f"another process is writing to {folder}; wait until it ends, or set --out to "
             "another folder"
         ) from error
     except NotImplementedError:
@@ -235,9 +232,10 @@ class RunFolder:
     :meth:`finish`. Interrupt a run at any time: opened again, it resumes.
 
     Args:
-        place: where the run's files are.
+        folder: the run's folder; all machines that share a run see it.
         asked: everything that fixes the run, as JSON values; a resumed run must ask for the same.
         key: the record's key for the models, ``judges`` or ``responder`` (a single one).
+        parts: the name of the folder of the log's parts.
         writes: whether this process keeps the record; others that share the run only read it.
 
     Raises:
@@ -247,24 +245,25 @@ class RunFolder:
 
     def __init__(
         self,
-        place: Place,
+        folder: Path,
         asked: Mapping[str, Any],
         *,
         key: str = "judges",
+        parts: str = PARTS,
         writes: bool = True,
     ) -> None:
-        self.place, self._key, self._writes = place, key, writes
-        require_writable(place.folder)
-        record = read_record(place.folder)
+        self.folder, self._key, self._parts, self._writes = folder, key, parts, writes
+        require_writable(folder)
+        record = read_record(folder)
         if record is None:
-            if part_files(place.folder, place.parts_name):
+            if part_files(folder, parts):
                 raise JudgeSenseError(
-                    f"{place.folder} holds {place.parts_name} but no {RUN_FILE}; use another --out"
+                    f"{folder} holds {parts} but no {RUN_FILE}; use another --out"
                 )
             record = {"schema": SCHEMA_VERSION, "asked": dict(asked), "started": now()}
         elif differing := list(_differences(record.get("asked", {}), asked)):
             raise JudgeSenseError(
-                f"{place.folder} holds a run with other settings: {'; '.join(differing)}. "
+                f"{folder} holds a run with other settings: {'; '.join(differing)}. "
                 "Use another --out, or the same settings"
             )
         self.record: dict[str, Any] = record
@@ -277,25 +276,24 @@ class RunFolder:
         recorded: Mapping[str, int] = self.record.get("parts", {})
         if not (self.record.get("finished") and recorded):
             return False
-        if self.place.url is not None or "digests" not in self.record:
-            return self.place.holds(recorded)
-        return not changes(self.place.folder, self.record, self.place.parts_name)
+        if "digests" not in self.record:
+            return set(recorded) <= {path.name for path in part_files(self.folder, self._parts)}
+        return not changes(self.folder, self.record, self._parts)
 
     def repair(self, note: Callable[[str], None]) -> None:
         """Set aside the parts of a finished run that were added or changed, to judge them again."""
-        if not self._writes or self.place.url is not None:
+        if not self._writes:
             return
-        prefix = f"{self.place.parts_name}/"
-        differing = changes(self.place.folder, self.record, self.place.parts_name)
+        differing = changes(self.folder, self.record, self._parts)
         for name, reason in differing.items():
-            if name.startswith(prefix) and (self.place.folder / name).exists():
-                aside = self.place.parts.set_aside(name.removeprefix(prefix))
-                note(f"{reason}; renamed to {aside}")
+            path = self.folder / name
+            if path.parent.name == self._parts and path.exists():
+                note(f"{reason}; renamed to {set_aside(path)}")
             else:
                 note(f"{reason}; it is written again")
         if differing:
             self.record = {k: v for k, v in self.record.items() if k not in _ENDING}
-            save_run(self.place.folder, self.record)
+            save_run(self.folder, self.record)
 
     def describe(self, **facts: Any) -> None:
         """Add facts to the record, with the machine and the versions that a figure depends on."""
@@ -305,10 +303,9 @@ class RunFolder:
         """Write the planned pairs and the prompts, which reports read later."""
         if not self._writes:
             return
-        with writing(self.place.folder):
+        with writing(self.folder):
             for table, name in ((pairs, PAIRS_FILE), (prompts, PROMPTS_FILE)):
-                pq.write_table(table, self.place.folder / name, compression="zstd")
-        self.place.save()
+                pq.write_table(table, self.folder / name, compression="zstd")
 
     def enter(self, name: str, **facts: Any) -> dict[str, Any]:
         """Enter the next model, ``name@fingerprint``; returns its entry in the record.
@@ -319,7 +316,7 @@ class RunFolder:
         before = self._before[len(self._entries) : len(self._entries) + 1]
         if before and before[0]["name"] != name:
             raise JudgeSenseError(
-                f"{self.place.folder} was begun with {before[0]['name']}, which is now {name}: "
+                f"{self.folder} was begun with {before[0]['name']}, which is now {name}: "
                 "its weights, chat template or decoding have changed. Use another --out"
             )
         if name in [entry["name"] for entry in self._entries]:
@@ -342,7 +339,7 @@ class RunFolder:
             self._entries[-1]["describe"]["options"] = earlier
         elif earlier not in (None, unknown, reading):
             raise JudgeSenseError(
-                f"{self.place.folder} was begun with option probabilities from {earlier}, but "
+                f"{self.folder} was begun with option probabilities from {earlier}, but "
                 f"{self._entries[-1]['name']} now reads them from {reading}. Rerun the same "
                 "command with the same server, price and limits, or use another --out"
             )
@@ -355,8 +352,7 @@ class RunFolder:
         if self._writes:
             # A later model keeps its entry until its turn, so that a change of it is noticed.
             self._enter([*self._entries, *self._before[len(self._entries) :]])
-            save_run(self.place.folder, self.record)
-            self.place.save()
+            save_run(self.folder, self.record)
             self._enter(self._entries)
 
     def leave(self, seconds: float, counters: Mapping[str, int], failed: Sequence[str]) -> None:
@@ -370,8 +366,7 @@ class RunFolder:
 
     def finish(self) -> None:
         """Mark the run as finished, with the rows of every part; remove temporary files."""
-        self.place.fetch_parts()
-        folder, parts = self.place.folder, self.place.parts_name
+        folder, parts = self.folder, self._parts
         with writing(folder):
             for left in (folder / parts).glob(".part-*.tmp"):
                 left.unlink(missing_ok=True)
@@ -384,6 +379,11 @@ class RunFolder:
 
     def _enter(self, entries: Sequence[dict[str, Any]]) -> None:
         self.record[self._key] = list(entries) if self._key == "judges" else entries[0]
+
+
+def set_aside(part: Path) -> str:
+    """Rename a part that is damaged or not planned; returns its new name."""
+    return part.rename(part.with_name(f"{part.name}.damaged-{time.time_ns()}")).name
 
 
 def save_run(out: Path, record: Mapping[str, Any]) -> None:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import psutil
 import pytest
@@ -21,7 +20,6 @@ from test_runner import comparable
 import judgesense
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.storage import PartFolder, opened
 from judgesense_dataset.embedded import embedded_items
 from local_judges.api.judge import ApiJudge
 from local_judges.ranks import joined, take_a_gpu
@@ -68,31 +66,8 @@ def alone(alone_folder: Path) -> list[dict[str, object]]:
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[str]:
-    """A loopback object store that speaks S3; gives the URL of a bucket."""
-    import boto3
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    _, port = server.get_host_and_port()
-    environment = {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        boto3.client("s3").create_bucket(Bucket="runs")
-        yield "s3://runs"
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def ray(store: str) -> Iterator[None]:
-    """Ray on this machine, which knows the store's address and keys."""
+def ray() -> Iterator[None]:
+    """Ray on this machine."""
     with RayCluster().connected():
         yield
 
@@ -181,39 +156,6 @@ def test_actors_ask_a_stabilised_judge(
 
 
 @pytest.mark.slow
-def test_actors_write_to_an_object_store_what_a_folder_would_hold(
-    ray: None, store: str, tmp_path: Path
-) -> None:
-    asked: list[str] = []
-
-    def answers_yes(prompts: list[str]) -> list[str]:
-        asked.extend(prompts)
-        return ["YES" for _ in prompts]
-
-    judgesense.run(answers_yes, out=tmp_path)
-    everything = len(asked)
-    url = f"{store}/{uuid4().hex}"
-    report = judgesense.run(answers_yes, out=url, engine="ray", ray_actors=1)
-    assert len(asked) == everything
-    with opened(url, to_write=False) as place:
-        names = place.parts.names()
-        place.fetch_parts()
-        assert comparable(read_log(place.folder)) == comparable(read_log(tmp_path))
-        first = place.parts.read(names[0])
-        # A part that is gone is judged again, here by this process; the others are kept.
-        place.parts.set_aside(names[0])
-    assert len(names) > 1
-    assert first is not None
-    asked.clear()
-    assert judgesense.run(answers_yes, out=url)["cells"] == report["cells"]
-    assert len(asked) == len(set(first["prompt_id"].to_pylist()))
-    assert judgesense.run(answers_yes, out=url)["cells"] == report["cells"]
-    assert len(asked) == len(set(first["prompt_id"].to_pylist()))
-    printed = cli("report", url, "--format", "json")
-    assert json.loads(printed.stdout)["cells"] == report["cells"]
-
-
-@pytest.mark.slow
 def test_what_stops_an_actor_stops_the_run_with_its_words(ray: None, tmp_path: Path) -> None:
     def too_few(prompts: list[str]) -> list[str]:
         return ["YES"]
@@ -285,7 +227,7 @@ def test_a_limit_is_not_given_to_each_actor(limit: str, tmp_path: Path) -> None:
     options = {limit: 60.0, "price": (1.0, 1.0), "base_url": "http://localhost/v1"}
     spec = resolve("m", engine="api", **options)
     with pytest.raises(JudgeSenseError, match=f"{limit} cannot be shared by the actors"):
-        RayJudge(RayCluster(), spec, PartFolder(tmp_path), beside="-", note=print)
+        RayJudge(RayCluster(), spec, tmp_path, note=print)
 
 
 @pytest.mark.slow

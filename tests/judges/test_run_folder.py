@@ -15,12 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from test_runner import benchmark, tells_parity
 
-from judgesense.decisions.log import PARTS
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.execution import run
 from judgesense.run_folder.folder import RunFolder, read_record, read_run
 from judgesense.run_folder.responses import read_responses
-from judgesense.run_folder.storage import Place
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
 
@@ -28,7 +26,7 @@ ASKED = {"judges": [{"judge": "m"}], "settings": {"repeats": 1}}
 
 
 def opened(folder: Path) -> RunFolder:
-    return RunFolder(Place(folder, PARTS), ASKED)
+    return RunFolder(folder, ASKED)
 
 
 @pytest.mark.parametrize("read", [opened, read_record, read_run, read_responses])
@@ -92,7 +90,7 @@ def test_other_settings_are_refused_each_with_both_values(tmp_path: Path) -> Non
     asked = {"judges": [{"judge": "n"}], "settings": {"repeats": 2}}
     said = "judges 1 judge was 'm' and is now 'n'; settings repeats was 1 and is now 2"
     with pytest.raises(JudgeSenseError, match=said):
-        RunFolder(Place(tmp_path, PARTS), asked)
+        RunFolder(tmp_path, asked)
 
 
 def test_a_folder_without_a_record_is_named_by_itself(tmp_path: Path) -> None:
@@ -190,10 +188,9 @@ def test_a_folder_that_another_process_writes_to_is_refused_until_it_is_killed(
     tmp_path: Path,
 ) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from judgesense.decisions.log import PARTS;"
+        "import sys, time; from pathlib import Path;"
         "from judgesense.run_folder.folder import claimed\n"
-        "from judgesense.run_folder.storage import Place\n"
-        "with claimed(Place(Path(sys.argv[1]), PARTS)):\n"
+        "with claimed(Path(sys.argv[1])):\n"
         "    print('claimed', flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
