@@ -18,10 +18,8 @@ import pyarrow.csv
 from recipes import import_flakyjudge
 
 import judgesense
-from judgesense.reporting.figures import plot_monitoring
 from judgesense.run_folder.folder import read_run
 
-FIGURE = Path(__file__).parent / "images" / "monitor_llama.png"
 COLUMNS = {"item_id": "item_id", "cluster_id": "cluster_id", "task": "task",
            "template_id": "wording", "judge": "judge", "decision": "verdict"}  # fmt: skip
 
@@ -35,7 +33,7 @@ def answers(log: pa.Table, judge: str, repeat: int) -> pa.Table:
 
 
 def main() -> None:
-    """Look nine times and draw the figure."""
+    """Look nine times and print what each look says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logs", type=Path)
     parser.add_argument("--judge", default="llama-8b")
@@ -54,7 +52,6 @@ def main() -> None:
             pa.csv.write_csv(look, week)
             found = judgesense.monitor(week, against=folder / "baseline.csv")
             print(found.tasks[0].text)
-        print("wrote", plot_monitoring(found, FIGURE))
 
 
 if __name__ == "__main__":

@@ -18,11 +18,10 @@ from judgesense.reporting.summary import reasons
 from judgesense.reporting.tables import undecided_share
 from judgesense.run_folder.report import KAPPA_UNDEFINED, identity, main_cells, task_rank
 from judgesense.statistics.ranks import interval_ranks
-from judgesense.text import short_names
+from judgesense.text import brackets, number, short_names
 from judgesense.trust.card import AS_ASKED, TRUST
-from judgesense.trust.discrimination import discrimination
 from judgesense.trust.remedies import PASSING
-from judgesense.trust.thresholds import LEAST_COVERAGE
+from judgesense.trust.thresholds import DISCRIMINATING_KAPPA, LEAST_COVERAGE
 from local_judges.local.packaged_models import NAMED
 
 Figures = Mapping[str, Any]
@@ -192,13 +191,25 @@ def ranked_rows(board: Iterable[Entry]) -> list[Row]:
 
 
 def _ranks_nobody(members: Iterable[Entry]) -> str | None:
-    """Why the task of these entries, which judged the same pairs, ranks nobody; None if it does."""
-    found = discrimination(
-        {"judge": entry.judge, "scoring": entry.scoring, "checks": entry.checks}
-        for entry in members
-        if entry.checks
-    )
-    return None if found.ranks else found.text
+    """Why the task of these entries, which judged the same pairs, ranks nobody; None if it does.
+
+    On a task that no judge can do, judges differ by what they do instead. So the surest judge's κ
+    with gold must lie above `DISCRIMINATING_KAPPA`: a constant answer has a κ of 0.
+    """
+    known = [entry.checks["right"] for entry in members if entry.checks]
+    known = [right for right in known if right["estimate"] is not None]
+    if not known:
+        return None
+    lows = [-1.0 if right["ci_low"] is None else right["ci_low"] for right in known]
+    low, kappa, at = max((low, known[at]["estimate"], at) for at, low in enumerate(lows))
+    if low > DISCRIMINATING_KAPPA:
+        return None
+    ends = brackets(known[at]["ci_low"], known[at]["ci_high"], lambda end: number(end, 2))
+    best = f"best κ with gold {number(kappa, 2)} {ends}"
+    highs = [right["ci_high"] for right in known]
+    if all(high is not None and high < DISCRIMINATING_KAPPA for high in highs):
+        return f"non-discriminating: no judge beats a constant answer by a margin ({best})"
+    return f"not shown to tell judges apart ({best}): add items"
 
 
 def _ranked(members: Sequence[Entry], unfit: str | None) -> list[Row]:

@@ -28,7 +28,6 @@ def monitor(
         opt.option("JUDGE", "The judge; give the baseline's second.", "--judge", "-j"),
     ] = None,
     task: Annotated[str | None, opt.option("TASK", "Look at one task only.")] = None,
-    plot: Annotated[Path | None, opt.option("FILE", "Draw all looks (.png, .svg or .pdf).")] = None,
     tolerance: Annotated[
         float,
         opt.option("SHARE", "Fine below this excess over rewording, as a share of verdicts."),
@@ -55,10 +54,6 @@ def monitor(
     from judgesense.cli.report import two_judges
     from judgesense.systems.monitor import monitor as look
 
-    if plot is not None:
-        from judgesense.reporting.figures import plot_monitoring, require_kind
-
-        require_kind(plot)
     found = look(
         run,
         against=against,
@@ -70,8 +65,6 @@ def monitor(
         same_items=same_items,
         record=not dry_run,
     )
-    if plot is not None:
-        opt.note(f"wrote {plot_monitoring(found, plot)}")
     opt.output(format, found.to_dict, found.__str__)
     if found.exit_code:
         raise typer.Exit(found.exit_code)

@@ -169,10 +169,8 @@ def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> 
             found = remedy_named(name, grid)
         except ValueError as error:
             raise JudgeSenseError(str(error)) from error
-        if found.repeats > 1:
-            raise JudgeSenseError(f"{name!r} cannot be stabilised: the same prompt is asked again")
         return found
-    best = cheapest_that_passes([row for row in rows if "repeats" not in row["remedy"]])
+    best = cheapest_that_passes(rows)
     if best is None:
         told = "; ".join(
             f"{row['remedy']}: {row['trust']} ({', '.join(row['because'])})"

@@ -46,7 +46,7 @@ from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, same_start
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.checks import trust_card
-from judgesense.trust.thresholds import FEWEST_FOR_REMEDIES, Thresholds
+from judgesense.trust.thresholds import FEW_CLUSTERS, Thresholds
 from judgesense.trust.variants import budget, variants
 from judgesense.trust.wordings import Wordings, recommendation, wordings
 
@@ -133,7 +133,8 @@ def conclusions(
         "wordings": wordings(table, texts),
         "recommendation": [recommendation(table, card)],
     }
-    if distinct(stream.log.cluster[stream.rows]) >= FEWEST_FOR_REMEDIES:
+    # Of fewer items no remedied verdicts can pass the check `steady`.
+    if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
         from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
 
         found["remedies"] = remedies(stream, thresholds, mislabelled)

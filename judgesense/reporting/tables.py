@@ -5,19 +5,15 @@ A table is a declaration of columns: a heading, and what it shows of an entry of
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from judgesense.decisions.view import BASELINES
-from judgesense.reporting.published import WORDINGS, to_show
 from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.text import interval, number, percent, sentence, short_names
-from judgesense.trust.discrimination import by_task
-from judgesense.trust.thresholds import DISCRIMINATING_KAPPA
 
 Entry = Mapping[str, Any]
 Columns = Mapping[str, str | Callable[[Entry], str]]
@@ -50,8 +46,6 @@ BASELINE_NOTE = (
 )
 
 BASELINE = "baseline"
-_FLOATING = "floating: the name may refer to another checkpoint by now"
-_CAP = re.compile(r"-max\d+$")
 
 
 @dataclass(frozen=True)
@@ -173,12 +167,8 @@ def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
         "repeated": _repeated,
         "variants": _variants,
         "variance_budget": _budget,
-        "cells": _published,
     }
-    made = [make(report) for name, make in makers.items() if report.get(name)]
-    if len({card["judge"] for card in report["trust"]}) > 1:
-        made.insert(0, _discrimination(report))
-    return [table for table in made if table.rows]
+    return [make(report) for name, make in makers.items() if report.get(name)]
 
 
 _WHO: Columns = {"judge": "judge", "task": "task", "scoring": "scoring"}
@@ -189,28 +179,6 @@ def _named(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     names = short_names({entry["judge"] for entry in entries})
     named = [{**entry, "judge": names[entry["judge"]]} for entry in entries]
     return sorted(named, key=lambda entry: (task_rank(entry["task"]), entry["judge"]))
-
-
-def _discrimination(report: Mapping[str, Any]) -> SideTable:
-    entries = []
-    for task, best in by_task(report):
-        entries.append({**asdict(best), "judge": best.judge or "-", "task": task})
-    names = short_names({entry["judge"] for entry in entries})
-    columns: Columns = {
-        "task": "task",
-        "best judge": lambda entry: names[entry["judge"]],
-        "scoring": lambda entry: entry["scoring"] or "-",
-        "tells apart": "state",
-        "κ with gold": lambda entry: number(entry["kappa"], 2),
-        "95% interval": lambda entry: interval(entry, 2),
-        "judges": "n_judges",
-    }
-    note = (
-        f"Yes: the best judge's whole interval lies above {DISCRIMINATING_KAPPA}; a constant "
-        "answer has a κ of 0. No (non-discriminating): every judge's lies below. Rank judges "
-        "only by tasks with a yes."
-    )
-    return _side_table("Which tasks tell judges apart", columns, 4, entries, [note])
 
 
 def _repeated(report: Mapping[str, Any]) -> SideTable:
@@ -303,43 +271,3 @@ def _budget(report: Mapping[str, Any]) -> SideTable:
     ]
     heading = "Where the variance of a verdict comes from"
     return _side_table(heading, columns, 4, _named(report["variance_budget"]), notes)
-
-
-def _published(report: Mapping[str, Any]) -> SideTable:
-    """Our figures beside published ones of the same judge, task and kind of label."""
-    floating = {
-        entry.get("name")
-        for run in report["runs"]
-        for entry in run.get("judges") or []
-        if (entry.get("describe") or {}).get("floating")
-    }
-    cells = main_cells(report)
-    names = short_names([judge for _, judge, _, _ in cells])
-    entries, notes = [], dict[str, int]()
-    for key in sorted(cells, key=lambda key: (task_rank(key[2]), key)):
-        _, judge, task, scoring = key
-        for figure in () if judge in BASELINES else to_show(_CAP.sub("", judge.partition("@")[0])):
-            if figure.task != task:
-                continue
-            told = [f"{figure.source}, as {figure.published_as}", *figure.notes]
-            told += [_FLOATING] if judge in floating else []
-            marks = [str(notes.setdefault(note, len(notes) + 1)) for note in told]
-            entries.append({
-                **asdict(figure),
-                "judge": f"{names[judge]}{' (floating)' if judge in floating else ''}",
-                "scoring": scoring,
-                "here": cells[key][figure.labels],
-                "marks": " ".join(marks),
-            })  # fmt: skip
-    columns: Columns = {
-        **_WHO,
-        "labels": "labels",
-        "JSS here": lambda entry: number(entry["here"]["jss"]),
-        "95% interval": lambda entry: interval(entry["here"], 2),
-        "published JSS": lambda entry: number(entry["jss"]),
-        "published interval": lambda entry: interval(entry, 2),
-        "rows": "n_pairs",
-        "notes": "marks",
-    }
-    lines = [f"{number}  {note}" for note, number in notes.items()]
-    return _side_table(f"Published beside ours ({WORDINGS})", columns, 4, entries, lines)

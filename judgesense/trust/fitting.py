@@ -35,8 +35,7 @@ class Remedy:
     """A change of asking or reading, or a combination.
 
     ``panel`` is the number of wordings behind a verdict; ``chosen`` takes the wording that was best
-    on other items; ``repeats`` takes the majority of the answers to the same prompt. ``prior`` is
-    what a ``calibrated`` remedy learns the judge's prior from.
+    on other items.
 
     >>> Remedy(calibrated=True, panel=3).name
     'calibrated, panel of 3'
@@ -47,7 +46,6 @@ class Remedy:
     panel: int = 1
     chosen: bool = False
     both: bool = False
-    repeats: int = 1
 
     @property
     def name(self) -> str:
@@ -58,14 +56,13 @@ class Remedy:
             f"panel of {self.panel}" if self.panel > 1 else "",
             "another wording" if self.chosen else "",
             "both orders" if self.both else "",
-            f"majority of {self.repeats} repeats" if self.repeats > 1 else "",
         ]
         return ", ".join(part for part in parts if part) or AS_ASKED
 
     @property
     def prompts(self) -> int:
         """Prompts behind one verdict."""
-        return self.panel * (2 if self.both else 1) * self.repeats
+        return self.panel * (2 if self.both else 1)
 
 
 def candidates(grid: Grid) -> list[Remedy]:
@@ -89,8 +86,6 @@ def candidates(grid: Grid) -> list[Remedy]:
                 found += [calibrated, *[replace(calibrated, expected=True)] * scale]
     if wordings > 1:
         found += [Remedy(chosen=True, both=both) for both in orders]
-    if grid.repeats is not None and grid.repeats.shape[3] > 2:
-        found.append(Remedy(repeats=grid.repeats.shape[3]))
     found.remove(Remedy())
     return sorted(found, key=lambda remedy: remedy.prompts)
 

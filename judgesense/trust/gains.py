@@ -12,7 +12,7 @@ from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CL
 from judgesense.decisions.rows import Log, TaskWords, pairs_of, with_variants
 from judgesense.decisions.view import Stream, stream_of
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.calibration import UNDECIDED, majority
+from judgesense.statistics.calibration import UNDECIDED
 from judgesense.statistics.comparison import Gain, paired_gain
 from judgesense.statistics.selection import choice_error
 from judgesense.tasks import UNCLEAR, is_scale
@@ -146,8 +146,6 @@ def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
         return _as_logged(grid, groups)
     if remedy.calibrated:
         grid, remedy = crossfitted(grid, folds), replace(remedy, calibrated=False)
-    if remedy.repeats > 1:
-        return _repeated(grid, groups)
     if remedy.chosen:
         return [_chosen(grid, remedy, group, folds) for group in groups]
     found = []
@@ -190,20 +188,6 @@ def _as_logged(grid: Grid, groups: list[tuple[str, ...]]) -> list[Unit]:
     return found
 
 
-def _repeated(grid: Grid, groups: list[tuple[str, ...]]) -> list[Unit]:
-    assert grid.repeats is not None
-    found = []
-    for wording in grid.of(EQUIVALENT):
-        for (order,) in groups:
-            told = grid.repeats[:, wording, grid.orders.index(order)]
-            codes = majority(np.maximum(told, UNDECIDED), len(grid.labels))
-            if order == "BA":
-                codes = _turned(codes)
-            codes = np.where((told == NOT_ASKED).any(axis=1), NOT_ASKED, codes)
-            found.append(Unit(grid.wordings[wording].name, (order,), codes, wording))
-    return found
-
-
 def _turned(codes: Codes) -> Codes:
     turned: Codes = np.where(codes == 0, 1, np.where(codes == 1, 0, codes))
     return turned
@@ -219,7 +203,7 @@ def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     asked = grid.of(CONTRAST)
     if several:
         asked = [*asked, *(n for n in grid.of(EQUIVALENT) if _inverted(grid, n))]
-    if remedy.repeats > 1 or not asked:
+    if not asked:
         return []
     if remedy.calibrated:
         grid = crossfitted(grid, folds)

@@ -47,8 +47,7 @@ class Grid:
     shape (n, T, O). ``logprobs`` are log-probabilities of the labels as shown, shape (n, T, O, L),
     NaN without any; for text, 0 for the verdict and -inf for the others. ``gold`` is each item's
     label in its own order, -1 if unknown. ``mean_cost`` is US dollars per prompt, None if unknown.
-    ``raw`` has for each wording the raw answer of each label. ``repeats`` are the verdicts of all
-    answers to the same prompt, shape (n, T, O, R), None if each was asked once.
+    ``raw`` has for each wording the raw answer of each label.
     """
 
     judge: str
@@ -65,7 +64,6 @@ class Grid:
     logprobs: Floats
     raw: tuple[tuple[str, ...], ...]
     has_probabilities: bool
-    repeats: Codes | None = None
     mean_cost: float | None = None
 
     def __len__(self) -> int:
@@ -90,7 +88,6 @@ class Grid:
             gold=self.gold[items],
             verdicts=self.verdicts[items],
             logprobs=self.logprobs[items],
-            repeats=None if self.repeats is None else self.repeats[items],
         )
 
 
@@ -149,7 +146,6 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
             _raw_of(stream, each, m, labels, code_of) for each, m in zip(at, meaning, strict=True)
         ),
         has_probabilities=shares is not None,
-        repeats=_repeats(stream, rows, place, verdicts, code_of),
         mean_cost=pc.mean(log.table["cost_usd"].take(pa.array(rows))).as_py(),
     )
 
@@ -277,27 +273,3 @@ def _gold(gold: Codes, swapped: npt.NDArray[np.bool_], item: Codes, n: int) -> C
     known = np.flatnonzero(labels >= 0)[::-1]
     found[item[known]] = labels[known]
     return found
-
-
-def _repeats(
-    stream: Stream, rows: Codes, place: Codes, verdicts: Codes, code_of: Codes
-) -> Codes | None:
-    """The verdicts of the first and the later answers to each prompt."""
-    if stream.reruns is None:
-        return None
-    cell_of = np.full(len(stream.log.raw), -1)
-    cells = np.flatnonzero(place.ravel() >= 0)
-    cell_of[rows[place.ravel()[cells]]] = cells
-    first, later = stream.reruns
-    later, first = later[cell_of[first] >= 0], first[cell_of[first] >= 0]
-    if not len(first):
-        return None
-    by_prompt = np.argsort(first, kind="stable")
-    first, later = first[by_prompt], later[by_prompt]
-    starts = np.flatnonzero(np.r_[True, first[1:] != first[:-1]])
-    sizes = np.diff(np.append(starts, len(first)))
-    number = np.arange(len(first)) - np.repeat(starts, sizes) + 1
-    found = np.full((verdicts.size, int(number.max()) + 1), NOT_ASKED)
-    found[:, 0] = verdicts.ravel()
-    found[cell_of[first], number] = code_of[stream.log.decision[later]]
-    return found.reshape(*verdicts.shape, -1)

@@ -257,3 +257,25 @@ def test_the_embedded_runs_are_two_judges_on_the_same_pairs():
     assert qwen["jss"] == pytest.approx(0.868)
     assert qwen["position_consistency"] == pytest.approx(0.132)
     assert smollm["accuracy"] == pytest.approx(0.49, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("kappas", "why"),
+    [
+        ([(0.5, 0.3, 0.7), (0.0, -0.2, 0.2)], None),
+        # The best is the one that is surest, not the one with the highest estimate.
+        ([(0.5, 0.05, 0.9), (0.4, 0.2, 0.6)], None),
+        ([(0.2, 0.05, 0.35), (0.0, -0.1, 0.05)], "add items"),
+        ([(0.02, -0.05, 0.09), (0.0, 0.0, 0.0)], "non-discriminating"),
+        ([(0.6, None, None), (0.5, None, None)], "add items"),
+    ],
+)
+def test_a_task_that_no_judge_can_do_ranks_nobody(kappas, why) -> None:
+    found = []
+    for name, (kappa, low, high) in zip("ab", kappas, strict=True):
+        own = card()
+        own["checks"]["right"] |= {"estimate": kappa, "ci_low": low, "ci_high": high}
+        found.append(entry(name, 0.85, 0.95, card=own))
+    rows = ranked_rows(found)
+    assert all((row["rank"] is None) == (why is not None) for row in rows)
+    assert why is None or all(why in str(row) for row in rows)

@@ -1,4 +1,4 @@
-"""The tables under the main one: prompts asked again, and what was published of a judge."""
+"""The tables under the main one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.html import render_html
-from judgesense.reporting.published import for_judge
 from judgesense.reporting.report import measure
 from judgesense.reporting.terminal import render_terminal
 
@@ -26,7 +25,7 @@ def measured(
 ) -> Callable[..., dict[str, Any]]:
     """A report of a judge that answers by a coin of the message and the repeat."""
 
-    def of(judge: str = "rule@0001", repeats: int = 1, floating: bool = False) -> dict[str, Any]:
+    def of(judge: str = "rule@0001", repeats: int = 1) -> dict[str, Any]:
         data = make.benchmark(
             make.YESNO, [make.PLAIN, make.PLAIN, make.INVERTED], ["YES", "NO"] * 10
         )
@@ -34,7 +33,7 @@ def measured(
             make.log(data, lambda prompt, r=r: coin(prompt["text"], r), judge=judge, repeat=r)
             for r in range(repeats)
         )
-        describe = {"decoding": {"temperature": 0.7}, "floating": floating}
+        describe = {"decoding": {"temperature": 0.7}}
         run = {**make.run(data), "judges": [{"name": judge, "describe": describe}]}
         return measure(log, data.pairs, run=run)
 
@@ -67,24 +66,6 @@ def test_draws_without_a_decision_are_counted_beside_those_compared(make: Any) -
     assert (entry["n_draws"], entry["n_undecided"]) == (3, 40)
     table = render_markdown(report).split("Each prompt asked again")[1]
     assert "| 3× | 40 |" in " ".join(table.split())
-
-
-def test_a_published_judge_has_its_figures_beside_ours_and_is_marked(
-    measured: Callable[..., dict[str, Any]],
-) -> None:
-    (raw, mapped) = (
-        next(f for f in for_judge("mistral-7b") if (f.task, f.labels) == ("factuality", labels))
-        for labels in ("raw", "mapped")
-    )
-    text = render_terminal(measured("mistral-7b@12345678", floating=True))
-    table = text[text.index("Published beside ours (measured with other wordings)") :]
-    shown = [line for line in table.splitlines() if line.startswith("mistral-7b (floating)")]
-    assert len(shown) == 2
-    for line, figure in zip(shown, (raw, mapped), strict=True):
-        assert f"{figure.labels} " in line
-        assert f"{figure.jss:.3f}" in line
-    assert "the model asked was the floating alias mistral-small-latest (section 4.1)" in table
-    assert "floating: " in table
 
 
 def test_names_in_the_tables_are_made_harmless(measured: Callable[..., dict[str, Any]]) -> None:

@@ -189,12 +189,6 @@ def test_a_panel_of_noisy_wordings_is_steadier_than_one():
     assert found["panel of 3"]["prompts_per_item"] == 3
 
 
-def test_repeats_are_voted():
-    found = by_name(remedies(judged("factuality", repeats=5, noise=2.5, bias=0.0, wordings=2)))
-    assert found["majority of 5 repeats"]["gain"] > 0
-    assert found["majority of 5 repeats"]["prompts_per_item"] == 5
-
-
 def test_another_wording_is_chosen_on_other_items():
     stream = judged("factuality", wordings=5, bias=0.0, noise=0.0, n=40)
     assert abs(by_name(remedies(stream))["another wording"]["gain"]) < 1e-12

@@ -44,7 +44,7 @@ def test_the_docs_state_the_thresholds() -> None:
     rows = re.findall(r"^\| `(\w+)` \|.*\| ([\d.]+) \|$", text, re.MULTILINE)
     stated = {name: float(value) for name, value in rows}
     assert stated == {name: getattr(DEFAULTS, name) for name in CHECKS}
-    assert f"whole interval is above {DISCRIMINATING_KAPPA}, and" in text
+    assert f"of κ is above {DISCRIMINATING_KAPPA}." in text
     assert f"has a {DEFAULTS.confidence:.0%} interval" in text
 
 

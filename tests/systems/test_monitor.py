@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.figures import plot_monitoring
 from judgesense.systems.monitor import monitor
 from judgesense.systems.monitor_history import locked, read_history
 
@@ -193,14 +192,3 @@ def test_command_line(write, baseline) -> None:
     assert (found["status"], found["recorded"], found["tasks"][0]["alarm_look"]) == (
         "alarm", False, 1,
     )  # fmt: skip
-    with pytest.raises(JudgeSenseError, match=r"p\.bmp"):
-        CliRunner().invoke(app, [*asked, "--plot", "p.bmp"], catch_exceptions=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["png", "svg"])
-def test_plot(look, tmp_path, kind) -> None:
-    pytest.importorskip("matplotlib")
-    found = [look(week, worded if week < 2 else updated) for week in range(4)][-1]
-    path = plot_monitoring(found, tmp_path / f"p.{kind}")
-    assert path.read_bytes()[:4] == (b"\x89PNG" if kind == "png" else b"<?xm")
