@@ -75,27 +75,11 @@ def judge_sensitivity(
     tasks: opt.Tasks = None,
     limit: opt.Limit = None,
     scoring: opt.Scoring = None,
-    only: Annotated[
-        str | None,
-        opt.option(
-            "A,B",
-            "Open questions to answer: orders, consensus, variance, sampled, tokens, "
-            "temperature, scale, language; or none.",
-            default="all that can be answered",
-        ),
-    ] = None,
-    long_tokens: Annotated[
-        int | None, opt.option("N", "Tokens per long answer.", default="2048")
-    ] = None,
-    draws: Annotated[
-        int | None, opt.option("N", "Answers per prompt at temperature 1.", default="3")
-    ] = None,
     settings: opt.Settings = None,
-    quick: opt.Quick = False,
     seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
-    """Reproduce the JudgeSense paper's tables and figures, and answer questions it left open."""
+    """Reproduce the JudgeSense paper's tables and figures."""
     from judgesense.studies.judge_sensitivity import judge_sensitivity as run_study
 
     result = run_study(
@@ -103,13 +87,9 @@ def judge_sensitivity(
         out=out,
         log=log,
         dataset=dataset,
-        questions=() if only == "none" else opt.names(only),
         tasks=opt.names(tasks),
         scoring=None if scoring == "both" else scoring,
         limit=limit,
-        long_tokens=long_tokens,
-        draws=draws,
-        quick=quick,
         seed=seed,
         note=opt.note,
     )
@@ -189,12 +169,9 @@ def prompt_ranking_command(
     sizes: Annotated[
         str | None, opt.option("N,N", "Items per subset.", default="50,100,200")
     ] = None,
-    subsets: Annotated[int, opt.option("N", "Subsets of each size.")] = 5,
-    z: Annotated[float, opt.option(None, "Weight of the standard error in the LCB.")] = 1.0,
     answer_tokens: AnswerTokens = None,
     settings: opt.Settings = None,
     mirror: opt.Mirror = None,
-    quick: opt.Quick = False,
     seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
@@ -204,12 +181,10 @@ def prompt_ranking_command(
 
     plan = study.RankingPlan(
         tasks=opt.names(tasks) or TASKS,
-        limit=limit or (study.QUICK_ITEMS if quick else study.ITEMS),
-        sizes=_subset_sizes(sizes) or (study.QUICK_SIZES if quick else study.SIZES),
-        seeds=subsets,
+        limit=limit or study.ITEMS,
+        sizes=_subset_sizes(sizes) or study.SIZES,
         scorings=SCORINGS if scoring == "both" else (scoring,),
-        max_tokens=answer_tokens or (study.QUICK_TOKENS if quick else study.MAX_TOKENS),
-        z=z,
+        max_tokens=answer_tokens or study.MAX_TOKENS,
         seed=seed,
     )
     if scores is not None and responder:

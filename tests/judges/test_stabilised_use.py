@@ -20,7 +20,6 @@ from judgesense.cli import app
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_record
-from judgesense.studies.judge_sensitivity.grid import make_plan
 from judgesense.tasks import prompt_id
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
 from judgesense_dataset.templates import load_templates
@@ -275,14 +274,6 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
     assert after.passed
     assert set(read_log(tmp_path / "after")["scoring"].to_pylist()) == {"generate"}
     assert check(judgesense.load_judge(tmp_path / "s.yaml"), "loaded").passed
-
-
-def test_a_study_asks_only_what_the_file_allows(run_dir: Path, tmp_path: Path) -> None:
-    path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
-    more = {"dataset": None, "scoring": None, "limit": None}
-    plan = make_plan([str(path)], questions=None, tasks=["relevance"], long_tokens=None,
-                     draws=None, quick=False, seed=0, **more)  # fmt: skip
-    assert not {"tokens", "temperature", "scale", "language"} & set(plan.questions)
 
 
 def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Path) -> None:

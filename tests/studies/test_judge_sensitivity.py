@@ -19,13 +19,11 @@ import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.published import paper_judges
 from judgesense.reporting.result import Result
-from judgesense.run_folder.folder import read_run
+from judgesense.studies.common.study import TableOf
 from judgesense.studies.judge_sensitivity import judge_sensitivity
-from judgesense.studies.judge_sensitivity.grid import make_plan
-from judgesense.studies.judge_sensitivity.questions import TABLES
-from judgesense.studies.judge_sensitivity.runs import Judged, read_judged
+from judgesense.studies.judge_sensitivity.questions import agreement_of_judges, orders
+from judgesense.studies.judge_sensitivity.runs import read_judged
 from judgesense.studies.judge_sensitivity.tables import Sensitivity, v1_figures
-from local_judges.registry import resolve
 
 WORDINGS = """
 tasks:
@@ -97,10 +95,6 @@ def test_three_rules_on_six_items(measured: Result, golden: Callable[[Result, st
     raw = {row["n_judges_flipped"]: row for row in rows if row["decisions"] == "raw"}
     assert {count: row["n_pairs"] for count, row in raw.items()} == {0: 6, 1: 12}
     assert raw[1]["n_pairs_inverted"] == 12
-    # Always YES means NO under the inverted wording on all items: a shift of the wording alone.
-    rows = {row["judge"]: row for row in measured.table("variance").rows}
-    assert rows["right"]["polarity"] == rows["says_yes"]["template_level"] == pytest.approx(2 / 3)
-    assert (rows["right"]["flips"], rows["unreadable"]["n_items"]) == (0.0, 0)
     # right and says_yes agree where the truth is YES: half of the prompts.
     (row,) = measured.table("consensus").rows
     assert (row["agreement"], row["n_prompts"]) == (pytest.approx(0.5), 18)
@@ -137,7 +131,7 @@ def on_published_pairs(published: Path, tmp_path_factory: pytest.TempPathFactory
         return found
 
     judgesense.run([oracle], dataset=str(folder), out=folder / "run")
-    return judge_sensitivity(log=folder / "run", out=folder / "study", questions=[])
+    return judge_sensitivity(log=folder / "run", out=folder / "study")
 
 
 def test_the_published_pairs_are_compared_with_the_papers_figures(
@@ -168,14 +162,12 @@ def follows(judge: str, question: int, template: str, repeat: int) -> bool:
     return judge != "contrary" or question != 1
 
 
-def questions_of(twins: int, shared: bool, further: bool) -> Iterable[dict[str, Any]]:
-    """Three questions of so many items each; a further run has another judge in the first place."""
+def questions_of(twins: int, shared: bool) -> Iterable[dict[str, Any]]:
+    """Three questions of so many items each."""
     places = (("fact", "-"), ("better", "AB"), ("better", "BA"))
     cells = product(JUDGES, places, range(3), range(twins), ("plain", "other"), range(2))
     for judge, (task, order), question, twin, template, repeat in cells:
         first = follows(judge, question, template, repeat)
-        if further:
-            judge = {"steady": "moved", "moved": "steady"}.get(judge, judge)
         labels = ("YES", "NO") if task == "fact" else ("A", "B")
         if order == "BA" and judge != "contrary" and question != 1:
             first = not first  # else the verdict follows the place
@@ -187,29 +179,19 @@ def questions_of(twins: int, shared: bool, further: bool) -> Iterable[dict[str, 
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sensitivity]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Sensitivity]:
     """Three questions of one item; two items on each; and the same, said to be independent."""
     folder = tmp_path_factory.mktemp("logs")
 
-    def run(name: str, twins: int, shared: bool, further: bool) -> Judged:
-        place = folder / f"{name}-{further}"
-        return read_judged(write_log(place, sorted(
-            questions_of(twins, shared, further), key=lambda row: JUDGES.index(row["judge"])
-        )))  # fmt: skip
+    def study(name: str, twins: int, shared: bool) -> Sensitivity:
+        rows = sorted(questions_of(twins, shared), key=lambda row: JUDGES.index(row["judge"]))
+        return Sensitivity(read_judged(write_log(folder / name, rows)))
 
-    kinds = {"alone": (1, False), "shared": (2, True), "apart": (2, False)}
-    return {
-        name: Sensitivity(
-            run(name, *kind, further=False),
-            dict.fromkeys(("tokens", "temperature", "language"), run(name, *kind, further=True)),
-            (),
-        )
-        for name, kind in kinds.items()
-    }
+    return [study("alone", 1, False), study("shared", 2, True), study("apart", 2, False)]
 
 
 def test_a_log_in_both_orders(tmp_path: Path, golden: Callable[[Result, str], None]) -> None:
-    log = write_log(tmp_path / "log", questions_of(2, shared=True, further=False))
+    log = write_log(tmp_path / "log", questions_of(2, shared=True))
     golden(judge_sensitivity(log=log, out=tmp_path / "out"), "judge-sensitivity-orders")
 
 
@@ -217,25 +199,23 @@ ENDS = ("ci_low", "ci_high")
 
 
 @pytest.mark.parametrize(
-    ("question", "task", "columns"),
+    ("table", "task", "columns"),
     [
-        ("orders", "better", tuple(f"{p}_{e}" for p in ("wording", "position") for e in ENDS)),
-        ("consensus", "fact", ENDS),
-        ("temperature", "fact", (*ENDS, "p_adjusted", "p_adjusted")),
-        ("tokens", "fact", (*ENDS, "p_adjusted", "p_adjusted")),
-        ("language", "fact", (*ENDS, "p_adjusted", "p_adjusted")),
+        (orders, "better", tuple(f"{p}_{e}" for p in ("wording", "position") for e in ENDS)),
+        (agreement_of_judges, "fact", ENDS),
     ],
+    ids=["orders", "consensus"],
 )
 def test_a_second_item_on_a_question_adds_nothing_to_what_is_known(
-    runs: dict[str, Sensitivity], question: str, task: str, columns: tuple[str, ...]
+    runs: list[Sensitivity], table: TableOf, task: str, columns: tuple[str, ...]
 ) -> None:
     alone, shared, apart = (
         next(
             row
-            for row in TABLES[question](study).rows
+            for row in table(study).rows
             if row["task"] == task and row.get("judge", "moved") == "moved"
         )
-        for study in runs.values()
+        for study in runs
     )
     for column in columns:
         assert alone[column] is not None
@@ -255,45 +235,19 @@ def test_flips_when_reworded_count_items_alike_and_are_not_one_less_jss(tmp_path
         given = {"task": "preference", "order": order, "gold": "A", "status": status}
         rows.append(decision("j", f"i{item}", name, label, **given))
     log = write_log(tmp_path / "log", rows)
-    result = judge_sensitivity(log=log, out=tmp_path / "out", questions=["orders"])
+    result = judge_sensitivity(log=log, out=tmp_path / "out")
     (row,) = result.table("orders").rows
     assert row["jss"] == result.table("table_1").rows[0]["jss"] == pytest.approx(0.5)
     # Two of three pairs of item 0, none of item 1.
     assert row["flips_reworded"] == pytest.approx((2 / 3 + 0) / 2)
 
 
-def test_unanswered_questions_are_limits(tmp_path: Path) -> None:
-    rows = [decision("a", f"i{item}", t, "YES") for item in range(4) for t in ("t1", "t2")]
-    log = write_log(tmp_path / "log", rows)
-    result = judge_sensitivity(log=log, out=tmp_path / "out")
-    unanswered = [text.split(" ")[0] for text in result.limits if "is not answered" in text]
-    assert unanswered == ["orders", "consensus", "sampled"]
-
-
-def test_a_judge_with_a_temperature_of_its_own_has_no_greedy_text_to_compare_with() -> None:
-    def plan(questions: list[str] | None) -> Any:
-        warm = [resolve("smollm2-135m", temperature=0.7)]
-        return make_plan(warm, None, questions, None, None, None, None, None, False, 0)
-
-    with pytest.raises(JudgeSenseError, match=r"temperature of smollm2-135m \(0\.7\)"):
-        plan(["temperature"])
-    assert "temperature" not in plan(None).questions
-    assert any(text.startswith("not asked: temperature (") for text in plan(None).left_out)
-
-
 BAD: list[tuple[Mapping[str, Any], str]] = [
     ({}, "at least 1 judge"),
     ({"judges": ["smollm2-135"]}, "did you mean smollm2-135m"),
-    ({"judges": ["smollm2-135m"], "questions": ["token"]}, "unknown question 'token'"),
-    ({"judges": ["smollm2-135m"], "questions": ["consensus"]}, "at least 2 judges"),
     ({"judges": ["smollm2-135m"], "tasks": ["fluency"]}, "unknown task 'fluency'"),
-    ({"judges": ["smollm2-135m"], "dataset": "a/b", "questions": ["scale"]}, "--dataset"),
-    ({"judges": ["smollm2-135m"], "scoring": "options", "questions": ["tokens"]}, "generated text"),
-    ({"judges": ["smollm2-135m"], "long_tokens": 10}, "--long-tokens must be at least 21"),
-    ({"judges": ["smollm2-135m"], "draws": 1}, "--draws must be at least 2"),
     ({"log": "nowhere"}, "no folder nowhere"),
     ({"log": ".", "judges": ["smollm2-135m"]}, "leave out --log"),
-    ({"log": ".", "questions": ["temperature"]}, "--only temperature needs further judging"),
 ]
 
 
@@ -303,7 +257,7 @@ def test_bad_input_is_refused_before_anything_is_judged(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(JudgeSenseError, match=said):
-        judge_sensitivity(**{"questions": [], **asked}, out=tmp_path / "out")
+        judge_sensitivity(**asked, out=tmp_path / "out")
     assert not list(tmp_path.rglob("part-*.parquet"))
 
 
@@ -320,16 +274,16 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-QUICK = ("--quick", "--scoring", "options", "--only", "orders,consensus,sampled")
+QUICK = ("--limit", "2", "--scoring", "options")
 MODELS = ("-j", "smollm2-135m", "-j", "gemma3-270m")
 
 
 @pytest.mark.slow
-def test_two_real_judges_quick_and_again_without_a_model(tmp_path: Path) -> None:
+def test_two_real_judges_and_again_without_a_model(tmp_path: Path) -> None:
     first = command(*MODELS, *QUICK, "--out", tmp_path)
     assert first.returncode == 0, first.stderr
     tables = json.loads((tmp_path / "study.json").read_text("utf-8"))["tables"]
-    assert {"table_1", "table_2", "table_3", "consensus", "orders", "sampled"} <= set(tables)
+    assert {"table_1", "table_2", "table_3", "consensus", "orders"} <= set(tables)
     parts = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("part-*.parquet")}
     # A model that cannot be loaded any more: measuring again must not need one.
     code = (
@@ -344,54 +298,6 @@ def test_two_real_judges_quick_and_again_without_a_model(tmp_path: Path) -> None
     assert again.returncode == 0, again.stderr
     assert again.stdout == first.stdout
     assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("part-*.parquet")} == parts
-
-
-def _answers(run: Path) -> dict[str, dict[str, Any]]:
-    """The log's rows by prompt, those in the order AB."""
-    return {row["prompt_id"]: row for row in read_run(run).log.to_pylist() if row["order"] == "AB"}
-
-
-@pytest.mark.slow
-def test_a_stopped_study_goes_on_and_sets_each_question_beside_the_main_run(
-    tmp_path: Path,
-) -> None:
-    asked: dict[str, Any] = {
-        "judges": ["smollm2-135m"], "out": tmp_path, "quick": True, "scoring": "generate",
-        "tasks": ["preference"], "long_tokens": 24,
-    }  # fmt: skip
-
-    class StoppedError(Exception):
-        pass
-
-    def stop(message: str) -> None:
-        raise StoppedError(message)
-
-    try:
-        judge_sensitivity(**asked, questions=["tokens", "temperature"], note=stop)
-    except StoppedError:
-        assert not (tmp_path / "runs" / "temperature").exists()
-    notes: list[str] = []
-    judge_sensitivity(**asked, questions=[], note=notes.append)
-    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "runs" / "main").rglob("part-*")}
-    further = ["tokens", "temperature", "scale", "language"]
-    result = judge_sensitivity(**asked, questions=further, note=notes.append)
-    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "runs" / "main").rglob("part-*")} == before
-    (tokens,) = result.table("tokens").rows
-    assert (tokens["change"], tokens["n_prompts"]) == ("20 → 24 tokens", 10)
-    short, long = (_answers(tmp_path / "runs" / name) for name in ("main", "tokens"))
-    assert len(long) == 10
-    for prompt, later in long.items():
-        # Greedy answers: the longer ones begin with the shorter, and only those cut off go on.
-        assert later["raw_text"].startswith(short[prompt]["raw_text"])
-    for name, answers in (("undecided", short), ("undecided_further", long)):
-        assert tokens[name] == sum(answers[prompt]["status"] != "ok" for prompt in long) / 10
-    (drawn,) = result.table("temperature").rows
-    assert drawn["undecided"] == tokens["undecided"], "the same prompts' greedy answers"
-    assert 0 <= drawn["same_prompt"] <= 1
-    assert result.table("scale").rows[0]["n_prompts"] == 10
-    assert result.table("language").rows[0]["n_prompts"] == 20
-    with pytest.raises(JudgeSenseError, match="limit was 2 and is now 3"):
-        judge_sensitivity(**{**asked, "limit": 3}, questions=[], note=notes.append)
 
 
 @pytest.mark.slow

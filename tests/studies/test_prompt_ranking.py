@@ -300,7 +300,7 @@ def test_a_real_model_from_the_command_line_stopped_and_continued(
     chosen = list(prompts_of("mmlu").values())[:6]
     prompts.write_text(json.dumps({"tasks": {"mmlu": chosen}}))
     command = [
-        sys.executable, "-m", "judgesense", "study", "prompt-ranking", "--quick", "--limit", "4",
+        sys.executable, "-m", "judgesense", "study", "prompt-ranking", "--limit", "4",
         "--templates", str(prompts),
         "--sizes", "2,3", "--tasks", "mmlu", "--scoring", "both", "--answer-tokens", "4",
         "--responder", "smollm2-135m", "--mirror", str(mirror), "--out", str(tmp_path),

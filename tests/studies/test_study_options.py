@@ -30,7 +30,6 @@ def test_help_names_the_exit_codes_and_writes_defaults_in_one_way(command: str) 
 
 def test_defaults_that_depend_on_the_study_are_shown() -> None:
     assert "by default 50,100,200" in help_of("study", "prompt-ranking")
-    assert "by default 2048" in help_of("study", "judge-sensitivity")
     assert "by default all" in help_of("study", "judge-sensitivity")
 
 

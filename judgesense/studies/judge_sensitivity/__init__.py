@@ -1,34 +1,26 @@
-"""The JudgeSense paper's protocol and its open questions.
+"""The JudgeSense paper's protocol.
 
 Source: "JudgeSense: A Benchmark for Prompt Sensitivity in LLM-as-a-Judge Systems",
-arXiv:2604.23478. The main run judges a benchmark and gives the paper's tables. Each question that
-needs other prompts or other decoding is a run of its own under ``OUT/runs/<question>``. From an
-existing decision log (``log``), you get every table that needs no further judging.
+arXiv:2604.23478. The run judges a benchmark and gives the paper's tables. From an existing decision
+log (``log``), you get every table that the log can fill.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.pipeline import Settings
+from judgesense.pipeline.data import data_reference
 from judgesense.reporting.result import Result
+from judgesense.studies.common.study import judged, need_judges
 from judgesense.studies.judge_sensitivity.declared import DECLARED
-from judgesense.studies.judge_sensitivity.grid import (
-    LOG_QUESTIONS,
-    QUESTIONS,
-    RUN_QUESTIONS,
-    ask,
-    check_questions,
-    make_plan,
-)
-from judgesense.studies.judge_sensitivity.questions import TABLES
 from judgesense.studies.judge_sensitivity.runs import read_judged
 from judgesense.studies.judge_sensitivity.tables import Sensitivity
 
-__all__ = ["QUESTIONS", "judge_sensitivity"]
+__all__ = ["judge_sensitivity"]
 
 
 def judge_sensitivity(
@@ -37,31 +29,22 @@ def judge_sensitivity(
     out: str | Path,
     log: str | Path | None = None,
     dataset: str | None = None,
-    questions: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
     scoring: str | None = None,
     limit: int | None = None,
-    long_tokens: int | None = None,
-    draws: int | None = None,
-    quick: bool = False,
     seed: int = 0,
     note: Callable[[str], None] = print,
 ) -> Result:
-    """Run the JudgeSense protocol (tables 1-3, figures 1-3) and its open questions.
+    """Run the JudgeSense protocol (tables 1-3, figures 1-3).
 
     Args:
         judges: names, Hub ids, folders or GGUF files.
         out: the study's folder; rerun with the same folder to resume.
         log: the folder of a run or import to measure instead of judging.
         dataset: an embedded set, a dataset folder or a Hub id; None for the embedded benchmark.
-        questions: names from `QUESTIONS`; None for all that can be answered.
         tasks: tasks of the dataset; None for all.
-        scoring: ``generate``, ``options`` or None for all that each judge offers. ``tokens`` and
-            ``temperature`` always generate.
-        limit: items per task in every run; None for all (`SIZES` for runs that generate much).
-        long_tokens: the token limit of the long answers.
-        draws: the number of draws per prompt at T = 1.
-        quick: two items per task, short long answers.
+        scoring: ``generate``, ``options`` or None for all that each judge offers.
+        limit: items per task; None for all.
         seed: fixes every random draw.
         note: called with progress messages.
 
@@ -71,34 +54,27 @@ def judge_sensitivity(
     Raises:
         JudgeSenseError: for bad input, before any judging where possible.
 
-    >>> judge_sensitivity(["smollm2-135m"], out="runs/sens", quick=True)  # doctest: +SKIP
+    >>> judge_sensitivity(["smollm2-135m"], out="runs/sens", limit=2)  # doctest: +SKIP
     """
-    if log is None:
-        plan = make_plan(
-            judges, dataset, questions, tasks, scoring, limit, long_tokens, draws, quick, seed
-        )
-        asked = ("main", *(name for name in plan.questions if name in RUN_QUESTIONS))
-        runs = {name: ask(name, plan, Path(out) / "runs", note) for name in asked}
-        study = Sensitivity(runs.pop("main"), runs, plan.questions, plan)
-    else:
+    if log is not None:
         if any([judges, dataset, limit, tasks, scoring]):
             raise JudgeSenseError(
                 "--log measures an existing log; leave out --judge, --dataset, --tasks, --limit "
                 "and --scoring, or leave out --log"
             )
-        wanted = check_questions(questions, LOG_QUESTIONS)
-        if unanswerable := [name for name in wanted if name not in LOG_QUESTIONS]:
-            raise JudgeSenseError(
-                f"--only {unanswerable[0]} needs further judging, which --log does not do; "
-                f"with --log, choose from {', '.join(LOG_QUESTIONS)}"
-            )
-        study = Sensitivity(read_judged(Path(log)), {}, wanted, log=Path(log))
-    answers = [TABLES[name] for name in study.questions]
-    return replace(DECLARED, tables=[*DECLARED.tables, *answers]).result(study, _settings(study))
+        study = Sensitivity(read_judged(Path(log)), log=Path(log))
+    else:
+        need_judges(judges, 1, "the study")
+        run, reference = Path(out) / "runs" / "main", data_reference(dataset, None, None)
+        settings = Settings.of(scoring, tasks, None, 1, seed, limit)
+        judged(judges, reference.load, reference.identity, settings, run, note)
+        study = Sensitivity(read_judged(run), dataset=dataset)
+    asked = {} if log else {"items per task": limit, "seed": seed}
+    return DECLARED.result(study, _settings(study, asked))
 
 
-def _settings(study: Sensitivity) -> dict[str, Any]:
-    record, plan = study.main.record, study.plan
+def _settings(study: Sensitivity, asked: Mapping[str, Any]) -> dict[str, Any]:
+    record = study.main.record
     hardware = record.get("hardware") or {}
     names = [entry["name"] for entry in record.get("judges", []) if isinstance(entry, dict)]
     known = {
@@ -106,9 +82,7 @@ def _settings(study: Sensitivity) -> dict[str, Any]:
         "log": study.log and str(study.log),
         "data": (record.get("dataset") or {}).get("name") or record.get("run_id"),
         "data hash": record.get("data_hash"),
-        "questions": list(study.questions),
-        "items per task": plan and plan.limit,
-        "seed": plan and plan.seed,
+        **asked,
         "machine": hardware and f"{hardware.get('cpus')} CPUs, {hardware.get('machine')}",
     }
     return {name: value for name, value in known.items() if value not in (None, "", {})}

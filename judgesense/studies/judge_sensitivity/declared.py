@@ -124,17 +124,6 @@ def limits(study: Sensitivity, made: Tables) -> Iterator[str]:
             "(reasoning first, rating each option alone) and not paraphrases, JSS is agreement "
             "between strategies, not sensitivity to wording alone"
         )
-    if study.plan is not None:
-        yield from study.plan.left_out
-    needs = {
-        "orders": "it needs a task with two options in both orders",
-        "consensus": "it needs two judges on the same task and scoring",
-        "sampled": "it needs a judge scored by its option probabilities",
-    }
-    for name in study.questions:
-        if name not in made:
-            why = needs.get(name, "its run shares no case with the main run")
-            yield f"{name} is not answered: {why}"
 
 
 DECLARED = Study(
@@ -148,6 +137,8 @@ DECLARED = Study(
         tables.flip_results,
         tables.exclusion_results,
         tables.failure_results,
+        questions.orders,
+        questions.agreement_of_judges,
     ),
     FIGURES,
     (findings.findings, questions.findings),

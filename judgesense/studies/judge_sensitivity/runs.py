@@ -20,9 +20,6 @@ TASKS = ("coherence", "factuality", "preference", "relevance")
 
 SCORINGS = ("generate", "options")
 
-Verdicts = dict[tuple[str, str, str, int], str]
-"""Mapped decisions by item, template, order and repeat."""
-
 
 @dataclass(frozen=True)
 class JudgedCase:
@@ -49,11 +46,6 @@ class JudgedCase:
         return self.stream.scoring
 
     @property
-    def key(self) -> tuple[int, str, str]:
-        """Judge, task and scoring; equal for the same case of another run."""
-        return self.number, self.task, self.scoring
-
-    @property
     def ids(self) -> dict[str, str]:
         """The first columns of a table: judge, scoring and task."""
         return {"judge": self.judge, "scoring": self.scoring, "task": self.task}
@@ -69,20 +61,11 @@ class JudgedCase:
         return self.stream.answers()
 
     @cached_property
-    def verdicts(self) -> Verdicts:
-        """All mapped decisions."""
-        return _verdicts(self.stream.answers(repeats=True))
-
-    @cached_property
     def first_verdicts(self) -> dict[tuple[str, str, str], str]:
         """The first mapped decision at every item, template and order."""
-        return {key[:3]: label for key, label in _verdicts(self.answers).items()}
-
-
-def _verdicts(answers: Answers) -> Verdicts:
-    repeats = answers.repeat.tolist()
-    keys = zip(answers.item, answers.template, answers.order, repeats, strict=True)
-    return dict(zip(keys, answers.label.tolist(), strict=True))
+        answers = self.answers
+        keys = zip(answers.item, answers.template, answers.order, strict=True)
+        return dict(zip(keys, answers.label.tolist(), strict=True))
 
 
 @dataclass(frozen=True)

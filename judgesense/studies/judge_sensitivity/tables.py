@@ -7,7 +7,7 @@ first, which its authors withdrew. What no source states is undefined.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from judgesense.reporting.tables import undecided_share
 from judgesense.statistics.flips import flip_overlap
 from judgesense.studies.common.study import Record, TableOf, table
 from judgesense.studies.common.study import published as published_figures
-from judgesense.studies.judge_sensitivity.grid import SensitivityPlan
 from judgesense.studies.judge_sensitivity.runs import TASKS, Judged, JudgedCase, task_place
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 
@@ -33,21 +32,16 @@ HERE, SECOND, FIRST = "here", "published v2", "published v1 (withdrawn)"
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What the study measured: the main run, the further runs by question, and what was asked.
-
-    There is a ``plan``, or a ``log`` that was measured instead of judging.
-    """
+    """What the study measured: a run of its own, or a ``log`` that somebody else judged."""
 
     main: Judged
-    further: Mapping[str, Judged]
-    questions: Sequence[str]
-    plan: SensitivityPlan | None = None
     log: Path | None = None
+    dataset: str | None = None
 
     @property
     def with_published(self) -> bool:
         """Whether to show published figures: beside a log, only if it is of the published pairs."""
-        comparable = self.plan is not None or self.main.published_wordings
+        comparable = self.log is None or self.main.published_wordings
         return comparable and any(case.task in TASKS for case in self.main.cases)
 
 
@@ -335,11 +329,11 @@ def _valid_pairs(study: Sensitivity) -> dict[str, bool | None] | None:
     if study.main.published_wordings:
         left_out = published.excluded_pairs()
         return {pair: pair not in left_out for ids in study.main.pair_ids.values() for pair in ids}
-    if study.plan is None:
+    if study.log is not None:
         return None
     from judgesense_dataset.load import load_pairs
 
-    pairs = load_pairs(study.plan.dataset)
+    pairs = load_pairs(study.dataset)
     return dict(zip(pairs["pair_id"].to_pylist(), pairs["valid"].to_pylist(), strict=True))
 
 

@@ -32,8 +32,6 @@ from judgesense.text import short_names
 
 __all__ = ["ITEMS", "MAX_TOKENS", "SIZES", "RankingPlan", "prompt_ranking", "rank_scores"]
 
-QUICK_ITEMS, QUICK_SIZES, QUICK_TOKENS = 8, (3, 6), 24
-
 
 def prompt_ranking(
     responders: Sequence[Any],
