@@ -251,8 +251,9 @@ def _estimate(base: Path) -> None:
     folder = base / "estimate"
     rows = [
         {"item_id": f"i{item}", "system_id": system, "verdict": "YN"[(item + at) % 3 == 0],
-         "judge": "j", "task": "t", "probability": 0.8, "margin": 1.0, "ask_person": False}
-        for item in range(12) for at, system in enumerate("ab")
+         "judge": "j", "task": "t", "wording": wording, "probability": 0.8, "margin": 1.0,
+         "ask_person": False}
+        for item in range(12) for at, system in enumerate("ab") for wording in ("w1", "w2")
     ]  # fmt: skip
     _lines(folder / "verdicts.jsonl", rows)
     pq.write_table(pa.Table.from_pylist(rows), folder / "verdicts.parquet")
@@ -263,9 +264,11 @@ def _estimate(base: Path) -> None:
     for name in ("week", "other-week"):
         _lines(folder / f"{name}.jsonl", rows)
     _cli("monitor", str(folder / "other-week.jsonl"), "--against",
-         str(folder / "verdicts.parquet"), "--allow", "0.1", "--history",
+         str(folder / "verdicts.parquet"), "--history",
          str(folder / "history.jsonl"), codes=(0, 1, 3))  # fmt: skip
-    labelled = [(r["item_id"], r["system_id"], "YN"[at % 4 == 0]) for at, r in enumerate(rows[:16])]
+    labelled = [
+        (r["item_id"], r["system_id"], "YN"[at % 4 == 0]) for at, r in enumerate(rows[:32:2])
+    ]
     (folder / "labels.csv").write_text(
         "item_id,system_id,label,rater\n" + "".join(f"{','.join(row)},me\n" for row in labelled)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -32,14 +32,6 @@ def monitor(
         float,
         opt.option("SHARE", "Fine below this excess over rewording, as a share of verdicts."),
     ] = 0.05,
-    allow: Annotated[
-        float | None,
-        opt.option("SHARE", "Share of verdicts that may move, instead of rewording's."),
-    ] = None,
-    same_items: Annotated[
-        Literal["once", "each"],
-        opt.option(None, "Count an item once per suspected change, or at each look."),
-    ] = "once",
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
@@ -61,8 +53,6 @@ def monitor(
         judge=two_judges(judge),
         task=task,
         tolerance=tolerance,
-        allow=allow,
-        same_items=same_items,
         record=not dry_run,
     )
     opt.output(format, found.to_dict, found.__str__)

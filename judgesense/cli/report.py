@@ -93,11 +93,6 @@ def compare(
             default=f"{NO_DIFFERENCE:g}",
         ),
     ] = None,
-    pass_at: Annotated[
-        float | None,
-        opt.option("SCORE", "An item passes from this score on; prints the new threshold."),
-    ] = None,
-    positive: Annotated[str | None, opt.option("LABEL", "The label of two that passes.")] = None,
     format: opt.Format = "text",
 ) -> None:
     """Compare the judges of two runs, or one judge before and after an update.
@@ -108,14 +103,13 @@ def compare(
 
     With --migration, A and B are runs or files of verdicts of the same judge, before and after an
     update. Says whether the update moves more verdicts than rewording the prompt does, in which
-    direction, on which items, and which threshold on a score keeps the pass rate.
+    direction, and on which items.
 
     Exit codes: 0 done; with --migration, 0 no more than a paraphrase, 1 more, 3 cannot tell; 2 bad
     usage or input.
     """
     if not migration:
-        flags = {"--judge": judge, "--task": task, "--tolerance": tolerance,
-                 "--pass-at": pass_at, "--positive": positive}  # fmt: skip
+        flags = {"--judge": judge, "--task": task, "--tolerance": tolerance}
         if set_flags := [flag for flag, value in flags.items() if value is not None]:
             raise JudgeSenseError(f"{set_flags[0]} needs --migration")
         from judgesense.trust.compare import compare as compare_runs
@@ -132,8 +126,6 @@ def compare(
         judge=two_judges(judge),
         task=task,
         tolerance=NO_DIFFERENCE if tolerance is None else tolerance,
-        pass_at=pass_at,
-        positive=positive,
     )
     opt.output(format, update.to_dict, update.__str__)
     if update.exit_code:

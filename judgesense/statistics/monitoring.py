@@ -1,11 +1,9 @@
-"""A sequential test that you may look at every week, and how soon it finds an update."""
+"""A sequential test that you may look at every week."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,19 +21,6 @@ _TUNED = 0.7
 
 _FIRST_SQUARE, _FIRST_WEIGHT = 0.25, 20
 """The mean square of numbers before any was seen, and how many numbers that counts for."""
-
-LOOKS = 8
-"""Looks within which an update is to be found."""
-
-POWER = 0.8
-"""The chance of finding it that is enough."""
-
-MOST_WORDINGS = 10
-"""Wordings beyond this are not proposed."""
-
-_HISTORIES = 500
-
-_SEED = 5
 
 _BETS = np.arange(1, 21) / 21
 """Constant bets that are averaged. More of them find no more, and take longer."""
@@ -124,36 +109,32 @@ def watch(
     return Watch(best, log_limit, alarm, since, _low(z[since:], before[since:], since, error))
 
 
-def growth(z: Sequence[Floats], counts: Sequence[Any] | None = None) -> Floats:
-    """Log growth of each constant bet and of the tuned bet, shape (..., looks, bets + 1).
+def growth(z: Sequence[Floats]) -> Floats:
+    """Log growth of each constant bet and of the tuned bet, shape (looks, bets + 1).
 
-    ``counts`` say how often each number of a look occurs, shape (..., n) each; once by default. The
-    tuned bet is fixed before its look, so that independent numbers only need means of at most 0 on
-    average at each look.
+    The tuned bet is fixed before its look, so that independent numbers only need means of at most 0
+    on average at each look.
     """
-    squares: Any = _FIRST_SQUARE * _FIRST_WEIGHT
-    seen: Any = _FIRST_WEIGHT
-    found = []
-    for look, each in enumerate(z):
-        times = np.ones(len(each)) if counts is None else np.asarray(counts[look], float)
-        tuned = np.minimum(TARGET * seen / squares, _BETS[-1])
-        own = (np.log1p(np.multiply.outer(tuned, each)) * times).sum(axis=-1)
-        fixed = times @ np.log1p(np.multiply.outer(each, _BETS))
-        found.append(np.concatenate([fixed, own[..., None]], axis=-1))
-        squares, seen = squares + times @ each**2, seen + times.sum(axis=-1)
-    return np.stack(found, axis=-2)
+    squares, seen = _FIRST_SQUARE * _FIRST_WEIGHT, float(_FIRST_WEIGHT)
+    growths = []
+    for look in z:
+        tuned = min(TARGET * seen / squares, float(_BETS[-1]))
+        fixed = np.log1p(np.multiply.outer(look, _BETS)).sum(axis=0)
+        growths.append(np.append(fixed, np.log1p(tuned * look).sum()))
+        squares, seen = squares + float(look @ look), seen + len(look)
+    return np.stack(growths)
 
 
 def log_evidence(growths: Floats, starts: int) -> Floats:
-    """Log wealth of each start after each look, -inf before it; shape (..., starts, looks).
+    """Log wealth of each start after each look, -inf before it; shape (starts, looks).
 
-    ``growths`` has shape (..., looks, bets), the tuned bet last.
+    ``growths`` has shape (looks, bets), the tuned bet last.
     """
-    looks, bets = growths.shape[-2:]
+    looks, bets = growths.shape
     shares = np.append(np.full(bets - 1, (1 - _TUNED) / (bets - 1)), _TUNED)
-    sums = np.cumsum(growths, axis=-2)
-    past = np.concatenate([np.zeros_like(sums[..., :1, :]), sums], axis=-2)[..., :starts, :]
-    wealth = log_sum(sums[..., None, :, :] - past[..., :, None, :] + np.log(shares), axis=-1)
+    sums = np.cumsum(growths, axis=0)
+    past = np.concatenate([np.zeros((1, bets)), sums])[:starts]
+    wealth = log_sum(sums[None] - past[:, None] + np.log(shares), axis=-1)
     return np.where(np.arange(looks) >= np.arange(starts)[:, None], wealth, -np.inf)
 
 
@@ -161,8 +142,8 @@ def log_sum(logs: Floats, axis: int) -> Floats:
     """Log of the sum of exponentials."""
     from scipy.special import logsumexp
 
-    found: Floats = logsumexp(logs, axis=axis)
-    return found
+    total: Floats = logsumexp(logs, axis=axis)
+    return total
 
 
 def _blocks(before: Sequence[Codes]) -> list[int]:
@@ -192,124 +173,6 @@ def _low(z: Sequence[Floats], before: Sequence[Codes], start: int, error: float)
     if not len(values):
         return -1.0
     return 2 * lower_bound((1 + values) / 2, 1 / (error * start_weight(start))) - 1
-
-
-@dataclass(frozen=True)
-class MonitorPlan:
-    """What a monitor finds, and what would make it find enough.
-
-    ``chance`` is that of an alarm within ``looks`` looks at ``items`` items each, if an update
-    moves ``beyond`` of the verdicts more than rewording does. ``items_needed`` and
-    ``wordings_needed`` make it 0.8, each with the other as it is; None if it is that already, or
-    if no number up to 100 times the items, or `MOST_WORDINGS` wordings, does.
-    """
-
-    items: int
-    looks: int
-    beyond: float
-    chance: float
-    items_needed: int | None
-    wordings_needed: int | None
-
-    def scaled(self, factor: float) -> MonitorPlan:
-        """The plan with its numbers of items times a factor: items per cluster."""
-        needed = None if self.items_needed is None else math.ceil(self.items_needed * factor)
-        return replace(self, items=round(self.items * factor), items_needed=needed)
-
-
-def plan_monitor(
-    items: int,
-    reworded: float,
-    wordings: float,
-    *,
-    beyond: float = TARGET,
-    looks: int = LOOKS,
-    error: float = 0.05,
-) -> MonitorPlan:
-    """Plan looks at other items each, whose verdicts are compared with a baseline's.
-
-    Args:
-        items: items a look, at least 1.
-        reworded: the share of verdicts that rewording moves in the baseline, in [0, 1).
-        wordings: wordings of an item in the baseline, 2 or more; infinite for a share that is
-            allowed in place of rewording.
-        beyond: the share of verdicts that the update moves beyond that.
-        looks: looks after the update.
-        error: the chance of a false alarm, within (0, 1).
-
-    Returns:
-        The chance, and what would make it 0.8.
-
-    >>> plan = plan_monitor(160, 0.2, 2)
-    >>> plan.chance < 0.8, 160 < plan.items_needed < 220, plan.wordings_needed
-    (True, True, 3)
-    """
-    chance = detection_chance(items, reworded, wordings, beyond=beyond, looks=looks, error=error)
-
-    def enough(n: int, k: float) -> bool:
-        found = detection_chance(n, reworded, k, beyond=beyond, looks=looks, error=error)
-        return found >= POWER
-
-    items_needed = wordings_needed = None
-    if chance < POWER:
-        steps = [round(items * 1.1**k) for k in range(1, 49)]
-        low, high = 0, len(steps)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(steps[middle], wordings) else (middle + 1, high)
-        items_needed = steps[low] if low < len(steps) else None
-        more = range(int(wordings) + 1, MOST_WORDINGS + 1) if np.isfinite(wordings) else ()
-        wordings_needed = next((k for k in more if enough(items, k)), None)
-    return MonitorPlan(items, looks, beyond, chance, items_needed, wordings_needed)
-
-
-@lru_cache(maxsize=256)
-def detection_chance(
-    items: int,
-    reworded: float,
-    wordings: float,
-    *,
-    beyond: float = TARGET,
-    looks: int = LOOKS,
-    error: float = 0.05,
-) -> float:
-    """The chance that `judgesense.statistics.monitoring.watch` finds an update, by simulation.
-
-    An item's verdict moves under another wording with a probability of its own: a beta distribution
-    with mean ``reworded`` whose parameters add up to 1, so that most items are near 0. The update
-    moves it as often, and of those that do not move as many more as make ``beyond`` of all. The
-    update comes before the first look. Arguments as in `plan_monitor`.
-
-    >>> detection_chance(200, 0.02, 2)
-    1.0
-    """
-    values, shares = _excesses(reworded, wordings, beyond)
-    rng = np.random.default_rng(_SEED)
-    counts = rng.multinomial(items, shares, (_HISTORIES, looks))
-    # Equal numbers have equal gains.
-    gains = growth([values] * looks, list(counts.swapaxes(0, 1)))
-    weights = np.log([start_weight(start) for start in range(looks)])
-    evidence = log_sum(log_evidence(gains, looks) + weights[:, None], axis=-2)
-    return float((evidence >= -np.log(error)).any(axis=-1).mean())
-
-
-def _excesses(reworded: float, wordings: float, beyond: float) -> tuple[Floats, Floats]:
-    """The numbers that an item's moved minus reworded verdicts can be, and their probabilities."""
-    if np.isinf(wordings) or reworded == 0:
-        moved = reworded + beyond
-        return np.array([-reworded, 1 - reworded]), np.array([1 - moved, moved])
-    from scipy.stats import betabinom
-
-    # Of all other wordings, and the update's verdict as one more of them.
-    others = max(round(wordings) - 1, 1)
-    first, second = reworded, 1 - reworded
-    k = np.arange(others + 1)
-    both = betabinom.pmf(k, others, first, second)
-    # Given k of the others, the item's own probability has the mean (first + k) / (1 + others).
-    moves = (first + k) / (1 + others)
-    moves = moves + (1 - moves) * beyond / (1 - reworded)
-    values = np.concatenate([-k / others, 1 - k / others])
-    return values, np.concatenate([both * (1 - moves), both * moves])
 
 
 def lower_bound(values: Floats, evidence: float) -> float:

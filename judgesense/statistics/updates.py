@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Floats
-from judgesense.statistics.inputs import (
-    cluster_codes,
-)
+from judgesense.statistics.inputs import cluster_codes
 
 FEWEST_RANDOM = 4
 """From this number of wordings on, they count as a sample of wordings."""
@@ -135,86 +132,3 @@ def _wording_variance(
         left.append(float(next(shares)) - float(next(shares)))
     spread = np.array(left)
     return float((count - 1) / count * ((spread - spread.mean()) ** 2).sum()), count
-
-
-@dataclass(frozen=True)
-class KeptRate:
-    """The threshold on the new scores that passes as many items as the old threshold did.
-
-    ``pass_rate`` is the old scores' at the old threshold, ``unchanged_rate`` the new scores' there,
-    ``kept_rate`` the new scores' at ``new_threshold``. The ends are None with a single cluster.
-    """
-
-    threshold: float
-    pass_rate: float
-    unchanged_rate: float
-    new_threshold: float
-    ci_low: float | None
-    ci_high: float | None
-    kept_rate: float
-    n: int
-
-
-def keep_pass_rate(
-    old: Any,
-    new: Any,
-    threshold: float,
-    clusters: Any = None,
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> KeptRate:
-    """Find the threshold on new scores that keeps the pass rate of the old ones.
-
-    It is the old threshold, or the new score at which the share of scores at or above it comes
-    closest to the old pass rate (of equally close ones, that nearest to the old threshold). The
-    interval is the percentile bootstrap's over clusters, which keeps an item's two scores together.
-
-    Args:
-        old: shape (n,), finite scores before the update.
-        new: shape (n,), the same items' scores after it.
-        threshold: an item passes with a score of at least this.
-
-    Returns:
-        The new threshold, its interval and the pass rates.
-
-    >>> found = keep_pass_rate([1, 2, 3, 4, 5], [2, 3, 4, 4.5, 5], 4)
-    >>> found.pass_rate, found.unchanged_rate, found.new_threshold
-    (0.4, 0.6, 4.5)
-    """
-    one, two = np.asarray(old, np.float64), np.asarray(new, np.float64)
-    rng = np.random.default_rng(seed)
-    codes, k = cluster_codes(clusters, len(one))
-    found = _closest(one, two, threshold, np.ones(len(one)))
-    ends: list[float | None] = [None, None]
-    if k > 1:
-        drawn = [
-            _closest(
-                one, two, threshold, rng.multinomial(k, np.full(k, 1 / k))[codes].astype(float)
-            )
-            for _ in range(n_resamples)
-        ]
-        tails = [0.025, 0.975]
-        ends = [float(end) for end in np.quantile(drawn, tails, method="nearest")]
-    return KeptRate(
-        threshold=float(threshold),
-        pass_rate=float((one >= threshold).mean()),
-        unchanged_rate=float((two >= threshold).mean()),
-        new_threshold=found,
-        ci_low=ends[0],
-        ci_high=ends[1],
-        kept_rate=float((two >= found).mean()),
-        n=len(one),
-    )
-
-
-def _closest(old: Floats, new: Floats, threshold: float, weights: Floats) -> float:
-    total = weights.sum()
-    wanted = weights[old >= threshold].sum() / total
-    # The last of these passes nothing.
-    values = np.unique([*new, threshold, np.nextafter(max(new.max(), threshold), np.inf)])
-    sums = np.bincount(np.searchsorted(values, new), weights, minlength=len(values))
-    above = np.cumsum(sums[::-1])[::-1] / total
-    miss = np.round(np.abs(above - wanted), 12)
-    best = np.flatnonzero(miss == miss.min())
-    return float(values[best[np.argmin(np.abs(values[best] - threshold))]])

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from judgesense.errors import JudgeSenseError
+from judgesense.statistics.arrays import Words
+from judgesense.statistics.comparison import NOTHING_COMPARED, PairedDifference, holm, paired_test
 from judgesense.statistics.planning import error_of, items_for_estimate
-from judgesense.statistics.updates import Excess, excess_moves
-from judgesense.systems.migration_details import (
-    accuracy,
-    direction,
-    kept_rate,
-    level_shift,
-    moved_items,
+from judgesense.statistics.updates import Excess
+from judgesense.systems.migration_result import (
+    Claim,
+    LabelShift,
+    Migration,
+    MovedItem,
+    TaskMigration,
+    claim_text,
 )
-from judgesense.systems.migration_result import Claim, Migration, TaskMigration, claim_text
 from judgesense.systems.shared_prompts import (
     SharedPrompts,
+    grouped,
     notes_on,
     read_tasks,
     shared_prompts,
 )
+from judgesense.tasks import UNDECIDED
 from judgesense.trust.thresholds import NO_DIFFERENCE
 
 _NO_EXCESS = Excess(None, None, None, None, None, 0, random=False)
@@ -37,8 +44,6 @@ def migration(
     task: str | None = None,
     tolerance: float = NO_DIFFERENCE,
     error: float = 0.05,
-    pass_at: float | None = None,
-    positive: str | None = None,
 ) -> Migration:
     """Does an update of a judge move more verdicts than a paraphrase of its prompt does?
 
@@ -53,9 +58,6 @@ def migration(
         task: one task; None for all.
         tolerance: ``no more`` allows for this excess over rewording (a share of verdicts).
         error: the chance that any claim is wrong.
-        pass_at: an item passes with a score of at least this: the expected score on a scale, or the
-            probability of the positive label (0.5 without it).
-        positive: the label of two that passes, if it is not plain (YES, PASS, ...).
 
     Returns:
         The claims and figures, by task and scoring.
@@ -73,81 +75,43 @@ def migration(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, judge in (("old", yes), ("new", no)):
     ...         _ = run(judge, tasks=["factuality"], out=f"{folder}/{name}", note=str)
-    ...     found = migration(f"{folder}/old", f"{folder}/new")
-    >>> found.claim, found.tasks[0].moved, found.tasks[0].reworded
+    ...     update = migration(f"{folder}/old", f"{folder}/new")
+    >>> update.claim, update.tasks[0].moved, update.tasks[0].reworded
     ('more', 1.0, 0.0)
     """
-    for name, value, most in (("tolerance", tolerance, 1.0), ("error", error, 0.5)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < most:
-            raise JudgeSenseError(f"{name} is {value!r}; pass a number from 0 to {most:g}")
-    if error == 0:
-        raise JudgeSenseError("error is 0; pass a number above 0, such as 0.05")
+    if not 0 <= tolerance < 1:
+        raise JudgeSenseError(f"tolerance is {tolerance!r}; pass a number from 0 to 1")
+    if not 0 < error < 0.5:
+        raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
     names = (judge, judge) if judge is None or isinstance(judge, str) else judge
     shared = shared_prompts(
         read_tasks(old, names[0], task, reference=True), read_tasks(new, names[1], task)
     )
-    own_error = error / len(shared)
-    found = tuple(_compare(each, tolerance, own_error, pass_at, positive) for each in shared)
-    claims = {each.claim for each in found}
+    tasks = tuple(_compare(each, tolerance, error / len(shared)) for each in shared)
+    claims = {each.claim for each in tasks}
     return Migration(
         claim=next(claim for claim in _WORST if claim in claims),
-        tasks=found,
+        tasks=tasks,
         notes=notes_on(shared, same_judge=True),
         sources=(str(old), str(new)),
         error=error,
     )
 
 
-def reworded_excess(
-    shared: SharedPrompts, error: float, *, like_these: bool = True
-) -> Excess | None:
-    """What moved beyond rewording; None if one wording was judged before.
-
-    The ends are for wordings like these, from four on, or else for these alone.
-    """
-    if not len(shared.pair_row):
-        return None
-    pairs = shared.wordings[shared.pair_row].tolist(), shared.pair_wording.tolist()
-    return excess_moves(
-        shared.moved,
-        shared.clusters.tolist(),
-        shared.pair_differs,
-        shared.clusters[shared.pair_row].tolist(),
-        wordings=shared.wordings.tolist() if like_these else None,
-        other_wordings=pairs if like_these else None,
-        error=error,
-    )
-
-
-def _compare(
-    shared: SharedPrompts,
-    tolerance: float,
-    error: float,
-    pass_at: float | None,
-    positive: str | None,
-) -> TaskMigration:
-    moved = float(shared.moved.mean())
-    excess = reworded_excess(shared, error) or _NO_EXCESS
-    again = shared.asked_again(shared.before, shared.old_row)
-    again_new = shared.asked_again(shared.after, shared.new_row)
-    noise = _NO_EXCESS
-    if again is not None:
-        noise = excess_moves(
-            shared.moved, shared.clusters.tolist(), again[1], again[0].tolist(), error=error
-        )
+def _compare(shared: SharedPrompts, tolerance: float, error: float) -> TaskMigration:
+    excess = shared.beyond_rewording(error) or _NO_EXCESS
+    noise = shared.beyond_noise(error) or _NO_EXCESS
     claim, cause = _claim(shared, excess, tolerance)
     these, claim_these = _NO_EXCESS, None
     if excess.random:
-        these = reworded_excess(shared, error, like_these=False) or _NO_EXCESS
+        these = shared.beyond_rewording(error, like_these=False) or _NO_EXCESS
         claim_these = _claim(shared, these, tolerance)[0]
     needed = None
     if cause == "open":
         needed = _needed(excess, these if excess.random else excess, tolerance, error, shared)
         cause = "few wordings" if needed is None and excess.random else cause
-    levels, level_ends = level_shift(shared)
-    right = accuracy(shared)
-    shifts = direction(shared)
-    found = TaskMigration(
+    right = _accuracy(shared)
+    update = TaskMigration(
         task=shared.task,
         scoring=shared.scoring,
         judge_old=shared.before.table.judge,
@@ -157,10 +121,9 @@ def _compare(
         text="",
         tolerance=float(tolerance),
         error=error,
-        moved=moved,
+        moved=float(shared.moved.mean()),
         reworded=excess.other,
-        asked_again=None if again is None else float(again[1].mean()),
-        asked_again_new=None if again_new is None else float(again_new[1].mean()),
+        asked_again=noise.other,
         excess=excess.excess,
         ci_low=excess.low,
         ci_high=excess.high,
@@ -175,19 +138,15 @@ def _compare(
         n_clusters=len(set(shared.clusters)),
         n_wordings=len({*shared.wordings, *shared.pair_wording}),
         items_needed=needed,
-        direction=shifts,
-        level_shift=levels,
-        level_shift_ci_low=level_ends.low,
-        level_shift_ci_high=level_ends.high,
+        direction=_direction(shared),
         accuracy_old=right.first,
         accuracy_new=right.second,
         accuracy_difference=right.difference,
         accuracy_ci_low=right.ci_low,
         accuracy_ci_high=right.ci_high,
-        threshold=kept_rate(shared, pass_at, positive),
-        items=moved_items(shared),
+        items=_moved_items(shared),
     )
-    return replace(found, text=claim_text(found))
+    return replace(update, text=claim_text(update))
 
 
 def _claim(shared: SharedPrompts, excess: Excess, tolerance: float) -> tuple[Claim, str | None]:
@@ -205,7 +164,7 @@ def _claim(shared: SharedPrompts, excess: Excess, tolerance: float) -> tuple[Cla
 def _needed(
     excess: Excess, these: Excess, tolerance: float, error: float, shared: SharedPrompts
 ) -> int | None:
-    """Items that would settle the claim with 80% probability if the excess is as it was found.
+    """Items that would decide the claim with 80% probability if the excess is as measured.
 
     None if no number of items does, because what differs between wordings does not shrink with
     items. ``these`` has the ends for these wordings alone.
@@ -216,13 +175,78 @@ def _needed(
     spread = error_of(these.low, these.high, clusters, level)
     value = excess.excess
     limit = max(0.0, tolerance, key=lambda end: abs(value - end))
-    found = items_for_estimate(
-        excess.excess, spread, clusters, threshold=limit, confidence_level=level
-    )
-    if excess.wordings_error > 0 and found.clusters is not None:
-        # The variance that decides, spread² clusters / found, minus what items do not shrink.
-        left = 1 - excess.wordings_error**2 * found.clusters / (spread**2 * clusters)
+    needed = items_for_estimate(value, spread, clusters, threshold=limit, confidence_level=level)
+    if excess.wordings_error > 0 and needed.clusters is not None:
+        # The variance that decides, spread² clusters / needed, minus what items do not shrink.
+        left = 1 - excess.wordings_error**2 * needed.clusters / (spread**2 * clusters)
         if left <= 0:
             return None
-        found = found.scaled(1 / left)
-    return found.scaled(len(set(shared.items)) / clusters).clusters
+        needed = needed.scaled(1 / left)
+    return needed.scaled(len(set(shared.items)) / clusters).clusters
+
+
+def _direction(shared: SharedPrompts) -> tuple[LabelShift, ...]:
+    """The share of each label before and after; nothing if no verdict moved."""
+    if not shared.moved.any():
+        return ()
+    table = shared.before.table
+    labels = [label for label in table.labels if label in shared.labels]
+    labels += sorted(shared.labels - set(labels))
+    labels += [label for label in UNDECIDED if label in {*shared.old, *shared.new}]
+    columns = {label: (shared.old == label, shared.new == label) for label in labels}
+    orders = table.column("order")[shared.old_row]
+    if {"AB", "BA"} <= set(orders) and len(table.labels) == 2:
+        shown = np.where(orders == "BA", table.labels[1], table.labels[0])
+        columns = {"first shown": (shared.old == shown, shared.new == shown), **columns}
+    clusters = shared.clusters.tolist()
+    tests = {label: paired_test(*both, clusters) for label, both in columns.items()}
+    adjusted = holm([test.p_value for test in tests.values()])
+    return tuple(
+        LabelShift(label, test.first, test.second, test.difference, test.ci_low, test.ci_high, p)
+        for (label, test), p in zip(tests.items(), adjusted, strict=True)
+    )
+
+
+def _accuracy(shared: SharedPrompts) -> PairedDifference:
+    """How often the verdicts match gold before and after, on the prompts that have it."""
+    one = shared.before.table.column("gold")[shared.old_row]
+    two = shared.after.table.column("gold")[shared.new_row]
+    for item, a, b in zip(shared.items, one, two, strict=True):
+        if None not in (a, b) and a != b:
+            raise JudgeSenseError(
+                f"{shared.task}: item {item!r} has the gold label {a} in "
+                f"{shared.before.table.source} and {b} in {shared.after.table.source}; compare on "
+                "the same labels"
+            )
+    gold = np.where(one == None, two, one)  # noqa: E711
+    known = gold != None  # noqa: E711
+    if not known.any():
+        return NOTHING_COMPARED
+    old, new = (verdicts[known] == gold[known] for verdicts in (shared.old, shared.new))
+    return paired_test(old, new, shared.clusters[known].tolist())
+
+
+def _moved_items(shared: SharedPrompts) -> tuple[MovedItem, ...]:
+    """The items that moved, those first that moved most and that rewording moves least."""
+    reworded = grouped(shared.items[shared.pair_row], shared.pair_differs.tolist())
+    items = []
+    for item, rows in grouped(shared.items, range(len(shared.items))).items():
+        if moved := int(shared.moved[rows].sum()):
+            pairs = reworded.get(item)
+            items.append(
+                MovedItem(
+                    item_id=item,
+                    prompts=len(rows),
+                    moved=moved,
+                    old=_usual(shared.old[rows]),
+                    new=_usual(shared.new[rows]),
+                    reworded=None if pairs is None else sum(pairs) / len(pairs),
+                )
+            )
+    items.sort(key=lambda e: (-e.moved / e.prompts, e.reworded or 0.0, -e.moved, e.item_id))
+    return tuple(items)
+
+
+def _usual(verdicts: Words) -> str:
+    counts = Counter[str](sorted(verdicts))
+    return max(counts, key=lambda verdict: counts[verdict])

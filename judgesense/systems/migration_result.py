@@ -1,4 +1,4 @@
-"""What is told of an update of a judge: its claims and figures, and how they read."""
+"""The figures of an update of a judge, and how they read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.statistics.updates import KeptRate
 from judgesense.text import brackets, join, number, percent, signed
 from judgesense.trust.thresholds import SIGNIFICANT
 
@@ -87,7 +86,6 @@ class TaskMigration:
     moved: float
     reworded: float | None
     asked_again: float | None
-    asked_again_new: float | None
     excess: float | None
     ci_low: float | None
     ci_high: float | None
@@ -103,15 +101,11 @@ class TaskMigration:
     n_wordings: int
     items_needed: int | None
     direction: tuple[LabelShift, ...]
-    level_shift: float | None
-    level_shift_ci_low: float | None
-    level_shift_ci_high: float | None
     accuracy_old: float | None
     accuracy_new: float | None
     accuracy_difference: float | None
     accuracy_ci_low: float | None
     accuracy_ci_high: float | None
-    threshold: KeptRate | None
     items: tuple[MovedItem, ...]
 
 
@@ -137,7 +131,7 @@ class Migration(ResultMapping):
 
     def to_pandas(self) -> Any:
         """The tasks as a `pandas.DataFrame`, without their lists of labels and items."""
-        lists = ("direction", "items", "threshold")
+        lists = ("direction", "items")
         rows = (task.__dict__ for task in self.tasks)
         return data_frame([{k: v for k, v in row.items() if k not in lists} for row in rows])
 
@@ -204,11 +198,11 @@ def claim_text(found: TaskMigration) -> str:
 def details_text(task: TaskMigration) -> Iterator[str]:
     """The other figures of a task, a line each."""
     if task.asked_again is not None:
-        told = f"asked again, the old judge moves {percent(task.asked_again)} of its verdicts"
-        if task.asked_again_new is not None:
-            told += f", the new one {percent(task.asked_again_new)}"
         ends = brackets(task.excess_again_ci_low, task.excess_again_ci_high, signed)
-        yield f"{told}; the update moves {signed(task.excess_again)} more {ends}"
+        yield (
+            f"asked again, the old judge moves {percent(task.asked_again)} of its verdicts; the "
+            f"update moves {signed(task.excess_again)} more {ends}"
+        )
     shifts = _clear(task.direction)
     for shift in shifts:
         yield (
@@ -217,22 +211,11 @@ def details_text(task: TaskMigration) -> Iterator[str]:
         )
     if task.direction and not shifts:
         yield "no label is clearly more frequent than before"
-    if task.level_shift is not None:
-        ends = brackets(task.level_shift_ci_low, task.level_shift_ci_high, signed)
-        yield f"mean score: {signed(task.level_shift)} {ends}"
     if task.accuracy_difference is not None:
         ends = brackets(task.accuracy_ci_low, task.accuracy_ci_high, signed)
         yield (
             f"matches gold: {percent(task.accuracy_old)} before, {percent(task.accuracy_new)} "
             f"after ({signed(task.accuracy_difference)} {ends})"
-        )
-    if task.threshold is not None:
-        kept = task.threshold
-        ends = brackets(kept.ci_low, kept.ci_high)
-        yield (
-            f"pass at {number(kept.new_threshold)} {ends} in place of {number(kept.threshold)} to "
-            f"keep the pass rate of {percent(kept.pass_rate)} (then {percent(kept.kept_rate)}, "
-            f"unchanged {percent(kept.unchanged_rate)})"
         )
     if task.items:
         shown = [_item(item) for item in task.items[:_SHOWN]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -12,14 +13,11 @@ import numpy as np
 
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.record import now
-from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.monitoring import POWER, TARGET, MonitorPlan, plan_monitor, watch
+from judgesense.statistics.monitoring import watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.systems.migration import reworded_excess
 from judgesense.systems.monitor_history import (
     SCHEMA_VERSION,
     Look,
-    SameItems,
     StreamLook,
     locked,
     read_history,
@@ -66,8 +64,6 @@ class TaskMonitoring:
     ``excess_low`` a lower bound of the excess since then. ``fine`` says that this look's excess
     lies below ``tolerance``; it is wrong in at most 5% of looks. ``ci_low`` and ``ci_high`` are
     this look's, each wrong in at most 5%. ``n_new`` are clusters of items that no earlier look had.
-    ``plan`` says how likely looks like this one find an update; None after an alarm, and if items
-    that come again, or one label, add no evidence.
     """
 
     task: str
@@ -76,7 +72,6 @@ class TaskMonitoring:
     text: str
     error: float
     tolerance: float
-    allow: float | None
     moved: float
     reworded: float
     excess: float
@@ -90,7 +85,6 @@ class TaskMonitoring:
     since_look: int
     excess_low: float
     log10_limit: float
-    plan: MonitorPlan | None
     looks: tuple[LookFigures, ...]
 
 
@@ -147,8 +141,6 @@ def monitor(
     task: str | None = None,
     tolerance: float = TOLERANCE,
     error: float = 0.05,
-    allow: float | None = None,
-    same_items: SameItems = "once",
     record: bool = True,
 ) -> Monitoring:
     """Look whether a judge still gives the verdicts of a baseline, as often as you like.
@@ -168,11 +160,6 @@ def monitor(
         task: one task; None for all that both have.
         tolerance: a look is fine if its excess lies below this share of verdicts.
         error: the chance of a false alarm, at all looks and tasks together.
-        allow: the share of verdicts that may move, in place of rewording; for a baseline with one
-            wording.
-        same_items: ``once``, an item counts once for each look that a change may date from, and
-            the alarm is about items like these; ``each``, it counts at every look, and the alarm is
-            about these items only.
         record: whether to add the look to the history.
 
     Returns:
@@ -180,8 +167,8 @@ def monitor(
 
     Raises:
         JudgeSenseError: sources that cannot be compared (as `migration`), a baseline with one
-            wording and no ``allow``, or a history that is damaged, of a newer version, of another
-            baseline or of other rules.
+            wording, or a history that is damaged, of a newer version, of another baseline or of
+            other rules.
 
     >>> import tempfile
     >>> from judgesense.pipeline import run
@@ -190,11 +177,14 @@ def monitor(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("baseline", "week-1"):
     ...         _ = run(yes, tasks=["factuality"], limit=5, out=f"{folder}/{name}", note=str)
-    ...     found = monitor(f"{folder}/week-1", against=f"{folder}/baseline")
-    >>> found.tasks[0].moved
+    ...     state = monitor(f"{folder}/week-1", against=f"{folder}/baseline")
+    >>> state.tasks[0].moved
     0.0
     """
-    _check(tolerance, error, allow, same_items)
+    if not 0 <= tolerance < 1:
+        raise JudgeSenseError(f"tolerance is {tolerance!r}; pass a number from 0 to 1")
+    if not 0 < error <= 0.5:
+        raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
     names = (judge, judge) if judge is None or isinstance(judge, str) else judge
     baseline = read_tasks(against, names[1], reference=True)
     tests = len(baseline)
@@ -202,23 +192,23 @@ def monitor(
     if task is not None:
         baseline = [each for each in baseline if each.table.task in (task, "")] or baseline
     shared = shared_prompts(baseline, judged)
-    base = Path(against)
-    path = base.with_name(f"{base.stem}.monitor.jsonl")
+    base, run_path = Path(against), Path(run)
+    path = base / "monitor.jsonl" if base.is_dir() else base.with_name(f"{base.stem}.monitor.jsonl")
     if history is not None:
         path = Path(history)
-    elif base.is_dir():
-        path = base / "monitor.jsonl"
+    digest = judged[0].digest
+    if run_path.is_file():
+        # A steady judge may fill two files with the same verdicts.
+        digest = f"{digest[:32]}-{run_path.stat().st_mtime_ns}-{run_path.name}"
     look = Look(
         schema=SCHEMA_VERSION,
         at=now(),
-        run=Path(run).resolve().name,
-        digest=_digest(Path(run), judged[0].digest),
+        run=run_path.resolve().name,
+        digest=digest,
         baseline=baseline[0].digest,
         tests=tests,
         error=error,
-        allow=allow,
-        same_items=same_items,
-        streams=[_stream_look(each, allow) for each in shared],
+        streams=[_stream_look(each) for each in shared],
     )
     with locked(path) if record else nullcontext():
         looks = read_history(path)
@@ -227,10 +217,7 @@ def monitor(
         looks += [] if known else [look]
         if record and not known:
             write_history(path, looks)
-    tasks = tuple(
-        _state(stream, looks, tolerance, _wordings(each, allow))
-        for stream, each in zip(look.streams, shared, strict=True)
-    )
+    tasks = tuple(_state(stream, looks, tolerance) for stream in look.streams)
     statuses = {each.status for each in tasks}
     return Monitoring(
         status=next(status for status in _WORST if status in statuses),
@@ -243,101 +230,54 @@ def monitor(
     )
 
 
-def _check(tolerance: float, error: float, allow: float | None, same_items: str) -> None:
-    for name, value in (("tolerance", tolerance), ("allow", allow)):
-        if value is not None and not 0 <= value < 1:
-            raise JudgeSenseError(f"{name} is {value!r}; pass a number from 0 to 1")
-    if not 0 < error <= 0.5:
-        raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
-    if same_items not in ("once", "each"):
-        raise JudgeSenseError(f"same_items is {same_items!r}; pass 'once' or 'each'")
-
-
-def _digest(run: Path, digest: str) -> str:
-    """What identifies a look's run. A steady judge may fill two files with the same verdicts."""
-    if run.is_dir():
-        return digest
-    return f"{digest[:32]}-{run.stat().st_mtime_ns}-{run.name}"
-
-
-def _stream_look(shared: SharedPrompts, allow: float | None) -> StreamLook:
+def _stream_look(shared: SharedPrompts) -> StreamLook:
     """This look's figures of a task."""
-    moved = float(shared.moved.mean())
-    low = high = None
-    if allow is None:
-        found = reworded_excess(shared, 0.05)
-        if found is None or found.other is None or found.excess is None:
-            raise JudgeSenseError(
-                f"{shared.task}: the baseline {shared.before.table.source} has one wording, so "
-                "rewording is not measured; judge it under at least two wordings, or set --allow "
-                "to the share of verdicts that may move"
-            )
-        share, excess, low, high = found.other, found.excess, found.low, found.high
-    else:
-        ends = wilson_cluster(shared.moved, shared.clusters.tolist(), 0.9)
-        share, excess = allow, moved - allow
-        low = None if ends.low is None else ends.low - allow
-        high = None if ends.high is None else ends.high - allow
-    by_cluster = grouped(shared.clusters, shared.moved)
+    excess = shared.beyond_rewording(0.05)
+    if excess is None or excess.other is None or excess.excess is None:
+        raise JudgeSenseError(
+            f"{shared.task}: the baseline {shared.before.table.source} has one wording, so "
+            "rewording is not measured; judge it under at least two wordings"
+        )
     reworded = grouped(shared.clusters[shared.pair_row], shared.pair_differs)
     return StreamLook(
         task=shared.task,
         scoring=shared.scoring,
         judge=shared.after.table.judge,
         clusters={
-            cluster: (
-                float(np.mean(rows)),
-                float(np.mean(reworded[cluster])) if allow is None else allow,
-            )
-            for cluster, rows in by_cluster.items()
+            cluster: (float(np.mean(rows)), float(np.mean(reworded[cluster])))
+            for cluster, rows in grouped(shared.clusters, shared.moved).items()
         },
         n_prompts=len(shared.moved),
         n_items=len(set(shared.items)),
-        moved=moved,
-        reworded=share,
-        excess=excess,
-        ci_low=low,
-        ci_high=high,
+        moved=float(shared.moved.mean()),
+        reworded=excess.other,
+        excess=excess.excess,
+        ci_low=excess.low,
+        ci_high=excess.high,
         one_label=shared.one_label,
     )
 
 
-def _wordings(shared: SharedPrompts, allow: float | None) -> float:
-    """Wordings of an item in the baseline; infinite where an allowed share replaces them."""
-    return float("inf") if allow is not None else 1 + len(shared.pair_row) / len(shared.moved)
-
-
-def _state(
-    now_: StreamLook, looks: Sequence[Look], tolerance: float, wordings: float
-) -> TaskMonitoring:
+def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMonitoring:
     """Replay the history of one task and scoring."""
     history = [
         (number, look, stream)
         for number, look in enumerate(looks, 1)
         for stream in look.streams
-        if (stream.task, stream.scoring) == (now_.task, now_.scoring)
+        if (stream.task, stream.scoring) == (current.task, current.scoring)
     ]
-    rules = looks[-1]
-    error = rules.error / rules.tests
+    error = looks[-1].error / looks[-1].tests
     excesses = [[a - b for a, b in stream.clusters.values()] for _, _, stream in history]
-    ids = [list(stream.clusters) for _, _, stream in history]
-    found = watch(excesses, None if rules.same_items == "each" else ids, error=error)
+    test = watch(excesses, [list(stream.clusters) for _, _, stream in history], error=error)
     last = history[-1][2]
     earlier = {cluster for _, _, stream in history[:-1] for cluster in stream.clusters}
-    alarm = None if found.alarm is None else history[found.alarm]
+    alarm = None if test.alarm is None else history[test.alarm]
     status: Status = "cannot tell"
     if alarm is not None:
         status = "alarm"
     elif last.ci_high is not None and last.ci_high < tolerance and not last.one_label:
         status = "fine"
-    ln10 = float(np.log(10))
-    n_new = len(last.clusters.keys() - earlier)
-    plan = None
-    if alarm is None and not last.one_label and (n_new or rules.same_items == "each"):
-        clusters = len(last.clusters)
-        plan = plan_monitor(clusters, min(last.reworded, 1 - TARGET), wordings, error=error).scaled(
-            last.n_items / clusters
-        )
+    ln10 = math.log(10)
     state = TaskMonitoring(
         task=last.task,
         scoring=last.scoring,
@@ -345,7 +285,6 @@ def _state(
         text="",
         error=error,
         tolerance=float(tolerance),
-        allow=rules.allow,
         moved=last.moved,
         reworded=last.reworded,
         excess=last.excess,
@@ -353,71 +292,51 @@ def _state(
         ci_high=last.ci_high,
         n_prompts=last.n_prompts,
         n_items=last.n_items,
-        n_new=n_new,
+        n_new=len(last.clusters.keys() - earlier),
         alarm_look=None if alarm is None else alarm[0],
         alarm_run=None if alarm is None else alarm[1].run,
-        since_look=history[found.since][0],
-        excess_low=found.low,
-        log10_limit=found.log_limit / ln10,
-        plan=plan,
+        since_look=history[test.since][0],
+        excess_low=test.low,
+        log10_limit=test.log_limit / ln10,
         looks=tuple(
             LookFigures(
                 n, look.at, look.run, stream.judge, stream.moved, stream.reworded,
                 float(log) / ln10,
             )
-            for (n, look, stream), log in zip(history, found.log_evidence, strict=True)
+            for (n, look, stream), log in zip(history, test.log_evidence, strict=True)
         ),
     )  # fmt: skip
-    return replace(state, text=_text(state, rules, last.one_label))
+    return replace(state, text=_text(state, last.one_label))
 
 
-def _text(state: TaskMonitoring, rules: Look, one_label: bool) -> str:
+def _text(state: TaskMonitoring, one_label: bool) -> str:
     """The status of a task in one or two sentences, with its figures."""
-    other = "allowed" if rules.allow is not None else "rewording"
     figures = (
         f"this look moved {percent(state.moved)} of {state.n_prompts} verdicts on "
-        f"{state.n_items} items, {other} {percent(state.reworded)}; difference "
+        f"{state.n_items} items, rewording {percent(state.reworded)}; difference "
         f"{signed(state.excess)} {brackets(state.ci_low, state.ci_high, signed)}"
     )
-    beyond = "is allowed" if rules.allow is not None else "rewording moves them"
     if state.status == "alarm":
-        lower = ""
-        if state.excess_low > 0:
-            lower = f", by at least {signed(state.excess_low)}"
+        lower = f", by at least {signed(state.excess_low)}" if state.excess_low > 0 else ""
         return (
             f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}): verdicts have "
-            f"moved more than {beyond} from look {state.since_look} on{lower} ({figures})."
+            f"moved more than rewording moves them from look {state.since_look} on{lower} "
+            f"({figures})."
         )
-    planned = "" if state.plan is None else f" {_plan_text(state.plan, rules.allow is not None)}"
     if state.status == "fine":
-        return f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures}).{planned}"
-    text = (
-        f"{state.task}: cannot tell whether verdicts have moved by {signed(state.tolerance, 2)} "
-        f"({figures}); no alarm so far."
-    )
+        return f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures})."
+    advice = "Add items to the next look."
     if one_label:
-        return (
-            f"{text} All verdicts are one label, and a judge that does not read would move as "
-            "little: add items with another label."
+        advice = (
+            "All verdicts are one label, and a judge that does not read would move as little: add "
+            "items with another label."
         )
-    text += " Add items to the next look."
-    if rules.same_items == "once" and len(state.looks) > 1 and not state.n_new:
-        text += (
+    elif len(state.looks) > 1 and not state.n_new:
+        advice += (
             " All its items were in earlier looks: draw each look's items from a larger baseline, "
             "so that evidence adds up."
         )
-    return text + planned
-
-
-def _plan_text(plan: MonitorPlan, allowed: bool) -> str:
-    """How likely looks like this one find an update, and what would make it likely enough."""
-    than = "is allowed" if allowed else "rewording does"
-    text = (
-        f"An update that moves {percent(plan.beyond)} of verdicts more than {than} would raise the "
-        f"alarm within {plan.looks} such looks, each at other items, with a probability of "
-        f"{percent(plan.chance)}"
+    return (
+        f"{state.task}: cannot tell whether verdicts have moved by {signed(state.tolerance, 2)} "
+        f"({figures}); no alarm so far. {advice}"
     )
-    needed = [] if plan.items_needed is None else [f"{plan.items_needed} items a look"]
-    if plan.wordings_needed is not None:
-        needed.append(f"{plan.wordings_needed} wordings in the baseline")
-    return text + (f"; {' or '.join(needed)} would make it {percent(POWER)}." if needed else ".")

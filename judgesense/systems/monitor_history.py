@@ -17,11 +17,8 @@ from judgesense.files.documents import OwnShape, fit, parse_json
 SCHEMA_VERSION = 1
 """The version of a line that is written; a newer one is refused."""
 
-SameItems = Literal["once", "each"]
-
 _WAIT_S = 60
 """How long to wait for another process that writes to the history."""
-
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -48,7 +45,10 @@ class StreamLook(OwnShape):
 
 
 class Look(OwnShape):
-    """One look: when, at which run, against which baseline and by which rules."""
+    """One look: when, at which run, against which baseline and by which rules.
+
+    ``allow`` and ``same_items`` are rules of 0.2 that could be set; only their defaults are read.
+    """
 
     schema_: int = Field(alias="schema")
     at: str
@@ -57,8 +57,8 @@ class Look(OwnShape):
     baseline: str
     tests: int
     error: float
-    allow: float | None
-    same_items: SameItems
+    allow: None = None
+    same_items: Literal["once"] = "once"
     streams: list[StreamLook]
 
 
@@ -75,7 +75,8 @@ def locked(history: Path) -> Iterator[None]:
         history.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(history.with_name(f".{history.name}.lock"))
     try:
-        lock.acquire(timeout=_WAIT_S)
+        with writing(history.parent):
+            lock.acquire(timeout=_WAIT_S)
     except Timeout as error:
         raise JudgeSenseError(
             f"another process is writing to {history}; wait until it ends, or set another --history"
@@ -83,11 +84,6 @@ def locked(history: Path) -> Iterator[None]:
     except NotImplementedError:
         # The file system has no locks; a look is still written whole or not at all.
         pass
-    except OSError as error:
-        raise JudgeSenseError(
-            f"cannot write {history}: {error.strerror or error}; set --history to a file that you "
-            "can write to"
-        ) from error
     try:
         yield
     finally:
@@ -101,27 +97,23 @@ def read_history(history: Path) -> list[Look]:
     """
     if not history.exists():
         return []
-    lines = read_text(history).splitlines()
-    return [_read_line(line, history, number) for number, line in enumerate(lines, 1)]
-
-
-def _read_line(line: str, history: Path, number: int) -> Look:
-    place = f"{history}, line {number}"
-    try:
-        values = parse_json(line, place)
-        version = fit(_Versioned, values, place, "a look").schema_
-        look = fit(Look, values, place, "a look") if version <= SCHEMA_VERSION else None
-    except JudgeSenseError as error:
-        raise JudgeSenseError(
-            f"{error}. The line is damaged: restore {history.name} from a copy, or set another "
-            "--history to begin again"
-        ) from error
-    if look is None:
-        raise JudgeSenseError(
-            f"{place} has schema {version}, written by a newer JudgeSense; this version reads "
-            f"schema {SCHEMA_VERSION}. Upgrade judgesense"
-        )
-    return look
+    looks = []
+    for number, line in enumerate(read_text(history).splitlines(), 1):
+        place = f"{history}, line {number}"
+        try:
+            values = parse_json(line, place)
+            version = fit(_Versioned, values, place, "a look").schema_
+            if version > SCHEMA_VERSION:
+                raise JudgeSenseError(
+                    f"{place} has schema {version}, written by a newer JudgeSense; upgrade it"
+                )
+            looks.append(fit(Look, values, place, "a look"))
+        except JudgeSenseError as error:
+            raise JudgeSenseError(
+                f"{error}. Restore {history.name} from a copy, or set another --history to begin "
+                "again"
+            ) from error
+    return looks
 
 
 def write_history(history: Path, looks: Sequence[Look]) -> None:
@@ -142,7 +134,7 @@ def require_same_rules(history: Path, looks: Sequence[Look], now: Look) -> None:
                 f"{history}, line {number}: this is the history of another baseline, or the "
                 "baseline has changed since; set another --history"
             )
-        for name in ("error", "tests", "allow", "same_items"):
+        for name in ("error", "tests"):
             was, is_now = getattr(look, name), getattr(now, name)
             if was != is_now:
                 raise JudgeSenseError(

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.view import Stream, view
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.run_folder.folder import digests_of, read_run
 from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.statistics.updates import Excess, excess_moves
 from judgesense.systems.verdict_files import read_verdicts, table_of_stream
 from judgesense.systems.verdict_table import VerdictTable, chosen, number_of, objects
 from judgesense.tasks import ERROR, UNDECIDED
@@ -47,11 +48,11 @@ class JudgedTask:
     @cached_property
     def first(self) -> dict[tuple[Any, ...], int]:
         """Each prompt's first answer: its key -> its row."""
-        found: dict[tuple[Any, ...], int] = {}
         repeats = self.table.column("repeat")
+        rows: dict[tuple[Any, ...], int] = {}
         for row in np.argsort(repeats, kind="stable").tolist():
-            found.setdefault(self.keys[row], row)
-        return found
+            rows.setdefault(self.keys[row], row)
+        return rows
 
     @cached_property
     def verdicts(self) -> Words:
@@ -61,8 +62,8 @@ class JudgedTask:
     @cached_property
     def answered(self) -> Bools:
         """Which rows have an answer, readable or not; a failed request has none."""
-        found: Bools = self.verdicts != ERROR
-        return found
+        mask: Bools = self.verdicts != ERROR
+        return mask
 
 
 def read_tasks(
@@ -94,57 +95,75 @@ def read_tasks(
         raise JudgeSenseError(
             f"{path} is still being judged; wait until it ends, or rerun its command to finish it"
         )
-    streams = view(run.figures, run.pairs, run.record).judged
     digests = run.record.get("digests") or digests_of(path)
     digest = hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
+    streams = view(run.figures, run.pairs, run.record).judged
     names = sorted({stream.task.name for stream in streams})
     if task is not None and task not in names:
         raise JudgeSenseError(f"{path} has no task {task!r}; choose from {', '.join(names)}")
-    # Several tasks are wanted here.
-    keep = chosen([(stream.judge, "") for stream in streams], judge, None, str(path))
-    return [
-        _judged_task(streams[n], path, digest, reference)
-        for n in keep
-        if task in (None, streams[n].task.name)
-    ]
-
-
-def _judged_task(stream: Stream, path: Path, digest: str, reference: bool) -> JudgedTask:
-    table = table_of_stream(stream, path)
-    left_out: frozenset[str] = frozenset()
-    if reference:
-        left_out = stream.inverted | Wordings.of(stream).mislabelled
-    kept = ~np.isin(table.column("wording"), list(left_out))
-    prompt_ids = objects(stream.answers(repeats=True).column("prompt_id").to_pylist())[kept]
-    return JudgedTask(table.take(kept), stream.scoring, tuple(sorted(left_out)), prompt_ids, digest)
+    tasks = []
+    for n in chosen([(stream.judge, "") for stream in streams], judge, None, str(path)):
+        stream = streams[n]
+        if task not in (None, stream.task.name):
+            continue
+        left_out = stream.inverted | Wordings.of(stream).mislabelled if reference else frozenset()
+        table = table_of_stream(stream, path)
+        kept = ~np.isin(table.column("wording"), list(left_out))
+        prompt_ids = objects(stream.answers(repeats=True).column("prompt_id").to_pylist())[kept]
+        tasks.append(
+            JudgedTask(
+                table.take(kept), stream.scoring, tuple(sorted(left_out)), prompt_ids, digest
+            )
+        )
+    return tasks
 
 
 @dataclass(frozen=True, eq=False)
 class SharedPrompts:
     """The prompts that a judge answered before and after, in the order of before, shape (n,) each.
 
-    ``old`` and ``new`` are verdicts, in the item's own order; ``old_row`` and ``new_row`` their
-    rows in the tables. ``pair_row`` are prompts, each once for every other wording of its item that
-    was answered before, with the other wording and whether its verdict differs. ``n_failed`` are
-    prompts that were not answered at one of the times, ``n_changed`` those whose text differs, and
-    ``n_single`` those with one wording where others have several; they are left out.
+    ``old_row`` and ``new_row`` are their rows in the two tables. ``pair_row`` are prompts, each
+    once for every other wording of its item that was answered before, with the other wording and
+    whether its verdict differs. Left out are ``n_failed`` prompts that were not answered at one of
+    the times, ``n_changed`` whose text differs, and ``n_single`` with one wording where others have
+    several.
     """
 
     before: JudgedTask
     after: JudgedTask
     old_row: Codes
     new_row: Codes
-    old: Words
-    new: Words
-    items: Words
-    clusters: Words
-    wordings: Words
     pair_row: Codes
     pair_wording: Words
     pair_differs: Bools
     n_failed: int
     n_changed: int
     n_single: int
+
+    @cached_property
+    def old(self) -> Words:
+        """The verdicts before, in the item's own order."""
+        return self.before.verdicts[self.old_row]
+
+    @cached_property
+    def new(self) -> Words:
+        """The verdicts after, in the item's own order."""
+        return self.after.verdicts[self.new_row]
+
+    @cached_property
+    def items(self) -> Words:
+        """The item of each prompt."""
+        return self.before.table.column("item_id")[self.old_row]
+
+    @cached_property
+    def clusters(self) -> Words:
+        """The cluster of each prompt."""
+        return self.before.table.column("cluster_id")[self.old_row]
+
+    @cached_property
+    def wordings(self) -> Words:
+        """The wording of each prompt, "" where the source names none."""
+        return _wordings(self.before, self.old_row)
 
     @property
     def task(self) -> str:
@@ -156,13 +175,13 @@ class SharedPrompts:
         """The scoring; "" for files."""
         return self.before.scoring or self.after.scoring
 
-    @property
+    @cached_property
     def moved(self) -> Bools:
         """Whether the verdict moved."""
-        found: Bools = self.old != self.new
-        return found
+        mask: Bools = self.old != self.new
+        return mask
 
-    @property
+    @cached_property
     def labels(self) -> set[str]:
         """The labels that were given at either time."""
         return {*self.old, *self.new} - set(UNDECIDED)
@@ -172,19 +191,39 @@ class SharedPrompts:
         """Whether all verdicts are one label, as of a judge that does not read."""
         return len(self.labels) == 1 and not self.moved.any()
 
-    def asked_again(self, judged: JudgedTask, rows: Codes) -> tuple[Words, Bools] | None:
-        """The clusters of repeated prompts, and whether a later answer differs from the first."""
+    def beyond_rewording(self, error: float, *, like_these: bool = True) -> Excess | None:
+        """What moved beyond rewording; None if one wording was judged before.
+
+        The ends are for wordings like these, from four on, or else for these alone.
+        """
+        if not len(self.pair_row):
+            return None
+        pairs = self.wordings[self.pair_row].tolist(), self.pair_wording.tolist()
+        return excess_moves(
+            self.moved,
+            self.clusters.tolist(),
+            self.pair_differs,
+            self.clusters[self.pair_row].tolist(),
+            wordings=self.wordings.tolist() if like_these else None,
+            other_wordings=pairs if like_these else None,
+            error=error,
+        )
+
+    def beyond_noise(self, error: float) -> Excess | None:
+        """What moved beyond asking the judge of before again; None without repeated prompts."""
+        judged = self.before
         clusters, differs = [], []
-        keys = (judged.keys[row] for row in rows.tolist())
-        shared = dict(zip(keys, self.clusters, strict=True))
+        shared = dict(
+            zip((judged.keys[row] for row in self.old_row.tolist()), self.clusters, strict=True)
+        )
         for row, key in enumerate(judged.keys):
             first = judged.first[key]
-            if row != first and key in shared and judged.answered[row] and judged.answered[first]:
+            if row != first and key in shared and judged.answered[[row, first]].all():
                 clusters.append(shared[key])
                 differs.append(judged.verdicts[row] != judged.verdicts[first])
         if not clusters:
             return None
-        return objects(clusters), np.array(differs, dtype=bool)
+        return excess_moves(self.moved, self.clusters.tolist(), differs, clusters, error=error)
 
 
 def shared_prompts(old: Sequence[JudgedTask], new: Sequence[JudgedTask]) -> list[SharedPrompts]:
@@ -192,24 +231,21 @@ def shared_prompts(old: Sequence[JudgedTask], new: Sequence[JudgedTask]) -> list
 
     Raises JudgeSenseError if there is no common task or prompt, or if a task's labels differ.
     """
-    found = []
+    shared = []
     for one in old:
         for two in new:
             unnamed = "" in (one.table.task, two.table.task) and len(old) == len(new) == 1
             same_task = one.table.task == two.table.task or unnamed
             if same_task and ("" in (one.scoring, two.scoring) or one.scoring == two.scoring):
                 _require_same_scale(one.table, two.table)
-                found.append(_lined_up(one, two))
-    if not found:
-        both = [f"{tasks[0].table.source} judged {_described(tasks)}" for tasks in (old, new)]
-        raise JudgeSenseError(f"the sides share no task: {' and '.join(both)}. Name the same task")
-    return found
-
-
-def _described(tasks: Sequence[JudgedTask]) -> str:
-    return join(
-        [f"{t.table.task or 'a task'}{f' ({t.scoring})' if t.scoring else ''}" for t in tasks]
-    )
+                shared.append(_shared(one, two))
+    if not shared:
+        judged = (
+            f"{tasks[0].table.source} judged {join([f'{t.table.task} {t.scoring}' for t in tasks])}"
+            for tasks in (old, new)
+        )
+        raise JudgeSenseError(f"no common task: {' and '.join(judged)}. Name the same task")
+    return shared
 
 
 def _require_same_scale(one: VerdictTable, two: VerdictTable) -> None:
@@ -222,58 +258,45 @@ def _require_same_scale(one: VerdictTable, two: VerdictTable) -> None:
             differ |= tops[1] >= 2 * tops[0] > 0
     if differ:
         raise JudgeSenseError(
-            f"{one.task or two.task or 'the task'}: {one.source} has the labels "
-            f"{', '.join(one.labels)} and {two.source} {', '.join(two.labels)}. Only verdicts on "
-            "one scale can be compared"
+            f"{one.source} has the labels {', '.join(one.labels)} and {two.source} "
+            f"{', '.join(two.labels)}. Only verdicts on one scale can be compared"
         )
 
 
-def _lined_up(old: JudgedTask, new: JudgedTask) -> SharedPrompts:
+def _shared(old: JudgedTask, new: JudgedTask) -> SharedPrompts:
     """The prompts that were answered at both times. Raises JudgeSenseError if there are none."""
-    sources = old.table.source, new.table.source
-    shared = [(row, new.first[key]) for key, row in old.first.items() if key in new.first]
-    if not shared:
-        raise JudgeSenseError(
-            f"no common items: {sources[0]} has {_some(old)}, {sources[1]} {_some(new)}. Judge the "
-            "same items under the same wordings"
-        )
-    kept = shared
+    common = [(row, new.first[key]) for key, row in old.first.items() if key in new.first]
+    same_text = common
     if old.prompt_ids is not None and new.prompt_ids is not None:
-        kept = [(a, b) for a, b in shared if old.prompt_ids[a] == new.prompt_ids[b]]
-    if not kept:
-        item = old.keys[shared[0][0]][0]
+        same_text = [(a, b) for a, b in common if old.prompt_ids[a] == new.prompt_ids[b]]
+    answered = [(a, b) for a, b in same_text if old.answered[a] and new.answered[b]]
+    if not answered:
+        reason = "no common items under the same wordings"
+        if same_text:
+            reason = "no common prompt with two answers: every request failed"
+        elif common:
+            reason = "no common prompts: all items or wordings have another text"
         raise JudgeSenseError(
-            f"the prompts differ: item {item!r} and all others have another text in {sources[1]} "
-            f"than in {sources[0]}. Judge the same items under the same wordings"
+            f"{old.table.source} and {new.table.source} have {reason}. Judge the same items under "
+            "the same wordings"
         )
-    both = [(a, b) for a, b in kept if old.answered[a] and new.answered[b]]
-    if not both:
-        raise JudgeSenseError(
-            f"no prompt has an answer in both {sources[0]} and {sources[1]}: every request failed"
-        )
-    rows = np.array(both, dtype=np.int64)
+    rows = np.array(answered, dtype=np.int64)
     reworded = np.unique(_other_wordings(old, rows[:, 0])[0])
     n_single = len(rows) - len(reworded) if len(reworded) else 0
     if n_single:
         # Both shares have to be of the same items.
         rows = rows[reworded]
-    old_row, new_row = rows.T
-    pair_row, pair_wording, pair_differs = _other_wordings(old, old_row)
+    place, other = _other_wordings(old, rows[:, 0])
     return SharedPrompts(
         before=old,
         after=new,
-        old_row=old_row,
-        new_row=new_row,
-        old=old.verdicts[old_row],
-        new=new.verdicts[new_row],
-        items=old.table.column("item_id")[old_row],
-        clusters=old.table.column("cluster_id")[old_row],
-        wordings=_wordings(old, old_row),
-        pair_row=pair_row,
-        pair_wording=pair_wording,
-        pair_differs=pair_differs,
-        n_failed=len(kept) - len(both),
-        n_changed=len(shared) - len(kept),
+        old_row=rows[:, 0],
+        new_row=rows[:, 1],
+        pair_row=place,
+        pair_wording=_wordings(old, other),
+        pair_differs=np.asarray(old.verdicts[rows[place, 0]] != old.verdicts[other], dtype=bool),
+        n_failed=len(same_text) - len(answered),
+        n_changed=len(common) - len(same_text),
         n_single=n_single,
     )
 
@@ -284,37 +307,26 @@ def grouped(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, list[Any]]:
     >>> grouped(["a", "b", "a"], [1, 2, 3])
     {'a': [1, 3], 'b': [2]}
     """
-    found: dict[Any, list[Any]] = {}
+    groups: dict[Any, list[Any]] = {}
     for key, value in zip(keys, values, strict=True):
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
-def _other_wordings(judged: JudgedTask, rows: Codes) -> tuple[Codes, Words, Bools]:
-    """For each row, every other wording on the same item and order: place, wording, differs."""
+def _other_wordings(judged: JudgedTask, rows: Codes) -> tuple[Codes, Codes]:
+    """Each row under every other wording on the same item and order: its place, the other row."""
     kept = [(key, row) for key, row in judged.first.items() if judged.answered[row]]
     groups = grouped(((k[0], k[1], k[3]) for k, _ in kept), (row for _, row in kept))
-    place: list[int] = []
-    others: list[int] = []
-    for at, row in enumerate(rows.tolist()):
+    pairs = []
+    for place, row in enumerate(rows.tolist()):
         item, system, _, order = judged.keys[row]
-        own = [other for other in groups[item, system, order] if other != row]
-        place += [at] * len(own)
-        others += own
-    first, second = np.array(place, dtype=np.int64), np.array(others, dtype=np.int64)
-    differs = judged.verdicts[rows[first]] != judged.verdicts[second]
-    return first, _wordings(judged, second), np.asarray(differs, dtype=bool)
+        pairs += [(place, other) for other in groups[item, system, order] if other != row]
+    places, others = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return places, others
 
 
 def _wordings(judged: JudgedTask, rows: Codes) -> Words:
     return objects([word or "" for word in judged.table.column("wording")[rows]])
-
-
-def _some(judged: JudgedTask) -> str:
-    items = list(dict.fromkeys(key[0] for key in judged.first))
-    wordings = {key[2] for key in judged.first} - {None}
-    under = f" under {join(sorted(wordings)[:3])}" if wordings else ""
-    return f"{join([repr(item) for item in items[:2]])}{', ...' if len(items) > 2 else ''}{under}"
 
 
 def notes_on(shared: Sequence[SharedPrompts], *, same_judge: bool) -> tuple[str, ...]:
@@ -325,10 +337,7 @@ def notes_on(shared: Sequence[SharedPrompts], *, same_judge: bool) -> tuple[str,
     notes = []
     one, two = shared[0].before.table.judge, shared[0].after.table.judge
     if one and two and one.split("@")[0] != two.split("@")[0]:
-        notes.append(
-            f"{one} and {two} have different names, and are taken for one judge before and after "
-            "an update; to choose between two judges, use judgesense compare without --migration"
-        )
+        notes.append(f"{one} and {two} have different names; they are compared as one judge")
     if same_judge and one == two and "@" in one:
         notes.append(
             f"{one} is the same judge on both sides, fingerprint included: what moved is noise, or "

@@ -76,11 +76,6 @@ def test_too_few_items_cannot_tell(write, baseline) -> None:
     run = write("week", worded, items=range(6))
     found = monitor(run, against=baseline)
     assert (found.status, found.exit_code) == ("cannot tell", 3)
-    plan = found.tasks[0].plan
-    assert (plan.items, plan.beyond, plan.looks) == (6, 0.05, 8)
-    assert plan.chance < 0.1
-    assert plan.items_needed > 50
-    assert f"{plan.items_needed} items a look" in found.tasks[0].text
 
 
 def test_one_label_cannot_tell(write) -> None:
@@ -97,27 +92,18 @@ def test_the_same_run_is_not_counted_again(look, write, baseline) -> None:
     assert (look(1, record=False).n_looks, look(1).n_looks) == (2, 2)
 
 
-def test_the_same_items_add_no_evidence_unless_asked(write, baseline, tmp_path) -> None:
-    states = {}
-    for rule in ("once", "each"):
-        for week in range(4):
-            moved = lambda i, w, r: steady(i + (i % 3 == 0), w, r)  # noqa: E731
-            run = write(f"{rule}{week}", moved, items=range(60), wordings=["w1"],
-                        judge=f"m@{week}")  # fmt: skip
-            states[rule] = monitor(run, against=baseline, same_items=rule,
-                                   history=tmp_path / f"{rule}.jsonl")  # fmt: skip
-    assert states["each"].status == "alarm"
-    assert states["once"].tasks[0].alarm_look is None
-    assert states["once"].tasks[0].n_new == 0
+def test_the_same_items_add_no_evidence(write, baseline) -> None:
+    for week in range(4):
+        moved = lambda i, w, r: steady(i + (i % 3 == 0), w, r)  # noqa: E731
+        run = write(f"w{week}", moved, items=range(60), wordings=["w1"], judge=f"m@{week}")
+        (task,) = monitor(run, against=baseline).tasks
+    assert (task.alarm_look, task.n_new) == (None, 0)
 
 
-def test_a_baseline_with_one_wording_needs_a_share(write) -> None:
+def test_a_baseline_with_one_wording_is_refused(write) -> None:
     base = write("base", steady, wordings=["w1"])
-    run = write("week", steady, wordings=["w1"], judge="m@new")
-    with pytest.raises(JudgeSenseError, match="--allow"):
-        monitor(run, against=base)
-    found = monitor(run, against=base, allow=0.02)
-    assert (found.status, found.tasks[0].reworded) == ("fine", 0.02)
+    with pytest.raises(JudgeSenseError, match="at least two wordings"):
+        monitor(write("week", steady, wordings=["w1"], judge="m@new"), against=base)
 
 
 def test_tasks_share_the_error_and_any_alarm_counts(folder) -> None:
@@ -138,7 +124,7 @@ def test_a_damaged_or_newer_history_names_the_line(look, baseline) -> None:
     lines = path.read_text().splitlines()
     for broken in (lines[1][:-9], lines[1].replace('"n_items":30', '"n_items":"many"')):
         path.write_text(f"{lines[0]}\n{broken}\n")
-        with pytest.raises(JudgeSenseError, match=r"line 2.*damaged"):
+        with pytest.raises(JudgeSenseError, match=r"line 2.*Restore"):
             look(2)
     newer = json.dumps({**json.loads(lines[1]), "schema": 99})
     path.write_text(f"{lines[0]}\n{newer}\n")
@@ -150,8 +136,6 @@ def test_rules_and_baseline_are_kept(look, write, baseline) -> None:
     look(0)
     with pytest.raises(JudgeSenseError, match="error was"):
         look(1, error=0.01)
-    with pytest.raises(JudgeSenseError, match="same_items was once"):
-        look(1, same_items="each")
     other = write("other", worded, items=range(POOL), judge="m@other")
     with pytest.raises(JudgeSenseError, match="another baseline"):
         monitor(write("week1", worded), against=other,
@@ -160,9 +144,12 @@ def test_rules_and_baseline_are_kept(look, write, baseline) -> None:
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [({"tolerance": 2}, "tolerance"), ({"error": 0}, "error"), ({"allow": -1}, "allow"),
-     ({"same_items": "twice"}, "same_items"), ({"history": ""}, "the history must be a file")],
-)  # fmt: skip
+    [
+        ({"tolerance": 2}, "tolerance"),
+        ({"error": 0}, "error"),
+        ({"history": ""}, "the history must be a file"),
+    ],
+)
 def test_bad_options_are_named(look, options, named) -> None:
     with pytest.raises(JudgeSenseError, match=named):
         look(0, **options)
