@@ -88,7 +88,7 @@ def _board(folder: Path) -> object:
 
 
 def _questions(folder: Path) -> object:
-    from judgesense.pipeline.response_tables import read_questions
+    from judgesense.pipeline.matching import read_questions
     from local_judges.responder import respond
 
     def four(messages: list[str]) -> list[str]:

@@ -14,8 +14,7 @@ from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
     from judgesense.matching.scores import ModelScores
-    from judgesense.pipeline.matching import Matched
-    from judgesense.pipeline.response_tables import LoggedResponse
+    from judgesense.pipeline.matching import Matched, ResponseRow
 
 
 _EXAMPLES = 5
@@ -119,7 +118,7 @@ def _respond(
     responder: str, questions: Path, out: Path, options: dict[str, Any], format: str | None
 ) -> bool:
     """Write the responder's answers to a log in ``out``; whether some have none."""
-    from judgesense.pipeline.response_tables import read_questions
+    from judgesense.pipeline.matching import read_questions
     from local_judges.responder import respond
 
     log = respond(responder, list(read_questions(questions)), out, note=opt.note, **options)
@@ -205,9 +204,9 @@ def _show_graded(found: Matched) -> None:
         typer.echo(f"no verdict, {outcome}: {number}")
 
 
-def _example(row: LoggedResponse) -> str:
+def _example(row: ResponseRow) -> str:
     where = f"{row.model} {row.template_id} {row.item_id}"
-    return f"{where}: {_short(row.text, 120)!r} for {_short(str(row.reference), 60)!r}"
+    return f"{where}: {_short(row.text or '', 120)!r} for {_short(str(row.reference), 60)!r}"
 
 
 def _short(text: str, length: int) -> str:

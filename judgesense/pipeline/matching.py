@@ -3,23 +3,189 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import require_writable
+from judgesense.files.disk import require_writable, writing
+from judgesense.files.documents import Shape, Text, fit, invalid, parse_json
+from judgesense.files.tables import read_table_rows
 from judgesense.matching import AnswerMatch, match_answers
 from judgesense.matching.scores import Disagreement, ModelScores, disagreement, score_models
-from judgesense.pipeline.response_tables import (
-    TARGETS,
-    LoggedResponse,
-    option_texts,
-    read_rows,
-)
+from judgesense.run_folder.responses import PARTS, require_finished
+from judgesense.systems.verdict_files import Id, SomeId, as_id
 from local_judges.llm_matcher import MAX_TOKENS, JudgedMatches, check_prompt, judge_matches
 from local_judges.registry import JudgeSpec, resolve
+
+if TYPE_CHECKING:
+    from local_judges.responder import Question
+
+
+def _listed(value: Any) -> Any:
+    """Option texts may be a JSON list in a cell; an empty one is none."""
+    if isinstance(value, str) and value:
+        try:
+            value = parse_json(value, "options")
+        except JudgeSenseError as error:
+            raise invalid("input should be a JSON list of texts") from error
+    return value if value not in ("", []) else None
+
+
+SomeText = Annotated[str | None, BeforeValidator(as_id)]
+Texts = Annotated[list[Annotated[str, BeforeValidator(as_id)]] | None, BeforeValidator(_listed)]
+Answers = Annotated[
+    Annotated[str, BeforeValidator(as_id)] | list[Annotated[str, BeforeValidator(as_id)]] | None,
+    BeforeValidator(lambda value: None if value in ("", []) else value),
+]
+
+
+class _QuestionRow(Shape):
+    item_id: Id
+    template_id: Id
+    message: Text
+    options: Texts = None
+
+
+class _ReferenceRow(Shape):
+    item_id: Id
+    template_id: SomeId = None
+    reference: Answers = None
+    question: SomeText = None
+    options: Texts = None
+
+
+class ResponseRow(Shape):
+    """A row of a response log with its reference: an answer, or a list of accepted answers."""
+
+    model: SomeId = None
+    template_id: SomeId = None
+    item_id: SomeId = None
+    text: SomeText = None
+    finish_reason: SomeId = None
+    error: SomeText = None
+    reference: Answers = None
+    question: SomeText = None
+    options: Texts = None
+    place: str = ""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the response was cut off at the token cap."""
+        return self.finish_reason in ("length", "max_tokens")
+
+
+TARGETS = (*(name for name in ResponseRow.model_fields if name != "place"), "prompt_id", "tokens")
+"""Columns of a response log and what matching adds: the reference, and for some methods the
+question and the options' texts."""
+
+
+def read_questions(path: Path) -> Iterator[Question]:
+    """The questions in a table of ``item_id, template_id, message`` and, for choices, ``options``.
+
+    Raises JudgeSenseError naming file, row and column.
+    """
+    from local_judges.responder import Question
+
+    for row, place in _rows(path, _QuestionRow, {}):
+        values = fit(_QuestionRow, row, place, "a question")
+        yield Question(
+            values.item_id, values.template_id, values.message, tuple(values.options or ())
+        )
+
+
+def read_responses(
+    source: Path, references: Path | None, columns: Mapping[str, str], encoding: str
+) -> tuple[list[ResponseRow], list[str]]:
+    """The rows of a response log to match, and one line for each row without a response.
+
+    Args:
+        source: a run's folder, a table file, or a folder of Parquet parts.
+        references: a table of ``item_id, reference`` (with ``question`` and ``options`` where a
+            method needs them, and ``template_id`` where they differ by template).
+        columns: the sources of columns by target; of ``references`` if there is one.
+        encoding: of CSV and JSONL files.
+
+    Raises:
+        JudgeSenseError: names file, row and column of what is missing; a run that is not finished;
+            a log in which every row failed.
+    """
+    require_finished(source.parent if source.name == PARTS else source)
+    log = source / PARTS if (source / PARTS).is_dir() else source
+    files = sorted(log.rglob("*.parquet")) if log.is_dir() else [log]
+    if not files:
+        raise JudgeSenseError(f"{source} holds no Parquet files")
+    given = None if references is None else _read_references(references, columns, encoding)
+    rows, failed = list[ResponseRow](), list[str]()
+    for path in files:
+        for values, place in _rows(path, ResponseRow, {} if given else columns, encoding):
+            row = fit(ResponseRow, {**values, "place": place}, place, "a response")
+            if row.text is None and row.error is not None:
+                failed.append(f"{row.model} {row.template_id} {row.item_id}: {row.error}")
+                continue
+            if given is not None:
+                known = given.get((row.item_id, row.template_id)) or given.get((row.item_id, None))
+                if known is None:
+                    raise JudgeSenseError(
+                        f"{place}: {references} has no reference for item {row.item_id!r}, "
+                        f"template {row.template_id!r}"
+                    )
+                row = row.model_copy(update=known)
+            _require(row, place, ("model", "template_id", "text", "reference"), values)
+            rows.append(row.model_copy(update={"item_id": row.item_id or place.split(" ")[-1]}))
+    if not rows:
+        raise JudgeSenseError(f"{source}: no row has a response; the first: {failed[0]}")
+    if any(row.options is not None for row in rows):
+        for row in rows:
+            _require(row, row.place, ("options",), {})
+    return rows, failed
+
+
+def _rows(
+    path: Path, shape: type[Shape], columns: Mapping[str, str], encoding: str = "utf-8"
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """The values of a shape's fields in each row of a table, and the row's place."""
+    from judgesense.importers.columns import ColumnMap
+
+    mapping = ColumnMap(columns, {})
+    for rows in read_table_rows(path, encoding):
+        known = {
+            name: values
+            for name in shape.model_fields
+            if (values := mapping.column(rows, name)) is not None
+        }
+        for row, place in zip(zip(*known.values(), strict=True), rows.places, strict=True):
+            yield dict(zip(known, row, strict=True)), place
+
+
+def _require(row: Shape, place: str, names: Sequence[str], values: Mapping[str, Any]) -> None:
+    for name in names:
+        if getattr(row, name) is None:
+            hint = " or add a table with --references" if name == "reference" else ""
+            has = f"; the row has {', '.join(values)}" if values else ""
+            raise JudgeSenseError(
+                f"{place}: no {name}; name its column with --columns {name}=COLUMN{hint}{has}"
+            )
+
+
+def _read_references(
+    path: Path, columns: Mapping[str, str], encoding: str
+) -> dict[tuple[str | None, str | None], dict[str, Any]]:
+    """What a table says of each item, or of each item and template where it names templates."""
+    references: dict[tuple[str | None, str | None], dict[str, Any]] = {}
+    for values, place in _rows(path, _ReferenceRow, columns, encoding):
+        row = fit(_ReferenceRow, values, place, "a reference")
+        _require(row, place, ("reference",), values)
+        known = row.model_dump(include={"reference", "question", "options"}, exclude_none=True)
+        if references.setdefault((row.item_id, row.template_id), known) != known:
+            raise JudgeSenseError(
+                f"{place}: item {row.item_id!r} has another reference, question or options in an "
+                "earlier row; keep one row per item, or add a column template_id"
+            )
+    return references
 
 
 @dataclass(frozen=True)
@@ -30,7 +196,7 @@ class Matched:
     without a grader.
     """
 
-    rows: list[LoggedResponse]
+    rows: list[ResponseRow]
     failed: list[str]
     result: AnswerMatch
     tables: dict[str, list[ModelScores]]
@@ -74,7 +240,7 @@ def match_log(
     """Score a response log against its references: ``judgesense match`` in Python.
 
     Args:
-        source: a folder of ``judgesense respond``, a table, or a folder of Parquet parts.
+        source: a folder of :func:`judgesense.respond`, a table, or a folder of Parquet parts.
         references: a table of references, for a log that has none.
         method: choice, f1, math or exact.
         columns: ``TARGET=COLUMN`` texts, about ``references`` if given, else about ``source``.
@@ -90,20 +256,18 @@ def match_log(
     """
     from judgesense.importers.columns import parse_columns
 
-    named = parse_columns(columns, TARGETS)
-    read = read_rows(source, references, named, encoding)
-    rows = read.rows
+    rows, failed = read_responses(source, references, parse_columns(columns, TARGETS), encoding)
     options = dict(matcher_options or {})
-    if method == "choice" and (shown := option_texts(rows)) is not None:
-        options["options"] = shown
+    if method == "choice" and rows[0].options is not None:
+        options["options"] = [row.options for row in rows]
     spec = None if grader is None else grader_of(grader, rows, prompt, grader_options)
     if out is not None:
         require_writable(out)
-    texts, accepted = [row.text for row in rows], [row.reference for row in rows]
+    texts, accepted = [row.text or "" for row in rows], [row.reference or "" for row in rows]
     result = match_answers(texts, accepted, method, **options)
-    models, templates = [row.model for row in rows], [row.template_id for row in rows]
+    models, templates = [row.model or "" for row in rows], [row.template_id or "" for row in rows]
     tables = {method: score_models(models, templates, result.per_example)}
-    found = Matched(rows, read.failed, result, tables)
+    matched = Matched(rows, failed, result, tables)
     if spec is not None:
         judge = spec.load()
         try:
@@ -113,24 +277,25 @@ def match_log(
             judge.close()
         tables[judged.judge] = score_models(models, templates, judged.per_example)
         differ = disagreement(result.per_example, judged.per_example)
-        found = replace(found, judged=judged, differ=differ)
+        matched = replace(matched, judged=judged, differ=differ)
     if out is not None:
-        _write(out, source, found)
-    return found
+        _write(out, source, matched)
+    return matched
 
 
 def grader_of(
-    grader: str, rows: Sequence[LoggedResponse], prompt: str, options: Mapping[str, Any]
+    grader: str, rows: Sequence[ResponseRow], prompt: str, options: Mapping[str, Any]
 ) -> JudgeSpec:
     """The grader, resolved but not loaded, with room for a verdict and its reason.
 
     Raises JudgeSenseError for an unknown grader or prompt and for a row without a question.
     """
     check_prompt(prompt)
-    if missing := [row.place for row in rows if row.question is None]:
-        raise JudgeSenseError(
-            f"{missing[0]}: no question, which a grader needs (--columns question=COLUMN)"
-        )
+    for row in rows:
+        if row.question is None:
+            raise JudgeSenseError(
+                f"{row.place}: no question, which a grader needs (--columns question=COLUMN)"
+            )
     spec = resolve(grader, **{"system_prompt": "", **options})
     if options.get("max_tokens") is not None:
         return spec
@@ -139,16 +304,15 @@ def grader_of(
     return replace(spec, options={**spec.options, "max_tokens": cap})
 
 
-def _write(out: Path, source: Path, found: Matched) -> None:
+def _write(out: Path, source: Path, matched: Matched) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    result, judged = found.result, found.judged
-    summary = {"source": source.name, **found.to_dict()}
-    table = {
-        "model": [row.model for row in found.rows],
-        "template_id": [row.template_id for row in found.rows],
-        "item_id": [row.item_id for row in found.rows],
+    rows, result, judged = matched.rows, matched.result, matched.judged
+    summary = {"source": source.name, **matched.to_dict()}
+    table = {name: [getattr(row, name) for row in rows]
+             for name in ("model", "template_id", "item_id")}  # fmt: skip
+    table |= {
         "score": result.per_example,
         "reading": pa.array(result.readings, pa.string()),
         "problem": result.problems,
@@ -157,10 +321,8 @@ def _write(out: Path, source: Path, found: Matched) -> None:
         table["judged"] = pa.array(judged.per_example, pa.float64())
         table["judged_outcome"] = judged.outcomes
         table["judge_reason"] = judged.reasons
-    try:
+    with writing(out):
         (out / "match.json").write_text(json.dumps(summary, indent=2, ensure_ascii=False), "utf-8")
         # Absolute: Arrow takes a relative path that begins like a URL for one.
         path = (out / "matches.parquet").absolute()
         pq.write_table(pa.table(table), path, compression="zstd")
-    except OSError as error:
-        raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error

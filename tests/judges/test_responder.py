@@ -14,7 +14,7 @@ from judgesense import Question
 from judgesense.cli import app
 from judgesense.decisions.log import part_files, read_part
 from judgesense.errors import JudgeSenseError
-from judgesense.pipeline.response_tables import read_questions
+from judgesense.pipeline.matching import read_questions
 from judgesense.run_folder.responses import PARTS
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
@@ -230,5 +230,5 @@ def test_options_of_a_question_are_read_from_a_csv_cell(tmp_path: Path) -> None:
     path.write_text("item_id,template_id,message,options\n" + "\n".join(rows), "utf-8")
     questions = read_questions(path)
     assert [next(questions).options, next(questions).options] == [("A", "B"), ()]
-    with pytest.raises(JudgeSenseError, match=r"a JSON list of texts, got 'A\|B'"):
+    with pytest.raises(JudgeSenseError, match=r"a JSON list of texts; found 'A\|B'"):
         next(questions)
