@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import ConfigDict, Field, FiniteFloat
+from pydantic import ConfigDict, Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import read_text, write_text
-from judgesense.files.documents import YamlNode, parse_nodes, parse_yaml
+from judgesense.files.disk import read_text, write_text, writing
+from judgesense.files.documents import OwnShape, fit, fit_node, parse_nodes, parse_yaml
 from judgesense.trust.rules import OTHER_WORDINGS, Read, Rule
 from judgesense_dataset.templates import TaskTemplates, read_tasks
-from local_judges.options import Declared, NotNegative, checked
 
 log = logging.getLogger(__name__)
 
@@ -33,31 +32,32 @@ MARK = "judgesense_stabilised"
 
 Plain = Mapping[str, Any]
 
-_Share = Annotated[NotNegative, Field(le=1)] | None
+_Share = Annotated[float, Field(ge=0, le=1)] | None
 
 
-class _JudgeKeys(Declared):
+class _Strict(OwnShape):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Judge(_Strict):
     name: str
     judge: str | None = None
     engine: str | None = None
     model: str | None = None
-    options: dict[str, Any] = Field({})
+    options: dict[str, Any] = {}  # noqa: RUF012
 
 
-class _RuleKeys(Declared):
-    # From text, so that a label such as YES is no boolean.
-    model_config = ConfigDict(strict=False)
-
+class _Rule(_Strict):
     remedy: str
     wordings: list[str]
     orders: list[str]
     read: Read
-    offsets: dict[str, dict[str, FiniteFloat]] = Field({})
+    offsets: dict[str, dict[str, float]] = {}  # noqa: RUF012
 
 
-class _AskPersonKeys(Declared):
+class _AskPerson(_Strict):
     max_error: _Share = None
-    threshold: NotNegative | None = None
+    threshold: Annotated[float, Field(ge=0)] | None = None
     answered: _Share = None
     error: _Share = None
     error_bound: _Share = None
@@ -66,11 +66,11 @@ class _AskPersonKeys(Declared):
     needed: int | None = None
 
 
-class _FileKeys(Declared):
-    judge: _JudgeKeys
+class _File(_Strict):
+    judge: _Judge
     tasks: Any
-    rule: _RuleKeys
-    ask_person: _AskPersonKeys | None = None
+    rule: Any
+    ask_person: _AskPerson | None = None
     expected: dict[str, Any] | None = None
     data: dict[str, Any] | None = None
     card: dict[str, Any] | None = None
@@ -148,43 +148,40 @@ class Stabilised:
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of the file."""
-        task = self.entry.task
-        listed: dict[str, Any] = {"labels": list(task.labels)}
-        if task.ordinal:
-            listed["ordinal"] = True
-        if task.comparative:
-            listed["options"] = dict(task.options)
-        first = self.entry.templates[0]
-        listed["layout"] = first.layout
-        listed["templates"] = []
+        task, first = self.entry.task, self.entry.templates[0]
+        templates = []
         for template in self.entry.templates:
-            own: dict[str, Any] = {"id": template.template_id, "text": template.text}
+            stated: dict[str, Any] = {"id": template.template_id, "text": template.text}
             if template.layout != first.layout:
-                own["layout"] = template.layout
+                stated["layout"] = template.layout
             if dict(template.label_map) != {label: label for label in task.labels}:
-                own["label_map"] = dict(template.label_map)
+                stated["label_map"] = dict(template.label_map)
             if template.aliases:
-                own["aliases"] = {key: list(texts) for key, texts in template.aliases.items()}
-            listed["templates"].append(own)
+                stated["aliases"] = {key: list(texts) for key, texts in template.aliases.items()}
+            templates.append(stated)
         rule = self.rule.to_dict()
         del rule["labels"]
         return {
             MARK: VERSION,
             "judge": dict(self.judge),
-            "tasks": {task.name: listed},
+            "tasks": {task.name: {
+                "labels": list(task.labels),
+                **({"ordinal": True} if task.ordinal else {}),
+                **({"options": dict(task.options)} if task.comparative else {}),
+                "layout": first.layout,
+                "templates": templates,
+            }},
             "rule": rule,
             "ask_person": dict(self.ask_person),
             "expected": dict(self.expected),
             "data": dict(self.data),
             "card": dict(self.card),
-        }
+        }  # fmt: skip
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all. Raises JudgeSenseError if it cannot be written."""
-        try:
+        with writing(path):
             write_text(path, self.text())
-        except OSError as error:
-            raise JudgeSenseError(f"cannot write {path}: {error.strerror or error}") from error
 
     def text(self) -> str:
         """The file's text: a comment on how to use it, then :meth:`to_dict` as YAML."""
@@ -264,30 +261,18 @@ def parse_stabilised(text: str, where: str) -> Stabilised:
             f"{where}: this is version {version} of the file, and this JudgeSense reads version "
             f"{VERSION}; make the file again with judgesense stabilise"
         )
+    fit(_File, plain, where, "a stabilised judge")
+    # Read as text, so that a label such as YES is no boolean.
     nodes = parse_nodes(text, where).value
-    if "rule" in nodes:
-        plain["rule"] = _texts(nodes["rule"])
-    keys = checked(_FileKeys, plain, f"{where}, ", "key")
     tasks = read_tasks(nodes["tasks"], at_least=1)
     if len(tasks) != 1:
         raise nodes["tasks"].fail(f"a stabilised judge has one task, got {', '.join(tasks)}")
     (entry,) = tasks.values()
-    stated = keys.rule
+    stated = fit_node(_Rule, nodes["rule"], "the rule")
     try:
         rule = Rule(stated.remedy, tuple(stated.wordings), tuple(stated.orders), entry.task.labels,
                     stated.read, stated.offsets)  # fmt: skip
     except JudgeSenseError as error:
         raise nodes["rule"].fail(str(error)) from error
-    more = ("ask_person", "expected", "data", "card")
-    return Stabilised(
-        plain["judge"], entry, rule, **{key: plain.get(key) or {} for key in more}, where=where
-    )
-
-
-def _texts(node: YamlNode) -> Any:
-    """The value of a node with every scalar as text; an empty one is left out of a mapping."""
-    if isinstance(node.value, dict):
-        return {key: _texts(child) for key, child in node.value.items() if child.value != ""}
-    if isinstance(node.value, list):
-        return [_texts(child) for child in node.value]
-    return node.value
+    more = {key: plain.get(key) or {} for key in ("ask_person", "expected", "data", "card")}
+    return Stabilised(plain["judge"], entry, rule, **more, where=where)

@@ -79,8 +79,10 @@ number, unable to parse string as a number; found 'high'
         first = error.errors(include_url=False)[0]
         field = _path(values, first["loc"], first["type"] == "missing")
         where = f"{place}, {field.lstrip('.')}" if field else place
-        if first["type"] == "missing":
-            raise JudgeSenseError(f"{where}: not {what}: this field is missing") from error
+        if first["type"] in ("missing", "extra_forbidden"):
+            # Without the value, which may be a key that no log shall hold.
+            problem = "missing" if first["type"] == "missing" else "unknown"
+            raise JudgeSenseError(f"{where}: not {what}: this field is {problem}") from None
         expected = re.sub(
             r"a valid dictionary(?: or instance of \w+)?",
             "an object",
