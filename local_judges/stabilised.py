@@ -27,6 +27,7 @@ from judgesense.trust.grid import log_of_shares
 from judgesense.trust.rules import Decided, Rule
 from judgesense_dataset.templates import layout_patterns, patterns_of
 from local_judges.protocol import Answer, Budgeted, Judge, Request
+from local_judges.runner import ask_all
 from local_judges.stabilised_file import Stabilised
 
 log = logging.getLogger(__name__)
@@ -74,8 +75,6 @@ class Messages:
     def __init__(self, stabilised: Stabilised) -> None:
         self.stabilised = stabilised
         self.by_id = {template.template_id: template for template in stabilised.entry.templates}
-        self.base = self.by_id[stabilised.rule.wordings[0]]
-        """The template that items are rendered with."""
 
     def of_item(self, item: Item) -> Prompt:
         """The message for an item: the rule's first wording.
@@ -86,8 +85,8 @@ class Messages:
         Raises JudgeSenseError if the item lacks a field.
         """
         task = self.stabilised.entry.task
-        prompt = render(task, self.base, item, task.orders[0])
-        request = Request(prompt.prompt_id, prompt.text, tuple(self.base.label_map))
+        prompt = render(task, self.stabilised.base, item, task.orders[0])
+        request = Request(prompt.prompt_id, prompt.text, tuple(self.stabilised.base.label_map))
         if isinstance(self.members(request), Members):
             return prompt
         shown = {name: item.fields[name] for name in sorted(self.stabilised.fields)}
@@ -136,7 +135,7 @@ class Messages:
     def _taken_apart(self, request: Request) -> tuple[Template, list[dict[str, str]]] | str:
         """The template of a message and the item's fields in it, in every way they can be split."""
         if (fields := self._as_json(request.text)) is not None:
-            return self.base, [fields]
+            return self.stabilised.base, [fields]
         for template, patterns in self._patterns:
             matches = [pattern.fullmatch(request.message) for pattern in patterns]
             if matches[0] is None or set(request.options) != set(template.label_map):
@@ -257,14 +256,8 @@ class StabilisedJudge:
 
     def _ask(self, prompts: Sequence[Request], scoring: str) -> dict[str, Answer]:
         """The answers of the judge that is asked."""
-        replies: dict[str, Answer] = {}
-        scorings = frozenset({scoring})
-        plan = self.inner.plan(prompts, scorings) if prompts else []
-        batches = ((n, [prompts[at] for at in batch]) for n, batch in enumerate(plan))
-        for number, answers in self.inner.judge(batches, scorings) if plan else ():
-            for at, answer in zip(plan[number], answers, strict=True):
-                replies[_key(prompts[at])] = answer
-        return replies
+        answers = ask_all(self.inner, prompts, {scoring}) if prompts else []
+        return dict(zip(map(_key, prompts), answers, strict=True))
 
     def close(self) -> None:
         """Free the judge that is asked."""

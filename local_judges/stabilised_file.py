@@ -19,6 +19,7 @@ from pydantic import ConfigDict, Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, write_text, writing
 from judgesense.files.documents import OwnShape, fit, fit_node, parse_nodes, parse_yaml
+from judgesense.tasks import Template
 from judgesense.trust.rules import OTHER_WORDINGS, Read, Rule
 from judgesense_dataset.templates import TaskTemplates, read_tasks
 
@@ -125,6 +126,12 @@ class Stabilised:
     def scoring(self) -> str:
         """How the judge is asked: ``options``, or ``generate`` for votes."""
         return "options" if self.rule.needs_probabilities else "generate"
+
+    @property
+    def base(self) -> Template:
+        """The template that items are rendered with: the rule's first wording."""
+        first = self.rule.wordings[0]
+        return next(each for each in self.entry.templates if each.template_id == first)
 
     @property
     def fields(self) -> frozenset[str]:

@@ -19,7 +19,7 @@ from judgesense.pipeline.execution import execute, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
 from judgesense.run_folder.folder import PAIR_SCHEMA
-from judgesense.tasks import Item, Template, is_scale
+from judgesense.tasks import Item, is_scale
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.rules import TIE, Rule
 from judgesense_dataset.items import items_of, load_items
@@ -158,22 +158,17 @@ class ItemJudge:
             task, fields = self.stabilised.entry.task, self.stabilised.fields
             given = (Record(row, f"items, row {n}") for n, row in enumerate(items, 1))
             read = items_of(given, "items", task, fields)
-        prompts = benchmark_of(self.stabilised, read).prompts
-        rows = list(zip(prompts["prompt_id"].to_pylist(), prompts["text"].to_pylist(), strict=True))
-        template = Messages(self.stabilised).base
-        options = tuple(template.label_map)
-        requests = {key: Request(key, text, options) for key, text in rows}
+        stabilised, kind = self.stabilised, self.stabilised.scoring
+        options = tuple(stabilised.base.label_map)
+        messages = map(Messages(stabilised).of_item, read)
+        requests = [Request(each.prompt_id, each.text, options) for each in messages]
+        distinct = {request.prompt_id: request for request in requests}
         answers = dict(
-            zip(
-                requests,
-                ask_all(self.judge, list(requests.values()), frozenset({self.stabilised.scoring})),
-                strict=True,
-            )
+            zip(distinct, ask_all(self.judge, list(distinct.values()), {kind}), strict=True)
         )
-        kind = self.stabilised.scoring
         return [
-            _verdict(item, answers[key], options, template, self.stabilised, kind, self.judge.name)
-            for item, (key, _) in zip(read, rows, strict=True)
+            _verdict(stabilised, item, answers[request.prompt_id], options, kind, self.judge.name)
+            for item, request in zip(read, requests, strict=True)
         ]
 
     def close(self) -> None:
@@ -296,44 +291,38 @@ def benchmark_of(stabilised: Stabilised, items: Sequence[Item]) -> Benchmark:
 
 def verdicts_of(log: pa.Table, stabilised: Stabilised, items: Sequence[Item]) -> list[ItemVerdict]:
     """The verdicts in a log of :func:`benchmark_of`, in the items' order."""
-    template = Messages(stabilised).base
     found: dict[str, ItemVerdict] = {}
     by_id = {item.item_id: item for item in items}
     for row in log.to_pylist():
-        told = row["option_logprobs"]
+        logprobs = {each["option"]: each["logprob"] for each in row["option_logprobs"] or ()}
         answer = Answer(
             text=row["raw_text"],
-            option_logprobs=tuple(each["logprob"] for each in told) if told else None,
+            option_logprobs=tuple(logprobs.values()) or None,
             cost_usd=row["cost_usd"],
             error=row["error"],
             refused=row["status"] == "refused",
         )
-        options = tuple(each["option"] for each in told) if told else tuple(template.label_map)
-        found[row["item_id"]] = _verdict(
-            by_id[row["item_id"]],
-            answer,
-            options,
-            template,
-            stabilised,
-            row["scoring"],
-            row["judge"],
+        options = tuple(logprobs or stabilised.base.label_map)
+        item = by_id[row["item_id"]]
+        found[item.item_id] = _verdict(
+            stabilised, item, answer, options, row["scoring"], row["judge"]
         )
     return [found[item.item_id] for item in items]
 
 
 def _verdict(
+    stabilised: Stabilised,
     item: Item,
     answer: Answer,
     options: tuple[str, ...],
-    template: Template,
-    stabilised: Stabilised,
     scoring: str,
     judge: str,
 ) -> ItemVerdict:
+    """The verdict on an item in the answer to its message, which allows ``options``."""
+    template, rule = stabilised.base, stabilised.rule
     raw = decide(answer, scoring, options, template.aliases)
     verdict = template.label_map.get(raw, raw)
     probability = margin = score = None
-    rule = stabilised.rule
     if rule.read == "vote" and verdict in rule.labels:
         margin = margin_of_votes(answer.text or "", template)
     elif answer.option_logprobs is not None and verdict in rule.labels:
@@ -341,8 +330,8 @@ def _verdict(
         for option, value in zip(options, answer.option_logprobs, strict=True):
             shares[template.label_map[option]] += math.exp(value)
         total = sum(shares.values())
-        ranked = sorted(shares.values(), reverse=True)
-        margin = math.log(ranked[0]) - math.log(max(ranked[1], 1e-304))
+        first, second = sorted(shares.values(), reverse=True)[:2]
+        margin = math.log(first) - math.log(max(second, 1e-304))
         if rule.read == "expected score":
             one, two = (math.log(max(shares[label], 1e-304)) for label in rule.labels[:2])
             low, high = (float(label) for label in rule.labels[:2])
@@ -352,14 +341,14 @@ def _verdict(
             if stabilised.entry.task.ordinal and is_scale(rule.labels):
                 score = sum(float(label) * share for label, share in shares.items()) / total
     return ItemVerdict(
-        item.item_id,
-        verdict,
-        probability,
-        margin,
-        score,
-        _ask_person(verdict in rule.labels, margin, stabilised),
-        answer.cost_usd,
-        answer.error,
+        item_id=item.item_id,
+        verdict=verdict,
+        probability=probability,
+        margin=margin,
+        score=score,
+        ask_person=_ask_person(verdict in rule.labels, margin, stabilised),
+        cost_usd=answer.cost_usd,
+        error=answer.error,
         cluster_id=item.cluster_id,
         system_id=item.system_id or None,
         judge=judge,
