@@ -227,6 +227,11 @@ def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
+def _represent_list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
+    flow = not any(isinstance(each, (dict, list)) for each in value)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=flow)
+
+
 def _represent_mapping(dumper: yaml.SafeDumper, value: dict[str, Any]) -> yaml.Node:
     nested = any(isinstance(each, (dict, list)) for each in value.values())
     flow = not nested and len(str(value)) < 120 and "text" not in value
@@ -234,6 +239,7 @@ def _represent_mapping(dumper: yaml.SafeDumper, value: dict[str, Any]) -> yaml.N
 
 
 _Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(list, _represent_list)
 _Dumper.add_representer(dict, _represent_mapping)
 
 

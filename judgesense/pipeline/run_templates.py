@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 
@@ -48,7 +47,7 @@ def wordings_of(
         with suppress(JudgeSenseError):
             found.append(_template(run, stream.task.name, wording, known))
     kept = {template.template_id: template for template in found}
-    task = known.task if known is not None else _task(run, stream.task.name, grid)
+    task = known.task if known is not None else _task(run, grid)
     if task.labels != rule.labels:
         raise JudgeSenseError(
             f"the template file's task {task.name} has the labels {join(task.labels)}, and the "
@@ -97,12 +96,12 @@ def _template(run: Run, task: str, wording: str, known: TaskTemplates | None) ->
     same = pc.and_(pc.equal(prompts["task"], task), pc.equal(names, wording))
     rows = prompts.filter(same).slice(0, 1).to_pylist()
     label_map = dict(load_label_map(rows[0]["label_map"])) if rows else {}
-    recorded = _recorded(run, task)
+    recorded = (run.record.get("tasks") or {}).get(task) or {}
     text, layout = (recorded.get(key, {}).get(wording) for key in ("wordings", "layouts"))
     if rows and text and layout:
         aliases = (run.record.get("aliases") or {}).get(rows[0]["template_id"]) or {}
-        told = {answer: tuple(texts) for answer, texts in aliases.items()}
-        return Template(wording, task, text, layout, label_map, told)
+        aliases = {answer: tuple(texts) for answer, texts in aliases.items()}
+        return Template(wording, task, text, layout, label_map, aliases)
     found = recognise(task, rows[0]["text"]) if rows else None
     if found is None and "+" in wording:
         raise JudgeSenseError(
@@ -117,15 +116,9 @@ def _template(run: Run, task: str, wording: str, known: TaskTemplates | None) ->
     return Template(wording, task, found[0].text, found[0].layout, label_map)
 
 
-def _task(run: Run, name: str, grid: Grid) -> Task:
-    recorded, own = _recorded(run, name), known_tasks().get(name)
+def _task(run: Run, grid: Grid) -> Task:
+    recorded = (run.record.get("tasks") or {}).get(grid.task) or {}
     options = dict(recorded.get("options") or {})
-    if not options and own is not None and grid.comparative:
-        options = dict(own.task.options)
-    return Task(name, grid.labels, bool(recorded.get("ordinal")), options)
-
-
-def _recorded(run: Run, task: str) -> Mapping[str, Any]:
-    """What the run's record says of a task."""
-    found: Mapping[str, Any] = (run.record.get("tasks") or {}).get(task) or {}
-    return found
+    if not options and grid.comparative and grid.task in known_tasks():
+        options = dict(known_tasks()[grid.task].task.options)
+    return Task(grid.task, grid.labels, bool(recorded.get("ordinal")), options)

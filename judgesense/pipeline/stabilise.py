@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from judgesense.trust.fitting import (
 )
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedies import cheapest_that_passes, remedies
-from judgesense.trust.rules import OTHER_WORDINGS, TIE, Rule
+from judgesense.trust.rules import OTHER_WORDINGS, TIE, Decided, Rule
 from judgesense.trust.thresholds import FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.trust.wordings import Wordings, wordings
 from local_judges.stabilised_file import Stabilised, digest_of
@@ -94,41 +94,49 @@ def stabilise(
         raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
     run = read_run(Path(run_dir))
     stream = _stream(run, judge, task, scoring)
-    limits = Thresholds().but(run.record.get("thresholds"))
     table = Wordings.of(stream)
     flags = {row["template"]: row["flag"] for row in wordings(table)}
     flags |= dict.fromkeys(in_reply_form(run, stream), "reply form")
-    rows = remedies(stream, limits, table.mislabelled)
+    rows = remedies(stream, Thresholds().but(run.record.get("thresholds")), table.mislabelled)
     grid = grid_of(stream, frozenset(table.mislabelled))
     chosen = _remedy(grid, rows, remedy)
-    folds = folds_of(grid.clusters)
     order = order_groups(grid, chosen)[0]
     panel = _panel(grid, chosen, order, flags)
-    plain = Remedy(**{**asdict(chosen), "chosen": False})
+    plain = replace(chosen, chosen=False)
     rule = fit(grid, plain, panel, order)
-    held_out = decide(*_held_out(grid, chosen, panel, order, folds))
-    row = next((r for r in rows if r["remedy"] == chosen.name), None)
     offsets = {name: own for name, own in rule.offsets.items() if name != OTHER_WORDINGS}
     if offsets and len(panel) == 1:
         # In a run each wording is asked as it is: it needs its own offsets.
-        for n in range(len(grid.wordings)):
-            own = fit(grid, plain, (n,), order).offsets
-            offsets.setdefault(grid.wordings[n].name, own[grid.wordings[n].name])
-        offsets[OTHER_WORDINGS] = fit(grid, plain, grid.of(EQUIVALENT), order).offsets[
-            OTHER_WORDINGS
-        ]
+        for n, wording in enumerate(grid.wordings):
+            offsets.setdefault(wording.name, fit(grid, plain, (n,), order).offsets[wording.name])
+        mean = fit(grid, plain, grid.of(EQUIVALENT), order)
+        offsets[OTHER_WORDINGS] = mean.offsets[OTHER_WORDINGS]
     entry = wordings_of(run, stream, grid, rule, offsets, templates)
     known = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
     offsets = {name: _short(own) for name, own in offsets.items() if name in known}
-    rule = Rule(chosen.name, rule.wordings, rule.orders, rule.labels, rule.read, offsets)
+    rule = replace(rule, remedy=chosen.name, offsets=offsets)
+    # The verdicts on each item, by a rule that was not fitted to it.
+    own = crossfitted(grid, folds_of(grid.clusters)) if chosen.calibrated else grid
+    held_out = decide(own, panel, fit(own, Remedy(expected=chosen.expected), panel, order))
+    after = next((row for row in rows if row["remedy"] == chosen.name), None)
+    cards = {AS_ASKED: rows[0], "with the remedy": after}
+    record = run.record
     made = Stabilised(
         judge=_judge_of(run, stream.judge),
         entry=entry,
         rule=rule,
         ask_person=_ask(grid, held_out, max_error, rule),
-        expected=_expected(grid, held_out, rule, chosen),
-        data={**_data(run, stream), "rule": digest_of(entry, rule)},
-        card=_cards(rows[0] if rows else None, row),
+        expected=_expected(grid, held_out, rule),
+        data={
+            "run_id": str(record.get("run_id")),
+            "hash": record.get("data_hash"),
+            "dataset": dict(record.get("dataset") or {}),
+            "task": stream.task.name,
+            "scoring": stream.scoring,
+            "judgesense": (record.get("versions") or {}).get("judgesense"),
+            "rule": digest_of(entry, rule),
+        },
+        card={name: _card(row) for name, row in cards.items() if row and row["trust"]},
         where=str(out),
     )
     made.write(Path(out))
@@ -165,11 +173,7 @@ def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> 
             f"too few items for a remedy: it needs {FEWEST_FOR_REMEDIES} independent ones"
         )
     if name is not None:
-        try:
-            found = remedy_named(name, grid)
-        except ValueError as error:
-            raise JudgeSenseError(str(error)) from error
-        return found
+        return remedy_named(name, grid)
     best = cheapest_that_passes(rows)
     if best is None:
         told = "; ".join(
@@ -202,17 +206,7 @@ def _panel(
     return tuple(usable[: remedy.panel])
 
 
-def _held_out(
-    grid: Grid, remedy: Remedy, panel: tuple[int, ...], order: tuple[str, ...], folds: Any
-) -> tuple[Grid, tuple[int, ...], Rule]:
-    """The grid, panel and rule whose verdicts on each item were not fitted to it."""
-    if not remedy.calibrated:
-        return grid, panel, fit(grid, Remedy(expected=remedy.expected), panel, order)
-    own = crossfitted(grid, folds)
-    return own, panel, fit(own, Remedy(expected=remedy.expected), panel, order)
-
-
-def _ask(grid: Grid, decided: Any, max_error: float, rule: Rule) -> dict[str, Any]:
+def _ask(grid: Grid, decided: Decided, max_error: float, rule: Rule) -> dict[str, Any]:
     """The threshold of ask_person, from the verdicts on items with gold.
 
     A person is asked about every tie, so ties are not among the verdicts that are answered.
@@ -228,18 +222,19 @@ def _ask(grid: Grid, decided: Any, max_error: float, rule: Rule) -> dict[str, An
         max_error=max_error,
         confidence=CONFIDENCE,
     )
-    told = asdict(found)
-    told["verdicts"] = told.pop("n")
-    told["answered"] *= float(chosen.sum() / known.sum())
+    figures = asdict(found)
+    figures["verdicts"] = figures.pop("n")
+    figures["answered"] *= float(chosen.sum() / known.sum())
     # A file that people read. A threshold rounded up answers no more than was tested; margins of
     # votes are a few shares far apart, and the one that was tested is to be answered.
     if found.threshold is not None:
         rounded = np.floor if rule.read == "vote" else np.ceil
-        told["threshold"] = float(rounded(found.threshold * 1e6) / 1e6)
-    return {"max_error": max_error, "confidence": CONFIDENCE, **_short(told)}
+        figures["threshold"] = float(rounded(found.threshold * 1e6) / 1e6)
+    return {"max_error": max_error, "confidence": CONFIDENCE, **_short(figures)}
 
 
-def _expected(grid: Grid, decided: Any, rule: Rule, remedy: Remedy) -> dict[str, Any]:
+def _expected(grid: Grid, decided: Decided, rule: Rule) -> dict[str, Any]:
+    """The accuracy on items that the rule was not fitted to, and the cost of a verdict."""
     known = (grid.gold >= 0) & (decided.codes != NOT_ASKED)
     figures: dict[str, Any] = {"accuracy": None, "ci_low": None, "ci_high": None}
     if known.any():
@@ -255,22 +250,16 @@ def _expected(grid: Grid, decided: Any, rule: Rule, remedy: Remedy) -> dict[str,
     }
 
 
-def _cards(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = {}
-    for name, row in ((AS_ASKED, before), ("with the remedy", after)):
-        if row is not None and row["trust"] is not None:
-            found[name] = {
-                "trust": row["trust"],
-                "because": list(row["because"]),
-                "checks": {
-                    check: _short({
-                        key: told[key]
-                        for key in _CHECK_KEYS
-                    })
-                    for check, told in row["checks"].items()
-                },
-            }  # fmt: skip
-    return found
+def _card(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The trust card of a remedy's row."""
+    return {
+        "trust": row["trust"],
+        "because": list(row["because"]),
+        "checks": {
+            name: _short({key: check[key] for key in _CHECK_KEYS})
+            for name, check in row["checks"].items()
+        },
+    }
 
 
 def _short(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -278,18 +267,6 @@ def _short(figures: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: round(float(value), 6) if isinstance(value, float) else value
         for key, value in figures.items()
-    }
-
-
-def _data(run: Run, stream: Stream) -> dict[str, Any]:
-    record = run.record
-    return {
-        "run_id": str(record.get("run_id")),
-        "hash": record.get("data_hash"),
-        "dataset": dict(record.get("dataset") or {}),
-        "task": stream.task.name,
-        "scoring": stream.scoring,
-        "judgesense": (record.get("versions") or {}).get("judgesense"),
     }
 
 

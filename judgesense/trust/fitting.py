@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from judgesense.decisions.log import EQUIVALENT
+from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import (
     UNDECIDED,
@@ -100,11 +101,11 @@ def _panel_sizes(wordings: int, probabilities: bool) -> list[int]:
 def remedy_named(name: str, grid: Grid) -> Remedy:
     """The remedy of that name among those the log can measure, or as asked.
 
-    Raises ValueError that lists the names.
+    Raises JudgeSenseError that lists the names.
     """
     known = {remedy.name: remedy for remedy in [Remedy(), *candidates(grid)]}
     if name not in known:
-        raise ValueError(f"unknown remedy {name!r}: choose one of {'; '.join(known)}")
+        raise JudgeSenseError(f"unknown remedy {name!r}: choose one of {'; '.join(known)}")
     return known[name]
 
 
