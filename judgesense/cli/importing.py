@@ -69,8 +69,6 @@ def _show(record: dict[str, Any], out: Path) -> None:
         labels = ", ".join(record["tasks"][task]["labels"])
         shown = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
         typer.echo(f"{task} ({labels}): {sum(counts.values())} decisions ({shown})")
-        for reading in record["readings"].get(task, ()):
-            typer.echo(f"  {reading['count']} x {reading['text']!r} -> {reading['label']}")
         for text, number in record["not_labels"].get(task, {}).items():
             typer.echo(f"  read as UNCLEAR, {number} times: {text!r}")
     typer.echo(f"judges: {', '.join(judge['name'] for judge in record['judges'])}")

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import Record, Rows, in_rows
+from judgesense.files.tables import Rows
 from judgesense.importers.columns import ColumnMap
-from judgesense.importers.labels import Tally, decision_space
-from judgesense.importers.readings import LONGEST, Parser, Readings, is_label
-from judgesense.importers.rows import KEY, SPOOLED, Block, block_of
+from judgesense.importers.labels import TaskLabels, show_labels
+from judgesense.importers.readings import Parser, Readings
+from judgesense.importers.rows import SPOOLED, Columns, batch_of, checked
 from judgesense.tasks import is_scale
 
-_MOST_READINGS = 8
-_REMEMBERED = 100_000
+KEY = ("judge", "task", "scoring", "item_id", "template_id", "order", "repeat", "variant")
+"""What distinguishes two decisions."""
+
 _ROWS, _CHARACTERS = 1 << 15, 1 << 26
 """A part ends after this many rows, or about this many bytes of text."""
 _IN_MEMORY = 1 << 26
@@ -29,27 +28,17 @@ _IN_MEMORY = 1 << 26
 
 
 @dataclass(frozen=True)
-class ImportedLog:
-    """A decision log made from foreign records.
+class Imported:
+    """What an import read.
 
     ``tasks`` maps a task's name to ``{"labels", "ordinal", "comparative"}``, as in ``run.json``,
     and ``counts`` to its rows by status. ``unknown`` counts, per task, the five most frequent
-    answers that could not be read as a label; they are UNCLEAR in the log. ``readings`` are, per
-    task, the most frequent answers and what each was read as: ``{"text", "label", "count"}``.
+    answers that could not be read as a label; they are UNCLEAR in the log.
     """
 
-    table: pa.Table
     tasks: dict[str, dict[str, Any]]
     counts: dict[str, dict[str, int]]
-    unknown: dict[str, dict[str, int]] = field(default_factory=dict)
-    readings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-
-def build(records: Iterable[Record], columns: ColumnMap) -> ImportedLog:
-    """Turn records into a decision log in memory; see `build_parts`."""
-    parts: list[pa.Table] = []
-    built = build_parts(in_rows(records), columns, None, None, parts.append)
-    return replace(built, table=pa.concat_tables(parts))
+    unknown: dict[str, dict[str, int]]
 
 
 def build_parts(
@@ -58,7 +47,7 @@ def build_parts(
     labels: Sequence[str] | None,
     parse: Parser | None,
     write: Callable[[pa.Table], None],
-) -> ImportedLog:
+) -> Imported:
     """Turn rows into the parts of a decision log, so that memory holds one part at a time.
 
     ``labels`` is the decision space, in order. By default it is what the file states, A and B for a
@@ -67,43 +56,40 @@ def build_parts(
     `judgesense.importers.labels`), and so do the whole numbers between them. ``parse`` reads a
     judge's text; by default a text is read only if it is a label, in any case. A row without
     decision, text and log-probabilities is an ERROR; a text that contains no label is UNCLEAR.
-    ``write`` takes each part; the returned log has an empty ``table``.
+    ``write`` takes each part.
 
     Raises JudgeSenseError, with file, row and column, for a missing or invalid value, for two rows
     of the same judge, prompt and repeat, and for a task whose labels are unknown.
     """
+    if labels is not None and (len(labels) < 2 or len(set(labels)) < len(labels)):
+        raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(labels)}")
+    tasks: dict[str, TaskLabels] = {}
     with _Spool() as spool:
-        tally = Tally()
         for rows in blocks:
-            block = block_of(columns.long(rows), columns.of_long())
+            block = checked(columns.long(rows), columns.of_long())
             spool.add(block)
-            tally.add(block)
-        if not tally.tasks:
+            show_labels(tasks, block)
+        if not tasks:
             raise JudgeSenseError("the source has no rows to import")
-        spaces = {task: decision_space(task, tally.rows, labels) for task in tally.tasks}
-        readings = Readings(spaces, _remembering(parse or is_label))
+        spaces = {
+            name: tuple(labels) if labels is not None else task.space(name)
+            for name, task in tasks.items()
+        }
+        readings = Readings(spaces, parse)
         for table in spool.tables():
             write(readings.decide(table))
-    return ImportedLog(
-        table=SCHEMA.empty_table(),
+    return Imported(
         tasks={
             task: {
                 "labels": list(space),
                 "ordinal": is_scale(space),
-                "comparative": task in tally.ordered,
+                "comparative": tasks[task].ordered,
             }
             for task, space in spaces.items()
         },
         counts={task: dict(count) for task, count in readings.counts.items()},
         unknown={
             task: dict(count.most_common(5)) for task, count in readings.unknown.items() if count
-        },
-        readings={
-            task: [
-                {"text": text, "label": label, "count": count}
-                for (text, label), count in shown.most_common(_MOST_READINGS)
-            ]
-            for task, shown in readings.shown.items()
         },
     )
 
@@ -130,14 +116,16 @@ class _Spool:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def add(self, block: Block) -> None:
-        """Keep the rows of a block. Raises JudgeSenseError for a row that is there already."""
-        hashes = list(map(hash, block.zipped(*KEY)))
+    def add(self, columns: Columns) -> None:
+        """Keep some rows. Raises JudgeSenseError for a row that is there already."""
+        batch = batch_of(columns)
+        variants = columns["variant"] or [None] * batch.num_rows
+        keys = list(zip(*(columns[name] or variants for name in KEY), strict=True))
+        hashes = list(map(hash, keys))
         distinct = set(hashes)
-        if len(distinct) < block.n or not self._seen.isdisjoint(distinct):
-            self._refuse_repeats(block, hashes)
+        if len(distinct) < len(keys) or not self._seen.isdisjoint(distinct):
+            self._refuse_repeats(keys, columns["place"] or [])
         self._seen |= distinct
-        batch = block.batch()
         while batch.num_rows:
             part = batch.slice(0, _ROWS - self._rows)
             batch = batch.slice(part.num_rows)
@@ -149,26 +137,22 @@ class _Spool:
                 self._tables += 1
                 self._waiting, self._rows, self._characters = [], 0, 0
 
-    def _refuse_repeats(self, block: Block, hashes: Sequence[int]) -> None:
+    def _refuse_repeats(self, keys: Sequence[tuple[Any, ...]], places: Sequence[str]) -> None:
+        wanted = set(keys)
         earlier: dict[tuple[Any, ...], str] = {}
-        places = block.columns["place"] or ()
-        for key, number, place in zip(block.zipped(*KEY), hashes, places, strict=True):
-            before = earlier.get(key) or (self._place_of(key) if number in self._seen else None)
-            if before is not None:
+        for table in self.tables():
+            there = zip(*(table[name].to_pylist() for name in KEY), strict=True)
+            for key, place in zip(there, table["place"].to_pylist(), strict=True):
+                if key in wanted:
+                    earlier[key] = place
+        for key, place in zip(keys, places, strict=True):
+            if key in earlier:
                 raise JudgeSenseError(
-                    f"{place}: same judge, item, template and order as {before} "
+                    f"{place}: same judge, item, template and order as {earlier[key]} "
                     f"({', '.join(map(str, key))}); map a column that distinguishes them "
                     "(--columns repeat=COLUMN, or a finer item_id or template_id)"
                 )
             earlier[key] = place
-
-    def _place_of(self, key: tuple[Any, ...]) -> str | None:
-        for table in self.tables():
-            columns = [table[name].to_pylist() for name in (*KEY, "place")]
-            for *own, place in zip(*columns, strict=True):
-                if tuple(own) == key:
-                    return str(place)
-        return None
 
     def _table(self) -> pa.Table:
         return pa.Table.from_batches(self._waiting, SPOOLED).combine_chunks()
@@ -186,9 +170,3 @@ class _Spool:
             self._file.seek(end)
         if self._rows:
             yield self._table()
-
-
-def _remembering(parse: Parser) -> Parser:
-    """The parser, which reads a short text only once: logs repeat them by the thousand."""
-    known = lru_cache(maxsize=_REMEMBERED)(parse)
-    return lambda text, labels: (known if len(text) <= LONGEST else parse)(text, labels)

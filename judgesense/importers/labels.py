@@ -8,21 +8,20 @@ look like the others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice, repeat
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.rows import Block
+from judgesense.importers.rows import Columns
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
 
 MOST_LABELS = 20
 RARE = 0.02
-"""An answer outside gold is a label only if it has at least this share of the task's answers."""
+"""An answer is a label only if it has at least this share of the task's answers."""
 
 _LONGEST = 40
 """In characters; a longer answer is a text, not a label."""
-_TOO_LONG = "-" * (_LONGEST + 1)
 
 _KINDS = (
     ("yes", "no"), ("true", "false"), ("pass", "fail"), ("correct", "incorrect"),
@@ -31,153 +30,116 @@ _KINDS = (
 """Usual decision spaces. If most answers are of one, the others are strays."""
 
 
-class Tally:
-    """How often each kind of row came, as far as `decision_space` tells rows apart.
-
-    ``rows`` are the kinds, in the order in which they came first; each has its ``count``.
-    """
+class TaskLabels:
+    """What the rows of a task show of its labels."""
 
     def __init__(self) -> None:
-        self.tasks: dict[str, None] = {}
-        self.ordered: set[str] = set()
-        self._kinds: dict[tuple[Any, ...], int] = {}
+        self.ordered = False
+        self._stated: dict[tuple[str, ...], None] = {}
+        # By case-folded spelling; the first spelling is kept.
+        self._labels: dict[str, str] = {}
+        self._answers: Counter[str] = Counter()
+        self._texts: Counter[str] = Counter()
+        self._mapped = False
+        self._rows = 0
+        self._spelling: dict[str, str] = {}
 
-    def add(self, block: Block) -> None:
-        """Count the rows of a block."""
-        for task, order in dict.fromkeys(block.zipped("task", "order")):
-            self.tasks[task] = None
-            if order != NO_ORDER:
-                self.ordered.add(task)
-        told = block.columns["option_logprobs"]
-        options = () if told is None else (tuple(name for name, _ in own or ()) for own in told)
-        kinds = zip(
-            block.some("task"), block.some("space"), options or repeat(()), block.some("gold"),
-            block.some("decision"), block.some("order"), _kept(block, "raw_decision"),
-            _kept(block, "raw_text", unless="raw_decision"), strict=False,
-        )  # fmt: skip
-        for kind, count in Counter(islice(kinds, block.n)).items():
-            self._kinds[kind] = self._kinds.get(kind, 0) + count
+    def space(self, task: str) -> tuple[str, ...]:
+        """The labels in order. Raises JudgeSenseError if the rows do not show them."""
+        if self._stated:
+            longest_first = sorted(self._stated, key=len, reverse=True)
+            return tuple(dict.fromkeys(label for one in longest_first for label in one))
+        labels = dict(self._labels)
+        # Two gold labels that are not ratings are the whole space: other answers are not labels.
+        if len(labels) < 2 or is_scale(labels):
+            for answer in self._common_answers():
+                labels.setdefault(answer, self._spelling[answer])
+        elif not self._mapped:
+            # Gold labels of another vocabulary: the verdicts are still verdicts.
+            labels = {**self._other_space(), **labels}
+        named = [label for label in labels.values() if label not in UNDECIDED]
+        if self.ordered and set(named) <= {"A", "B"}:
+            return ("A", "B")
+        if not 2 <= len(named) <= MOST_LABELS:
+            shown = ", ".join(map(repr, named[:5])) or "none"
+            raise JudgeSenseError(
+                f"task {task!r}: the log does not show its labels ({len(named)} found: {shown}"
+                f"{', ...' if len(named) > 5 else ''}); set them in order (--labels YES,NO)"
+            )
+        if is_scale(named):
+            low, high = min(map(int, named)), max(map(int, named))
+            # A rating that nobody gave is still a label of the scale.
+            every = map(str, range(low, high + 1))
+            return tuple(every if high - low < MOST_LABELS else sorted(named, key=int))
+        return tuple(sorted(named) if self.ordered else named)
 
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """The kinds as rows."""
-        names = ("task", "space", "options", "gold", "decision", "order", "raw_decision",
-                 "raw_text", "count")  # fmt: skip
-        return [dict(zip(names, (*kind, n), strict=True)) for kind, n in self._kinds.items()]
+    def _common_answers(self) -> list[str]:
+        """The judges' answers, case-folded, that are frequent and of the kind of most."""
+        counts, known = self._answers, self._labels
+        total = counts.total()
+        numbers = [answer for answer in counts if is_scale([answer])]
+        words = [answer for answer in counts if answer not in numbers]
+        if is_scale(known) if known else 2 * sum(counts[number] for number in numbers) > total:
+            kept = numbers
+        else:
+            usual = (_of_kind(kind, counts, words, total) for kind in _KINDS)
+            kept = next(filter(None, usual), words)
+        return [answer for answer in kept if answer in known or counts[answer] >= RARE * total]
 
-
-def _kept(block: Block, name: str, unless: str | None = None) -> Iterable[str | None]:
-    """The texts that can be labels, and one for all that cannot.
-
-    Where there is a value in the column ``unless``, the text makes no difference.
-    """
-    texts, others = block.columns[name], unless and block.columns[unless]
-    if texts is None:
-        return repeat(None)
-    return (
-        None
-        if text is None or other
-        else text
-        if len(text) <= _LONGEST or len(text.strip()) <= _LONGEST
-        else _TOO_LONG
-        for text, other in zip(texts, others or repeat(None), strict=False)
-    )
-
-
-def decision_space(
-    task: str, rows: Sequence[Mapping[str, Any]], given: Sequence[str] | None
-) -> tuple[str, ...]:
-    """The labels of a task, in order.
-
-    ``rows`` are those of a `Tally`; ``space`` has the labels that the file states for the row.
-    Raises JudgeSenseError if the labels are unknown.
-    """
-    if given is not None:
-        if len(given) < 2 or len(set(given)) != len(given):
-            raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(given)}")
-        return tuple(given)
-    mine = [row for row in rows if row["task"] == task]
-    stated = dict.fromkeys(row["space"] for row in mine if row["space"])
-    if stated:
-        return tuple(dict.fromkeys(label for one in sorted(stated, key=len)[::-1] for label in one))
-    # By case-folded spelling. Gold labels and options come first: their spelling is kept.
-    found: dict[str, str] = {}
-    for row in mine:
-        for label in (*row["options"], row["gold"], row["decision"]):
-            if label is not None:
-                found.setdefault(label.casefold(), label)
-    # Two gold labels that are not ratings are the whole space: other answers are not labels.
-    if len(found) < 2 or is_scale(found):
-        for label in _said(mine, set(found)):
-            found.setdefault(label.casefold(), label)
-    elif other := _other_vocabulary(mine, set(found)):
-        # The gold labels are of another vocabulary: the verdicts are still verdicts.
-        found = {**other, **found}
-    ordered = any(row["order"] != NO_ORDER for row in mine)
-    named = [label for label in found.values() if label not in UNDECIDED]
-    if ordered and set(named) <= {"A", "B"}:
-        return ("A", "B")
-    if not 2 <= len(named) <= MOST_LABELS:
-        shown = ", ".join(repr(label) for label in named[:5]) or "none"
-        raise JudgeSenseError(
-            f"task {task!r}: the log does not show its labels ({len(named)} found: {shown}"
-            f"{', ...' if len(named) > 5 else ''}); set them in order (--labels YES,NO)"
-        )
-    if is_scale(named):
-        low, high = min(map(int, named)), max(map(int, named))
-        # A rating that nobody gave is still a label of the scale.
-        if high - low < MOST_LABELS:
-            return tuple(map(str, range(low, high + 1)))
-        return tuple(sorted(named, key=int))
-    return tuple(sorted(named) if ordered else named)
-
-
-def _said(rows: Sequence[Mapping[str, Any]], known: set[str]) -> list[str]:
-    """The judges' answers that can be labels; free texts cannot."""
-    spelling: dict[str, str] = {}
-    counts: Counter[str] = Counter()
-    for row in rows:
-        said = row["raw_decision"]
-        if said is None or len(said) > _LONGEST or said in UNDECIDED:
-            continue
-        folded = said.strip().casefold()
-        spelling.setdefault(folded, said.strip())
-        counts[folded] += row["count"]
-    kept = _of_one_kind(counts, known)
-    total = sum(counts.values())
-    return [spelling[label] for label in kept if label in known or counts[label] >= RARE * total]
-
-
-def _other_vocabulary(rows: Sequence[Mapping[str, Any]], known: set[str]) -> dict[str, str]:
-    """The answers' spellings, if they are of a usual decision space that is not that of gold."""
-    counts: Counter[str] = Counter()
-    spelling: dict[str, str] = {}
-    for row in rows:
-        said = (row["raw_decision"] or row["raw_text"] or "").strip()
-        if len(said) <= _LONGEST and said not in UNDECIDED and said:
-            spelling.setdefault(said.casefold(), said)
-            counts[said.casefold()] += row["count"]
-    if known & set(counts) or any(row["decision"] is not None for row in rows):
+    def _other_space(self) -> dict[str, str]:
+        """The answers and texts, if most are of a usual decision space that is not that of gold."""
+        counts = self._answers + self._texts
+        if counts.keys() & self._labels.keys():
+            return {}
+        spaces = ([label for label in kind if label in counts] for kind in _KINDS)
+        for labels in spaces:
+            if len(labels) > 1 and 2 * sum(counts[label] for label in labels) > self._rows:
+                return {label: self._spelling[label] for label in labels}
         return {}
-    n_rows = sum(row["count"] for row in rows)
-    for kind in _KINDS:
-        inside = {label: spelling[label] for label in counts if label in kind}
-        if len(inside) > 1 and 2 * sum(counts[label] for label in inside) > n_rows:
-            return inside
-    return {}
+
+    def add(self, column: str, value: Any, count: int) -> None:
+        """Count a value of one of the columns that `show_labels` reads."""
+        if value is None:
+            return
+        if column == "order":
+            self.ordered |= value != NO_ORDER
+            self._rows += count
+        elif column == "space":
+            self._stated[value] = None
+        elif column in ("raw_decision", "text"):
+            answer = value.strip()
+            if len(answer) <= _LONGEST and answer not in UNDECIDED:
+                self._spelling.setdefault(answer.casefold(), answer)
+                counts = self._answers if column == "raw_decision" else self._texts
+                counts[answer.casefold()] += count
+        else:
+            self._mapped |= column == "decision"
+            for label in value if column == "options" else (value,):
+                self._labels.setdefault(label.casefold(), label)
 
 
-def _of_one_kind(counts: Mapping[str, int], known: set[str]) -> list[str]:
-    """The answers without those of another kind than most: a word among ratings, say."""
-    total = sum(counts.values())
-    numbers = [label for label in counts if is_scale([label])]
-    words = [label for label in counts if label not in numbers]
-    if is_scale(known) if known else 2 * sum(counts[label] for label in numbers) > total:
-        return numbers
-    for kind in _KINDS:
-        inside = [label for label in words if label in kind]
-        others = [label for label in words if label not in kind]
-        letters = len(kind[0]) == 1 and any(len(label) == 1 for label in others)
-        if 2 * sum(counts[label] for label in inside) > total and not letters:
-            return inside
-    return words
+def _of_kind(
+    kind: Sequence[str], counts: Mapping[str, int], words: Sequence[str], total: int
+) -> list[str]:
+    """The words of a usual decision space, if most answers are; no letters beside others."""
+    inside = [word for word in words if word in kind]
+    letters = len(kind[0]) == 1 and any(len(word) == 1 for word in words if word not in kind)
+    return inside if 2 * sum(counts[word] for word in inside) > total and not letters else []
+
+
+def show_labels(tasks: dict[str, TaskLabels], columns: Columns) -> None:
+    """Add what some rows show of their tasks' labels to ``tasks``."""
+    options = columns["option_logprobs"]
+    names = options and [tuple(name for name, _ in pairs or ()) for pairs in options]
+    texts = columns["raw_text"] and [
+        None if decision is not None or text is None or len(text) > _LONGEST else text
+        for text, decision in zip(
+            columns["raw_text"], columns["raw_decision"] or repeat(None), strict=False
+        )
+    ]
+    columns = {**columns, "options": names, "text": texts}
+    for column in ("order", "space", "options", "gold", "decision", "raw_decision", "text"):
+        values = columns[column]
+        pairs = zip(columns["task"] or (), repeat(None) if values is None else values, strict=False)
+        for (task, value), count in Counter(pairs).items():
+            tasks.setdefault(task, TaskLabels()).add(column, value, count)

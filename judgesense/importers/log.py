@@ -127,7 +127,6 @@ def import_log(
         "tasks": built.tasks,
         "counts": built.counts,
         "not_labels": built.unknown,
-        "readings": built.readings,
         "without_gold": parts.without_gold,
         "judges": [
             {"name": judge, "describe": {"engine": "imported", "format": format}}

@@ -21,9 +21,10 @@ from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 Parser = Callable[[str, tuple[str, ...]], str]
 """Reads a judge's text, given the labels, as a label, UNCLEAR or REFUSED."""
 
-LONGEST = 60
-"""In characters; a longer text is shown by its ends."""
-_ENDS = 500
+_SHOWN = 60
+"""Characters of an unread answer that are shown."""
+_SHORT, _REMEMBERED = 60, 100_000
+"""A text of at most so many characters is parsed once; logs repeat them by the thousand."""
 _STATUS = {UNCLEAR: "unclear", REFUSED: "refused", ERROR: "error"}
 _OF_STATUS = {status: word for word, status in _STATUS.items()}
 
@@ -55,26 +56,25 @@ class _Reading(NamedTuple):
 class Readings:
     """Reads an import's rows, table by table.
 
-    ``spaces`` are the labels of each task. ``counts`` are the rows by status, ``unknown`` the
-    answers that could not be read, and ``shown`` the answers with what they were read as, by task.
+    ``spaces`` are the labels of each task. ``counts`` are the rows by status, and ``unknown`` the
+    answers that could not be read, by task.
     """
 
-    def __init__(self, spaces: Mapping[str, tuple[str, ...]], parse: Parser) -> None:
-        self._spaces, self._parse = spaces, parse
+    def __init__(self, spaces: Mapping[str, tuple[str, ...]], parse: Parser | None) -> None:
+        self._spaces = spaces
+        self._parse = parse = parse or is_label
+        self._parse_short = lru_cache(maxsize=_REMEMBERED)(parse)
         self.counts: dict[str, Counter[str]] = {task: Counter() for task in spaces}
         self.unknown: dict[str, Counter[str]] = {task: Counter() for task in spaces}
-        self.shown: dict[str, Counter[tuple[str, str]]] = {task: Counter() for task in spaces}
 
     def decide(self, table: pa.Table) -> pa.Table:
         """The rows of a spool's table as a decision log.
 
         Raises JudgeSenseError, with the row's place, for gold or a decision that is no label.
         """
-        texts, tasks = _values(table, "raw_text"), _values(table, "task")
         best, mass, margin = _of_options(table["option_logprobs"].combine_chunks())
-        answers = self._answers(table, tasks, texts, best)
         numbers: dict[_Answer, int] = {}
-        codes = [numbers.setdefault(answer, len(numbers)) for answer in answers]
+        codes = [numbers.setdefault(answer, len(numbers)) for answer in self._answers(table, best)]
         sizes = np.bincount(codes, minlength=len(numbers)).tolist()
         readings = []
         for number, (answer, size) in enumerate(zip(numbers, sizes, strict=True)):
@@ -84,87 +84,81 @@ class Readings:
                 place = table["place"][codes.index(number)]
                 raise JudgeSenseError(f"{place}, {error}") from error
             self.counts[answer.task][readings[-1].status] += size
-        raws = _values(table, "raw_decision")
-        shown = (
-            None if text is None and raw is None else _short(text or raw)
-            for text, raw in zip(texts, raws, strict=True)
-        )
-        for (text, code, task), count in Counter(zip(shown, codes, tasks, strict=True)).items():
-            if text is not None:
-                self.shown[task][text, readings[code].raw_decision] += count
         at = pa.array(codes, pa.int32())
+        columns = {name: table[name] for name in SCHEMA.names}
         for name, values in zip(_Reading._fields, zip(*readings, strict=True), strict=True):
-            table = _with(table, name, pa.array(values, pa.string()).take(at))
+            columns[name] = pa.array(values, pa.string()).take(at)
         for name, figures in (("option_mass", mass), ("margin", margin)):
-            own = pa.array(figures, mask=np.isnan(figures))
-            table = _with(table, name, pc.coalesce(table[name], own))
-        return table.select(SCHEMA.names)
+            columns[name] = pc.coalesce(table[name], pa.array(figures, mask=np.isnan(figures)))
+        return pa.table(columns, schema=SCHEMA)
 
-    def _answers(
-        self, table: pa.Table, tasks: list[str], texts: list[str | None], best: list[str | None]
-    ) -> list[_Answer]:
-        raws = _values(table, "raw_decision")
+    def _answers(self, table: pa.Table, best: list[str | None]) -> list[_Answer]:
+        tasks, raws = _values(table, "task"), _values(table, "raw_decision")
         is_read = {
             (task, raw): raw is not None
-            and (raw in UNDECIDED or _label(raw, self._spaces[task], is_label) != UNCLEAR)
+            and (raw in UNDECIDED or is_label(raw, self._spaces[task]) != UNCLEAR)
             for task, raw in set(zip(tasks, raws, strict=True))
         }
-        needed = (
+        texts = (
             None if is_read[task, raw] else text
-            for task, raw, text in zip(tasks, raws, texts, strict=True)
+            for task, raw, text in zip(tasks, raws, _values(table, "raw_text"), strict=True)
         )
-        return list(
-            map(
-                _Answer, tasks, _values(table, "status"), raws, needed, _values(table, "decision"),
-                _values(table, "gold"), table["gold_flips"].to_pylist(), _values(table, "error"),
-                best,
-            )
-        )  # fmt: skip
+        status, decision, gold, error = (
+            _values(table, name) for name in ("status", "decision", "gold", "error")
+        )
+        flips = table["gold_flips"].to_pylist()
+        return list(map(_Answer, tasks, status, raws, texts, decision, gold, flips, error, best))
 
     def _read(self, answer: _Answer, size: int) -> _Reading:
         """The verdict of some rows; their place stands before an error's text."""
-        labels = self._spaces[answer.task]
-        raw, error = answer.raw, answer.error
-        if answer.status in _OF_STATUS:
-            raw = _OF_STATUS[answer.status]
-        elif raw is not None and raw not in UNDECIDED:
-            raw = _label(raw, labels, is_label)
-            if raw == UNCLEAR:
-                raw = _label(answer.text or str(answer.raw), labels, self._parse)
-        elif raw is None and answer.decision is not None:
-            raw = _label(answer.decision, labels, is_label)
-        elif raw is None and answer.text is not None:
-            raw = _label(answer.text, labels, self._parse)
-        elif raw is None and answer.best is not None:
-            raw = _label(answer.best, labels, is_label)
-        elif raw is None:
+        task, status, raw, text, decision, gold, gold_flips, error, best = answer
+        labels = self._spaces[task]
+        stated = raw
+        if status in _OF_STATUS:
+            raw = _OF_STATUS[status]
+        elif raw is not None:
+            if raw not in UNDECIDED and (raw := is_label(raw, labels)) == UNCLEAR:
+                raw = self._parsed(text or str(stated), labels)
+        elif decision is not None:
+            raw = is_label(decision, labels)
+        elif text is not None:
+            raw = self._parsed(text, labels)
+        elif best is not None:
+            raw = is_label(best, labels)
+        else:
             raw, error = ERROR, error or "the log has no decision"
-        if raw == UNCLEAR and answer.status is None and answer.raw not in UNDECIDED:
-            unknown = str(answer.raw or answer.text or answer.decision)[:LONGEST]
-            self.unknown[answer.task][unknown] += size
-        gold, decision = answer.gold, answer.decision
+        if raw == UNCLEAR and status is None and stated not in UNDECIDED:
+            self.unknown[task][str(stated or text or decision)[:_SHOWN]] += size
         if gold is not None:
-            gold = self._require_label(gold, "gold", answer.task)
-        if decision is not None and decision not in UNDECIDED:
-            decision = self._require_label(decision, "decision", answer.task)
-        if answer.gold_flips and len(labels) == 2 and gold is not None:
-            gold = labels[1 - labels.index(gold)]
-        return _Reading(
-            raw_decision=raw,
-            decision=raw if raw in UNDECIDED or decision is None else decision,
-            status=_STATUS.get(raw, "ok"),
-            gold=gold,
-            error=error,
-        )
+            gold = self._require_label(gold, "gold", task)
+            if gold_flips and len(labels) == 2:
+                gold = labels[1 - labels.index(gold)]
+        if raw in UNDECIDED or decision is None:
+            decision = raw
+        elif decision not in UNDECIDED:
+            decision = self._require_label(decision, "decision", task)
+        return _Reading(raw, decision, _STATUS.get(raw, "ok"), gold, error)
+
+    def _parsed(self, text: str, labels: tuple[str, ...]) -> str:
+        if text in labels:
+            return text
+        return (self._parse_short if len(text) <= _SHORT else self._parse)(text, labels)
 
     def _require_label(self, value: str, name: str, task: str) -> str:
         labels = self._spaces[task]
-        label = _label(value, labels, is_label)
-        if label == UNCLEAR:
+        if (label := is_label(value, labels)) == UNCLEAR:
             raise JudgeSenseError(
                 f"{name}: {value!r} is not one of the labels {', '.join(labels)} of task {task!r}"
             )
         return label
+
+
+def is_label(text: str, labels: tuple[str, ...]) -> str:
+    """The label that the text is, in any case; else UNCLEAR."""
+    if text in labels:
+        return text
+    folded = {label.casefold(): label for label in labels}
+    return folded.get(text.strip().casefold(), UNCLEAR)
 
 
 def _of_options(lists: pa.ListArray) -> tuple[list[str | None], Any, Any]:
@@ -196,26 +190,3 @@ def _values(table: pa.Table, name: str) -> list[Any]:
         return [None] * len(column)
     values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
     return values
-
-
-def _with(table: pa.Table, name: str, values: Any) -> pa.Table:
-    return table.set_column(SCHEMA.get_field_index(name), SCHEMA.field(name), values)
-
-
-@lru_cache(maxsize=1024)
-def _short(text: str) -> str:
-    """A text on one line; of a long one, both ends, since a verdict is at one of them."""
-    if len(text) > 2 * _ENDS:
-        text = f"{text[:_ENDS]} {text[-_ENDS:]}"
-    line, half = " ".join(text.split()), (LONGEST - 5) // 2
-    return line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}"
-
-
-def _label(text: str, labels: tuple[str, ...], parse: Parser) -> str:
-    return text if text in labels else parse(text, labels)
-
-
-def is_label(text: str, labels: tuple[str, ...]) -> str:
-    """The label that the text is, in any case; else UNCLEAR."""
-    folded = {label.casefold(): label for label in labels}
-    return folded.get(text.strip().casefold(), UNCLEAR)

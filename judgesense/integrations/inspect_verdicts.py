@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from judgesense.files.tables import Record
-from judgesense.importers.build import build
+from judgesense.files.tables import Record, in_rows
+from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap
 from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import Prompt, pair_up
@@ -67,8 +67,10 @@ def _figures(text: str) -> list[Mapping[str, Any]]:
         told = {**each, "labels": labels[each["task"]], "repeat": asked[key]}
         records.append(Record(told, f"verdict {n}"))
         asked[key] += 1
-    built = build(records, ColumnMap({}, {}))
-    report = measure(built.table, _pairs(rows), run={"run_id": "inspect", "tasks": built.tasks})
+    parts: list[pa.Table] = []
+    built = build_parts(in_rows(records), ColumnMap({}, {}), None, None, parts.append)
+    run = {"run_id": "inspect", "tasks": built.tasks}
+    report = measure(pa.concat_tables(parts), _pairs(rows), run=run)
     cards: list[Mapping[str, Any]] = report["trust"]
     return cards
 

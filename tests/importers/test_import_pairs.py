@@ -156,7 +156,6 @@ def test_a_stray_answer_is_unclear_and_no_label(
     record = answers(tmp_path, *said)
     assert record["tasks"]["t"]["labels"] == labels
     assert record["not_labels"]["t"] == {stray: 1}
-    assert {"text": stray, "label": "UNCLEAR", "count": 1} in record["readings"]["t"]
 
 
 def test_a_rating_outside_the_scale_of_gold_is_a_label_only_if_it_is_frequent(
@@ -172,19 +171,3 @@ def test_a_rating_outside_the_scale_of_gold_is_a_label_only_if_it_is_frequent(
 
 def test_letters_of_several_options_are_all_labels(tmp_path: Path) -> None:
     assert answers(tmp_path, *"ABCDABCA")["tasks"]["t"]["labels"] == ["A", "B", "C", "D"]
-
-
-def test_the_most_frequent_readings_are_told_with_both_ends_of_long_texts(tmp_path: Path) -> None:
-    text = "First " + "some thought " * 20 + "so: NO"
-    source = tmp_path / "log.jsonl"
-    rows = [
-        {"judge": "m", "task": "t", "item_id": n, "template_id": "a", "raw_text": said}
-        for n, said in enumerate([text, "YES", text])
-    ]
-    source.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    record = import_log(source, "table", tmp_path / "out", labels=["YES", "NO"], parse=parse)
-    long, short = record["readings"]["t"]
-    assert (long["label"], long["count"], len(long["text"]) <= 60) == ("NO", 2, True)
-    assert long["text"].startswith("First some")
-    assert long["text"].endswith("so: NO")
-    assert short == {"text": "YES", "label": "YES", "count": 1}

@@ -163,12 +163,12 @@ def test_text_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> No
 
 GOOD = {"judge": "j", "task": "t", "item_id": "1", "template_id": "a", "raw_decision": "YES"}
 BAD_ROWS = [
-    ({"order": "BC"}, r"line 2, order: 'BC' is not one of -, AB, BA"),
-    ({"status": "fine"}, r"line 2, status: 'fine' is not one of ok, unclear, refused, error"),
-    ({"scoring": "vibes"}, r"line 2, scoring: 'vibes'"),
-    ({"repeat": "x"}, r"line 2, repeat: 'x' is not an integer"),
-    ({"latency_s": "-1"}, r"line 2, latency_s: '-1' must be finite and 0 or more"),
-    ({"truncated": "often"}, r"line 2, truncated: 'often'"),
+    ({"order": "BC"}, "line 2, order: .*'AB'.* found 'BC'"),
+    ({"status": "fine"}, "line 2, status: .* found 'fine'"),
+    ({"scoring": "vibes"}, "line 2, scoring: .* found 'vibes'"),
+    ({"repeat": "x"}, "line 2, repeat: .* found 'x'"),
+    ({"latency_s": "-1"}, "line 2, latency_s: .* found '-1'"),
+    ({"truncated": "often"}, "line 2, truncated: .* found 'often'"),
     ({"option_logprobs": "high"}, r"line 2, option_logprobs: expected an object"),
     ({"option_logprobs": {"YES": 0.5}}, r"line 2, option_logprobs: 0.5 for 'YES'"),
     ({"judge": None}, r"line 2: no judge"),
