@@ -245,18 +245,21 @@ def _expected(prompt: Prompt) -> str | None:
     return next((raw for raw, label in answers if label == prompt.gold), None)
 
 
+def judged_texts(task: Task, item: Item, order: str = "AB") -> tuple[str, ...]:
+    """The two options of an item as shown in an order, or its one judged text."""
+    if task.comparative:
+        options = [item.fields[task.options[label]] for label in task.labels]
+        return tuple(reversed(options) if order == "BA" else options)
+    judged = next((name for name in JUDGED if name in item.fields), None)
+    return (item.fields[judged] if judged else "\n".join(item.fields.values()),)
+
+
 def judged_text(task: Task, item: Item, order: str) -> str:
     """The judged part of an item as one text; options as ``A: ... | B: ...`` in this order."""
-    if task.comparative:
-        names = [task.options[label] for label in task.labels]
-        if order == "BA":
-            names.reverse()
-        shown = zip(task.labels, names, strict=True)
-        return " | ".join(f"{label}: {item.fields[name]}" for label, name in shown)
-    for name in JUDGED:
-        if name in item.fields:
-            return item.fields[name]
-    return "\n".join(item.fields.values())
+    texts = judged_texts(task, item, order)
+    if not task.comparative:
+        return texts[0]
+    return " | ".join(f"{label}: {text}" for label, text in zip(task.labels, texts, strict=True))
 
 
 def plan(

@@ -6,29 +6,15 @@ import json
 import textwrap
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from judgesense.reporting.documents import escape_markdown as escape
-from judgesense.text import aligned, s
-from judgesense_dataset.audit.checks import CHECKS, ERROR, SEVERITIES, WARNING, Finding, oracle
+from judgesense.text import aligned, number, s
+from judgesense_dataset.audit.checks import ERROR, WARNING, Finding, findings, oracle
 from judgesense_dataset.audit.rows import TaskRows, read_audit_rows
-from judgesense_dataset.audit.shortcuts import (
-    BAND,
-    FEATURES,
-    MODEL,
-    POSITION,
-    SYSTEM,
-    Shortcut,
-)
-from judgesense_dataset.audit.texts import check_texts
 
-_RULES_TITLE = (
-    "Accuracy of rules that do not read. Chance is 0.5 on this scale, intervals are 95% over "
-    f"clusters, and {BAND[0]} to {BAND[1]} counts as chance. The model combines length, overlap, "
-    "sentences and punctuation, cross-validated over clusters:"
-)
 _COLUMNS = ("task", "rows", "items", "prompts", "pairs", "oracle raw", "oracle mapped", "gold")
 
 
@@ -38,8 +24,7 @@ class TaskAudit:
 
     ``items`` counts different contents, ``prompts`` different texts, and ``pairs`` different
     pairs of texts, whatever their ids. The oracle knows every gold label and understands every
-    wording; its JSS is None if no row has a gold label. ``shortcuts`` holds, by name, what shallow
-    rules and a small cross-validated model achieve.
+    wording; its JSS is None if no row has a gold label.
     """
 
     rows: int
@@ -50,7 +35,6 @@ class TaskAudit:
     oracle_jss_raw: float | None
     oracle_jss_mapped: float | None
     findings: tuple[Finding, ...]
-    shortcuts: dict[str, Shortcut] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,9 +47,8 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """As JSON values: ``{"tasks": {name: ...}}``."""
         tasks = {name: asdict(task) for name, task in self.tasks.items()}
-        for name, task in self.tasks.items():
-            tasks[name]["findings"] = list(tasks[name]["findings"])
-            tasks[name]["shortcuts"] = {m.name: m.to_dict() for m in task.shortcuts.values()}
+        for task in tasks.values():
+            task["findings"] = list(task["findings"])
         return {"tasks": tasks}
 
     @property
@@ -94,43 +77,39 @@ def audit(
 
 
 def _audit(task: TaskRows) -> TaskAudit:
-    of_texts, shortcuts = check_texts(task)
-    findings = [finding for check in CHECKS for finding in check(task)] + of_texts
     gold = Counter(row.gold for row in task.rows if row.gold is not None)
-    score = oracle(task.rows)
+    raw, _, mapped = oracle(task.rows)
     return TaskAudit(
         rows=len(task.rows),
-        items=len(set(task.roots.values())),
+        items=len(task.clusters) - len(task.twins),
         prompts=len({prompt.text for row in task.rows for prompt in row.prompts}),
         pairs=len(task.distinct),
-        gold={
-            label: gold[label]
-            for label in (*task.labels, *sorted(set(gold) - set(task.labels)))
-            if gold[label]
-        },
-        oracle_jss_raw=score.raw,
-        oracle_jss_mapped=score.mapped,
-        findings=tuple(sorted(findings, key=lambda f: SEVERITIES.index(f.severity))),
-        shortcuts=shortcuts,
+        gold={label: gold[label] for label in dict.fromkeys((*task.labels, *gold)) if gold[label]},
+        oracle_jss_raw=raw,
+        oracle_jss_mapped=mapped,
+        findings=findings(task),
     )
 
 
 def render(audit: Audit, form: str) -> str:
     """The audit as text, Markdown or JSON. Markdown has no heading, so that a card can hold it."""
-    return {"text": _text, "md": _markdown, "json": _json}[form](audit)
-
-
-def _json(audit: Audit) -> str:
-    return json.dumps(audit.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _text(audit: Audit) -> str:
-    lines = [f"Audit of {audit.dataset}: {_summary(audit)}", "", *aligned(_counts(audit))]
-    if rules := _rules(audit):
-        lines += ["", _RULES_TITLE, "", *aligned(rules)]
+    if form == "json":
+        return json.dumps(audit.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+    severities = [f.severity for task in audit.tasks.values() for f in task.findings]
+    counts = {name: severities.count(name) for name in (ERROR, WARNING)}
+    summary = " and ".join(f"{n} {name}{s(n)}" for name, n in counts.items())
+    if form == "md":
+        head, *body = ["| " + " | ".join(row) + " |" for row in _counts(audit)]
+        lines = [f"{summary}.", "", head, "| --- " * len(_COLUMNS) + "|", *body]
+    else:
+        lines = [f"Audit of {audit.dataset}: {summary}", "", *aligned(_counts(audit))]
     for name, task in audit.tasks.items():
-        lines += ["", f"{name}:"]
+        lines += ["", f"**{name}**", ""] if form == "md" else ["", f"{name}:"]
         for finding in task.findings:
+            if form == "md":
+                message = escape(finding.message)
+                lines.append(f"- {finding.severity} `{finding.code}`: {message}")
+                continue
             lines += textwrap.wrap(
                 f"{finding.severity:7}  {finding.code}: {finding.message}",
                 width=100,
@@ -142,56 +121,12 @@ def _text(audit: Audit) -> str:
     return "\n".join(lines)
 
 
-def _markdown(audit: Audit) -> str:
-    def table(rows: list[tuple[str, ...]]) -> list[str]:
-        head, *body = ["| " + " | ".join(row) + " |" for row in rows]
-        return [head, "| --- " * len(rows[0]) + "|", *body]
-
-    lines = [f"{_summary(audit).capitalize()}.", "", *table(_counts(audit))]
-    if rules := _rules(audit):
-        lines += ["", _RULES_TITLE, "", *table(rules)]
-    for name, task in audit.tasks.items():
-        lines += ["", f"**{name}**", ""]
-        lines += [f"- {f.severity} `{f.code}`: {escape(f.message)}" for f in task.findings]
-    return "\n".join(lines)
-
-
 def _counts(audit: Audit) -> list[tuple[str, ...]]:
     """The table of counts, oracle scores and gold labels: a row a task."""
     table: list[tuple[str, ...]] = [_COLUMNS]
     for name, task in audit.tasks.items():
         gold = ", ".join(f"{label}: {rows}" for label, rows in task.gold.items())
-        scores = (
-            "undefined" if score is None else f"{score:.4f}"
-            for score in (task.oracle_jss_raw, task.oracle_jss_mapped)
-        )
+        scores = (number(score, 4) for score in (task.oracle_jss_raw, task.oracle_jss_mapped))
         numbers = map(str, (task.rows, task.items, task.prompts, task.pairs))
         table.append((name, *numbers, *scores, gold or "none"))
     return table
-
-
-def _rules(audit: Audit) -> list[tuple[str, ...]]:
-    """The table of what shallow rules achieve: a row a task, a column a rule."""
-    present = {name for task in audit.tasks.values() for name in task.shortcuts}
-    names = [name for name in (POSITION, *FEATURES, SYSTEM, MODEL) if name in present]
-    if not names:
-        return []
-    rows = [
-        (task, *(_rule(of_task.shortcuts.get(name)) for name in names))
-        for task, of_task in audit.tasks.items()
-    ]
-    return [("task", *names), *rows]
-
-
-def _rule(shortcut: Shortcut | None) -> str:
-    if shortcut is None:
-        return "-"
-    if shortcut.ci_low is None or shortcut.ci_high is None:
-        return f"{shortcut.accuracy:.2f}"
-    return f"{shortcut.accuracy:.2f} [{shortcut.ci_low:.2f}, {shortcut.ci_high:.2f}]"
-
-
-def _summary(audit: Audit) -> str:
-    severities = [f.severity for task in audit.tasks.values() for f in task.findings]
-    counts = ((severities.count(name), name) for name in (ERROR, WARNING))
-    return " and ".join(f"{n} {name}{s(n)}" for n, name in counts)

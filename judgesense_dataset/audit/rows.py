@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import read_table
-from judgesense.tasks import dump_label_map, is_scale, load_label_map
+from judgesense.tasks import is_scale, load_label_map
 from judgesense_dataset.embedded import EMBEDDED_SETS
 from judgesense_dataset.folder import is_hub_folder
-from judgesense_dataset.load import data_files, jsonl_pairs, load_pairs, locate
-from judgesense_dataset.polarity import INVERTED, cue, inverted_map
+from judgesense_dataset.load import jsonl_pairs, load_pairs, locate
+from judgesense_dataset.polarity import INVERTED, cue, inverted_map, is_identity
 from judgesense_dataset.recognition import OPTIONS, known_tasks, recognise, wording_of
-from judgesense_dataset.verdicts import VerdictFile, read_verdicts, verdict_column
 
 LabelMap = Mapping[str, str]
 
@@ -27,20 +26,33 @@ class AuditPrompt:
     """One prompt of a pair.
 
     ``recorded`` is the file's label map, if any; ``map`` is that or else the known template's;
-    ``truth`` is the meaning of the wording, whatever the file says, and ``asks`` its cue.
+    ``meaning`` is what the wording's answers mean, whatever the file says, None if that is open.
     """
 
     text: str
     wording: str
-    known: bool
     recorded: LabelMap | None
     map: LabelMap
-    truth: LabelMap
-    asks: str | None
+    meaning: LabelMap | None
+
+    @property
+    def inverted(self) -> bool:
+        """Whether an answer means another label than the one of its name."""
+        return not is_identity(self.meaning or self.map)
+
+    @property
+    def misread(self) -> bool:
+        """Whether the recorded label map, or its absence, contradicts the wording."""
+        if self.meaning is None:
+            return False
+        recorded = dict(self.recorded or {})
+        plain = is_identity(recorded) and is_identity(self.meaning)
+        return recorded != dict(self.meaning) and not plain
 
     def answer(self, label: str) -> str:
         """The raw answer that means ``label`` under this wording."""
-        return next((raw for raw, meant in self.truth.items() if meant == label), label)
+        meaning = self.meaning or self.map
+        return next((raw for raw, meant in meaning.items() if meant == label), label)
 
     def decision(self, raw: str) -> str:
         """The raw answer mapped through the file's label map."""
@@ -51,11 +63,10 @@ class AuditPrompt:
 class AuditRow:
     """One pair, as a row of the dataset.
 
-    ``texts`` are the judged texts: two options as shown, one text, or none. ``systems`` wrote them,
-    in the same order.
+    ``texts`` are the judged texts: two options as shown, one text, or none; ``fields`` those of the
+    item, empty if no wording is known.
     """
 
-    number: int
     pair_id: str
     a: AuditPrompt
     b: AuditPrompt
@@ -66,8 +77,6 @@ class AuditRow:
     texts: tuple[str, ...]
     fields: Mapping[str, str]
     license: str
-    valid: bool | None
-    systems: tuple[str, ...]
     source: str
     revision: str
 
@@ -79,18 +88,11 @@ class AuditRow:
 
 @dataclass(frozen=True)
 class TaskRows:
-    """The rows of one task, its labels, the rows left out, and the verdict files beside it.
+    """The rows of one task and its labels."""
 
-    ``verdicts`` has those on the task's pairs, by file.
-    """
-
-    name: str
     labels: tuple[str, ...]
     comparative: bool
     rows: tuple[AuditRow, ...]
-    left_out: tuple[AuditRow, ...]
-    verdicts: Mapping[str, Mapping[str, bool | None]]
-    raters: Mapping[str, str]
 
     @cached_property
     def distinct(self) -> Sequence[AuditRow]:
@@ -101,37 +103,20 @@ class TaskRows:
         return list(first.values())
 
     @cached_property
-    def one_row_an_item(self) -> Sequence[AuditRow]:
-        """The first row of every item."""
-        first: dict[str, AuditRow] = {}
-        for row in self.rows:
-            first.setdefault(row.item_id, row)
-        return list(first.values())
+    def clusters(self) -> Mapping[str, str]:
+        """The cluster of every item."""
+        return {row.item_id: row.cluster_id for row in self.rows}
 
     @cached_property
-    def roots(self) -> Mapping[str, str]:
-        """By item, its first twin; see `content_roots`."""
-        return content_roots(self.rows)
-
-
-def content_roots(rows: Iterable[AuditRow]) -> dict[str, str]:
-    """By item, its first twin: items that share a prompt or all fields are the same item."""
-    home: dict[str, str] = {}
-
-    def root(item: str) -> str:
-        while home[item] != item:
-            home[item] = home[home[item]]
-            item = home[item]
-        return item
-
-    owner: dict[object, str] = {}
-    for row in rows:
-        home.setdefault(row.item_id, row.item_id)
-        fields = tuple(sorted(row.fields.values()))
-        for key in (row.a.text, row.b.text, fields):
-            if key and (first := owner.setdefault(key, row.item_id)) != row.item_id:
-                home[root(row.item_id)] = root(first)
-    return {item: root(item) for item in home}
+    def twins(self) -> Mapping[str, str]:
+        """By item, an earlier item with the same prompt or the same fields."""
+        owner: dict[object, str] = {}
+        twins: dict[str, str] = {}
+        for row in self.rows:
+            for content in (row.a.text, row.b.text, tuple(sorted(row.fields.values()))):
+                if content and (first := owner.setdefault(content, row.item_id)) != row.item_id:
+                    twins.setdefault(row.item_id, first)
+        return twins
 
 
 def read_audit_rows(
@@ -142,153 +127,112 @@ def read_audit_rows(
     ``exclude`` are ids of pairs to leave out. Raises JudgeSenseError for unreadable input, naming
     file and row, and for an excluded id that does not exist.
     """
-    rows, files = _rows_and_verdicts(dataset, revision)
-    if unknown := set(exclude) - {str(row["pair_id"]) for row in rows}:
-        raise JudgeSenseError(f"--exclude {min(unknown)}: the dataset has no such pair")
-    by_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        by_task[row["task_type"]].append(row)
-    return {
-        name: _task_rows(name, of_task, files, frozenset(exclude))
-        for name, of_task in by_task.items()
-    }
-
-
-def _rows_and_verdicts(
-    dataset: str | Path | None, revision: str | None
-) -> tuple[list[dict[str, Any]], dict[str, VerdictFile]]:
-    """The completed rows with the label maps that the file records, and the verdict files."""
+    folder = None
     if dataset is not None and str(dataset) not in EMBEDDED_SETS:
         folder = locate(dataset, revision).folder
-        if not is_hub_folder(folder):
-            pairs = list(jsonl_pairs(folder))
-            firsts = {path: next(read_table(path)).values for path in data_files(folder)}
-            files = {
-                path.name: read_verdicts(path)
-                for path, first in firsts.items()
-                if verdict_column(first) and "prompt_a" not in first
-            }
-            return [{**row, **_recorded(recorded)} for recorded, row in pairs], files
-    rows = load_pairs(dataset, revision).to_pylist()
-    return [{**row, **_recorded(row)} for row in rows], {}
+    if folder is not None and not is_hub_folder(folder):
+        pairs = list(jsonl_pairs(folder))
+    else:
+        pairs = [(row, row) for row in load_pairs(dataset, revision).to_pylist()]
+    if unknown := set(exclude) - {str(row["pair_id"]) for _, row in pairs}:
+        raise JudgeSenseError(f"--exclude {min(unknown)}: the dataset has no such pair")
+    by_task: dict[str, list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = defaultdict(list)
+    for recorded, row in pairs:
+        if str(row["pair_id"]) not in exclude:
+            by_task[row["task_type"]].append((recorded, row))
+    return {name: _task_rows(name, of_task) for name, of_task in by_task.items()}
 
 
-def _recorded(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorded label maps as text; a file may hold a JSON object or a JSON string."""
-    maps = {f"recorded_{letter}": row.get(f"label_map_{letter}") for letter in "ab"}
-    return {k: dump_label_map(v) if isinstance(v, dict) else v for k, v in maps.items()}
-
-
-def _task_rows(
-    name: str,
-    rows: Sequence[Mapping[str, Any]],
-    files: Mapping[str, VerdictFile],
-    exclude: frozenset[str],
-) -> TaskRows:
-    labels, comparative = _labels(name, rows)
-    # The pairs of an item lie together in most files.
-    known = lru_cache(maxsize=4096)(lambda prompt: recognise(name, prompt))
-    prompts: dict[tuple[str, ...], AuditPrompt] = {}
-    kept: list[AuditRow] = []
-    left_out: list[AuditRow] = []
-    for number, row in enumerate(rows, 1):
-        pair = [_prompt(row, letter, labels, known, prompts) for letter in "ab"]
-        match = known(row["prompt_a"]) or known(row["prompt_b"])
-        item = str(row["item_id"] or f"row-{number}")
-        judged = row["response_being_judged"] or ""
-        options = OPTIONS.match(judged)
-        systems = tuple(row["system_id"].split("|")) if row["system_id"] else ()
-        one = AuditRow(
-            number=number,
-            pair_id=str(row["pair_id"]),
-            a=pair[0],
-            b=pair[1],
-            order=str(row["order"]),
-            gold=row["ground_truth_label"],
-            item_id=item,
-            cluster_id=str(row["cluster_id"] or item),
-            texts=tuple(
-                text.strip()
-                for text in (options.groups() if options else (judged,))
-                if text.strip()
-            ),
-            fields=match[1] if match else {},
-            license=row["license"] or "",
-            valid=row["valid"],
-            systems=systems[::-1] if row["order"] == "BA" else systems,
-            source=row["source_benchmark"] or "",
-            revision=row["source_revision"] or "",
-        )
-        (left_out if one.pair_id in exclude else kept).append(one)
-    if not kept:
-        raise JudgeSenseError(f"task {name!r}: --exclude leaves no row")
-    ids = {str(row["pair_id"]) for row in rows}
-    verdicts = {
-        file: {pair: verdict for pair, verdict in one.verdicts.items() if pair in ids}
-        for file, one in files.items()
-    }
-    verdicts = {file: on_task for file, on_task in verdicts.items() if on_task}
-    raters = {file: ", ".join(sorted(files[file].raters)) for file in verdicts}
-    raters = {file: names for file, names in raters.items() if names}
-    return TaskRows(name, labels, comparative, tuple(kept), tuple(left_out), verdicts, raters)
-
-
-def _labels(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], bool]:
-    """The decision space, and whether two options are compared: the known task's, else from the
-    label maps or the gold labels.
-    """
+def _task_rows(name: str, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> TaskRows:
+    """The rows of a task; each comes as the file has it, and completed."""
     if name in known_tasks():
         task = known_tasks()[name].task
-        return task.labels, task.comparative
-    seen: dict[str, None] = {}
-    for row in rows:
+        labels, comparative = task.labels, task.comparative
+    else:
+        labels = _labels([row for _, row in pairs])
+        comparative = set(labels) == {"A", "B"}
+    # The pairs of an item lie together in most files.
+    known = lru_cache(maxsize=4096)(lambda prompt: recognise(name, prompt))
+    prompts: dict[tuple[str, str, str], AuditPrompt] = {}
+    rows = []
+    for number, (recorded, row) in enumerate(pairs, 1):
+        both, fields = [], {}
         for letter in "ab":
-            if row[f"label_map_{letter}"]:
-                seen.update(dict.fromkeys(_label_map(row, f"label_map_{letter}").values()))
-    if not seen:
-        golds = (row["ground_truth_label"] for row in rows)
-        seen = dict.fromkeys(gold for gold in golds if gold is not None)
-    labels = tuple(sorted(seen, key=int) if is_scale(seen) else sorted(seen))
-    if set(labels) == {"NO", "YES"}:
-        labels = ("YES", "NO")
-    return labels, set(labels) == {"A", "B"}
+            text, map_column = row[f"prompt_{letter}"], f"label_map_{letter}"
+            match = known(text)
+            fields = fields or (match[1] if match else {})
+            wording = row[f"template_{letter}"] or text.split("\n", 1)[0]
+            key = (text, wording, str(recorded.get(map_column) or ""))
+            if key not in prompts:
+                prompts[key] = _prompt(
+                    text,
+                    wording,
+                    _label_map(recorded, map_column) if key[2] else None,
+                    labels,
+                    match[0].label_map if match else None,
+                    wording_of(text, row["response_being_judged"]),
+                )
+            both.append(prompts[key])
+        item, judged = str(row["item_id"] or f"row-{number}"), row["response_being_judged"] or ""
+        options = OPTIONS.match(judged)
+        texts = options.groups() if options else (judged,)
+        rows.append(
+            AuditRow(
+                pair_id=str(row["pair_id"]),
+                a=both[0],
+                b=both[1],
+                order=str(row["order"]),
+                gold=row["ground_truth_label"],
+                item_id=item,
+                cluster_id=str(row["cluster_id"] or item),
+                texts=tuple(text.strip() for text in texts if text.strip()),
+                fields=fields,
+                license=row["license"] or "",
+                source=row["source_benchmark"] or "",
+                revision=row["source_revision"] or "",
+            )
+        )
+    return TaskRows(labels, comparative, tuple(rows))
 
 
 def _prompt(
-    row: Mapping[str, Any],
-    letter: str,
-    labels: tuple[str, ...],
-    known: Callable[[str], Any],
-    prompts: dict[tuple[str, ...], AuditPrompt],
+    text: str,
+    wording: str,
+    recorded: LabelMap | None,
+    labels: Sequence[str],
+    known: LabelMap | None,
+    instruction: str,
 ) -> AuditPrompt:
-    """A prompt of a row; equal ones are the same object of ``prompts``."""
-    text = row[f"prompt_{letter}"]
-    wording = row[f"template_{letter}"] or text.split("\n", 1)[0]
-    key = (text, wording, row[f"recorded_{letter}"] or "")
-    if key in prompts:
-        return prompts[key]
-    recorded = _label_map(row, f"recorded_{letter}") if key[2] else None
-    same = {label: label for label in labels}
-    match, asks = known(text), None
-    if match is not None:
-        truth = match[0].label_map
-    else:
-        asks = cue(wording_of(text, row["response_being_judged"]), labels) if labels else None
-        truth = inverted_map(labels) if asks == INVERTED else same
-        if asks is None and recorded is not None:
-            truth = recorded
+    """A prompt with what its wording means: known from its template, or read from a cue."""
+    same, meaning = dict(zip(labels, labels, strict=True)), known
+    if known is None and labels and (asks := cue(instruction, labels)):
+        meaning = inverted_map(labels) if asks == INVERTED else same
     # Without label maps, a dataset is measured with the known templates' maps or unmapped.
-    applied = recorded or (same if match is None else truth)
-    prompts[key] = AuditPrompt(text, wording, match is not None, recorded, applied, truth, asks)
-    return prompts[key]
+    return AuditPrompt(text, wording, recorded, recorded or known or same, meaning)
+
+
+def _labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """An unknown task's decision space: from the label maps, else the gold labels."""
+    maps = (
+        _label_map(row, f"label_map_{letter}")
+        for row in rows
+        for letter in "ab"
+        if row[f"label_map_{letter}"]
+    )
+    golds = (row["ground_truth_label"] for row in rows)
+    seen = {label for one in maps for label in one.values()} or set(golds) - {None}
+    if seen == {"NO", "YES"}:
+        return ("YES", "NO")
+    return tuple(sorted(seen, key=int) if is_scale(tuple(seen)) else sorted(seen))
 
 
 def _label_map(row: Mapping[str, Any], column: str) -> LabelMap:
+    """A label map of a row; a file may hold a JSON object or a JSON string."""
+    value = row[column]
     try:
-        return load_label_map(row[column])
+        return load_label_map(value if isinstance(value, str) else json.dumps(value))
     except ValueError as error:
         raise JudgeSenseError(
-            f"pair {row['pair_id']!r} of task {row['task_type']!r}, column "
-            f"{column.replace('recorded', 'label_map')}: must be a JSON object from raw answers to "
-            f"labels, got {row[column]!r}"
+            f"pair {row.get('pair_id')!r}, column {column}: must be a JSON object from raw answers "
+            f"to labels, got {value!r}"
         ) from error

@@ -8,17 +8,10 @@ import pytest
 
 from judgesense.tasks import Item
 from judgesense_dataset.audit import audit
-from judgesense_dataset.audit.shortcuts import (
-    BAND,
-    FAIL,
-    PASS,
-    GradedText,
-    Shortcut,
-    shortcuts,
-)
+from judgesense_dataset.audit.shortcuts import BAND, GradedText, Shortcut, shortcuts
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.embedded import TEMPLATES
-from judgesense_dataset.matching import _Pool, match_items
+from judgesense_dataset.matching import match_items
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -57,14 +50,10 @@ def cases(items: list[Item]) -> list[GradedText]:
     ]  # fmt: skip
 
 
-def test_a_length_shortcut_is_measured_by_rule_and_model() -> None:
-    found = shortcuts(cases(longer_wins(200, 0.8)), ("A", "B"))
-    assert {name: found[name].state for name in ("length", "model")} == {
-        "length": FAIL, "model": FAIL,
-    }  # fmt: skip
-    length = found["length"]
+def test_a_length_shortcut_is_measured() -> None:
+    length = shortcuts(cases(longer_wins(200, 0.8)), ("A", "B"))["length"]
+    assert not length.at_chance
     assert length.accuracy == pytest.approx(0.8, abs=0.06)
-    assert length.ci_low is not None
     # Independent items: Wilson's interval on 200.
     assert length.accuracy - length.ci_low == pytest.approx(0.06, abs=0.01)
 
@@ -80,14 +69,12 @@ def test_single_texts_are_scored_by_pairs_of_items() -> None:
     assert shortcuts(graded, ("YES", "NO"))["length"].accuracy == pytest.approx(5.5 / 9)
 
 
-@pytest.mark.parametrize(
-    ("ends", "state"), [((0.5, 0.7), "open"), ((0.51, 0.7), FAIL), ((None, None), "open")]
-)
-def test_a_rule_outside_the_band_fails_only_if_its_interval_says_so(
-    ends: tuple[float | None, float | None], state: str
+@pytest.mark.parametrize(("low", "at_chance"), [(0.49, True), (0.51, False)])
+def test_a_feature_outside_the_band_counts_only_if_its_interval_says_so(
+    low: float, at_chance: bool
 ) -> None:
-    assert Shortcut("length", 0.6, *ends, 50).state == state
-    assert Shortcut("length", BAND[1], *ends, 50).state == PASS
+    assert Shortcut(0.6, low, 0.7).at_chance is at_chance
+    assert Shortcut(BAND[1], low, 0.7).at_chance
 
 
 def test_matching_takes_the_shortcut_away_and_keeps_what_was_asked(
@@ -98,7 +85,7 @@ def test_matching_takes_the_shortcut_away_and_keeps_what_was_asked(
     assert len({item.item_id for item in matched.items}) == 120
     assert Counter(item.gold for item in matched.items) == {"A": 60, "B": 60}
     found = shortcuts(cases(matched.items), ("A", "B"))
-    assert {shortcut.state for shortcut in found.values()} == {PASS}
+    assert all(BAND[0] <= one.accuracy <= BAND[1] for one in found.values())
     assert match_items(known["preference"], pool, 120, 0) == matched
     assert match_items(known["preference"], pool, 120, 1) != matched
 
@@ -111,46 +98,46 @@ def test_matching_gives_fewer_items_where_no_more_can_be_balanced(
         (len(i.fields["response_a"]) < len(i.fields["response_b"])) == (i.gold == "A") for i in pool
     )
     matched = match_items(known["preference"], pool, 150, 0)
-    # The rarer kind is at most 1 - 0.535 of a set that is balanced to within 0.035.
-    assert 40 <= len(matched.items) <= short / 0.465
+    # The rarer kind is at least 0.44 of a set in the band.
+    assert 60 <= len(matched.items) <= short / BAND[0]
     assert f"{len(matched.items)} of 200" in matched.notes[0]
     assert "150 were requested" in matched.notes[0]
 
 
 @pytest.mark.slow
-def test_built_sets_have_every_rule_at_chance(mirror: Path, tmp_path: Path) -> None:
+def test_built_sets_have_no_shortcut(mirror: Path, tmp_path: Path) -> None:
     build_dataset(["all"], tmp_path / "d", mirror=mirror, items=250, verdicts=False)
     found = audit(tmp_path / "d")
     assert not found.failed
     for task in found.tasks.values():
-        assert set(task.shortcuts) >= {"length", "sentences", "punctuation", "model"}
-        for shortcut in task.shortcuts.values():
-            assert BAND[0] <= shortcut.accuracy <= BAND[1]
-            assert shortcut.ci_low is not None
-            assert shortcut.ci_high is not None
-            assert shortcut.ci_low <= 0.5 <= shortcut.ci_high
         assert not any("shortcut" in finding.code for finding in task.findings)
 
 
 def graded(counts: dict[str, int], seed: int = 0) -> list[Item]:
-    """Summaries at each level, of four systems; those of a higher level tend to be of a later."""
+    """Summaries at each level; those of a higher level tend to be longer."""
     rng = np.random.default_rng(seed)
-    items = []
-    for level, n in counts.items():
-        for at in range(n):
-            system = int(rng.integers(4) if rng.random() < 0.6 else (int(level) - 1) * 3 // 4)
-            fields = {"summary": text(rng, int(rng.integers(20, 40)))}
-            items.append(
-                Item(f"s{level}-{at}", "coherence", fields, level, system_id=f"system-{system}")
-            )
-    return items
+    return [
+        Item(
+            f"s{level}-{at}",
+            "coherence",
+            {"summary": text(rng, int(rng.integers(20, 40)) + 2 * int(level))},
+            level,
+        )
+        for level, n in counts.items()
+        for at in range(n)
+    ]
 
 
-def test_a_scarce_level_does_not_make_the_set_small(known: dict[str, TaskTemplates]) -> None:
-    pool = _Pool(known["coherence"], graded({"1": 20, "2": 80, "3": 99, "4": 99, "5": 80}))
-    assert pool.most(120) == 120
-    assert pool.wanted(120) == [[20, 25, 25, 25, 25], [16, 26, 26, 26, 26], [12, 27, 27, 27, 27]]
-    # No level may have more than 1.25 times its even share.
-    assert pool.most(400) == 360
-    assert pool.wanted(361) == []
-    assert pool.wanted(3) == [[1, 1, 1, 0, 0]]
+@pytest.mark.parametrize(
+    ("n", "levels"),
+    [
+        (120, {"1": 20, "2": 25, "3": 25, "4": 25, "5": 25}),
+        (3, {"1": 1, "2": 1, "3": 1}),
+    ],
+)
+def test_a_scarce_level_does_not_make_the_set_small(
+    known: dict[str, TaskTemplates], n: int, levels: dict[str, int]
+) -> None:
+    pool = graded({"1": 20, "2": 80, "3": 99, "4": 99, "5": 80})
+    matched = match_items(known["coherence"], pool, n, 0)
+    assert Counter(item.gold for item in matched.items) == levels
