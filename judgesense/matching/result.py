@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.inputs import is_several
+from judgesense.statistics.inputs import is_ordered
 from judgesense.statistics.result import ResultMapping, data_frame
 
 Reference = str | Sequence[str]
@@ -89,7 +89,7 @@ def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> 
     >>> check_pairs(["The answer is B."], ["B"])
     """
     for name, values in (("predictions", predictions), ("references", references)):
-        if not is_several(values):
+        if not is_ordered(values):
             what = "one string" if isinstance(values, str) else f"a {type(values).__name__}"
             raise JudgeSenseError(f"{name} is {what}; pass a list of strings, one for each example")
     if len(predictions) != len(references):

@@ -154,7 +154,7 @@ def ranking_finding(found: Consequence, p_corrected: float | None = None) -> str
     if found.ranking_change_rate is None or found.winner_change_rate is None:
         return f"cannot tell whether the ranking of systems survives: {found.degenerate}"
     if found.ranking_change_rate == 0:
-        return f"all {found.n_templates} wordings rank the systems alike"
+        return f"all {len(found.templates)} wordings rank the systems alike"
     p = found.p_value if p_corrected is None else p_corrected
     figures = (
         f"differs in {percent(found.ranking_change_rate)} of the pairs of wordings, the winner in "

@@ -15,8 +15,7 @@ from judgesense.statistics.inputs import (
     Labels,
     check_labels,
     check_level,
-    check_resamples,
-    check_seed,
+    check_number,
     cluster_codes,
     encode_pair,
 )
@@ -124,8 +123,8 @@ def jss(
     if interval not in ("wilson", "bootstrap"):
         raise ValueError(f"interval is {interval!r}: pass 'wilson' or 'bootstrap'")
     check_level(confidence_level)
-    check_resamples(n_resamples)
-    check_seed(seed)
+    check_number(n_resamples, "n_resamples", 1, whole=True)
+    check_number(seed, "seed", 0, whole=True)
     first, second, labels = encode_pair(references, predictions)
     result = jss_of_codes(
         first,
@@ -191,37 +190,24 @@ def jss_of_codes(
     agree = first == second
     hits = int(agree.sum())
 
-    spread = Interval(None, None)
-    kappa_spread = Interval(None, None)
+    draws = () if interval == "wilson" else (n_resamples, seed)
+    spread = kappa_spread = Interval(None, None)
+    share: float | None = None
     value: float | None = None
-    reason: str | None = None
-    if not n_pairs:
-        reason = "no pair has a decision on both sides"
-    else:
-        if interval == "wilson":
-            spread = wilson_cluster(agree, clusters, confidence_level)
-        else:
-            spread = bootstrap_mean(
-                agree, clusters, confidence_level, n_resamples=n_resamples, seed=seed
-            )
-        seen = np.bincount(first, minlength=len(labels)) + np.bincount(
-            second, minlength=len(labels)
-        )
-        used = np.flatnonzero(seen)
+    reason: str | None = "no pair has a decision on both sides"
+    if n_pairs:
+        share, reason = hits / n_pairs, None
+        of_share = bootstrap_mean if draws else wilson_cluster
+        spread = of_share(agree, clusters, confidence_level, *draws)
+        used = np.flatnonzero(np.bincount(np.concatenate([first, second])))
+        first, second = np.searchsorted(used, first), np.searchsorted(used, second)
         if len(used) == 1:
             reason = f"every decision is {labels[used[0]]!r}: kappa is undefined"
         else:
-            codes = np.zeros(len(labels), dtype=np.intp)
-            codes[used] = np.arange(len(used))
-            first, second = codes[first], codes[second]
             value = kappa_from_table(contingency(first, second, len(used)))
-            if kappa_interval and interval == "wilson":
-                kappa_spread = wilson_kappa(first, second, clusters, confidence_level)
-            elif kappa_interval:
-                kappa_spread = bootstrap_kappa(
-                    first, second, clusters, confidence_level, n_resamples, seed
-                )
-    share = hits / n_pairs if n_pairs else None
+            if kappa_interval:
+                of_kappa = bootstrap_kappa if draws else wilson_kappa
+                kappa_spread = of_kappa(first, second, clusters, confidence_level, *draws)
     return Agreement(
         jss=share,
         flip_rate=None if share is None else (n_pairs - hits) / n_pairs,

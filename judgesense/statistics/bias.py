@@ -9,14 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.arrays import Codes
 from judgesense.statistics.inputs import (
     OPTIONS,
     UNDECIDED,
     check_labels,
     check_level,
     cluster_codes,
-    encode,
     encode_pair,
 )
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
@@ -140,16 +138,13 @@ def position_bias(
     fair = mean_t_cluster(lean, clusters, level).within(-1.0, 1.0)
     return PositionBias(
         position_consistency=float(consistent.mean()),
-        position_consistency_ci_low=same.low,
-        position_consistency_ci_high=same.high,
+        **same.fields("position_consistency"),
         first_position_rate=float((first_ab.mean() + first_ba.mean()) / 2),
-        first_position_rate_ci_low=place.low,
-        first_position_rate_ci_high=place.high,
+        **place.fields("first_position_rate"),
         consistent_first=float(always_first.mean()),
         consistent_second=float(always_second.mean()),
         preference_fairness=float(lean.mean()),
-        preference_fairness_ci_low=fair.low,
-        preference_fairness_ci_high=fair.high,
+        **fair.fields("preference_fairness"),
         n=n,
         n_items=n_items,
         n_excluded=len(kept) - n,
@@ -164,11 +159,7 @@ def _sides(
     seen: Sequence[str], options: Sequence[str], ties: Collection[str], undecided: Collection[str]
 ) -> npt.NDArray[np.int8]:
     """0 or 1 for the options, a negative code for labels that are left out or unknown."""
-    if (
-        len(check_labels(options, "options")) != 2
-        or len(options) != 2
-        or isinstance(options, (str, Set))
-    ):
+    if len(check_labels(options, "options")) != 2 or len(options) != 2 or isinstance(options, Set):
         raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
     left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
     place = dict.fromkeys(left_out, _EXCLUDED)
@@ -176,36 +167,23 @@ def _sides(
     return np.array([place.get(label, _UNKNOWN) for label in seen], dtype=np.int8)
 
 
-@dataclass(frozen=True, eq=False)
-class BothOrders(ResultMapping):
+@dataclass(frozen=True)
+class BothOrders:
     """Whether the same thing is chosen in both option orders.
 
     `same_choice` is the share of the `n` pairs of judgements (an item and a wording, in both
     orders) that chose the same thing, `first_position_rate` the share of their 2 n choices that
-    took the option shown first. `n_excluded` pairs have a tie or no decision on a side.
-    An undefined figure is None, and `degenerate` says why.
+    took the option shown first. Without such a pair the figures are None; the ends of the interval
+    also with a single cluster.
     """
 
-    labels: ClassVar = {
-        "same_choice": "same choice in both orders",
-        "first_position_rate": "takes the first option",
-        "n": "pairs",
-        "n_items": "items",
-        "n_templates": "wordings in both orders",
-        "n_excluded": "left out",
-        "degenerate": "note",
-    }
-    same_choice: float | None
-    same_choice_ci_low: float | None
-    same_choice_ci_high: float | None
-    first_position_rate: float | None
-    first_position_rate_ci_low: float | None
-    first_position_rate_ci_high: float | None
-    n: int
-    n_items: int
-    n_templates: int
-    n_excluded: int
-    degenerate: str | None
+    same_choice: float | None = None
+    same_choice_ci_low: float | None = None
+    same_choice_ci_high: float | None = None
+    first_position_rate: float | None = None
+    n: int = 0
+    n_items: int = 0
+    n_templates: int = 0
 
 
 def both_orders(
@@ -225,7 +203,7 @@ def both_orders(
 
     Args:
         decisions: one label per row, shape (n,), strings, as shown. Pairs with another label than
-            `options` (a tie, no decision) are counted in `n_excluded`.
+            `options` (a tie, no decision) are left out.
         item_ids: one id per row.
         orders: "AB" or "BA" per row; rows with another value are left aside.
         template_ids: the wording of each row.
@@ -233,67 +211,38 @@ def both_orders(
         options: the two labels.
 
     Returns:
-        A `BothOrders`; intervals are `intervals.wilson_cluster`'s.
+        A `BothOrders`; the interval is `intervals.wilson_cluster`'s.
 
     >>> orders, items = ["AB", "BA"] * 2, [1, 1, 2, 2]
     >>> found = both_orders(["A", "B", "A", "A"], items, orders, items, cluster_ids=items)
     >>> found.same_choice, found.first_position_rate
     (0.5, 0.75)
     """
-    table: dict[str, int] = {}
-    decision = encode(decisions, "decisions", table)
-    n = len(decision)
+    decided, shown = np.asarray(decisions, object), np.asarray(orders, object)
     item, cluster, template = (
-        cluster_codes(ids, n)[0] for ids in (item_ids, cluster_ids, template_ids)
+        cluster_codes(ids, len(decided))[0] for ids in (item_ids, cluster_ids, template_ids)
     )
-    order_names: dict[str, int] = {}
-    order = encode(orders, "orders", order_names)
     place = item * (int(template.max()) + 1) + template
-    first, second = (
-        _first_rows(place, np.flatnonzero(order == order_names.get(name, -1)))
-        for name in ("AB", "BA")
-    )
-    _, in_ab, in_ba = np.intersect1d(
-        place[first], place[second], assume_unique=True, return_indices=True
-    )
-    ab, ba = first[in_ab], second[in_ba]
-    if not len(ab):
-        return BothOrders.undefined(
-            n=0, n_items=0, n_templates=0, n_excluded=0,
-            degenerate="no item was judged in both orders with one wording",
-        )  # fmt: skip
-    shown = np.array([options.index(name) if name in options else _EXCLUDED for name in table])
-    side = shown[decision]
-    kept = (side[ab] >= 0) & (side[ba] >= 0)
-    n_excluded = int((~kept).sum())
+    rows = []
+    for order in ("AB", "BA"):
+        asked = np.flatnonzero(shown == order)
+        rows.append(asked[np.unique(place[asked], return_index=True)[1]])
+    _, *both = np.intersect1d(place[rows[0]], place[rows[1]], True, return_indices=True)
+    ab, ba = rows[0][both[0]], rows[1][both[1]]
     n_templates = len(np.unique(template[ab]))
+    kept = np.isin(decided[ab], options) & np.isin(decided[ba], options)
     ab, ba = ab[kept], ba[kept]
     if not len(ab):
-        return BothOrders.undefined(
-            n=0, n_items=0, n_templates=n_templates, n_excluded=n_excluded,
-            degenerate="no pair has a choice in both orders",
-        )  # fmt: skip
-    first_ab, first_ba = side[ab] == 0, side[ba] == 0
+        return BothOrders(n_templates=n_templates)
+    first_ab, first_ba = decided[ab] == options[0], decided[ba] == options[0]
     same_choice = first_ab != first_ba
-    same = wilson_cluster(same_choice, cluster[ab])
-    shown_first = np.concatenate([first_ab, first_ba])
-    first_rate = wilson_cluster(shown_first, np.tile(cluster[ab], 2))
+    ends = wilson_cluster(same_choice, cluster[ab])
     return BothOrders(
         same_choice=float(same_choice.mean()),
-        same_choice_ci_low=same.low,
-        same_choice_ci_high=same.high,
-        first_position_rate=float(shown_first.mean()),
-        first_position_rate_ci_low=first_rate.low,
-        first_position_rate_ci_high=first_rate.high,
+        same_choice_ci_low=ends.low,
+        same_choice_ci_high=ends.high,
+        first_position_rate=float(np.concatenate([first_ab, first_ba]).mean()),
         n=len(ab),
         n_items=len(np.unique(item[ab])),
         n_templates=n_templates,
-        n_excluded=n_excluded,
-        degenerate=None if len(np.unique(cluster[ab])) > 1 else "one cluster: no interval",
     )
-
-
-def _first_rows(keys: Codes, rows: Codes) -> Codes:
-    """The first of the given rows with each key."""
-    found: Codes = rows[np.unique(keys[rows], return_index=True)[1]]
-    return found

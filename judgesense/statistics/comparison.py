@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.inputs import UNDECIDED, Labels, cluster_codes, encode_pair
+from judgesense.statistics.inputs import Labels, agreeing, cluster_codes
 from judgesense.statistics.intervals import (
     Interval,
     difference_interval,
@@ -18,18 +18,16 @@ from judgesense.statistics.intervals import (
     wilson_from_sums,
 )
 from judgesense.statistics.resampling import resampled_sums
-from judgesense.statistics.result import ResultMapping
 
 _FEWEST_BOOTSTRAPPED = 20
 """Clusters from which the bootstrap-t holds its level better than sign flips."""
 
 
-@dataclass(frozen=True, eq=False)
-class PairedDifference(ResultMapping):
+@dataclass(frozen=True)
+class PairedDifference:
     """Difference between two judges' shares on the same pairs, second minus first.
 
-    `n_undecided` counts the pairs left out because a judge gave no decision on a side. Interval and
-    p-value are None with a single item or without pairs.
+    Interval and p-value are None with a single item, every figure without pairs.
     """
 
     difference: float | None
@@ -40,11 +38,6 @@ class PairedDifference(ResultMapping):
     p_value: float | None
     n_pairs: int
     n_items: int
-    n_undecided: int = 0
-
-
-NOTHING_COMPARED = PairedDifference(None, None, None, None, None, None, 0, 0)
-"""The difference of two judges without a row that both decided."""
 
 
 def compare_jss(
@@ -54,7 +47,7 @@ def compare_jss(
 
     Args:
         first: the first judge's decisions under the pairs' two prompts, shape (n,) each; pairs with
-            an undecided label (`agreement.UNDECIDED`) from either judge are left out.
+            an undecided label (`inputs.UNDECIDED`) from either judge are left out.
         second: the second judge's, for the same pairs in the same order.
         item_ids: one id per pair, or None.
 
@@ -64,19 +57,10 @@ def compare_jss(
     >>> compare_jss((["A", "B"], ["A", "A"]), (["A", "B"], ["A", "B"])).difference
     0.5
     """
-    agree, decided = [], []
-    for streams in (first, second):
-        a, b, labels = encode_pair(*streams)
-        empty = [code for code, label in enumerate(labels) if label in UNDECIDED]
-        agree.append(a == b)
-        decided.append(~(np.isin(a, empty) | np.isin(b, empty)))
-    clusters, _ = cluster_codes(item_ids, len(agree[0]))
-    both = decided[0] & decided[1]
-    n_undecided = int((~both).sum())
-    if not both.any():
-        return replace(NOTHING_COMPARED, n_undecided=n_undecided)
-    result = paired_test(agree[0][both], agree[1][both], clusters[both])
-    return replace(result, n_undecided=n_undecided)
+    (one, known), (two, known_too) = agreeing(*first), agreeing(*second)
+    both = known & known_too
+    clusters, _ = cluster_codes(item_ids, len(both))
+    return paired_test(one[both], two[both], clusters[both])
 
 
 def paired_test(
@@ -111,14 +95,23 @@ def paired_test(
     (0.5, 0.25)
     """
     a, b = np.asarray(first, bool), np.asarray(second, bool)
+    if not len(a):
+        return PairedDifference(None, None, None, None, None, None, 0, 0)
     codes, k = cluster_codes(clusters, len(a))
     sizes = np.bincount(codes, minlength=k).astype(np.float64)
     hits = np.stack([np.bincount(codes, a, minlength=k), np.bincount(codes, b, minlength=k)])
     gaps = hits[1] - hits[0]
     interval, p_value = Interval(None, None), None
     if k > 1:
-        interval = _newcombe(hits, sizes)
-        p_value = _clustered_p(gaps, sizes, n_resamples, seed)
+        shares = hits.sum(axis=1) / sizes.sum()
+        interval = difference_interval(
+            (float(shares[0]), wilson_from_sums(hits[0], sizes)),
+            (float(shares[1]), wilson_from_sums(hits[1], sizes)),
+            residual_correlation(*(hits - shares[:, None] * sizes)),
+        )
+        # A difference that is the same in every cluster has no spread to resample.
+        flipped = k < _FEWEST_BOOTSTRAPPED or sizes.max() == 1 or np.ptp(gaps / sizes) < 1e-9
+        p_value = (_sign_flip_p if flipped else _bootstrap_t_p)(gaps, sizes, n_resamples, seed)
     return PairedDifference(
         difference=float(gaps.sum()) / len(a),
         first=float(a.mean()),
@@ -129,25 +122,6 @@ def paired_test(
         n_pairs=len(a),
         n_items=k,
     )
-
-
-def _newcombe(hits: npt.NDArray[Any], sizes: Floats) -> Interval:
-    """Square-and-add interval of second - first with the correlation of the items' residuals."""
-    shares = hits.sum(axis=1) / sizes.sum()
-    one, two = (
-        (float(share), wilson_from_sums(row, sizes))
-        for share, row in zip(shares, hits, strict=True)
-    )
-    return difference_interval(one, two, residual_correlation(*(hits - shares[:, None] * sizes)))
-
-
-def _clustered_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> float:
-    """Sign flips, or the bootstrap-t for many clusters of several rows."""
-    # A difference that is the same in every cluster has no spread to resample.
-    constant = np.ptp(gaps / sizes) < 1e-9
-    if len(gaps) < _FEWEST_BOOTSTRAPPED or sizes.max() == 1 or constant:
-        return _sign_flip_p(gaps, sizes, n_resamples, seed)
-    return _bootstrap_t_p(gaps, sizes, n_resamples, seed)
 
 
 def _squared_t(total: Floats, cross: Floats, gaps: Floats, sizes: Floats) -> Floats:

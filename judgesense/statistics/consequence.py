@@ -10,30 +10,22 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.inputs import (
-    cluster_codes,
-    encode,
-)
-from judgesense.statistics.intervals import Interval
-from judgesense.statistics.ranks import competition_ranks, kendall_matrix, leaders
-from judgesense.statistics.resampling import percentile_ends, resampled_sums
-from judgesense.statistics.result import ResultMapping
+from judgesense.statistics.inputs import cluster_codes, encode
+from judgesense.statistics.ranks import competition_ranks, leaders
 
 _CELLS_AT_ONCE = 4_000_000
 """Scores shuffled at once: 32 MB."""
 
 
-@dataclass(frozen=True, eq=False)
-class Consequence(ResultMapping):
+@dataclass(frozen=True)
+class Consequence:
     """Rankings of the judged systems, one under each wording (template).
 
     `winner_change_rate` and `ranking_change_rate` are the shares of template pairs under which the
-    winner (all of them, if systems tie), or anything in the ranking, differs. `kendall_mean` is the
-    mean tau-b over pairs of templates. `winners` lists the best systems under each of `templates`;
-    `modal_winner` is the most frequent of these sets and `modal_winner_share` the share of
-    templates that name it. `scores` are mean scores, one row per template, one column per system.
-    `n_excluded` outputs lack a score under a template. An undefined figure is None, and
-    `degenerate` says why.
+    winner (all of them, if systems tie), or anything in the ranking, differs. `winners` lists the
+    best systems under each of `templates`; `modal_winner` is the most frequent of these sets.
+    `scores` are mean scores, one row per template, one column per system. An undefined figure is
+    None, and `degenerate` says why, and how many outputs lack a score under a template.
 
     `repeat_change_rate` is the share of pairs of repeats of one template under which anything in
     the ranking differs: what asking the same prompt again does. `p_value` tests whether the
@@ -41,26 +33,16 @@ class Consequence(ResultMapping):
     if all templates rank alike.
     """
 
-    winner_change_rate: float | None
-    winner_change_ci_low: float | None
-    winner_change_ci_high: float | None
-    ranking_change_rate: float | None
-    ranking_change_ci_low: float | None
-    ranking_change_ci_high: float | None
-    kendall_mean: float | None
-    modal_winner: list[str]
-    modal_winner_share: float | None
-    winners: list[list[str]]
-    scores: list[list[float]]
-    templates: list[str]
     systems: list[str]
-    n_templates: int
-    n_systems: int
-    n_items: int
-    n_excluded: int
+    templates: list[str]
+    scores: list[list[float]]
+    winners: list[list[str]]
+    modal_winner: list[str]
+    winner_change_rate: float | None
+    ranking_change_rate: float | None
+    repeat_change_rate: float | None
+    p_value: float | None
     degenerate: str | None
-    repeat_change_rate: float | None = None
-    p_value: float | None = None
 
 
 def consequence(
@@ -70,15 +52,13 @@ def consequence(
     item_ids: Any,
     *,
     repeat_ids: Any = None,
-    n_resamples: int = 2_000,
     n_permutations: int = 999,
     seed: int = 0,
 ) -> Consequence:
     """Measure how often the ranking of systems, or the winner, depends on the judge's wording.
 
     A system's score under a template is the mean over its outputs that were judged under every
-    template, so that templates differ only in the judge's answers. Intervals are percentile
-    bootstraps over items; noise pushes a change rate up, and its interval with it.
+    template, so that templates differ only in the judge's answers. Noise raises a change rate.
 
     The p-value is that of a permutation test (`n_permutations` draws): within each item, the
     answers of all its outputs under one template stay together, and templates are shuffled. Its
@@ -112,7 +92,7 @@ def consequence(
     template = encode(template_ids, "template_ids", templates)
     value = np.array([np.nan if score is None else score for score in scores], np.float64)
     n = len(value)
-    item, n_items = cluster_codes(item_ids, n)
+    item, _ = cluster_codes(item_ids, n)
     n_systems, n_templates = len(systems), len(templates)
 
     repeat_rate = None
@@ -121,84 +101,49 @@ def consequence(
         repeat_rate = _repeat_changes(value, system, template, item, repeat)
 
     stats, n_outputs, n_excluded = _stats(value, system, template, item, n_systems, n_templates)
+    names, wordings = list(systems), list(templates)
     reasons = []
     if n_excluded:
         reasons.append(f"{n_excluded} of {n_outputs} outputs lack a score under a template")
-    names, wordings = list(systems), list(templates)
     absent = np.flatnonzero(stats[:, -1].sum(axis=0) == 0)
     if len(absent):
         lost = ", ".join(names[index] for index in absent)
         reasons.append(f"no output scored under every template for: {lost}")
-        return Consequence.undefined(
-            modal_winner=[],
-            winners=[],
-            scores=[],
-            templates=wordings,
-            systems=names,
-            n_templates=n_templates,
-            n_systems=n_systems,
-            n_items=n_items,
-            n_excluded=n_excluded,
-            degenerate="; ".join(reasons),
-        )
+        why = "; ".join(reasons)
+        return Consequence(names, wordings, [], [], [], None, None, repeat_rate, None, why)
     totals = stats.sum(axis=0)
     means = totals[:-1] / totals[-1]
     winners = [sorted(names[s] for s in np.flatnonzero(row)) for row in leaders(means)]
-    modal, times = Counter(map(tuple, winners)).most_common(1)[0]
-    winner_rate = ranking_rate = tau = p_value = None
-    winner_ci = ranking_ci = Interval(None, None)
+    winner_rate = ranking_rate = p_value = None
     if n_templates < 2:
         reasons.append("one template: no other wording to compare with")
     elif n_systems < 2:
         reasons.append("one system: no ranking")
     else:
-        changed = _changes(means[None])
-        winner_rate, ranking_rate = (float(rate[0]) for rate in changed)
+        winner_rate, ranking_rate = _changes(means)
         if ranking_rate > 0 and len(stats) > 1:
             p_value = _shuffled_p(stats, n_permutations, seed)
-        pairs = kendall_matrix(means)[np.triu_indices(n_templates, 1)]
-        tau = None if np.isnan(pairs).all() else float(np.nanmean(pairs))
-        if np.isnan(pairs).any():
-            reasons.append("all systems tie under a template: left out of the rank correlation")
-        drawn = resampled_sums(stats.reshape(len(stats), -1), n_resamples, seed)
-        drawn = drawn.reshape(n_resamples, n_templates + 1, n_systems)
-        if len(stats) < 2 or (drawn[:, -1] < 0.5).any():
-            reasons.append("too few items of a system for an interval")
-        else:
-            rates = _changes(drawn[:, :-1] / drawn[:, -1:])
-            winner_ci, ranking_ci = (Interval(*percentile_ends(rate)) for rate in rates)
     return Consequence(
-        winner_change_rate=winner_rate,
-        winner_change_ci_low=winner_ci.low,
-        winner_change_ci_high=winner_ci.high,
-        ranking_change_rate=ranking_rate,
-        ranking_change_ci_low=ranking_ci.low,
-        ranking_change_ci_high=ranking_ci.high,
-        kendall_mean=tau,
-        modal_winner=list(modal),
-        modal_winner_share=times / n_templates if n_templates > 1 else None,
-        winners=winners,
-        scores=means.tolist(),
-        templates=wordings,
         systems=names,
-        n_templates=n_templates,
-        n_systems=n_systems,
-        n_items=len(stats),
-        n_excluded=n_excluded,
-        degenerate="; ".join(reasons) or None,
+        templates=wordings,
+        scores=means.tolist(),
+        winners=winners,
+        modal_winner=list(Counter(map(tuple, winners)).most_common(1)[0][0]),
+        winner_change_rate=winner_rate,
+        ranking_change_rate=ranking_rate,
         repeat_change_rate=repeat_rate,
         p_value=p_value,
+        degenerate="; ".join(reasons) or None,
     )
 
 
 def _stats(
     value: Floats, system: Codes, template: Codes, item: Codes, n_systems: int, n_templates: int
 ) -> tuple[Floats, int, int]:
-    """The systems' sums of scores under each template, by item, and last their numbers of outputs.
+    """Sums of scores, shape (items, templates + 1, systems); last the numbers of outputs.
 
-    They have the shape (items, templates + 1, systems). An output is one system's answer to one
-    item; its score under a template is a mean. Outputs without one under a template are left out:
-    the numbers of all outputs, and of these, come with it.
+    Outputs (a system's answer to an item) without a score under a template are left out: the
+    numbers of all outputs, and of these, come with it.
     """
     outputs, output = np.unique(item * n_systems + system, return_inverse=True)
     cell = output * n_templates + template
@@ -225,28 +170,24 @@ def _repeat_changes(
     n_systems = int(system.max()) + 1
     output = item * n_systems + system
     changed = []
-    for own in range(int(template.max()) + 1):
-        rows = np.flatnonzero(known & (template == own))
+    for wording in range(int(template.max()) + 1):
+        rows = np.flatnonzero(known & (template == wording))
         for one, two in combinations(np.unique(repeat[rows]), 2):
-            sides = [rows[repeat[rows] == each] for each in (one, two)]
-            both = np.intersect1d(*(output[side] for side in sides))
+            asked = [rows[repeat[rows] == each] for each in (one, two)]
+            both = np.intersect1d(*(output[each] for each in asked))
             means = np.full((2, n_systems), np.nan)
-            for at, side in enumerate(sides):
-                kept = side[np.isin(output[side], both)]
+            for at, each in enumerate(asked):
+                kept = each[np.isin(output[each], both)]
                 tally = np.bincount(system[kept], minlength=n_systems)
                 sums = np.bincount(system[kept], value[kept], minlength=n_systems)
                 np.divide(sums, tally, out=means[at], where=tally > 0)
             if n_systems > 1 and not np.isnan(means).any():
-                changed.append(float(_changes(means[None])[1][0]))
+                changed.append(_changes(means)[1])
     return float(np.mean(changed)) if changed else None
 
 
 def _shuffled_p(stats: Floats, n_permutations: int, seed: int) -> float:
-    """p-value of `_swaps` with templates shuffled within items.
-
-    ``stats`` has shape (items, templates + 1, systems): sums of scores, and last the numbers of
-    outputs.
-    """
+    """p-value of `_swaps` with templates shuffled within items; ``stats`` as of `_stats`."""
     sums, outputs = stats[:, :-1], stats[:, -1]
     counts = outputs.sum(axis=0)
     n_items, n_templates, _ = sums.shape
@@ -277,14 +218,9 @@ def _swaps(means: Floats) -> Floats:
     return found
 
 
-def _changes(means: Floats) -> tuple[Floats, Floats]:
-    """Shares of template pairs with another winner and another ranking, from (B, T, S) means."""
+def _changes(means: Floats) -> tuple[float, float]:
+    """Shares of template pairs with another winner and another ranking, from (T, S) means."""
     ranks = competition_ranks(means)
-    n_templates = means.shape[1]
-    n_pairs = n_templates * (n_templates - 1) / 2
-    winner = np.zeros(len(means))
-    ranking = np.zeros(len(means))
-    for a, b in combinations(range(n_templates), 2):
-        winner += ((ranks[:, a] == 1) != (ranks[:, b] == 1)).any(axis=1)
-        ranking += (ranks[:, a] != ranks[:, b]).any(axis=1)
-    return winner / n_pairs, ranking / n_pairs
+    one, two = np.triu_indices(len(means), 1)
+    winner = ((ranks[one] == 1) != (ranks[two] == 1)).any(axis=1)
+    return float(winner.mean()), float((ranks[one] != ranks[two]).any(axis=1).mean())

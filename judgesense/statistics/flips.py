@@ -13,17 +13,16 @@ from judgesense.statistics.inputs import (
     OPTIONS,
     UNDECIDED,
     Labels,
+    agreeing,
     cluster_codes,
     encode,
-    encode_pair,
 )
 from judgesense.statistics.intervals import mean_t_cluster
 from judgesense.statistics.kappa import alpha_from_counts
-from judgesense.statistics.result import ResultMapping
 
 
-@dataclass(frozen=True, eq=False)
-class FlipSources(ResultMapping):
+@dataclass(frozen=True)
+class FlipSources:
     """Where the disagreement of two judgements of one item comes from.
 
     `flip_rate` is the share of differing pairs among judgements of one item that differ in both
@@ -33,23 +32,19 @@ class FlipSources(ResultMapping):
 
     Without repeats `rerun` is None and `interaction` includes it. With a single order `flip_rate`
     is that of two templates, and `position` and `interaction` are None; with a single template
-    `wording` and `interaction` are. `degenerate` says what could not be separated.
+    `wording` and `interaction` are. All parts are over the `n_items` items that have them all.
     """
 
-    flip_rate: float | None
-    wording: float | None
-    position: float | None
-    interaction: float | None
-    rerun: float | None
-    wording_ci_low: float | None
-    wording_ci_high: float | None
-    position_ci_low: float | None
-    position_ci_high: float | None
-    rerun_ci_low: float | None
-    rerun_ci_high: float | None
-    n_items: int
-    n_excluded: int
-    degenerate: str | None
+    n_items: int = 0
+    flip_rate: float | None = None
+    wording: float | None = None
+    position: float | None = None
+    interaction: float | None = None
+    rerun: float | None = None
+    wording_ci_low: float | None = None
+    wording_ci_high: float | None = None
+    position_ci_low: float | None = None
+    position_ci_high: float | None = None
 
 
 def flip_sources(
@@ -69,8 +64,8 @@ def flip_sources(
     position = d(t, o) - d(t),  interaction = d(t) + d(o) - d(t, o) - d(same prompt).
 
     Args:
-        decisions: one canonical label per row, shape (n,), strings; `inputs.UNDECIDED` ones are
-            counted in `n_excluded`.
+        decisions: one canonical label per row, shape (n,), strings; rows with an
+            `inputs.UNDECIDED` one are left out.
         item_ids: one id per row.
         template_ids: one per row, strings.
         orders: "AB" or "BA" per row; for tasks without options any single value.
@@ -103,7 +98,28 @@ def flip_sources(
     out = np.array([label in UNDECIDED for label in table])[decision]
     item, template, order, decision = (x[~out] for x in (item, template, order, decision))
     rates = _rates(item, template, order, decision)
-    return _split(rates, cluster_of[np.unique(item)], int(out.sum()))
+    rerun, by_template, by_order, by_both = (~np.isnan(rates).all(axis=0)).astype(bool)
+    same, other_template, other_order, other_both = rates.T
+    parts: dict[str, Floats] = {"rerun": same} if rerun else {}
+    if by_both:
+        parts["flip_rate"] = other_both
+        parts["wording"] = other_both - other_order
+        parts["position"] = other_both - other_template
+        noise = same if rerun else 0.0
+        parts["interaction"] = other_template + other_order - other_both - noise
+    elif by_template or by_order:
+        parts["flip_rate"] = other_template if by_template else other_order
+        if rerun:
+            parts["wording" if by_template else "position"] = parts["flip_rate"] - same
+    # One set of items for all parts, so that they add up.
+    whole = np.array([~np.isnan(part) for part in parts.values()] or [~np.isnan(same)]).all(axis=0)
+    if not whole.any():
+        return FlipSources()
+    clusters = cluster_of[np.unique(item)][whole]
+    found: dict[str, Any] = {name: float(part[whole].mean()) for name, part in parts.items()}
+    for name in found.keys() & {"wording", "position"}:
+        found |= mean_t_cluster(parts[name][whole], clusters).fields(name)
+    return FlipSources(int(whole.sum()), **found)
 
 
 def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> Floats:
@@ -114,20 +130,18 @@ def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> Float
     items, item = np.unique(item, return_inverse=True)
     k = len(items)
 
+    if not k:
+        return np.zeros((0, 4))
+
     def pairs(*keys: Codes) -> Floats:
         """Pairs of rows equal in all keys, counted for each item."""
-        if not k:
-            return np.zeros(0)
         # One number per row sorts many times faster than whole rows; the item is its first digit.
         code, weight = item, 1
         for key in keys:
             size = int(key.max()) + 1
             code, weight = code * size + key, weight * size
         groups, tally = np.unique(code, return_counts=True)
-        counts: Floats = np.bincount(groups // weight, tally * (tally - 1) / 2, minlength=k).astype(
-            np.float64
-        )
-        return counts
+        return np.bincount(groups // weight, tally * (tally - 1) / 2, minlength=k).astype(float)
 
     def exact(*more: Codes) -> list[Floats]:
         both, same_order = pairs(template, order, *more), pairs(order, *more)
@@ -143,49 +157,6 @@ def _rates(item: Codes, template: Codes, order: Codes, decision: Codes) -> Float
     rates = np.full(total.shape, np.nan)
     np.divide(total - equal, total, out=rates, where=total > 0)
     return rates
-
-
-def _split(rates: Floats, clusters: Codes, n_excluded: int) -> FlipSources:
-    has = ~np.isnan(rates)
-    rerun, by_template, by_order, by_both = (bool(column.any()) for column in has.T)
-    values: dict[str, Floats] = {}
-    reasons = []
-    if rerun:
-        values["rerun"] = rates[:, 0]
-    else:
-        reasons.append("no prompt was asked twice: rerun noise is not separated")
-    if by_both:
-        values["flip_rate"] = rates[:, 3]
-        values["wording"] = rates[:, 3] - rates[:, 2]
-        values["position"] = rates[:, 3] - rates[:, 1]
-        noise = rates[:, 0] if rerun else 0.0
-        values["interaction"] = rates[:, 1] + rates[:, 2] - rates[:, 3] - noise
-    elif by_template or by_order:
-        column, name = (1, "wording") if by_template else (2, "position")
-        values["flip_rate"] = rates[:, column]
-        if rerun:
-            values[name] = rates[:, column] - rates[:, 0]
-        reasons.append("one order" if by_template else "one template")
-    elif not rerun:
-        reasons.append("no item was judged twice")
-
-    # One set of items for all parts, so that they add up.
-    whole = ~np.isnan(np.column_stack(list(values.values()))).any(axis=1) if values else has[:, 0]
-    if len(np.unique(clusters[whole])) == 1:
-        reasons.append(f"one {'item' if whole.sum() == 1 else 'cluster'}: no interval")
-    if values and not whole.all():
-        reasons.append(f"{int((~whole).sum())} items lack some kind of judgement and are left out")
-    result: dict[str, Any] = {}
-    if whole.any():
-        for name, column_values in values.items():
-            result[name] = float(column_values[whole].mean())
-            if name in ("wording", "position", "rerun"):
-                ends = mean_t_cluster(column_values[whole], clusters[whole])
-                result[f"{name}_ci_low"], result[f"{name}_ci_high"] = ends.low, ends.high
-    result.update(
-        n_items=int(whole.sum()), n_excluded=n_excluded, degenerate="; ".join(reasons) or None
-    )
-    return FlipSources.undefined(**result)
 
 
 def flip_overlap(decisions: Mapping[str, tuple[Labels, Labels]]) -> tuple[Codes, Codes]:
@@ -205,17 +176,13 @@ def flip_overlap(decisions: Mapping[str, tuple[Labels, Labels]]) -> tuple[Codes,
     >>> flip_overlap(streams)[0].tolist()
     [2, 1]
     """
-    flipped, judged = [], []
-    for one, two in decisions.values():
-        first, second, labels = encode_pair(one, two)
-        empty = [code for code, label in enumerate(labels) if label in UNDECIDED]
-        judged.append(~(np.isin(first, empty) | np.isin(second, empty)))
-        flipped.append(judged[-1] & (first != second))
-    return np.sum(flipped, axis=0), np.sum(judged, axis=0)
+    streams = [agreeing(one, two) for one, two in decisions.values()]
+    flipped = np.sum([~agree & decided for agree, decided in streams], axis=0)
+    return flipped, np.sum([decided for _, decided in streams], axis=0)
 
 
-@dataclass(frozen=True, eq=False)
-class Consensus(ResultMapping):
+@dataclass(frozen=True)
+class Consensus:
     """Agreement of several judges under the same prompts.
 
     `agreement` is the share of judge pairs that agree, averaged over the `n_prompts` prompts with

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes, Floats
 
 Labels = Sequence[str] | npt.NDArray[Any]
 
@@ -19,25 +19,64 @@ OPTIONS = ("A", "B")
 UNDECIDED = ("UNCLEAR", "REFUSED", "ERROR")
 """Labels without a decision: the answer cannot be read, the judge refused, the request failed."""
 
+_NUMBER = (float, int, np.floating, np.integer)
 
-def is_several(values: Any) -> bool:
-    """Whether values can be counted and gone through: not a single value, text or a class.
-
-    >>> is_several(["A"]), is_several({"A"}), is_several("A"), is_several(np.array("A"))
-    (True, True, False, False)
-    """
-    if isinstance(values, (str, bytes, bytearray, type)) or getattr(values, "ndim", 1) == 0:
-        return False
-    return hasattr(values, "__len__") and hasattr(values, "__iter__")
+_LARGEST = 1e150
+"""The squares of larger numbers overflow."""
 
 
 def is_ordered(values: Any) -> bool:
     """Whether values are rows: several, and in an order.
 
-    >>> is_ordered(["A", "B"]), is_ordered("AB"), is_ordered({"A", "B"})
-    (True, False, False)
+    >>> is_ordered(["A", "B"]), is_ordered("AB"), is_ordered({"A", "B"}), is_ordered(np.array("A"))
+    (True, False, False, False)
     """
-    return is_several(values) and not isinstance(values, (Set, Mapping))
+    single = isinstance(values, (str, bytes, bytearray, type, Set, Mapping))
+    if single or getattr(values, "ndim", 1) == 0:
+        return False
+    return hasattr(values, "__len__") and hasattr(values, "__iter__")
+
+
+def check_number(
+    value: Any, name: str, least: float, most: float = math.inf, *, whole: bool = False
+) -> Any:
+    """Return a number from `least` to `most`, or raise ValueError.
+
+    >>> check_number(100, "n_resamples", 1, whole=True)
+    100
+    """
+    known = isinstance(value, (int, np.integer) if whole else _NUMBER)
+    if not known or isinstance(value, bool) or not least <= value <= most or value == math.inf:
+        limits = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+        kind = "whole number" if whole else "number"
+        raise ValueError(f"{name} is {value!r}: pass a {kind} {limits}")
+    return int(value) if whole else float(value)
+
+
+def check_level(confidence_level: float) -> float:
+    """Return the confidence level, or raise ValueError unless it lies strictly within (0, 1).
+
+    >>> check_level(0.95)
+    0.95
+    """
+    level: float = check_number(confidence_level, "confidence_level", 0, 1)
+    if level in (0, 1):
+        raise ValueError(f"confidence_level is {level}: pass a number between 0 and 1")
+    return level
+
+
+def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
+    """Return a set of labels, or raise ValueError unless it is a collection of strings.
+
+    A single string is refused: `"A" in "UNCLEAR"` is true and would silently drop decisions.
+
+    >>> sorted(check_labels(["TIE", "C"], "ties"))
+    ['C', 'TIE']
+    """
+    several = is_ordered(labels) or isinstance(labels, Set)
+    if not several or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"{name} is {labels!r}: pass a list of strings")
+    return frozenset(labels)
 
 
 def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
@@ -56,61 +95,36 @@ def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
     """
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()  # iterating a data frame yields its column names
-    if not (is_ordered(values) or isinstance(values, Iterator)):
+    if not is_ordered(values):
         raise ValueError(f"{name} is a {type(values).__name__}: pass a list of numbers")
-    if not isinstance(values, np.ndarray):
-        values = list(values)
-        lengths = [len(row) if is_ordered(row) else 0 for row in values]
-        if ndim == 2 and len(set(lengths)) > 1:
-            row = next(row for row, length in enumerate(lengths) if length != lengths[0])
-            raise ValueError(
-                f"{name}[{row}] has {lengths[row]} numbers and {name}[0] has {lengths[0]}: pass "
-                "rows of equal length"
-            )
-    cells = np.asarray(values)
+    rows = values if isinstance(values, np.ndarray) else list(values)
+    lengths = [len(row) if is_ordered(row) else 0 for row in rows] if ndim == 2 else []
+    if len(set(lengths)) > 1:
+        row = next(row for row, length in enumerate(lengths) if length != lengths[0])
+        raise ValueError(
+            f"{name}[{row}] has {lengths[row]} numbers and {name}[0] has {lengths[0]}: pass rows "
+            "of equal length"
+        )
+    cells = np.asarray(rows)
     if cells.dtype.kind not in "fiub":
-        for place, cell in np.ndenumerate(np.asarray(values, dtype=object)):
-            if isinstance(cell, (bool, np.bool_)) or not isinstance(cell, _NUMBER):
-                raise ValueError(f"{name}{_at(place)} is {cell!r}, not a number: pass numbers")
-    try:
-        array: Floats = cells.astype(np.float64)
-    except OverflowError as error:
-        raise ValueError(f"{name} has a number that is too large") from error
-    if array.size == 0:
+        cells = np.asarray(rows, dtype=object)
+        for place, cell in np.ndenumerate(cells):
+            if isinstance(cell, bool) or not isinstance(cell, _NUMBER):
+                raise ValueError(f"{_at(name, place)} is {cell!r}, not a number: pass numbers")
+    if cells.size == 0:
         raise ValueError(f"{name} is empty: pass at least one row of at least one number")
-    if array.ndim != ndim:
-        raise ValueError(f"{name} has {array.ndim} dimensions: pass {ndim}")
-    bad = ~(np.abs(array) < _LARGEST)
-    if bad.any():
-        place = tuple(int(axis) for axis in np.argwhere(bad)[0])
+    if cells.ndim != ndim:
+        raise ValueError(f"{name} has {cells.ndim} dimensions: pass {ndim}")
+    for place in np.argwhere(~(np.abs(cells) < _LARGEST))[:1].tolist():
+        value = cells[tuple(place)]
         raise ValueError(
-            f"{name}{_at(place)} is {array[place]}: pass finite numbers, or leave out the row"
+            f"{_at(name, place)} is {value}: pass finite numbers, or leave out the row"
         )
-    return array
+    return cells.astype(np.float64)
 
 
-_NUMBER = (float, int, np.floating, np.integer)
-
-_LARGEST = 1e150
-"""The squares of larger numbers overflow."""
-
-
-def _at(place: tuple[int, ...]) -> str:
-    return "".join(f"[{axis}]" for axis in place)
-
-
-def positive_number(value: Any, name: str, example: str) -> float:
-    """Return a finite number >= 0, or raise ValueError.
-
-    >>> positive_number(1, "z", "1.0")
-    1.0
-    """
-    known = isinstance(value, _NUMBER) and not isinstance(value, bool)
-    if not (known and 0 <= value < math.inf):
-        raise ValueError(
-            f"{name} is {value!r}: pass a finite number of at least 0, such as {example}"
-        )
-    return float(value)
+def _at(name: str, place: Sequence[int]) -> str:
+    return name + "".join(f"[{axis}]" for axis in place)
 
 
 def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Codes:
@@ -132,12 +146,10 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
     [0, 1, 0]
     """
     table = {} if table is None else table
-    if not is_ordered(values):
+    if not is_ordered(values) or getattr(values, "ndim", 1) != 1:
         raise ValueError(
             f"{name} is a {type(values).__name__}: pass a list or an array with one label per row"
         )
-    if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise ValueError(f"{name} has {values.ndim} dimensions: pass one label per row")
     rows = values.tolist() if isinstance(values, np.ndarray) else values
     if not set(map(type, rows)) <= {str}:
         for row, value in enumerate(rows):
@@ -151,10 +163,8 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
     return np.fromiter(map(table.__getitem__, rows), np.intp, len(rows))
 
 
-def encode_pair(
-    one: Labels, two: Labels, names: tuple[str, str] = ("references", "predictions")
-) -> tuple[Codes, Codes, list[str]]:
-    """Encode two streams of equal length with one table of labels; `names` are for messages.
+def encode_pair(references: Labels, predictions: Labels) -> tuple[Codes, Codes, list[str]]:
+    """Encode two streams of equal length with one table of labels.
 
     Returns:
         The codes of both, shape (n,) each, and the labels by code.
@@ -167,67 +177,28 @@ def encode_pair(
     ([1, 1], ['A', 'B'])
     """
     table: dict[str, int] = {}
-    first = encode(one, names[0], table)
-    second = encode(two, names[1], table)
+    first = encode(references, "references", table)
+    second = encode(predictions, "predictions", table)
     if len(first) != len(second):
         raise ValueError(
-            f"{names[0]} has {len(first)} rows and {names[1]} has {len(second)}: "
+            f"references has {len(first)} rows and predictions has {len(second)}: "
             "pass one decision under each prompt for every pair"
         )
     if not len(first):
-        raise ValueError(f"{names[0]} and {names[1]} are empty: pass at least one pair")
+        raise ValueError("references and predictions are empty: pass at least one pair")
     return first, second, list(table)
 
 
-def check_level(confidence_level: float) -> float:
-    """Return the confidence level, or raise ValueError unless it lies strictly within (0, 1).
+def agreeing(references: Labels, predictions: Labels) -> tuple[Bools, Bools]:
+    """Whether two streams agree, and whether both have a decision, row by row; shape (n,) each.
 
-    >>> check_level(0.95)
-    0.95
+    >>> agree, decided = agreeing(["A", "B", "ERROR"], ["A", "A", "ERROR"])
+    >>> agree.tolist(), decided.tolist()
+    ([True, False, True], [True, True, False])
     """
-    if not isinstance(confidence_level, (int, float, np.floating)) or not 0 < confidence_level < 1:
-        raise ValueError(
-            f"confidence_level is {confidence_level!r}: pass a number between 0 and 1, such as 0.95"
-        )
-    return float(confidence_level)
-
-
-def check_resamples(n_resamples: int) -> int:
-    """Return the number of resamples, or raise ValueError unless it is an integer of at least 1.
-
-    >>> check_resamples(100)
-    100
-    """
-    if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples!r}: pass an integer of at least 1")
-    return int(n_resamples)
-
-
-def check_seed(seed: int) -> int:
-    """Return the seed, or raise ValueError unless it is an integer of at least 0.
-
-    >>> check_seed(7)
-    7
-    """
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed is {seed!r}: pass an integer of at least 0")
-    return int(seed)
-
-
-def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
-    """Return a set of labels, or raise ValueError unless it is a collection of strings.
-
-    A single string is refused: `"A" in "UNCLEAR"` is true and would silently drop decisions.
-
-    >>> sorted(check_labels(["TIE", "C"], "ties"))
-    ['C', 'TIE']
-    """
-    if not is_several(labels):
-        raise ValueError(f"{name} is {labels!r}: pass a list of strings")
-    for label in labels:
-        if not isinstance(label, str):
-            raise ValueError(f"{name} holds {label!r}: pass labels as strings")
-    return frozenset(labels)
+    first, second, labels = encode_pair(references, predictions)
+    empty = np.array([label in UNDECIDED for label in labels])
+    return first == second, ~(empty[first] | empty[second])
 
 
 def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
@@ -249,15 +220,8 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
     """
     if clusters is None:
         return np.arange(n, dtype=np.intp), n
-    if not is_ordered(clusters):
-        raise ValueError(
-            f"the clusters (item_ids) are a {type(clusters).__name__}: pass one id per row"
-        )
-    if len(clusters) != n:
-        raise ValueError(
-            f"the clusters (item_ids) have {len(clusters)} rows and the decisions {n}: "
-            "pass one id per row"
-        )
+    if not is_ordered(clusters) or len(clusters) != n:
+        raise ValueError(f"the clusters (item_ids) are not {n} ids: pass a list with one per row")
     if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iu" and clusters.ndim == 1:
         lowest, highest = (int(clusters.min()), int(clusters.max())) if n else (0, 0)
         if highest - lowest <= 4 * n:

@@ -42,6 +42,14 @@ class Interval:
         high = None if self.high is None else min(highest, self.high)
         return replace(self, low=low, high=high)
 
+    def fields(self, name: str) -> dict[str, Any]:
+        """The ends as the fields of a result.
+
+        >>> Interval(0.1, 0.4).fields("jss")
+        {'jss_ci_low': 0.1, 'jss_ci_high': 0.4}
+        """
+        return {f"{name}_ci_low": self.low, f"{name}_ci_high": self.high}
+
 
 def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0.95) -> Interval:
     """Wilson's interval for a share, on the effective sample size.

@@ -33,7 +33,7 @@ def cohen_kappa(a: Labels, b: Labels) -> float | None:
     >>> cohen_kappa(["A", "A", "B", "B"], ["A", "B", "B", "B"])
     0.5
     """
-    first, second, labels = encode_pair(a, b, ("a", "b"))
+    first, second, labels = encode_pair(a, b)
     return kappa_from_table(contingency(first, second, len(labels)))
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.inputs import numbers, positive_number
+from judgesense.statistics.inputs import check_number, numbers
 from judgesense.statistics.ranks import (
     chosen,
     competition_ranks,
@@ -100,11 +100,9 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
     """
     table = numbers(predictions, "predictions", 2)
     n_conditions, n_prompts = table.shape
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n_prompts:
-        raise ValueError(f"k is {k!r}: pass a whole number from 1 to the {n_prompts} prompts")
-    z = positive_number(z, "z", "1.0")
+    k, z = check_number(k, "k", 1, n_prompts, whole=True), check_number(z, "z", 0)
     reasons = []
-    top = np.argsort(competition_ranks(table), axis=1, kind="stable")[:, : int(k)]
+    top = np.argsort(competition_ranks(table), axis=1, kind="stable")[:, :k]
     winners = top[:, 0]
     mean = table.mean(axis=0)
 
@@ -143,7 +141,7 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
         selected_mean=int(chosen(mean)),
         selected_lcb=None if lcb is None else int(chosen(lcb)),
         lcb=None if lcb is None else lcb.tolist(),
-        k=int(k),
+        k=k,
         z=z,
         n_conditions=n_conditions,
         n_prompts=n_prompts,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.inputs import check_resamples, check_seed, cluster_codes
+from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import Interval
 
 _FEW_DISTINCT = 500
@@ -38,14 +38,10 @@ def resampled_sums(
     Returns:
         Sums, shape (B, s).
 
-    Raises:
-        ValueError: n_resamples is not an integer >= 1, or seed not one >= 0.
-
     >>> resampled_sums([[1.0, 2.0], [1.0, 2.0]], 3, 0).tolist()
     [[2.0, 4.0], [2.0, 4.0], [2.0, 4.0]]
     """
-    rng = np.random.default_rng(check_seed(seed))
-    n_resamples = check_resamples(n_resamples)
+    rng = np.random.default_rng(seed)
     rows = np.asarray(statistics, dtype=np.float64)
     if counts is None:
         distinct, tally = _distinct(rows)

@@ -9,13 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.inputs import (
-    check_level,
-    check_resamples,
-    cluster_codes,
-    numbers,
-    positive_number,
-)
+from judgesense.statistics.inputs import check_level, check_number, cluster_codes, numbers
 from judgesense.statistics.intervals import Interval, mean_t_cluster, wilson_from_sums
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 from judgesense.statistics.result import ResultMapping
@@ -122,10 +116,12 @@ def paraphrase_robustness(
     """
     table, human = _checked(predictions, references, round_references)
     level = check_level(confidence_level)
+    check_number(n_resamples, "n_resamples", 1, whole=True)
+    check_number(seed, "seed", 0, whole=True)
     n, k = table.shape
     clusters, n_items = cluster_codes(item_ids, n)
     right = (table == human[:, None]).astype(np.float64)
-    near = _within(table, human, positive_number(tolerance, "tolerance", "0.5"))
+    near = _within(table, human, check_number(tolerance, "tolerance", 0))
     per_paraphrase = right.mean(axis=0)
 
     sizes = np.bincount(clusters, minlength=n_items).astype(np.float64)
@@ -136,11 +132,10 @@ def paraphrase_robustness(
 
     accuracy_ci = share(right.sum(axis=1), k)
     near_ci = share(near.sum(axis=1), k)
-    nowhere = Interval(None, None)
     reasons = [] if n_items > 1 else ["one item: no interval"]
 
     gap = chance = sensitivity = consistency = None
-    gap_ci = sensitivity_ci = consistency_ci = nowhere
+    gap_ci = sensitivity_ci = consistency_ci = Interval(None, None)
     n_undefined = 0
     if k == 1:
         reasons.append(
@@ -148,7 +143,11 @@ def paraphrase_robustness(
         )
     else:
         gap = float(per_paraphrase.max() - per_paraphrase.min())
-        gap_ci = _gap_interval(right, clusters, n_items, level, check_resamples(n_resamples), seed)
+        if n_items > 1:
+            sums = [np.bincount(clusters, column, minlength=n_items) for column in right.T]
+            drawn = resampled_sums(np.column_stack([*sums, sizes]), n_resamples, seed)
+            gaps = np.ptp(drawn[:, :-1] / drawn[:, -1:], axis=1)
+            gap_ci = Interval(*percentile_ends(gaps, level)).within(0.0, 1.0)
         chance = _chance_gap(right)
         same = (table == table[:, :1]).all(axis=1)
         consistency = float(same.mean())
@@ -159,30 +158,26 @@ def paraphrase_robustness(
         if defined.any():
             sensitivity = float(variation[defined].mean())
             ends = mean_t_cluster(variation[defined], clusters[defined], level)
-            low = None if ends.low is None else max(0.0, ends.low)
-            sensitivity_ci = Interval(low, ends.high)
+            sensitivity_ci = ends.within(0.0, np.inf)
         else:
             reasons.append("sensitivity is undefined: every item varies around a mean of 0 or less")
+    known = [value < STABLE_BELOW - _SLACK for value in (gap, sensitivity) if value is not None]
+    stable = False if False in known else True if len(known) == 2 else None
     return Robustness(
         accuracy=float(right.mean()),
-        accuracy_ci_low=accuracy_ci.low,
-        accuracy_ci_high=accuracy_ci.high,
+        **accuracy_ci.fields("accuracy"),
         accuracy_tolerance=float(near.mean()),
-        accuracy_tolerance_ci_low=near_ci.low,
-        accuracy_tolerance_ci_high=near_ci.high,
+        **near_ci.fields("accuracy_tolerance"),
         accuracy_per_paraphrase=per_paraphrase.tolist(),
         win_rate_gap=gap,
-        win_rate_gap_ci_low=gap_ci.low,
-        win_rate_gap_ci_high=gap_ci.high,
+        **gap_ci.fields("win_rate_gap"),
         win_rate_gap_chance=chance,
         sensitivity=sensitivity,
-        sensitivity_ci_low=sensitivity_ci.low,
-        sensitivity_ci_high=sensitivity_ci.high,
+        **sensitivity_ci.fields("sensitivity"),
         n_sensitivity_undefined=n_undefined,
         consistency=consistency,
-        consistency_ci_low=consistency_ci.low,
-        consistency_ci_high=consistency_ci.high,
-        stable=_stable(gap, sensitivity),
+        **consistency_ci.fields("consistency"),
+        stable=stable,
         n_rows=n,
         n_items=n_items,
         n_paraphrases=k,
@@ -206,7 +201,7 @@ def tolerance_accuracies(
     """
     table, human = _checked(predictions, references, round_references)
     return {
-        float(tau): float(_within(table, human, positive_number(tau, "tolerances", "0.5")).mean())
+        float(tau): float(_within(table, human, check_number(tau, "tolerances", 0)).mean())
         for tau in tolerances
     }
 
@@ -243,18 +238,6 @@ def _within(table: Floats, human: Floats, tolerance: float) -> Floats:
     return (distance <= tolerance + _SLACK).astype(np.float64)
 
 
-def _gap_interval(
-    right: Floats, clusters: Any, n_items: int, level: float, n_resamples: int, seed: int
-) -> Interval:
-    if n_items < 2:
-        return Interval(None, None)
-    sums = [np.bincount(clusters, column, minlength=n_items) for column in right.T]
-    sizes = np.bincount(clusters, minlength=n_items)
-    drawn = resampled_sums(np.column_stack([*sums, sizes]), n_resamples, seed)
-    accuracies = drawn[:, :-1] / drawn[:, -1:]
-    return Interval(*percentile_ends(np.ptp(accuracies, axis=1), level)).within(0.0, 1.0)
-
-
 def _chance_gap(right: Floats) -> float:
     """The mean gap if each item's k marks were dealt to the paraphrases at random.
 
@@ -270,10 +253,3 @@ def _chance_gap(right: Floats) -> float:
     x = np.linspace(-9.0, 9.0, 3601)
     normal_range = float((1 - ndtr(x) ** k - ndtr(-x) ** k).sum()) * (x[1] - x[0])
     return float(min(1.0, spread * normal_range))
-
-
-def _stable(gap: float | None, sensitivity: float | None) -> bool | None:
-    known = [value < STABLE_BELOW - _SLACK for value in (gap, sensitivity) if value is not None]
-    if False in known:
-        return False
-    return True if len(known) == 2 else None

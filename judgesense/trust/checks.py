@@ -198,7 +198,7 @@ def position(stream: Stream) -> BothOrders:
     """What a judge chose in both option orders; a tie or a foreign label is no choice."""
     log, rows, options = stream.log, stream.rows, stream.task.labels[:2]
     if not len(rows) or len(options) < 2:
-        return BothOrders.undefined(n=0, n_items=0, n_templates=0, n_excluded=0)
+        return BothOrders()
     return both_orders(
         log.labels[stream.decision],
         log.item[rows],

@@ -17,7 +17,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import task_rank
 from judgesense.statistics.arrays import Bools, Codes, Words
-from judgesense.statistics.comparison import NOTHING_COMPARED, holm, paired_test
+from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.planning import error_of, smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, number, p_value, percent, s, short_names, signed
@@ -175,9 +175,7 @@ def _entry(
 ) -> dict[str, Any]:
     """The paired test on the rows that both judges decided."""
     kept = ~undecided
-    found = NOTHING_COMPARED
-    if kept.any():
-        found = paired_test(hits[0][kept], hits[1][kept], clusters[kept])
+    found = paired_test(hits[0][kept], hits[1][kept], clusters[kept])
     shown = None
     if found.ci_low is not None and found.ci_high is not None:
         shown = smallest_difference(

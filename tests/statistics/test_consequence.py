@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
 
 from judgesense.statistics.consequence import consequence
 
@@ -22,12 +21,7 @@ def test_a_judge_that_ignores_the_wording_always_names_the_same_winner():
     worth = {"x": 1.0, "y": 3.0, "z": 2.0}
     result = consequence(*columns(lambda i, s, t: worth[s] + i % 2))
     assert (result.winner_change_rate, result.ranking_change_rate) == (0.0, 0.0)
-    assert (result.kendall_mean, result.modal_winner, result.modal_winner_share) == (
-        1.0,
-        ["y"],
-        1.0,
-    )
-    assert (result.winner_change_ci_low, result.winner_change_ci_high) == (0.0, 0.0)
+    assert result.modal_winner == ["y"]
 
 
 def test_a_wording_that_crowns_another_system_changes_half_of_the_pairs():
@@ -35,24 +29,20 @@ def test_a_wording_that_crowns_another_system_changes_half_of_the_pairs():
     result = consequence(*columns(lambda i, s, t: float(s == ("z" if t == "4" else "x"))))
     assert result.winner_change_rate == 0.5
     assert result.winners == [["x"], ["x"], ["x"], ["z"]]
-    assert (result.modal_winner, result.modal_winner_share) == (["x"], 0.75)
+    assert result.modal_winner == ["x"]
 
 
-def test_rates_and_tau_equal_counting_over_pairs_of_templates():
+def test_rates_equal_counting_over_pairs_of_templates():
     rng = np.random.default_rng(0)
     for _ in range(30):
         grid = rng.integers(1, 4, (6, 4, 5)).astype(float)
         result = consequence(
             *columns(lambda i, s, t, g=grid: g[i, "wxyz".index(s), int(t)], 6, "wxyz", "01234"),
-            n_resamples=20,
         )
         means = grid.mean(axis=0).T
-        pairs = list(itertools.combinations(means, 2))
         top = [set(np.flatnonzero(np.isclose(row, row.max()))) for row in means]
         winners = [a != b for a, b in itertools.combinations(top, 2)]
-        tau = [kendalltau(np.round(a, 9), np.round(b, 9)).statistic for a, b in pairs]
         assert result.winner_change_rate == pytest.approx(np.mean(winners))
-        assert result.kendall_mean == pytest.approx(np.nanmean(tau), abs=1e-9)
         assert result.winner_change_rate <= result.ranking_change_rate
         assert np.allclose(result.scores, means)
 
@@ -64,7 +54,6 @@ def test_an_output_undecided_under_one_wording_is_left_out_under_all():
         return {"x": 2.0, "y": 1.0, "z": 0.0}[system] + (100.0 if item == 0 else 0.0)
 
     result = consequence(*columns(score))
-    assert result.n_excluded == 1
     assert result.ranking_change_rate == 0.0  # Kept, item 0 would lift x under three templates.
     assert result.degenerate.startswith("1 of 60 outputs lack a score")
 
@@ -73,16 +62,6 @@ def test_systems_that_tie_win_together():
     result = consequence(*columns(lambda i, s, t: float(s != "z" or t == "4")))
     assert result.winners == [["x", "y"]] * 3 + [["x", "y", "z"]]
     assert result.winner_change_rate == 0.5
-    assert "all systems tie under a template" in result.degenerate
-
-
-def test_the_interval_over_items_covers_what_few_items_leave_open():
-    rng = np.random.default_rng(2)
-    few = consequence(*columns(lambda i, s, t: float(rng.integers(1, 6)), items=10))
-    assert few.winner_change_ci_low < few.winner_change_ci_high
-    again = np.random.default_rng(2)
-    same = consequence(*columns(lambda i, s, t: float(again.integers(1, 6)), items=10))
-    assert few == same  # Seeded.
 
 
 def test_a_wording_that_favours_a_system_is_told_from_chance():
@@ -110,7 +89,6 @@ def test_a_wording_that_is_stricter_with_all_systems_favours_none():
         noise = rng.normal(0, 1, (30, 2, 3)) + np.array([0.0, 2.0, 4.0])
         found = consequence(
             *columns(lambda i, s, t, g=noise: g[i, "xy".index(s), int(t)], 30, "xy", "012"),
-            n_resamples=1,
             n_permutations=99,
         )
         said += found.p_value is not None and found.p_value <= 0.05
@@ -130,14 +108,13 @@ def test_repeats_show_what_asking_again_does():
 
 def test_one_template_one_system_or_one_item_is_said():
     one = consequence(*columns(lambda i, s, t: 1.0 * i, templates="1"))
-    assert (one.winner_change_rate, one.kendall_mean) == (None, None)
+    assert one.winner_change_rate is None
     assert "one template" in one.degenerate
     alone = consequence(*columns(lambda i, s, t: 1.0 * i, systems="x"))
     assert alone.winner_change_rate is None
     assert "one system" in alone.degenerate
     single = consequence(*columns(lambda i, s, t: float("xyz".index(s)), items=1))
-    assert (single.winner_change_rate, single.winner_change_ci_low) == (0.0, None)
-    assert "too few items" in single.degenerate
+    assert (single.winner_change_rate, single.p_value) == (0.0, None)
 
 
 def test_a_system_never_decided_is_named():

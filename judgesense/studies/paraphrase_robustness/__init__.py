@@ -15,7 +15,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import identity_of, resolve_all, to_stderr
 from judgesense.reporting.result import Result
 from judgesense.run_folder.folder import read_run
-from judgesense.statistics.inputs import check_seed, positive_number
+from judgesense.statistics.inputs import check_number
 from judgesense.studies.common.study import need_judges
 from judgesense.studies.paraphrase_robustness.declared import STUDY
 from judgesense.studies.paraphrase_robustness.findings import Measured
@@ -98,8 +98,8 @@ def paraphrase_robustness(
     if scoring not in ("options", "generate"):
         raise JudgeSenseError(f"unknown scoring {scoring!r}; choose options or generate")
     try:
-        check_seed(seed)
-        tau = positive_number(tolerance, "tolerance", "0.5")
+        check_number(seed, "seed", 0, whole=True)
+        tau = check_number(tolerance, "tolerance", 0)
     except ValueError as error:
         raise JudgeSenseError(str(error)) from error
     if panel or fuser is not None:

@@ -60,9 +60,9 @@ def kinds(s: Measured) -> Iterator[Record]:
 def _stability_note(s: Measured) -> str:
     counts, test = stability(s.rows)
     total, of = (sum(column) for column in zip(*counts.values(), strict=True))
-    by_kind = "one kind only"
+    by_kind = "not tested (one kind, or no difference)"
     if test is not None:
-        by_kind = f"χ²({test.df[0]:.0f}) = {number(test.statistic, 2)}, {p_value(test.p_value)}"
+        by_kind = f"χ²({test.dof}) = {number(test.statistic, 2)}, {p_value(test.pvalue)}"
     return (
         f"Stability by kind: {by_kind}. The paper: χ²(2) = 1.46, p = 0.482, 41.1% stable; here "
         f"{total} of {of}. A judge that always gives the same score is stable: first compare its "

@@ -14,14 +14,6 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.classical import (
-    TestResult,
-    anova,
-    bonferroni,
-    chi_square,
-    cohens_d,
-    wilcoxon,
-)
 from judgesense.statistics.robustness import (
     TOLERANCES,
     Robustness,
@@ -128,20 +120,37 @@ def _by_item(rows: Iterable[Record]) -> dict[tuple[str, str], list[float]]:
 
 
 def anova_record(groups: Sequence[Sequence[float]], welch: bool = False) -> Record:
-    """A one-way ANOVA as the fields f, df, p, eta_squared and n; None with too few numbers."""
-    test = _anova(groups, welch)
-    if test is None:
-        return {"f": None, "df": "–", "p": None, "eta_squared": None, "n": None}
-    df = ", ".join(f"{x:.4g}" for x in test.df) or "–"
-    figures = {"f": test.statistic, "df": df, "p": test.p_value}
-    return figures | {"eta_squared": test.effect, "n": test.n}
+    """A one-way ANOVA as the fields f, df, p, eta_squared (SSB / SST) and n.
 
+    Welch's form (1951) does not assume equal variances. With too few numbers every field is None,
+    without variance within the groups f and p are.
+    """
+    from scipy.special import fdtrc
 
-def _anova(groups: Sequence[Sequence[float]], welch: bool = False) -> TestResult | None:
-    enough = len(groups) >= 2 and sum(map(len, groups)) > len(groups)
-    if not enough or (welch and min(map(len, groups)) < 2):
-        return None
-    return anova(groups, welch=welch)
+    found: Record = {"f": None, "df": "–", "p": None, "eta_squared": None, "n": None}
+    sizes = np.array([len(group) for group in groups], float)
+    g, n = len(groups), int(sizes.sum())
+    if g < 2 or n <= g or (welch and sizes.min() < 2):
+        return found
+    found["n"] = n
+    means = np.array([np.mean(group) for group in groups])
+    constant = [min(group) == max(group) for group in groups]
+    within = np.array([np.sum((np.array(x) - m) ** 2) for x, m in zip(groups, means, strict=True)])
+    between = float((sizes * (means - np.concatenate(groups).mean()) ** 2).sum())
+    if all(constant) and len({group[0] for group in groups}) == 1:
+        return found
+    found["eta_squared"] = between / (between + float(within.sum()))
+    if all(constant) or (welch and any(constant)):
+        return found
+    if welch:
+        weight = sizes * (sizes - 1) / within
+        centre = float(weight @ means / weight.sum())
+        spread = float((((1 - weight / weight.sum()) ** 2) / (sizes - 1)).sum())
+        top = float((weight * (means - centre) ** 2).sum()) / (g - 1)
+        f, rest = top / (1 + 2 * (g - 2) / (g**2 - 1) * spread), (g**2 - 1) / (3 * spread)
+    else:
+        f, rest = (between / (g - 1)) / (float(within.sum()) / (n - g)), float(n - g)
+    return found | {"f": f, "df": f"{g - 1}, {rest:.4g}", "p": float(fdtrc(g - 1, rest, f))}
 
 
 def contrasts(rows: Sequence[Record]) -> Iterator[Record]:
@@ -151,26 +160,35 @@ def contrasts(rows: Sequence[Record]) -> Iterator[Record]:
         kind: [row["accuracy"] for row in own]
         for kind, own in grouped(rows, "kind", VERIFIABILITIES).items()
     }
-    pairs = list(combinations(accuracies, 2))
-    tests = [_anova([accuracies[a], accuracies[b]], welch=True) for a, b in pairs]
-    corrected = bonferroni([test.p_value if test else None for test in tests])
-    for (a, b), p in zip(pairs, corrected, strict=True):
-        one, two = accuracies[a], accuracies[b]
+    pairs = list(combinations(accuracies.items(), 2))
+    tests = [anova_record([one, two], welch=True)["p"] for (_, one), (_, two) in pairs]
+    n_tests = sum(p is not None for p in tests)
+    for ((a, one), (b, two)), p in zip(pairs, tests, strict=True):
+        difference = float(np.mean(one) - np.mean(two))
+        squares = float(np.var(one) * len(one) + np.var(two) * len(two))
+        n, varied = len(one + two), len(set(one)) > 1 or len(set(two)) > 1
         yield {
-            "first": a, "second": b, "difference": float(np.mean(one) - np.mean(two)),
-            "cohens_d": cohens_d(one, two) if len(one + two) > 2 else None, "p_adjusted": p,
+            "first": a, "second": b, "difference": difference,
+            "cohens_d": difference / np.sqrt(squares / (n - 2)) if n > 2 and varied else None,
+            "p_adjusted": None if p is None else min(1.0, p * n_tests),
         }  # fmt: skip
 
 
-def stability(rows: Sequence[Record]) -> tuple[dict[str, tuple[int, int]], TestResult | None]:
-    """Stable configurations and all, by kind, and the chi-square test between kinds."""
+def stability(rows: Sequence[Record]) -> tuple[dict[str, tuple[int, int]], Any]:
+    """Stable configurations and all, by kind, and scipy's chi-square test between kinds.
+
+    The test is None with one kind, or if no or every configuration is stable.
+    """
+    from scipy.stats import chi2_contingency
+
     counts = {
         kind: (sum(row["stable"] is True for row in own), len(own))
         for kind, own in grouped(rows, "kind", VERIFIABILITIES).items()
     }
-    if len(counts) < 2:
+    table = np.array([[yes, n - yes] for yes, n in counts.values()])
+    if len(counts) < 2 or not table.any(axis=0).all():
         return counts, None
-    return counts, chi_square([[yes, n - yes] for yes, n in counts.values()])
+    return counts, chi2_contingency(table, correction=False)
 
 
 def correlations(rows: Sequence[Record]) -> Iterator[Record]:
@@ -216,6 +234,8 @@ def control(rows: Sequence[Record], gaps: Mapping[tuple[str, str], Gaps]) -> Ite
     all configurations together, ``n_larger`` configurations with the larger gap when reworded, and
     Wilcoxon's p.
     """
+    from scipy.stats import wilcoxon
+
     measured = [(row["kind"], gaps.get(row["cell"].key)) for row in rows]
     for kind in (*VERIFIABILITIES, "all"):
         own = [each for name, each in measured if each is not None and kind in (name, "all")]
@@ -228,7 +248,7 @@ def control(rows: Sequence[Record], gaps: Mapping[tuple[str, str], Gaps]) -> Ite
                 "n_items": sum(each.items for each in own), "gap_reworded": reworded,
                 "gap_same": same, "difference": reworded - same,
                 "ratio": reworded / same if same else None, "n_larger": int((a > b).sum()),
-                "p": wilcoxon(a, b).p_value,
+                "p": float(wilcoxon(a, b).pvalue) if (a != b).any() else None,
             }  # fmt: skip
 
 
