@@ -10,7 +10,7 @@ import numpy as np
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Words
-from judgesense.statistics.comparison import NOTHING_COMPARED, PairedDifference, holm, paired_test
+from judgesense.statistics.comparison import PairedDifference, holm, paired_test
 from judgesense.statistics.planning import error_of, items_for_estimate
 from judgesense.statistics.updates import Excess
 from judgesense.systems.migration_result import (
@@ -220,8 +220,6 @@ def _accuracy(shared: SharedPrompts) -> PairedDifference:
             )
     gold = np.where(one == None, two, one)  # noqa: E711
     known = gold != None  # noqa: E711
-    if not known.any():
-        return NOTHING_COMPARED
     old, new = (verdicts[known] == gold[known] for verdicts in (shared.old, shared.new))
     return paired_test(old, new, shared.clusters[known].tolist())
 
