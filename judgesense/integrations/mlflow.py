@@ -1,29 +1,19 @@
-"""MLflow: a scorer for ``mlflow.genai.evaluate``, and reports as artefacts of a run."""
+"""A scorer for MLflow's ``mlflow.genai.evaluate`` that asks a judge of JudgeSense."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
-from judgesense.decisions.view import BASELINES
-from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.errors import MissingExtraError
 from judgesense.integrations.grading import Grader
-from judgesense.run_folder.report import load_report
-from judgesense.text import short_names
 
 try:
-    import mlflow
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback
     from mlflow.genai.scorers import Scorer
     from mlflow.genai.scorers import scorer as as_scorer
 except ImportError as error:
     raise MissingExtraError("mlflow", "mlflow", "the MLflow scorer") from error
-
-FIGURES = ("jss", "ci_low", "ci_high", "kappa", "accuracy", "position_consistency", "coverage")
-"""What `log_report` logs of each judge and task."""
-FILES = ("report.html", "report.md", "report.json", "badge.svg")
 
 
 def scorer(
@@ -74,53 +64,3 @@ def scorer(
 
     made: Scorer = as_scorer(grade, name=name)
     return made
-
-
-def log_report(folder: str | Path, artifact_path: str = "judgesense") -> None:
-    """Log a run's report to MLflow's active run, or to a new one.
-
-    The pages and figures become artefacts under ``artifact_path``. Each judge and task adds metrics
-    (``judgesense/JUDGE/TASK/SCORING/jss`` and the others of `FIGURES`) and a tag with its trust.
-    Undefined figures are left out.
-
-    Args:
-        folder: the ``--out`` of ``judgesense run`` or ``check``.
-        artifact_path: the folder among the run's artefacts.
-
-    Raises:
-        JudgeSenseError: no report in the folder.
-    """
-    folder = Path(folder)
-    report = load_report(folder)
-    own = [cell for cell in report["cells"] if cell["judge"] not in BASELINES]
-    names = short_names({cell["judge"] for cell in own})
-
-    def place(row: Mapping[str, Any], between: str) -> str:
-        parts = (names[row["judge"]], row["task"], row["scoring"])
-        # MLflow allows no other characters in the names of metrics and tags.
-        return between.join(re.sub(r"[^\w .-]", "-", part, flags=re.ASCII) for part in parts)
-
-    # A pooled cell follows those of the single orders.
-    metrics: dict[str, float] = {
-        f"judgesense/{place(cell, '/')}/{key}": cell[key]
-        for cell in own
-        for key in FIGURES
-        if cell["labels"] == "mapped" and cell.get(key) is not None
-    }
-    tags = {f"judgesense.trust.{place(card, '.')}": card["trust"] for card in report["trust"]}
-    files = [folder / name for name in FILES if (folder / name).is_file()]
-    if not files:
-        raise JudgeSenseError(f"{folder} has no report; make it with: judgesense report {folder}")
-    active = mlflow.active_run()
-    if active is None:
-        mlflow.start_run()
-    try:
-        for file in files:
-            mlflow.log_artifact(str(file), artifact_path)
-        if (folder / "figures").is_dir():
-            mlflow.log_artifacts(str(folder / "figures"), f"{artifact_path}/figures")
-        mlflow.log_metrics(metrics)
-        mlflow.set_tags(tags)
-    finally:
-        if active is None:
-            mlflow.end_run()

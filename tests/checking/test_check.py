@@ -113,23 +113,6 @@ def test_a_judge_that_contradicts_itself_fails(rubric: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_noise_of_a_judge_that_forgets_is_set_beside_its_flips(rubric: Path) -> None:
-    asked: dict[str, int] = {}
-
-    def forgetful(messages: list[str]) -> list[str]:
-        answers = []
-        for text in messages:
-            asked[text] = asked.get(text, 0) + 1
-            answers.append("POLITE" if asked[text] == 1 else "RUDE")
-        return answers
-
-    found = _check(rubric, forgetful, repeats=2)
-    (row,) = found.result.table("jss").rows
-    assert row["noise_floor"] == 1.0
-    assert row["jss"] == 1.0
-
-
-@pytest.mark.slow
 def test_an_unchanged_check_is_answered_without_judging(rubric: Path) -> None:
     first = _check(rubric, steady)
 
@@ -274,7 +257,12 @@ def test_proposed_wordings_are_pinned_beside_the_rubric_and_read_back(rubric: Pa
     pinned = rubric.with_name("tone.wordings.yaml")
     assert "Say whether this message is polite" in pinned.read_text("utf-8")
     assert first.result.settings["wordings"] == 3
-    again = _check(rubric, steady, wordings=None, out=rubric.with_name("again"))
+    notes: list[str] = []
+    again = _check(
+        rubric, steady, wordings=None, out=rubric.with_name("again"), n_paraphrases=9,
+        note=notes.append,
+    )  # fmt: skip
+    assert any("no new ones are proposed" in text for text in notes)
     assert again.result.settings["wordings"] == 3
     text = pinned.read_text("utf-8").replace("accepted: null", "accepted: false", 1)
     pinned.write_text(text, "utf-8")
@@ -303,20 +291,6 @@ def test_wordings_of_an_older_rubric_are_not_compared_with_the_edited_one(rubric
     with pytest.raises(JudgeSenseError, match="another rubric, which begins 'Is this mes"):
         _check(rubric, steady, wordings=None)
     assert not rubric.with_name("out").exists()
-
-
-@pytest.mark.slow
-def test_pinned_wordings_are_used_and_an_idle_paraphraser_is_noted(rubric: Path) -> None:
-    def writer(messages: list[str]) -> list[str]:
-        raise AssertionError("asked")
-
-    rubric.with_name("tone.wordings.yaml").write_text(PINNED, "utf-8")
-    notes: list[str] = []
-    given = {"wordings": None, "repeats": 1, "note": notes.append}
-    assert _check(rubric, steady, **given).result.settings["wordings"] == 2
-    assert not any("no new ones are proposed" in text for text in notes)
-    _check(rubric, steady, paraphraser=writer, n_paraphrases=9, **given)
-    assert any("tone.wordings.yaml" in text for text in notes)
 
 
 def test_paraphrases_that_all_fall_are_told_by_reason(rubric: Path) -> None:

@@ -34,17 +34,6 @@ def test_a_run_judges_the_prompts_of_its_pairs_in_both_orders(embedded: Benchmar
             assert all((pair["item_id"], template, order) in cells for order in orders)
 
 
-def test_no_prompt_is_judged_that_no_pair_needs(embedded: Benchmark) -> None:
-    chosen = embedded.select(limit=3)
-    needed = {
-        (pair["item_id"], pair[f"template_{side}"])
-        for pair in chosen.pairs.to_pylist()
-        for side in "ab"
-    }
-    judged = set(columns(chosen, "item_id", "template_id"))
-    assert judged == needed
-
-
 def test_a_task_without_pairs_keeps_its_prompts_and_obeys_the_limit(embedded: Benchmark) -> None:
     wording = pc.field("template_id").isin(["coherence-1"])
     one = embedded.prompts.filter(wording | (pc.field("task") == "relevance"))
@@ -84,11 +73,6 @@ def test_the_order_that_the_data_lack_is_refused(embedded: Benchmark) -> None:
     only_ab = embedded.select(["preference"], orders=["AB"])
     with pytest.raises(JudgeSenseError, match=r"order .BA.* AB"):
         only_ab.select(orders=["BA"])
-
-
-def test_an_unknown_task_is_answered_with_those_that_exist(embedded: Benchmark) -> None:
-    with pytest.raises(JudgeSenseError, match="factuality, coherence, relevance, preference"):
-        embedded.select(["coherance"])
 
 
 def test_the_data_hash_does_not_depend_on_the_rows_order(embedded: Benchmark) -> None:

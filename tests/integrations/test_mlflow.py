@@ -1,4 +1,4 @@
-"""The MLflow scorer and the report as artefacts, with a real tracking server, as the page says."""
+"""The MLflow scorer with a real tracking server, as the page says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import pytest
 from loopback import Loopback, factual, serving, stable_file
 from own_environment import ROOT, environment, python  # noqa: F401
 
-import judgesense
 from judgesense.errors import MissingExtraError
 
 PAGE = (ROOT / "docs/integrations/mlflow.md").read_text("utf-8")
@@ -27,18 +26,12 @@ PAGE = (ROOT / "docs/integrations/mlflow.md").read_text("utf-8")
 READ = """
 import json
 client = mlflow.MlflowClient()
-runs = client.search_runs([client.get_experiment_by_name("Default").experiment_id])
-(report,) = [run for run in runs if run.info.run_name == "judge"]
-(page,) = [f for f in client.list_artifacts(report.info.run_id, "judgesense") if "html" in f.path]
 rows = [
     [a.feedback.value, a.rationale, a.error and a.error.error_code, a.source.source_id, a.metadata]
-    for trace in client.search_traces([report.info.experiment_id])
+    for trace in client.search_traces([client.get_experiment_by_name("Default").experiment_id])
     for a in trace.info.assessments if a.name == "factual"
 ]
-json.dump({
-    "metrics": results.metrics, "rows": rows, "logged": report.data.metrics,
-    "tags": report.data.tags, "size": page.file_size, "active": mlflow.active_run() is None,
-}, open("told.json", "w"))
+json.dump({"metrics": results.metrics, "rows": rows}, open("told.json", "w"))
 """
 
 
@@ -80,12 +73,8 @@ def tracking(python: Path, home: Path) -> Iterator[str]:  # noqa: F811
 
 @pytest.mark.slow
 def test_the_real_mlflow(python: Path, tmp_path: Path) -> None:  # noqa: F811
-    scoring, logging = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    (tmp_path / "own.py").write_text(scoring + logging + READ)
-    report = judgesense.run(
-        lambda messages: ["YES" for _ in messages], tasks=["factuality"], limit=4,
-        out=tmp_path / "runs/first", note=str,
-    )  # fmt: skip
+    (scoring,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "own.py").write_text(scoring + READ)
     with tracking(python, tmp_path) as tracker, serving(Loopback(factual)) as url:
         stable_file(tmp_path / "stable.yaml", f"{url}/v1")
         done = subprocess.run(
@@ -103,15 +92,3 @@ def test_the_real_mlflow(python: Path, tmp_path: Path) -> None:  # noqa: F811
     asked = [row for row in found["rows"] if row[4].get("ask_person") == "True" and not row[2]]
     assert [row[4]["verdict"] for row in asked] == ["YES"]
     assert {row[3].split("@")[0] for row in found["rows"]} == {"rule-stabilised"}
-    (card,) = report.trust
-    (name,) = {key.rpartition("/")[0] for key in found["logged"]}
-    assert name.startswith("judgesense/")
-    (cell,) = [
-        each for each in report.cells
-        if each["judge"] == card["judge"] and each["labels"] == "mapped"
-    ]  # fmt: skip
-    assert found["logged"][f"{name}/jss"] == pytest.approx(cell["jss"])
-    trust = {key: value for key, value in found["tags"].items() if "judgesense.trust" in key}
-    assert list(trust.values()) == [card["trust"]]
-    assert found["size"] == (tmp_path / "runs/first/report.html").stat().st_size
-    assert found["active"] is True

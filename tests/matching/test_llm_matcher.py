@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgesense.errors import JudgeSenseError
-from judgesense.matching import match_answers
-from judgesense.matching.scores import disagreement, mean_rank_correlation, score_models
+from judgesense.matching.scores import mean_rank_correlation, score_models
 from local_judges.callable_judge import CallableJudge
 from local_judges.llm_matcher import judge_matches, prompts, read_verdict
 
@@ -107,17 +106,6 @@ def test_every_response_gets_a_verdict_or_is_counted() -> None:
     assert result.n_unread == 1
 
 
-def test_equal_prompts_are_asked_once() -> None:
-    asked: list[str] = []
-
-    def judge(prompts: list[str]) -> list[str]:
-        asked.extend(prompts)
-        return ["{'match': true}"] * len(prompts)
-
-    judge_matches(CallableJudge(judge), ["Q", "Q", "P"], ["a"] * 3, ["b"] * 3)
-    assert len(asked) == 2
-
-
 def test_braces_in_a_response_are_not_places_in_the_prompt() -> None:
     seen: list[str] = []
 
@@ -148,16 +136,6 @@ def test_a_judge_that_only_scores_options_is_refused() -> None:
         judge_matches(judge, ["Q"], ["a"], ["b"])
 
 
-def test_the_papers_pattern_shows_in_a_disagreement() -> None:
-    responses = ["B", "static friction", "hm, B or C", "A"]
-    heuristic = match_answers(responses, ["B"] * 4)
-    judged = [1.0, 1.0, None, 0.0]
-    differ = disagreement(heuristic.per_example, judged)
-    assert (differ.both_right, differ.both_wrong) == (1, 1)
-    assert (differ.missed, differ.invented, differ.no_verdict) == ([1], [], [2])
-    assert differ.rate == pytest.approx(1 / 3)
-
-
 def test_scores_are_grouped_by_model_and_template_with_a_population_std() -> None:
     models = ["m"] * 4 + ["n"] * 2
     templates = ["1", "1", "2", "2", "1", "2"]
@@ -167,12 +145,6 @@ def test_scores_are_grouped_by_model_and_template_with_a_population_std() -> Non
     assert (first.mean, first.std) == (0.75, 0.25)
     assert (second.mean, second.std) == (0.5, 0.5)
     assert mean_rank_correlation([first, second]) is None
-
-
-def test_models_ranked_alike_under_every_template_correlate_fully() -> None:
-    models = ["a", "b", "c"] * 2
-    table = score_models(models, ["1"] * 3 + ["2"] * 3, [0.1, 0.2, 0.3, 0.5, 0.6, 0.9])
-    assert mean_rank_correlation(table) == pytest.approx(1.0)
 
 
 @pytest.mark.slow

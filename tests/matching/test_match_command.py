@@ -85,12 +85,6 @@ def test_a_folder_of_parquet_parts_is_one_log(tmp_path: Path) -> None:
     assert invoke(str(tmp_path / "log")) == invoke(str(tmp_path / "responses.jsonl"))
 
 
-def test_f1_takes_several_accepted_answers(tmp_path: Path) -> None:
-    source = responses(tmp_path, reference=["the force of gravity", "gravity"], options=None)
-    output = invoke(str(source), "--method", "f1")
-    assert "Scored by f1" in output
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
