@@ -1,10 +1,8 @@
 """Figures that the four papers published, each with its place (``data/published.yaml``).
 
-The first paper's authors withdrew its first version (v1) and its data: print ``WITHDRAWN`` beside
-v1's figures and show those of the second version (`v2_figures`) first. Neither compares directly
-with figures of a run. v1's pairs have other wordings than the paper's templates, its rows count
-each pair once per run, and its intervals treat these rows as independent. Print ``WORDINGS`` beside
-them, unless the run judged these pairs themselves (`is_published_wording`).
+The first paper's authors withdrew its first version (v1) and its data: show the figures of the
+second version (`v2_figures`) first. Neither compares directly with figures of a run: print
+``WORDINGS`` beside them, unless the run judged v1's pairs themselves (`is_published_wording`).
 """
 
 from __future__ import annotations
@@ -77,11 +75,6 @@ class PublishedFigure:
     n_items: int | None = None
     n_rows: int | None = None
 
-    @property
-    def flip_rate(self) -> float:
-        """1 - JSS."""
-        return 1.0 - self.jss
-
 
 @cache
 def figures() -> tuple[PublishedFigure, ...]:
@@ -89,25 +82,28 @@ def figures() -> tuple[PublishedFigure, ...]:
 
     Its authors withdrew it; every figure's notes say so.
     """
-    data = _data()
+    data = published_data()
     found = []
     for judge, published_as in data["judges"].items():
-        for task, (jss, kappa, low, high, n) in data["raw"][judge].items():
-            undefined = jss == kappa == 1.0
-            notes = [*_notes(judge, task), ROWS, *([UNDEFINED_KAPPA] if undefined else [])]
+        known = data["notes"].get(judge, {})
+        everywhere = (WITHDRAWN, *([known["all"]] if "all" in known else []))
+        cells = [(task, "raw", *cell) for task, cell in data["raw"][judge].items()]
+        jss, n = data["mapped_factuality"][judge]
+        for task, labels, jss, kappa, low, high, n in [
+            *cells, ("factuality", "mapped", jss, None, None, None, n),
+        ]:  # fmt: skip
+            notes = [*everywhere, *([known[task]] if task in known else [])]
+            notes.append(ROWS if labels == "raw" else ROWS.partition(";")[0])
+            if jss == kappa == 1.0:
+                notes.append(UNDEFINED_KAPPA)
+                kappa = None
+            source = SUMMARY if labels == "raw" else CORRECTED
             found.append(
                 PublishedFigure(
-                    judge, published_as, task, "raw", jss, None if undefined else kappa,
-                    low, high, n, SUMMARY, tuple(notes),
+                    judge, published_as, task, labels, jss, kappa, low, high, n, source,
+                    tuple(notes),
                 )
             )  # fmt: skip
-        jss, n = data["mapped_factuality"][judge]
-        found.append(
-            PublishedFigure(
-                judge, published_as, "factuality", "mapped", jss, None, None, None, n, CORRECTED,
-                (*_notes(judge, "factuality"), ROWS.partition(";")[0]),
-            )
-        )  # fmt: skip
     return tuple(found)
 
 
@@ -120,14 +116,14 @@ def v2_figures() -> tuple[PublishedFigure, ...]:
     >>> [figure.jss for figure in v2_figures() if figure.task == "coherence"]
     [0.8, 0.751, 0.8122]
     """
-    data = _data()
+    data = published_data()
     found = []
     for judge, tasks in data["v2"].items():
+        known = data["v2_notes"].get(judge, {})
         for task, cell in tasks.items():
             jss, low, high = cell["jss"]
             delta, delta_low, delta_high = cell.get("delta", (None, None, None))
             n_items, n_pairs, n_rows = cell["n"]
-            known = data["v2_notes"].get(judge, {})
             notes = (data["v2_notes"]["all"], *([known[task]] if task in known else []))
             found.append(
                 PublishedFigure(
@@ -140,78 +136,36 @@ def v2_figures() -> tuple[PublishedFigure, ...]:
     return tuple(found)
 
 
+def to_show(name: str) -> tuple[PublishedFigure, ...]:
+    """The figures of a judge as a person should see them: those of v2, then those of v1.
+
+    ``name`` is a registered name (``claude-haiku-4-5``), with or without a ``@fingerprint``. The
+    published judge may be another checkpoint of that name: the notes say what is known.
+
+    >>> [figure.version for figure in to_show("claude-haiku-4-5") if figure.task == "coherence"]
+    ['v2', 'v1']
+    """
+    wanted = name.partition("@")[0]
+    return tuple(figure for figure in (*v2_figures(), *figures()) if figure.judge == wanted)
+
+
+@cache
+def published_data() -> Mapping[str, Any]:
+    """``data/published.yaml``, which says what each of its keys holds and where it is from."""
+    content: Mapping[str, Any] = read_yaml(_FILE)
+    return content
+
+
 def paper_judges() -> tuple[str, ...]:
     """The nine judges of the JudgeSense paper; the published files hold four more.
 
     >>> len(paper_judges())
     9
     """
-    data = _data()
+    data = published_data()
     return tuple(judge for judge in data["judges"] if judge not in data["in_no_paper"])
 
 
-def for_judge(name: str) -> tuple[PublishedFigure, ...]:
-    """The figures of a judge in v1; empty if there are none. `to_show` has v2's before them.
-
-    ``name`` is a registered name (``claude-haiku-4-5``), with or without the ``@fingerprint``
-    that a decision log adds. The published judge may be another checkpoint of that name:
-    the notes say what is known.
-    """
-    wanted = name.partition("@")[0]
-    return tuple(figure for figure in figures() if figure.judge == wanted)
-
-
-def to_show(name: str) -> tuple[PublishedFigure, ...]:
-    """The figures of a judge as a person should see them: those of v2, then those of v1.
-
-    ``name`` is as for `for_judge`.
-
-    >>> [figure.version for figure in to_show("claude-haiku-4-5") if figure.task == "coherence"]
-    ['v2', 'v1']
-    """
-    wanted = name.partition("@")[0]
-    second = tuple(figure for figure in v2_figures() if figure.judge == wanted)
-    return second + for_judge(name)
-
-
-def template_4() -> Mapping[str, tuple[float, int, float, int]]:
-    """By judge: JSS and n of the factuality pairs without template 4, then mapped JSS and n of
-    those with it.
-
-    Source: published/factuality_T4_vs_noT4.csv.
-    """
-    return {judge: tuple(values) for judge, values in _data()["template_4"].items()}
-
-
-def pair_flips() -> Mapping[str, int]:
-    """How many of the thirteen judges flip, raw, on each validated factuality pair.
-
-    Source: published/factuality_pair_flip_overlap.csv.
-    """
-    flips: dict[str, int] = _data()["pair_flips"]
-    return flips
-
-
-def excluded_pairs() -> tuple[str, ...]:
-    """The ids of v1's six factuality pairs that the paper leaves out as not equivalent (3.3)."""
-    return tuple(_data()["excluded_pairs"])
-
-
 def is_published_wording(template_id: str) -> bool:
-    """Whether a template is one of the wordings in v1's pairs, as datasets of them name it.
-
-    >>> is_published_wording("published-factuality-4"), is_published_wording("factuality-4")
-    (True, False)
-    """
+    """Whether a template is one of the wordings in v1's pairs, as datasets of them name it."""
     return template_id.startswith("published-")
-
-
-@cache
-def _data() -> Mapping[str, Any]:
-    content: Mapping[str, Any] = read_yaml(_FILE)
-    return content
-
-
-def _notes(judge: str, task: str) -> list[str]:
-    known = _data()["notes"].get(judge, {})
-    return [WITHDRAWN, *(known[key] for key in ("all", task) if key in known)]

@@ -100,7 +100,7 @@ class Report(ResultMapping):
         return data_frame(self.cells)
 
     def __str__(self) -> str:
-        return str(render_terminal(self, folder=self._folder))
+        return render_terminal(self, self._folder)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's plain text: the table, not every figure."""

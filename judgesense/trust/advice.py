@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from string import Formatter
 from typing import Any
 
 from judgesense.decisions.view import ORACLE
-from judgesense.files.documents import read_yaml
 from judgesense.run_folder.report import identity, main_cells, task_rank
-from judgesense.text import interval, join, number, percent, s, sentence
+from judgesense.text import join, number, percent, s
 from judgesense.trust.thresholds import (
     FEW_CLUSTERS,
     LOW_KAPPA,
@@ -24,26 +19,21 @@ from judgesense.trust.thresholds import (
     POLARITY_GAP,
 )
 
-Finding = dict[str, Any]
+Entry = Mapping[str, Any]
 Texts = Iterator[tuple[str, str]]
 """Kinds of findings and their texts."""
 
-
-@dataclass(frozen=True)
-class AdviceCase:
-    """One judge, task and scoring: its card, its main cells and the figures behind them."""
-
-    card: Mapping[str, Any]
-    raw: Mapping[str, Any]
-    mapped: Mapping[str, Any]
-    wordings: list[Mapping[str, Any]]
-    inverted: list[str]
-    recommendation: Mapping[str, Any] | None
-    about: Mapping[str, Any]
-    oracle_raw: float | None
+_FLAGS = {
+    "inverted": "asks the opposite, or its label map is wrong, so the card leaves it out. Correct "
+    "the label map, or drop it",
+    "outlier": "disagrees with the others more than they disagree among themselves",
+    "unreadable": "mostly gets answers that cannot be read. Drop it, or ask for a form that can be "
+    "parsed",
+}
+"""What is wrong with a wording of each flag."""
 
 
-def advise(report: Mapping[str, Any]) -> list[Finding]:
+def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Findings on every judge, task and scoring, coherence first.
 
     A finding has ``run_id``, ``judge``, ``task``, ``scoring``, ``kind`` and ``text``. The first of
@@ -51,143 +41,137 @@ def advise(report: Mapping[str, Any]) -> list[Finding]:
     the card does not say.
     """
     cells = main_cells(report)
-    about = dict(zip(map(identity, report["diagnostics"]), report["diagnostics"], strict=True))
-    advised = dict(
-        zip(map(identity, report["recommendation"]), report["recommendation"], strict=True)
-    )
-    oracle = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
+    of_case: dict[tuple[Any, ...], list[Entry]] = {}
+    for name in ("wordings", "templates", "diagnostics", "recommendation"):
+        for row in report[name]:
+            of_case.setdefault((name, *identity(row)), []).append(row)
+    perfect = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
     found = []
     for card in sorted(report["trust"], key=lambda card: (task_rank(card["task"]), identity(card))):
         key = identity(card)
-        names = dict(zip(("run_id", "judge", "task", "scoring"), key, strict=True))
-        inverted = [row for row in report["templates"] if row["inverted"] and identity(row) == key]
-        case = AdviceCase(
-            card=card,
-            raw=cells[key]["raw"],
-            mapped=cells[key]["mapped"],
-            wordings=[row for row in report["wordings"] if identity(row) == key],
-            inverted=[row["template"] for row in inverted],
-            recommendation=advised.get(key),
-            about=about[key],
-            oracle_raw=oracle.get(key[2]),
-        )
-        found += [{**names, "kind": kind, "text": text} for kind, text in _findings(case)]
+        mapped, (about,) = cells[key]["mapped"], of_case["diagnostics", *key]
+        case = dict(zip(("run_id", "judge", "task", "scoring"), key, strict=True))
+        declared = []
+        for row in of_case["templates", *key]:
+            if row["inverted"]:
+                declared.append(row["template"])
+        told = list(_on_card(card))
+        told += _on_wordings(of_case["wordings", *key], declared)
+        if declared:
+            told += _on_polarity(cells[key], declared, perfect.get(key[2]))
+        told += _on_answers(card, mapped, about)
+        (advised,) = of_case["recommendation", *key]
+        # A judge to avoid gets no wording to use, unless one passes.
+        if card["trust"] != "avoid" or advised["template"] is not None:
+            told.append(("prefer", f"{advised['text']}."))
+        if 0 < (n := mapped["n_clusters"]) < FEW_CLUSTERS:
+            text = f"these figures rest on {n} independent item{s(n)}, however many pairs that "
+            told.append(("sample", f"{text}makes. Add items before you draw conclusions."))
+        found += [{**case, "kind": kind, "text": text} for kind, text in told]
     return found
 
 
-def as_sentence(finding: Mapping[str, Any]) -> str:
+def as_sentence(finding: Entry) -> str:
     """A finding with the judge, task and scoring that it is about."""
     where = f"{finding['judge']} on {finding['task']}"
     return f"{where} ({finding['scoring']} scoring): {finding['text']}"
 
 
-def _findings(case: AdviceCase) -> Texts:
-    yield case.card["trust"], f"{case.card['text']}."
-    if case.card["trust"] == "unknown":
+def _on_card(card: Entry) -> Texts:
+    """The conclusion, and what is unmeasured or can be missed."""
+    yield card["trust"], f"{card['text']}."
+    if card["trust"] == "unknown":
         # The text of a card with `care` says what is unmeasured already.
-        missing = [
-            check["text"]
-            for name, check in case.card["checks"].items()
-            if check["state"] == "unmeasured" and check["applies"] and name != "steady"
-        ]
+        missing = []
+        for name, check in card["checks"].items():
+            if check["state"] == "unmeasured" and check["applies"] and name != "steady":
+                missing.append(check["text"])
         if missing:
             yield "missing", f"{'; '.join(missing)}."
-    yield from _on_wordings(case)
-    yield from _on_answers(case)
-    advised = case.recommendation
-    # A judge to avoid gets no wording to use, unless one passes.
-    if advised and (case.card["trust"] != "avoid" or advised["template"] is not None):
-        yield "prefer", f"{advised['text']}."
-    if 0 < (clusters := case.mapped["n_clusters"]) < FEW_CLUSTERS:
-        yield "sample", _say("few_clusters", case, noun=f"item{s(clusters)}")
-    if case.card["trust"] in ("use", "care"):
-        # What so few wordings can miss is of interest for a judge that may be used.
-        yield "missed", _say("missed", case, **case.card["checks"]["steady"]["details"])
+    elif card["trust"] != "avoid":
+        details = card["checks"]["steady"]["details"]
+        yield (
+            "missed",
+            f"{details['n_wordings']} wordings can miss a kind of wording that makes up less than "
+            f"{percent(details['missed'])} of all: add wordings to find a rarer one.",
+        )
 
 
-def _on_wordings(case: AdviceCase) -> Texts:
-    """Wordings that stand out: mislabelled, unlike the others, unreadable, or inverted."""
+def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
+    """Wordings that stand out: mislabelled, unlike the others, or unreadable."""
     texts = []
-    for flag in ("inverted", "outlier", "unreadable"):
-        names = [row["template"] for row in case.wordings if row["flag"] == flag]
-        if flag == "inverted" and len(names) > 1 and len(names) == len(case.wordings):
+    for flag, what in _FLAGS.items():
+        names = []
+        for row in wordings:
+            if row["flag"] == flag:
+                names.append(row["template"])
+        if flag == "inverted" and 1 < len(names) == len(wordings):
             # Two camps, and no gold labels to tell which of them is mislabelled.
-            texts.append(sentence(_say("inverted_all", case, names=join(names))))
-        elif names and not (flag == "inverted" and set(names) <= set(case.inverted)):
-            count = "one" if len(names) == 1 else "many"
-            texts.append(sentence(_say(f"{flag}_{count}", case, names=join(names))))
+            texts.append(
+                f"The wordings {join(names)} contradict each other: some of them ask the opposite, "
+                "or their label maps are wrong. Nothing tells which, so the card leaves all of "
+                "them out. Correct the label maps, or add gold labels."
+            )
+        elif names and not (flag == "inverted" and set(names) <= set(declared)):
+            which = "which" if len(names) == 1 else "each of which"
+            texts.append(f"Flagged as {flag}: {join(names)}, {which} {what}.")
     if texts:
         yield "wording", " ".join(texts)
-    raw, mapped = case.raw["jss"], case.mapped["jss"]
-    if not case.inverted or raw is None or mapped is None:
+
+
+def _on_polarity(cell: Entry, declared: list[str], perfect: float | None) -> Texts:
+    """What the declared inverted wordings do to raw JSS."""
+    raw, mapped = cell["raw"]["jss"], cell["mapped"]["jss"]
+    if raw is None or mapped is None or abs(mapped - raw) <= POLARITY_GAP:
         return
-    wordings = f"the inverted wording{s(len(case.inverted))} {join(case.inverted)}"
-    if mapped - raw > POLARITY_GAP:
-        oracle = ""
-        if case.oracle_raw is not None:
-            oracle = " " + _say("inverted_oracle", case, oracle_raw=case.oracle_raw)
-        yield "polarity", _say("inverted_gap", case, wordings=wordings, oracle=oracle)
-    elif raw - mapped > POLARITY_GAP:
-        yield "polarity", _say("inverted_overlooked", case, wordings=wordings)
+    wordings = f"the inverted wording{s(len(declared))} {join(declared)}"
+    text = f"raw JSS is {number(raw)}, mapped JSS {number(mapped)}: "
+    if mapped > raw:
+        text += f"the gap comes from {wordings}, not from the judge."
+        if perfect is not None:
+            text += f" A perfect judge has a raw JSS of {number(perfect)} here."
+        yield "polarity", f"{text} Quote the mapped JSS, or drop {wordings}."
+    else:
+        text += f"it answers {wordings} like the others, although the same answer means the "
+        yield "polarity", f"{text}opposite there. Drop {wordings}."
 
 
-def _on_answers(case: AdviceCase) -> Texts:
+def _on_answers(card: Entry, mapped: Entry, about: Entry) -> Texts:
     """One label throughout, noise, forced choices, and answers that are missing."""
-    steady, about = case.card["checks"]["steady"], case.about
-    if steady["state"] == "pass":
-        kappa = steady["details"]["kappa"]
-        if kappa is None:
-            yield "one_label", _say("constant", case)
-        elif kappa <= LOW_KAPPA:
-            yield "one_label", _say("one_label", case, kappa=kappa)
+    steady = card["checks"]["steady"]
+    if steady["state"] == "pass" and (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA:
+        text = f"κ between two wordings is {number(steady['details']['kappa'])}"
+        yield "one_label", f"it is steady mainly because one label dominates: {text}."
     repeat = steady["details"].get("jss_repeat")
     if repeat is not None:
         # How much of the flips under rewording comes back without rewording.
         noise, flips = 1 - repeat, 1 - steady["estimate"]
-        key = "some_noise"
+        text = f"it flips {percent(noise)} of verdicts when simply asked again, {percent(flips)} "
+        blame = "Fix decoding, batching and precision before you blame the wording."
+        text += "when reworded: "
         if noise == 0:
-            key = "no_noise"
+            text += "its flips come from wording alone."
         elif abs(flips - noise) < NO_DIFFERENCE:
-            key = "only_noise"
+            text += f"that is no more than asking again. {blame}"
         elif noise >= flips * MOSTLY_NOISE:
-            key = "mostly_noise"
-        yield "noise", _say(key, case, noise=noise, flips=flips)
+            text += f"most of that is noise. {blame}"
+        else:
+            text += f"up to {percent(noise)} is noise."
+        yield "noise", text
     mass = about["option_mass"]
-    if case.mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
-        yield "mass", _say("low_mass", case)
-    judged, texts = about["n_judged"], []
-    if judged < about["n_planned"]:
-        texts.append(_say("not_finished", case, missing=about["n_planned"] - judged))
-    counts = {kind: case.mapped[f"n_{kind}"] for kind in ("unclear", "refused", "error")}
-    lost = sum(counts.values())
+    if mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
+        text = f"in the median prompt the options hold only {percent(mass)} of the probability: it "
+        yield "mass", f"{text}would rather write something else. Read these as forced choices."
+    judged, planned = about["n_judged"], about["n_planned"]
+    if judged < planned:
+        text = f"{planned - judged} of {planned} pairs are not judged yet"
+        yield "undecided", f"{text}: rerun the same command to finish the run."
+    lost = mapped["n_unclear"] + mapped["n_refused"] + mapped["n_error"]
     if judged and lost / judged > MANY_UNDECIDED:
-        named = join([f"{count} {kind}" for kind, count in counts.items() if count])
-        texts.append(_say("many_undecided", case, share=lost / judged, counts=named))
-    if texts:
-        yield "undecided", " ".join(texts)
-    cut, n = about.get("n_cut_off", 0), about.get("n_prompts", 0)
-    if n and cut / n >= MANY_CUT_OFF:
-        yield "cut_off", _say("cut_off", case, share=cut / n)
-
-
-def _say(key: str, case: AdviceCase, **facts: Any) -> str:
-    """A sentence of ``advice.yaml`` about a case."""
-    cells = {"mapped": case.mapped, "raw": case.raw, "about": case.about}
-    return _Formatter().format(_sentences()[key], **cells, **facts)
-
-
-@cache
-def _sentences() -> Mapping[str, str]:
-    sentences: Mapping[str, str] = read_yaml(Path(__file__).with_suffix(".yaml"))
-    return sentences
-
-
-class _Formatter(Formatter):
-    """``str.format`` with the fields' formats of ``advice.yaml``."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "jss":
-            return f"{number(value['jss'])} {interval(value)}"
-        if format_spec == "percent":
-            return percent(value)
-        return number(value) if format_spec == "number" else str(value)
+        text = f"{percent(lost / judged)} of its pairs lack a verdict. JSS would be "
+        text += f"{number(mapped['jss_low'])} if all of them disagreed, "
+        yield "undecided", f"{text}{number(mapped['jss_high'])} if all agreed."
+    if about["n_prompts"] and about["n_cut_off"] / about["n_prompts"] >= MANY_CUT_OFF:
+        text = f"{percent(about['n_cut_off'] / about['n_prompts'])} of its answers reached the "
+        text += "token cap before a verdict: raise it with --set max_tokens=N (a reasoning model "
+        yield "cut_off", f"{text}needs a few thousand)."

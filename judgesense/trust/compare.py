@@ -20,7 +20,7 @@ from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.planning import error_of, smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.text import join, number, p_value, percent, s, short_names, signed
+from judgesense.text import brackets, join, p_value, percent, s, short_names, signed
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
 from judgesense.trust.thresholds import SIGNIFICANT
@@ -36,35 +36,17 @@ Cards = dict[tuple[str, str, str], TrustCard]
 """Task, judge and scoring -> trust card."""
 
 
-def _streams(run_dir: Path) -> list[Stream]:
+def _streams(run_dir: Path) -> tuple[list[Stream], Cards]:
+    """The judges of a run, and their trust cards, which are those of its report."""
     run = read_run(run_dir)
-    found = view(run.figures, run.pairs, run.record).judged
-    return sorted(found, key=lambda stream: (task_rank(stream.task.name), stream.judge))
-
-
-def _cards(streams: list[Stream]) -> Cards:
-    """The trust cards of a run, which are those of its report."""
+    streams = view(run.figures, run.pairs, run.record).judged
+    streams.sort(key=lambda stream: (task_rank(stream.task.name), stream.judge))
     cards = {}
     for stream in streams:
         mislabelled = Wordings.of(stream).mislabelled
         key = (stream.task.name, stream.judge, stream.scoring)
         cards[key] = trust_card(stream, mislabelled=mislabelled)
-    return cards
-
-
-def _identity(entry: Mapping[str, Any], side: str) -> tuple[str, str, str]:
-    return entry["task"], entry[f"judge_{side}"], entry[f"scoring_{side}"]
-
-
-def _couples(
-    first: list[Stream], second: list[Stream], same_run: bool
-) -> Iterator[tuple[Stream, Stream]]:
-    shared = {s.scoring for s in first} & {s.scoring for s in second}
-    for one, two in product(first, second):
-        same_question = one.task.name == two.task.name
-        same_question &= not shared or one.scoring == two.scoring
-        if same_question and not (same_run and one.judge >= two.judge):
-            yield one, two
+    return streams, cards
 
 
 def _compare(one: Stream, two: Stream) -> Iterator[dict[str, Any]]:
@@ -144,13 +126,6 @@ def _prompt_table(side: Stream) -> pa.Table:
 
 def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Codes, ...] | None:
     """Rows that both tables hold, in the first one's order: places in both, cluster, item."""
-    for key in keys:
-        # Numbers for the texts of both: a join of texts takes several times the memory.
-        texts = pa.chunked_array([*one[key].chunks, *two[key].chunks], one[key].type)
-        coded = [chunk.indices for chunk in texts.dictionary_encode().unify_dictionaries().chunks]
-        codes, at = pa.chunked_array(coded, pa.int32()), one.column_names.index(key)
-        two = two.set_column(at, key, codes.slice(one.num_rows))
-        one = one.set_column(at, key, codes.slice(0, one.num_rows))
     one, two = (
         table.group_by(keys, use_threads=False).aggregate(
             [("row", "first"), ("cluster", "first"), ("item", "first")]
@@ -220,95 +195,44 @@ def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
     unit, what, ahead = WORDS[entry["measure"]]
     if entry["difference"] is None:
         return f"{entry['task']}: no {unit[:-1]} was decided by both {one} and {two}."
-    figures = f"{one} {what} {percent(entry['a'])}, {two} {percent(entry['b'])}; "
-    figures += f"difference {signed(entry['difference'])}"
-    sample = f"{entry['n']} {unit} of {entry['n_items']} item{s(entry['n_items'])}"
-    if entry["n_clusters"] != entry["n_items"]:
-        sample += f" in {entry['n_clusters']} cluster{s(entry['n_clusters'])}"
-    if entry["p_holm"] is None:
-        return f"{entry['task']}: {figures}, {sample}: one cluster cannot test the difference."
-    figures += f" [{signed(entry['ci_low'])}, {signed(entry['ci_high'])}], "
-    figures += f"{p_value(entry['p_holm'], 'corrected p')}, {sample}"
     side = winner(entry)
     said = "no clear difference" if side is None else f"{_name(entry, side, names)} {ahead}"
-    return f"{entry['task']}: {said} ({figures})."
+    return (
+        f"{entry['task']}: {said} ({one} {what} {percent(entry['a'])}, {two} {percent(entry['b'])};"
+        f" difference {signed(entry['difference'])} "
+        f"{brackets(entry['ci_low'], entry['ci_high'], signed)}, "
+        f"{p_value(entry['p_holm'], 'corrected p')}, {entry['n']} {unit} of {entry['n_items']} "
+        f"item{s(entry['n_items'])})."
+    )
 
 
 def _recommend(
-    found: list[dict[str, Any]], names: Mapping[str, str], cards: Mapping[str, Cards]
-) -> Iterator[str]:
-    """Which judge to prefer on each task, for each pair of judges."""
-    keys = ("task", "judge_a", "judge_b", "scoring_a", "scoring_b")
-    couples: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
-    for entry in found:
-        couples.setdefault(tuple(entry[k] for k in keys), {})[entry["measure"]] = entry
-    for couple in couples.values():
-        jss, accuracy = couple["jss"], couple.get("accuracy")
-        card = {side: cards[side][_identity(jss, side)] for side in "ab"}
-        name = {side: _name(jss, side, names) for side in "ab"}
-        steady, right = winner(jss), winner(accuracy) if accuracy else None
-        best = right or steady
-        ahead = _ahead(steady, right, name, graded=accuracy is not None)
-        avoided = [side for side in "ab" if card[side].trust == "avoid"]
-        if len(avoided) == 2 or (avoided and best in (None, avoided[0])):
-            text = f"{ahead}. {_warning(avoided, name, card)}"
-        else:
-            if best is None:
-                usable = all(each.trust in ("use", "care") for each in card.values())
-                text = f"{ahead}{_shown(jss, usable)}"
-            elif steady and right and steady != right:
-                text = f"{ahead}: prefer {name[right]}, and keep to one wording"
-            else:
-                other = name["b" if best == "a" else "a"]
-                text = f"prefer {name[best]} to {other}: {ahead.replace(name[best], 'it', 1)}"
-            reserved = [
-                f"{name[side]}: {card[side].trust} ({join(list(card[side].because))})"
-                for side in "ab"
-                if card[side].trust != "use"
-            ]
-            text += f". Trust: {'; '.join(reserved)}" if reserved else ""
-        yield f"{jss['task']}: {text}."
-
-
-def _ahead(steady: str | None, right: str | None, name: Mapping[str, str], *, graded: bool) -> str:
-    """Which judge is steadier and which is more often right."""
-    if steady and right:
-        if steady != right:
-            return f"{name[steady]} is steadier, but {name[right]} is more often right"
-        return f"{name[steady]} is steadier under rewording and more often right"
-    if right:
-        return f"{name[right]} is more often right; which is steadier cannot be told"
-    if steady:
-        unknown = "from their accuracy" if graded else "without gold labels"
-        return f"{name[steady]} is steadier; which is more often right cannot be told {unknown}"
-    return f"{name['a']} and {name['b']} cannot be told apart"
-
-
-def _warning(avoided: list[str], name: Mapping[str, str], card: Mapping[str, TrustCard]) -> str:
-    """The advice where the judge that is ahead, or one of two equals, is to be avoided."""
-    failed = {side: join(list(card[side].because)) for side in avoided}
-    if len(avoided) == 2:
-        return (
-            f"Avoid both: {name['a']} fails {failed['a']}, and {name['b']} fails {failed['b']}. "
-            "`judgesense report` shows whether a remedy helps"
-        )
-    (bad,) = avoided
-    good = "b" if bad == "a" else "a"
-    text = f"Avoid {name[bad]}, which fails {failed[bad]}"
-    if card[good].trust == "unknown":
-        return f"{text}; whether you can trust {name[good]} is not known yet"
-    return f"{text}: prefer {name[good]}, whose trust card says {card[good].trust}"
-
-
-def _shown(entry: Mapping[str, Any], usable: bool) -> str:
-    """What this sample could have shown, and what to do; either of two usable judges will do."""
-    if entry["smallest_difference"] is None:
-        return ": add items"
-    return (
-        f": {entry['n_items']} items show a difference in JSS of "
-        f"{number(entry['smallest_difference'])} with 80% probability, and no smaller one; "
-        f"add items{', or take either' if usable else ''}"
-    )
+    jss: Mapping[str, Any], accuracy: Mapping[str, Any] | None, names: Mapping[str, str],
+    cards: Mapping[str, TrustCard],
+) -> str:  # fmt: skip
+    """Which of two judges to prefer on a task; never one whose card says ``avoid``."""
+    name = {side: _name(jss, side, names) for side in "ab"}
+    steady, right = winner(jss), winner(accuracy) if accuracy else None
+    ahead = [f"{name[right]} {WORDS['accuracy'][2]}"] if right else []
+    ahead += [f"{name[steady]} {WORDS['jss'][2]}"] if steady else []
+    best, able = right or steady, [side for side in "ab" if cards[side].trust != "avoid"]
+    if not able:
+        choice = "avoid both"
+    elif best is None and len(able) == 2:
+        usable = all(card.trust in ("use", "care") for card in cards.values())
+        choice = f"add items{', or take either' if usable else ''}"
+    elif best in able:
+        choice = f"prefer {name[best]}"
+    elif cards[able[0]].trust == "unknown":
+        choice = "avoid one; whether you can trust the other is not known yet"
+    else:
+        choice = f"prefer {name[able[0]]}"
+    trust = []
+    for side, card in cards.items():
+        because = f" ({join(card.because)})" if card.because else ""
+        trust.append(f"{name[side]}: {card.trust}{because}")
+    told = join(ahead or [f"{name['a']} and {name['b']} cannot be told apart"])
+    return f"{jss['task']}: {choice}: {told}. Trust: {'; '.join(trust)}."
 
 
 def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
@@ -316,11 +240,6 @@ def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
     if entry["judge_a"] == entry["judge_b"] and entry["scoring_a"] == entry["scoring_b"]:
         return f"{name} ({side.upper()})"
     return f"{name} ({entry[f'scoring_{side}']})"
-
-
-def _described(sides: list[Stream]) -> str:
-    pairs = {side.task.name: len(side.pairs) for side in sides}
-    return f"{sum(pairs.values())} pairs of {join(list(pairs))}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,16 +307,21 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     """
     dirs = [Path(a), Path(b)]
     same_run = dirs[0].resolve() == dirs[1].resolve()
-    first = _streams(dirs[0])
-    second = first if same_run else _streams(dirs[1])
-    if same_run and len({side.judge for side in first}) < 2:
+    first, cards = _streams(dirs[0])
+    second, other_cards = (first, cards) if same_run else _streams(dirs[1])
+    if same_run and len({stream.judge for stream in first}) < 2:
         raise JudgeSenseError(
             f"{dirs[0]} holds one judge, {first[0].judge}, and nothing to compare it with; "
             "name the folder of another run"
         )
-    found: list[dict[str, Any]] = []
-    for one, two in _couples(first, second, same_run):
-        found += _compare(one, two)
+    shared = {stream.scoring for stream in first} & {stream.scoring for stream in second}
+    couples = []
+    for one, two in product(first, second):
+        if one.task.name != two.task.name or (shared and one.scoring != two.scoring):
+            continue
+        if (not same_run or one.judge < two.judge) and (entries := list(_compare(one, two))):
+            couples.append(entries)
+    found = [entry for entries in couples for entry in entries]
     if not found:
         raise JudgeSenseError(
             f"the runs share no pairs: {dirs[0]} judged {_described(first)}, {dirs[1]} judged "
@@ -406,34 +330,41 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
         entry["p_holm"] = adjusted
     names = short_names({e[key] for e in found for key in ("judge_a", "judge_b")})
-    cards = {"a": _cards(first)}
-    cards["b"] = cards["a"] if same_run else _cards(second)
-    for entry in found:
-        entry |= {f"trust_{side}": cards[side][_identity(entry, side)].trust for side in "ab"}
-        entry["text"] = _sentence(entry, names)
+    advice = []
+    for entries in couples:
+        jss, accuracy = entries[0], entries[1] if len(entries) > 1 else None
+        of_couple = {
+            "a": cards[jss["task"], jss["judge_a"], jss["scoring_a"]],
+            "b": other_cards[jss["task"], jss["judge_b"], jss["scoring_b"]],
+        }
+        for entry in entries:
+            entry |= {f"trust_{side}": card.trust for side, card in of_couple.items()}
+            entry["text"] = _sentence(entry, names)
+        advice.append(_recommend(jss, accuracy, names, of_couple))
     return Comparison(
-        advice=list(_recommend(found, names, cards)),
+        advice=advice,
         comparisons=found,
         n_tests=sum(entry["p_value"] is not None for entry in found),
         runs=[str(path) for path in dirs],
     )
 
 
+def _described(streams: list[Stream]) -> str:
+    pairs = {stream.task.name: len(stream.pairs) for stream in streams}
+    return f"{sum(pairs.values())} pairs of {join(list(pairs))}"
+
+
 def render_comparison(result: Mapping[str, Any]) -> str:
     """The comparison as plain text: one line each, neither wrapped nor cut."""
-    lines = ["What to do", *(f"  - {text}" for text in result["advice"]), ""]
-    titles = {"jss": "Same verdict after rewording (JSS)", "accuracy": "Right (accuracy)"}
-    for measure, title in titles.items():
-        own = [entry for entry in result["comparisons"] if entry["measure"] == measure]
-        if own:
-            lines += [title, *(f"  - {entry['text']}" for entry in own), ""]
-    lines.append(
+    lines = ["What to do", *(f"  - {text}" for text in result["advice"]), "", "Figures"]
+    lines += [f"  - {entry['text']}" for entry in result["comparisons"]]
+    lines += [
+        "",
         "Differences are B minus A on what both judged, with uncorrected 95% intervals. Intervals "
         "and tests treat items, or the clusters that items share, as the sample. p-values come "
         "from permutation tests with a cluster-robust t, Holm-corrected over the "
-        f"{result['n_tests']} comparisons as one family."
-    )
-    lost = sum(entry["n_undecided"] for entry in result["comparisons"])
-    if lost:
+        f"{result['n_tests']} comparisons as one family.",
+    ]
+    if lost := sum(entry["n_undecided"] for entry in result["comparisons"]):
         lines.append(f"Left out: {lost} pairs and prompts that one of the judges left undecided.")
     return "\n".join(lines)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
@@ -22,7 +21,6 @@ from judgesense.reporting.documents import render_latex, render_markdown
 from judgesense.reporting.figures import draw
 from judgesense.reporting.html import render_html
 from judgesense.reporting.report import measure, write_report
-from judgesense.reporting.tables import rows
 from judgesense.reporting.terminal import render_terminal
 
 HOSTILE = '<script>alert("1")</script>|`$x$`\\end{table}&_%'
@@ -148,26 +146,6 @@ def test_plain_output_is_neither_wrapped_nor_cut(make) -> None:
     assert "\x1b" not in "\n".join(lines)
     columns = re.split(r"\s{2,}", header)
     assert columns[:6] == ["trust", "judge", "task", "scoring", "JSS", "95% interval"]
-
-
-@pytest.mark.parametrize("width", [80, 100, 120])
-@pytest.mark.parametrize("colour", [True, False])
-def test_a_terminal_of_any_width_shows_every_number_whole(make, width: int, colour: bool) -> None:
-    from rich.console import Console
-
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 8)
-    logs = [make.log(benchmark, make.oracle, judge=f"a-judge-of-thirty-letters-{n}") for n in "ab"]
-    report = measure(pa.concat_tables(logs), benchmark.pairs, run={})
-    screen = io.StringIO()
-    console = Console(width=width, file=screen, force_terminal=True, no_color=not colour)
-    console.print(render_terminal(report, terminal=True, width=width), crop=False)
-    plain = re.sub(r"\x1b\[[\d;]*m", "", screen.getvalue())
-    assert ("\x1b[3" in screen.getvalue()) is colour
-    assert max(map(len, plain.splitlines())) <= width
-    for row in rows(report):
-        assert re.search(rf"^{row.texts['trust']} +{row.texts['judge']} ", plain, re.MULTILINE)
-        for text in (row.texts["jss"], row.texts["interval"], row.texts["right"]):
-            assert text in plain
 
 
 def test_the_command_prints_every_format_and_then_writes_nothing(run_dir: Path) -> None:

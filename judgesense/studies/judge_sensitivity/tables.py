@@ -187,7 +187,7 @@ def polarity_results(study: Sensitivity) -> Iterator[Record]:
     for figure in v1_figures("factuality"):
         jss, (without_jss, n_without, with_jss, n_with) = (
             mapped_jss[figure.judge],
-            published.template_4()[figure.judge],
+            published.published_data()["template_4"][figure.judge],
         )
         values = (
             figure.jss, jss, jss - figure.jss, without_jss, None, with_jss, n_without, n_with,
@@ -274,7 +274,7 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
                     "n_pairs_inverted": inverted[count] if first.inverted else None,
                 }  # fmt: skip
     if factuality and study.with_published:
-        for count, n in sorted(Counter(published.pair_flips().values()).items()):
+        for count, n in sorted(Counter(published.published_data()["pair_flips"].values()).items()):
             yield {
                 "task": "factuality", "measured": FIRST, "scoring": "generate", "decisions": "raw",
                 "n_judges": 13, "n_judges_flipped": count, "n_pairs": n, "n_pairs_inverted": None,
@@ -327,7 +327,7 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
 def _valid_pairs(study: Sensitivity) -> dict[str, bool | None] | None:
     """Which pairs were validated as equivalent; None for a log of other pairs."""
     if study.main.published_wordings:
-        left_out = published.excluded_pairs()
+        left_out = published.published_data()["excluded_pairs"]
         return {pair: pair not in left_out for ids in study.main.pair_ids.values() for pair in ids}
     if study.log is not None:
         return None
