@@ -16,12 +16,11 @@ from judgesense.reporting.documents import render
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import rows
-from judgesense.run_folder.report import LISTS, Key, identity, task_rank
+from judgesense.run_folder.report import Key, identity, task_rank
 from judgesense.text import middle_cut, number, same_start, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
 LONGEST_ANSWER = 300
-LONGEST_NAME = 48
 MOST_FLIPS = 3
 """Flips of a judge on a task, and scoring."""
 
@@ -38,8 +37,7 @@ def render_html(report: Mapping[str, Any]) -> str:
 
     script = (TEMPLATES / "copy.js").read_text("utf-8")
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    report, whole_names = _with_short_names(report)
-    screen = first_screen(report, whole_names)
+    screen = first_screen(report)
     texts: Data = {}
     for entry in report["wordings"]:
         if entry["text"] is not None:
@@ -51,7 +49,6 @@ def render_html(report: Mapping[str, Any]) -> str:
         css=Markup(style_sheet()),
         screen=screen,
         folded=[row["key"] for row in screen["others"]],
-        full_names=whole_names,
         heatmaps=list(_heatmaps(report, order)),
         wordings=list(_wordings(report, order)),
         texts=texts,
@@ -62,31 +59,6 @@ def render_html(report: Mapping[str, Any]) -> str:
     )
 
 
-def _with_short_names(report: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, str]]:
-    """The report with long names of judges cut in the middle, and the whole ones by those."""
-    if not any(len(cell["judge"]) > LONGEST_NAME for cell in report["cells"]):
-        return report, {}
-    lists = [
-        key
-        for key in LISTS
-        if all(isinstance(entry, Mapping) and "judge" in entry for entry in report[key])
-    ]
-    cut: dict[str, str] = {}
-    for judge in sorted({entry["judge"] for key in lists for entry in report[key]}):
-        name, at, fingerprint = judge.partition("@")
-        short = f"{middle_cut(name, LONGEST_NAME)}{at}{middle_cut(fingerprint, LONGEST_NAME)}"
-        while short in cut.values() and short != judge:
-            short += "′"
-        cut[judge] = short
-    whole = {short: judge for judge, short in cut.items() if short != judge}
-    if not whole:
-        return report, {}
-    shown = dict(report)
-    for key in lists:
-        shown[key] = [{**entry, "judge": cut[entry["judge"]]} for entry in report[key]]
-    return shown, whole
-
-
 def _by_case(entries: Sequence[Entry], order: Sequence[Key]) -> Iterator[tuple[Data, list[Data]]]:
     """The entries of a list by case, in the order of the table."""
     found: dict[Key, list[Data]] = {}
@@ -94,7 +66,10 @@ def _by_case(entries: Sequence[Entry], order: Sequence[Key]) -> Iterator[tuple[D
         found.setdefault(identity(entry), []).append(dict(entry))
     names = short_names([judge for _, judge, _, _ in found])
     for key in sorted(found, key=order.index):
-        yield {"key": key, "judge": names[key[1]], "task": key[2], "scoring": key[3]}, found[key]
+        yield (
+            {"key": key, "judge": middle_cut(names[key[1]]), "task": key[2], "scoring": key[3]},
+            found[key],
+        )
 
 
 def _wordings(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]:

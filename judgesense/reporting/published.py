@@ -75,6 +75,11 @@ class PublishedFigure:
     n_items: int | None = None
     n_rows: int | None = None
 
+    @property
+    def flip_rate(self) -> float:
+        """1 - JSS."""
+        return 1.0 - self.jss
+
 
 @cache
 def figures() -> tuple[PublishedFigure, ...]:
@@ -88,10 +93,9 @@ def figures() -> tuple[PublishedFigure, ...]:
         known = data["notes"].get(judge, {})
         everywhere = (WITHDRAWN, *([known["all"]] if "all" in known else []))
         cells = [(task, "raw", *cell) for task, cell in data["raw"][judge].items()]
-        jss, n = data["mapped_factuality"][judge]
-        for task, labels, jss, kappa, low, high, n in [
-            *cells, ("factuality", "mapped", jss, None, None, None, n),
-        ]:  # fmt: skip
+        mapped, n_mapped = data["mapped_factuality"][judge]
+        cells.append(("factuality", "mapped", mapped, None, None, None, n_mapped))
+        for task, labels, jss, kappa, low, high, n in cells:
             notes = [*everywhere, *([known[task]] if task in known else [])]
             notes.append(ROWS if labels == "raw" else ROWS.partition(";")[0])
             if jss == kappa == 1.0:

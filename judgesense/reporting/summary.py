@@ -9,7 +9,7 @@ from typing import Any
 
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
-from judgesense.text import brackets, join, percent, s, short_names, span
+from judgesense.text import brackets, join, middle_cut, percent, s, short_names
 from judgesense.trust.card import AS_ASKED, TRUST
 
 Data = dict[str, Any]
@@ -24,39 +24,35 @@ LONGEST_TITLE = 240
 _UNKNOWN = "DIR"
 """The folder of a run in a command of a page, which can be moved."""
 
-_FAILS = {
-    "readable": "{} of answers can be read",
-    "steady": "rewording changes {} of verdicts",
-    "fair": "same choice in both orders: {}",
-    "right": "hardly more right than by chance",
-    "responsive": "ignores what the question asks",
-}
-_OPEN = {
-    "readable": "readable share not settled yet",
-    "steady": "steadiness not settled yet",
-    "responsive": "may ignore what is asked",
-    "right": "better than chance not settled",
-    "fair": "effect of order not settled",
-}
-_MISSING = {
-    "readable": "no answer to read",
-    "steady": "fewer than two wordings compared",
-    "responsive": "no contrast wording was asked",
-    "right": "no gold labels to compare",
-    "fair": "asked in one order only",
-}
-_TITLE_FAILS = {
-    "fair": "it follows the order of the options",
-    "right": "it is hardly more right than chance",
-    "responsive": "it ignores what the question asks",
-}
+_REASONS = {
+    "readable": (
+        "{} of answers can be read", "readable share not settled yet", "no answer to read",
+    ),
+    "steady": (
+        "rewording changes {} of verdicts", "steadiness not settled yet",
+        "fewer than two wordings compared",
+    ),
+    "responsive": (
+        "ignores what the question asks", "may ignore what is asked",
+        "no contrast wording was asked",
+    ),
+    "right": (
+        "hardly more right than by chance", "better than chance not settled",
+        "no gold labels to compare",
+    ),
+    "fair": (
+        "same choice in both orders: {}", "effect of order not settled", "asked in one order only",
+    ),
+}  # fmt: skip
+"""By check: why it fails, is open or is unmeasured."""
 
 
 class Case:
     """A trust card, and what its report has on the same judge, task and scoring.
 
     ``judge`` is the whole name, ``name`` the one that is shown. ``usable`` is ``use`` or ``care``
-    if the judge can be used, with ``remedy`` if it has one.
+    if the judge can be used, with ``remedy`` if it has one. ``maybe`` are the changes of which it
+    is not known whether they make it usable, the cheapest first.
     """
 
     def __init__(self, report: Mapping[str, Any], card: Entry) -> None:
@@ -71,22 +67,20 @@ class Case:
             for entry in report[name]:
                 if identity(entry) == self.key:
                     entries.append(entry)
-        self.remedies, self.wordings = lists["remedies"], lists["wordings"]
-        self.recommendation = next(iter(lists["recommendation"]), None)
+        self.remedies, self.wordings, self.recommendation = lists.values()
         self.cell = main_cells(report).get(self.key, {}).get("mapped", {})
         self.remedy: Entry | None = None
+        self.maybe: list[str] = []
         for row in self.remedies:
             if row["remedy"] == card.get("remedy") != AS_ASKED:
                 self.remedy = row
-        self.usable: str | None = self.trust if self.trust in ("use", "care") else None
-        if self.usable is None and self.remedy:
-            self.usable = str(self.remedy["trust"])
-
-        self.maybe: list[str] = []
-        """The changes of which it is not known whether they make it usable, the cheapest first."""
-        for row in self.remedies:
             if row["trust"] == "unknown" and row["remedy"] != AS_ASKED:
                 self.maybe.append(row["remedy"])
+        self.usable: str | None = self.trust if self.trust in ("use", "care") else None
+        self.change: str | None = None
+        """What makes a judge usable that is not usable as asked."""
+        if self.usable is None and self.remedy:
+            self.usable, self.change = str(self.remedy["trust"]), str(self.remedy["remedy"])
         word = TRUST.index(self.usable or self.trust)
         readable, right = self.checks["readable"]["estimate"], self.checks["right"]["estimate"]
         self.rank = (word, TRUST.index(self.trust), -(right or 0.0), -(readable or 0.0))
@@ -132,14 +126,14 @@ def _cases(report: Mapping[str, Any]) -> list[Case]:
 def reasons(card: Entry) -> Iterator[str]:
     """Why a trust card does not say `use`, worst first, each in about six words."""
     for name in card["because"]:
-        check = card["checks"][name]
+        check, (fails, is_open, missing) = card["checks"][name], _REASONS[name]
         if check["state"] == "open":
-            yield _OPEN[name]
+            yield is_open
         elif check["state"] == "unmeasured":
-            yield _MISSING[name]
+            yield missing
         else:
             share = check["estimate"]
-            yield _FAILS[name].format(percent(1 - share if name == "steady" else share))
+            yield fails.format(percent(1 - share if name == "steady" else share))
 
 
 def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
@@ -147,7 +141,7 @@ def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
     value = check["estimate"]
     if value is None:
         said = "does not apply" if not check["applies"] else "not measured"
-        return {"name": name, "value": None, "said": said, "why": _MISSING[key], "tone": ""}
+        return {"name": name, "value": None, "said": said, "why": _REASONS[key][2], "tone": ""}
     low, high = check["ci_low"], check["ci_high"]
     needs = "" if key == "right" else f"; needs {percent(check['threshold'])}"
     return {
@@ -163,17 +157,16 @@ def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
     }
 
 
-def first_screen(report: Mapping[str, Any], whole_names: Mapping[str, str] | None = None) -> Data:
+def first_screen(report: Mapping[str, Any]) -> Data:
     """What the first screen shows: ``title``, ``rows``, ``others``, ``matrix`` and what to do next.
 
     Of a judge and task that were scored in two ways, the better one is in ``rows`` and the other
-    in ``others``. ``whole_names`` has the names of judges that the report shows cut, for commands.
+    in ``others``.
     """
     cases = _cases(report)
     names = short_names({case.judge for case in cases})
     for case in cases:
-        case.name = names[case.judge]
-        case.judge = (whole_names or {}).get(case.judge, case.judge)
+        case.name = middle_cut(names[case.judge])
     cases.sort(key=lambda case: (task_rank(case.task), case.rank, case.name, case.key))
     best: dict[tuple[str, str, str], Case] = {}
     for case in sorted(cases, key=lambda case: case.rank):
@@ -216,20 +209,6 @@ def _matrix(cases: Sequence[Case]) -> Data | None:
     return {"tasks": tasks, "lines": lines} if len(judges) > 1 else None
 
 
-def _changed(remedy: Entry) -> str:
-    """A remedy in words: what it costs, and what it buys."""
-    cost = remedy["prompts_per_item"]
-    text = f"{remedy['remedy']} ({cost} prompt{s(cost)} per item)"
-    if remedy["accuracy"] is not None:
-        text += f": right on {percent(remedy['accuracy'])}"
-        text += f" instead of {percent(remedy['accuracy_before'])}"
-    if remedy["gain"] is not None and remedy["gain_ci_low"] is not None:
-        low, high = (f"{100 * remedy[f'gain_ci_{side}']:+.0f}" for side in ("low", "high"))
-        text += f", {100 * remedy['gain']:+.0f} points [{low}, {high}]".replace("-", "\u2212")
-        text += " (on items that were not used to choose it)"
-    return text
-
-
 def _remedies(cases: Sequence[Case]) -> Data:
     """The changes that pass, or how many were measured without one."""
     passing, measured, maybe, needed = [], {AS_ASKED}, set(), False
@@ -238,7 +217,7 @@ def _remedies(cases: Sequence[Case]) -> Data:
             if row["n_items"]:
                 measured.add(row["remedy"])
         if case.remedy:
-            text = _changed(case.remedy)
+            text = case.remedy["text"]
             passing.append({"judge": case.name, "task": case.task, "text": text})
         if case.trust in ("avoid", "unknown"):
             needed = True
@@ -259,8 +238,8 @@ def _wordings(cases: Sequence[Case]) -> Iterator[Data]:
     shown = 0
     # What can be used comes first: its wording is the one that stays in sight.
     for case in sorted(cases, key=lambda case: TRUST.index(case.usable or case.trust)):
-        advised = case.recommendation
-        if advised is None or (advised["template"] is None and case.trust == "avoid"):
+        (advised,) = case.recommendation
+        if advised["template"] is None and case.trust == "avoid":
             continue
         if not advised["best_set"] or shown == MOST_WORDINGS:
             continue
@@ -309,13 +288,9 @@ def _step(case: Case, tasks: Sequence[str], folder: str = _UNKNOWN) -> Data:
     who = f"--judge {shlex.quote(case.judge.partition('@')[0])}"
     task = shlex.quote(case.task)
     write = f"judgesense stabilise {run} {who} --task {task} --scoring {case.scoring}"
-    if case.trust not in ("use", "care") and case.remedy:
-        return {
-            "remedy": True,
-            "text": f"Write the judge for {case.task} with this change "
-            f"({case.remedy['remedy']}) to a file:",
-            "command": f"{write} --out stable.yaml",
-        }
+    if case.change:
+        text = f"Write the judge for {case.task} with this change ({case.change}) to a file:"
+        return {"remedy": True, "text": text, "command": f"{write} --out stable.yaml"}
     fair, steady = case.checks["fair"], case.checks["steady"]
     unsettled = "open" in {check["state"] for check in case.checks.values()}
     if case.trust == "use":
@@ -348,80 +323,35 @@ def _title(cases: Sequence[Case]) -> str:
     if not cases:
         return "JudgeSense report"
     judges = list(dict.fromkeys(case.name for case in cases))
-    return _title_of_one(judges[0], cases) if len(judges) == 1 else _title_of_many(judges, cases)
-
-
-def _title_of_one(judge: str, cases: Sequence[Case]) -> str:
-    parts: list[str] = []
-    for word, lead in (("use", "use {} for"), ("care", "use {} with care for")):
-        tasks = []
-        for case in cases:
-            if case.usable == word:
-                changed = case.trust not in ("use", "care") and case.remedy
-                only = f" (only with {case.remedy['remedy']})" if changed and case.remedy else ""
-                tasks.append(f"{case.task}{only}")
-        if tasks:
-            parts.append(f"{lead.format('it' if parts else judge)} {join(tasks)}")
-    left = [case for case in cases if not case.usable]
-    if avoid := [case for case in left if case.trust == "avoid"]:
-        tasks = [case.task for case in avoid]
-        who = "it" if parts else judge
-        parts.append(f"do not use {who} for {join(tasks)}: {_why_not(avoid)}")
-    if unknown := [case for case in left if case.trust == "unknown"]:
-        because = {name for case in unknown for name in case.card["because"]}
-        unsettled = {"steady": "steadiness not settled", "right": "being right not settled"}
-        why = join([text for name, text in unsettled.items() if name in because] or [""])
-        alone = f"{judge}: not known yet ({why})" if why else f"{judge}: not known yet"
-        named = join([case.task for case in unknown])
-        parts.append(f"{named}: not known yet" if parts else alone)
-    text = "; ".join(parts)
-    return text if text.startswith(judge) else text[:1].upper() + text[1:]
-
-
-def _why_not(cases: Sequence[Case]) -> str:
-    """The failed checks of cases to avoid, the two commonest ones."""
-    failed = [name for case in cases for name in case.card["because"]]
-    common = sorted(dict.fromkeys(failed), key=lambda name: -failed.count(name))[:2]
-    first, *rest = (_title_fails(name, cases) for name in common)
-    return join([first, *(reason.removeprefix("it ") for reason in rest)])
-
-
-def _title_fails(name: str, cases: Sequence[Case]) -> str:
-    failing = [case for case in cases if name in case.card["because"]]
-    values = [case.checks[name]["estimate"] for case in failing]
-    if name == "readable":
-        return f"only {span(values, percent)} of its answers can be read"
-    if name == "steady":
-        return f"rewording changes {span([1 - value for value in values], percent)} of its verdicts"
-    first = [case.cell.get("first_position_rate") for case in failing]
-    known = [value for value in first if value is not None]
-    if name == "fair" and known and min(known) > 0.5:
-        return f"it takes the first option in {span(known, percent)} of verdicts"
-    return _TITLE_FAILS[name]
-
-
-def _title_of_many(judges: Sequence[str], cases: Sequence[Case]) -> str:
     able = list(dict.fromkeys(case.name for case in cases if case.usable))
-    if not able:
-        unknown = any(case.trust == "unknown" for case in cases)
-        return (
-            f"None of {len(judges)} judges {'is known to be usable yet' if unknown else 'passes'}"
-        )
+    alone = len(judges) == 1
     parts = []
     for word, care in (("use", ""), ("care", " with care")):
         by_task: dict[str, list[str]] = {}
         for case in cases:
             if case.usable == word:
-                changed = case.trust not in ("use", "care") and case.remedy
-                change = f" ({case.remedy['remedy']})" if changed and case.remedy else ""
-                by_task.setdefault(f"{case.task}{change}", []).append(case.name)
-        for task, names in by_task.items():
-            parts.append(f"use {_some(names, 'or')}{care} for {task}")
-    rest = f"; no other judge of {len(judges)} yet" if len(judges) > len(able) else ""
-    text = "; ".join(parts[:MOST_IN_TITLE])
-    if len(text) > LONGEST_TITLE:
+                only = f" (only with {case.change})" if case.change else ""
+                by_task.setdefault(f"{case.task}{only}", []).append(case.name)
+        if alone and by_task:
+            parts.append(f"use {judges[0]}{care} for {join(list(by_task))}")
+        else:
+            parts += [f"use {_some(who, 'or')}{care} for {task}" for task, who in by_task.items()]
+    for trust, lead in (("avoid", "do not use"), ("unknown", "not known yet whether you can use")):
+        left = [case for case in cases if alone and not case.usable and case.trust == trust]
+        if left:
+            why = dict.fromkeys(reason for case in left for reason in reasons(case.card))
+            tasks = join([case.task for case in left])
+            parts.append(f"{lead} {judges[0]} for {tasks}: {join(list(why)[:2])}")
+    if not parts:
+        unknown = any(case.trust == "unknown" for case in cases)
+        passes = "is known to be usable yet" if unknown else "passes"
+        return f"None of {len(judges)} judges {passes}"
+    if 0 < len(able) < len(judges):
+        parts = [*parts[:MOST_IN_TITLE], f"no other judge of {len(judges)} yet"]
+    text = "; ".join(parts)
+    if len(text) > LONGEST_TITLE and not alone:
         return f"{len(able)} of {len(judges)} judges are usable for a task: {_some(able, 'and')}"
-    return f"{text[:1].upper()}{text[1:]}{rest}"
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _some(names: Sequence[str], word: str) -> str:
