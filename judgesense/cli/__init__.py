@@ -22,7 +22,6 @@ from judgesense.cli import (
     monitor,
     publish,
     report,
-    robustness,
     run,
     study,
 )
@@ -69,9 +68,6 @@ for _name, _group in (
     ("publish", publish.app),
 ):
     app.add_typer(_group, name=_name)
-
-
-robustness.add_to(study.app)
 
 
 def main() -> None:

@@ -19,8 +19,13 @@ AnswerTokens = Annotated[
     int | None, opt.option("N", "Tokens per answer.", min=1, default="the study's")
 ]
 
-
 _TOKENS = {"max_tokens": "--answer-tokens"}
+
+Attributes = Annotated[str | None, opt.option("A,B", "Attributes, such as clarity.", default="all")]
+Sources = Annotated[
+    list[str] | None,
+    opt.option("TASK=SET|FILE", "Texts and human scores of a task; repeatable.", "--source"),
+]
 
 
 def finish(result: Result, out: Path, format: str) -> None:
@@ -96,14 +101,124 @@ def judge_sensitivity(
     finish(result, out, format)
 
 
+@opt.command(app, "paraphrase-robustness")
+def paraphrase_robustness_command(
+    out: opt.Out,
+    judge: opt.SomeJudges = None,
+    tasks: Annotated[
+        str | None,
+        opt.option("A,B", "dialogue, question-generation, summarisation, essays.", default="all"),
+    ] = None,
+    attributes: Attributes = None,
+    source: Sources = None,
+    limit: opt.Limit = None,
+    paraphrases: Annotated[
+        int | None, opt.option("N", "Paraphrases per instruction.", default="all, ten")
+    ] = None,
+    scoring: Annotated[
+        Literal["options", "generate"], opt.option(None, "Read option probabilities or text.")
+    ] = "options",
+    paper_wordings: Annotated[
+        bool, opt.option(None, "Use the wordings that the paper prints.", "--paper-wordings")
+    ] = False,
+    fuser: Annotated[str | None, opt.option("JUDGE", "Fuses the panel's ratings.")] = None,
+    tolerance: Annotated[
+        float, opt.option("T", "Distance from the human mean that is right.")
+    ] = 0.5,
+    log: Annotated[
+        Path | None, opt.option("DIR", "Panels of this run or import; judge nothing.")
+    ] = None,
+    by: Annotated[
+        Literal["task", "set"],
+        opt.option(None, "Group items of --log by task, or by item id up to its last slash."),
+    ] = "task",
+    settings: opt.Settings = None,
+    mirror: opt.Mirror = None,
+    pin: opt.Pins = None,
+    seed: opt.Seed = 0,
+    format: opt.Format = "text",
+) -> None:
+    """Score texts on 12 attributes under ten paraphrases, and compare with human scores."""
+    from judgesense.studies.paraphrase_robustness import logs, paraphrase_robustness
+
+    if (log is None) == (not judge):
+        raise JudgeSenseError("name judges with --judge, or a finished log with --log, not both")
+    if log is not None:
+        finish(logs.measure_log(log, by=by, tolerance=tolerance), out, format)
+        return
+    result = paraphrase_robustness(
+        opt.configured(judge or (), settings),
+        out,
+        tasks=opt.names(tasks),
+        attributes=opt.names(attributes),
+        data=opt.pairs(source, "--source"),
+        limit=limit,
+        paraphrases=paraphrases,
+        scoring=scoring,
+        fuser=fuser,
+        tolerance=tolerance,
+        paper_wordings=paper_wordings,
+        mirror=mirror,
+        revisions=opt.pairs(pin, "--pin"),
+        seed=seed,
+    )
+    finish(result, out, format)
+
+
+@opt.command(app, "rater-kit")
+def rater_kit(
+    out: opt.Out,
+    read: Annotated[
+        bool, opt.option(None, "Read the raters' filled-in files and measure.", "--read")
+    ] = False,
+    language: Annotated[
+        str | None,
+        opt.option("CODE", "Have people read the package's translation, such as es, instead."),
+    ] = None,
+    attributes: Attributes = None,
+    source: Sources = None,
+    limit: Annotated[
+        int | None,
+        opt.option("N", "Texts per attribute, or items per task of --language.", min=2,
+                   default="6, or all items"),
+    ] = None,
+    raters: Annotated[int, opt.option("N", "Files to write.", min=1)] = 3,
+    mirror: opt.Mirror = None,
+    format: opt.Format = "text",
+) -> None:  # fmt: skip
+    """Have people rate texts under several wordings, or read a translation: CSV out, CSV in."""
+    from judgesense.studies import sheets
+
+    if read:
+        finish(sheets.read_sheets(out), out, format)
+        return
+    if language is None:
+        kit = sheets.rating_kit(
+            opt.names(attributes), opt.pairs(source, "--source"), limit or 6, mirror
+        )
+    elif attributes or source:
+        raise JudgeSenseError(
+            "--language writes a kit of translations: drop --attributes, --source"
+        )
+    else:
+        kit = sheets.translation_kit(language, limit)
+    files = sheets.write_sheets(out, kit, raters)
+    opt.output(
+        format,
+        lambda: {"out": str(out), "files": [str(file) for file in files]},
+        lambda: (
+            f"{len(files)} files in {out}: give each rater one of rater-*.csv and "
+            "instructions.txt. Put the filled-in files back, then: "
+            f"judgesense study rater-kit --out {out} --read"
+        ),
+    )
+
+
 @opt.command(app, "answer-matching")
 def answer_matching_command(
     out: opt.Out,
     responder: opt.Responders = None,
     grader: opt.Grader = None,
-    grading_prompt: Annotated[
-        Path | None, opt.option("FILE", "The grader's prompt for SimpleQA.")
-    ] = None,
     benchmarks: Annotated[
         str | None,
         opt.option(
@@ -114,17 +229,13 @@ def answer_matching_command(
         ),
     ] = None,
     limit: opt.Limit = None,
-    templates: opt.Templates = None,
     n_templates: Annotated[
         int, opt.option("N", "The first N of the paper's 12 templates.", min=2)
     ] = 12,
     answer_tokens: AnswerTokens = None,
-    grader_tokens: Annotated[
-        int | None, opt.option("N", "Tokens per verdict.", min=1, default="the study's")
-    ] = None,
+    grader_tokens: Annotated[int, opt.option("N", "Tokens per verdict.", min=1)] = 256,
     settings: opt.Settings = None,
     mirror: opt.Mirror = None,
-    quick: opt.Quick = False,
     seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
@@ -132,12 +243,11 @@ def answer_matching_command(
     from judgesense.studies import answer_matching as study
 
     plan = study.MatchingPlan(
-        benchmarks=opt.names(benchmarks) or (study.BENCHMARKS[:1] if quick else study.BENCHMARKS),
-        limit=limit or (study.QUICK_ITEMS if quick else study.ITEMS),
+        benchmarks=opt.names(benchmarks) or study.BENCHMARKS,
+        limit=limit or 100,
         n_templates=n_templates,
-        max_tokens=answer_tokens or (study.QUICK_TOKENS if quick else None),
-        grader_tokens=grader_tokens
-        or (study.QUICK_GRADER_TOKENS if quick else study.GRADER_TOKENS),
+        max_tokens=answer_tokens,
+        grader_tokens=grader_tokens,
         seed=seed,
     )
     result = study.answer_matching(
@@ -145,8 +255,6 @@ def answer_matching_command(
         out,
         grader=grader,
         plan=plan,
-        templates=templates,
-        prompt=grading_prompt,
         mirror=mirror,
         note=opt.note,
     )

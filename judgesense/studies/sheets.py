@@ -26,6 +26,7 @@ from judgesense_dataset.embedded import load_attributes
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES, load_templates
 
+WORDINGS = 5
 KIT_FILE, GUIDE_FILE = "kit.json", "instructions.txt"
 GUIDE = """Thank you for helping.
 
@@ -48,19 +49,17 @@ class Kit(OwnShape):
     human: dict[str, float]
 
 
-def write_sheets(out: Path, kit: Kit, raters: int, seed: int = 0) -> list[Path]:
+def write_sheets(out: Path, kit: Kit, raters: int) -> list[Path]:
     """Write a file per rater, instructions, and ``kit.json``.
 
     Rated texts come in blocks of one wording; blocks and texts are in another order for each rater.
 
-    Raises JudgeSenseError if ``out`` holds a kit, or without a row.
+    Raises JudgeSenseError if ``out`` holds a kit.
     """
     if (out / KIT_FILE).exists():
         raise JudgeSenseError(f"{out} already holds a kit; choose another --out folder")
-    if not kit.rows:
-        raise JudgeSenseError("no text to show; use a larger --limit")
     require_writable(out)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     files = [out / f"rater-{number}.csv" for number in range(1, raters + 1)]
     more = ["correction"] if kit.use == "translations" else []
     columns = ["row", *next(iter(kit.rows.values())), *kit.blanks, *more]
@@ -81,26 +80,16 @@ def write_sheets(out: Path, kit: Kit, raters: int, seed: int = 0) -> list[Path]:
 
 
 def rating_kit(
-    attributes: Sequence[str] | None,
-    data: Mapping[str, str],
-    limit: int,
-    wordings: int,
-    reader: Reader,
-    seed: int = 0,
+    attributes: Sequence[str] | None, data: Mapping[str, str], limit: int, mirror: Path | None
 ) -> Kit:
-    """A kit of ``limit`` texts of each attribute under several wordings; texts have neutral names.
+    """A kit of ``limit`` texts of each attribute under five wordings; texts have neutral names.
 
     ``attributes`` are one verifiable and one subjective by default, ``data`` the sources of their
     texts (see `texts.sources`). Raises JudgeSenseError for bad input.
     """
-    if limit < 2 or not 2 <= wordings <= 11 or seed < 0:
-        raise JudgeSenseError(
-            f"{limit} items, {wordings} wordings, seed {seed}: use at least 2 items, 2 to 11 "
-            "wordings, and a seed from 0 on"
-        )
     wanted = attributes_of(attributes or ("question-answerability", "essay-organisation"), None)
     chosen = sources(data, [attribute.group for attribute in wanted.values()])
-    drawn = sample(wanted, chosen, reader, limit, seed, wordings - 1)
+    drawn = sample(wanted, chosen, Reader(mirror), limit, 0, WORDINGS)
     names: dict[str, str] = {}
     rows: dict[str, Row] = {}
     human: dict[str, float] = {}
@@ -117,39 +106,33 @@ def rating_kit(
     return Kit(use="ratings", blanks=("score",), rows=rows, human=human)
 
 
-def translation_kit(language: str, tasks: Sequence[str] | None, limit: int | None) -> Kit:
+def translation_kit(language: str, limit: int | None) -> Kit:
     """A kit of a language's wordings and layouts, and of ``limit`` items (or all) per task.
 
-    Raises JudgeSenseError for a language without templates and an unknown task.
+    Raises JudgeSenseError for a language without templates.
     """
     if language not in LANGUAGE_FILES:
         raise JudgeSenseError(
             f"no templates in the language {language!r}; there are {', '.join(LANGUAGE_FILES)}"
         )
-    known = load_templates(LANGUAGE_FILES[language])
-    if unknown := [name for name in tasks or () if name not in known]:
-        raise JudgeSenseError(f"unknown task {unknown[0]!r}; choose from {', '.join(known)}")
     names = ("task", "text_id", "part", "english", "translation", "answers")
     rows = {
         str(number): dict(zip(names, (*texts, "YES NO"), strict=True))
-        for number, texts in enumerate(_translated(language, list(tasks or known), limit), 1)
+        for number, texts in enumerate(_translated(LANGUAGE_FILES[language], limit), 1)
     }
     return Kit(use="translations", blanks=("same_meaning", "natural"), rows=rows, human={})
 
 
-def _translated(
-    language: str, tasks: Sequence[str], limit: int | None
-) -> Iterator[tuple[str, ...]]:
+def _translated(file: Path, limit: int | None) -> Iterator[tuple[str, ...]]:
     """Task, text id, part, English text and translation."""
-    known = load_templates(LANGUAGE_FILES[language])
     english = load_templates(DATA / "templates.yaml")
-    for task in tasks:
-        own, source = known[task], english[task]
+    for task, own in load_templates(file).items():
+        source = english[task]
         texts = {template.template_id: template.text for template in source.templates}
         for one in own.templates:
             yield task, one.template_id, "instruction", texts[one.template_id], one.text
         yield task, task, "layout", source.templates[0].layout, own.templates[0].layout
-        path = LANGUAGE_FILES[language].with_name(f"{task}.jsonl")
+        path = file.with_name(f"{task}.jsonl")
         if path.is_file():
             items = {each.values["item_id"]: each.values for each in read_table(DATA / path.name)}
             for row in [each.values for each in read_table(path)][:limit]:

@@ -42,8 +42,6 @@ def quiet(_: str) -> None:
         ({"responders": ["smollm2-135m", "smollm2-135m"]}, "given twice"),
         ({"grader": "no-such-judge"}, "unknown judge 'no-such-judge'"),
         ({}, "simpleqa has no heuristic matcher"),
-        ({"prompt": "no/such/file"}, "no/such/file"),
-        ({"templates": "no/such/file"}, "no/such/file"),
         ({"mirror": "no/such/folder"}, "no mirror folder"),
     ],
 )
@@ -201,8 +199,8 @@ def test_an_item_without_an_answer_is_left_out_for_every_model(
 @pytest.mark.parametrize(
     ("judge", "worth", "unknown", "said"),
     [
-        (_says_yes, (1.0, 0.0, 0.5), 0.0, "do not use its accuracies"),
-        (_mumbles, (0.0, 0.0, 0.0), 1.0, "do not use its accuracies"),
+        (_says_yes, (1.0, 0.0, 0.5), 0.0, "do not use them"),
+        (_mumbles, (0.0, 0.0, 0.0), 1.0, "do not use them"),
     ],
 )
 def test_a_judge_that_cannot_tell_right_from_wrong_is_found_out(
@@ -260,8 +258,10 @@ def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
     )
     out = tmp_path / "study"
     command = [
-        sys.executable, "-m", "judgesense", "study", "answer-matching", "--quick",
-        "--n-templates", "4", "-r", "smollm2-135m", "-r", "gemma3-270m", "-r", "smollm2-135m-bf16",
+        sys.executable, "-m", "judgesense", "study", "answer-matching",
+        "--benchmarks", "arc-challenge", "--limit", "2", "--answer-tokens", "12",
+        "--grader-tokens", "16", "--n-templates", "4",
+        "-r", "smollm2-135m", "-r", "gemma3-270m", "-r", "smollm2-135m-bf16",
         "--grader", "smollm2-135m", "--mirror", str(mirror), "--out", str(out),
     ]  # fmt: skip
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
-from judgesense.errors import JudgeSenseError
 from judgesense.matching.maths import last_boxed
 from judgesense.statistics.sensitivity import (
     rank_agreement_interval,
@@ -19,7 +17,6 @@ from judgesense.statistics.sensitivity import (
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
     SET_OF,
-    own_templates,
     paper_templates,
 )
 from judgesense.studies.common.question_sets import BenchmarkItem
@@ -57,32 +54,6 @@ def test_each_maths_template_has_four_examples_of_its_own_that_end_in_a_box() ->
     shown = paper_templates("math")[1].render(ITEM)
     assert shown.count("Problem::\n") == 5
     assert shown.endswith("Problem::\nWhich {context} flies?\nAnswer:\n")
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("sets: {simpleqa: ['x', 'y']}", "sets.multiple-choice"),
-        (
-            "sets: {multiple-choice: ['only one']}",
-            "at least two templates",
-        ),
-        ("sets: {multiple-choice: ['Hello {question}', 'x']}", "template 1: does not show {first"),
-        ("sets: [", "invalid YAML"),
-        (
-            "sets: {multiple-choice: ['{question} {first_option} {second_option} {third_option} "
-            "{fourth_option}', x]}",
-            "the option {first_option} has no label",
-        ),
-    ],
-)
-def test_a_template_file_that_cannot_be_used_is_refused(
-    tmp_path: Path, content: str, said: str
-) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(content)
-    with pytest.raises(JudgeSenseError, match=re.escape(said)):
-        own_templates(path, CHOICE)
 
 
 def test_templates_that_do_not_matter_spread_as_chance_does() -> None:

@@ -37,12 +37,7 @@ def test_a_log_of_two_tasks_with_gaps_has_the_recorded_figures(
                 decision(f"j{judge}", f"{task}{item}", template, said, gold=gold, task=task,
                     cluster_id=cluster, **status)
             )  # fmt: skip
-    found = measure_log(write_log(tmp_path / "log", rows))
-    golden(found, "paraphrase-log")
-    found.write(tmp_path / "out")
-    assert {path.stem for path in (tmp_path / "out" / "figures").glob("*.png")} == {
-        "accuracy_heatmap"
-    }  # fmt: skip
+    golden(measure_log(write_log(tmp_path / "log", rows)), "paraphrase-log")
 
 
 def test_names_are_voted_on_and_numbers_averaged(tmp_path: Path) -> None:
@@ -63,34 +58,16 @@ def test_names_are_voted_on_and_numbers_averaged(tmp_path: Path) -> None:
     assert right["mood", "panel, majority"] == pytest.approx((0 + 1 / 2) / 2)
 
 
-def test_text_and_options_of_one_judge_are_measured_apart(tmp_path: Path) -> None:
+def test_text_and_options_of_the_judges_are_measured_apart(tmp_path: Path) -> None:
     rows = [
-        decision("p", item, template, "YES" if scoring == "options" else "NO", scoring=scoring)
-        for scoring, item, template in product(("options", "generate"), "xyz", "12")
+        decision(judge, item, "1", "YES" if scoring == "options" else "NO", scoring=scoring)
+        for scoring, judge, item in product(("options", "generate"), "pqr", "xyz")
     ]
-    found = measure_log(write_log(tmp_path / "log", rows))
-    table = found.table("configurations").rows
-    assert {one["set"]: one["accuracy"] for one in table} == {
-        "fact, generate": 0.0, "fact, options": 1.0
-    }  # fmt: skip
-
-
-COUNTS = ("n_templates", "n_items", "n_left_out", "fewer_items")
-
-
-def test_a_missing_row_leaves_out_its_item_and_no_wording(tmp_path: Path) -> None:
-    """`b` lacks an answer or two under two of three wordings, and most of them under a fourth."""
-    lacks = {("2", 3), ("3", 4), ("3", 5)} | {("4", item) for item in range(8, 20)}
-    rows = [
-        decision(judge, f"i{item}", wording, "YES" if (item + int(wording)) % 3 else "NO")
-        for judge, item, wording in product("ab", range(20), "1234")
-        if judge == "a" or (wording, item) not in lacks
-    ]
-    rows += [decision("c", f"i{item}", "1", "YES") for item in range(20)]
-    found = measure_log(write_log(tmp_path / "log", rows)).table("configurations").rows
-    a, b = ({one["judge"]: one for one in found}[judge] for judge in "ab")
-    assert tuple(a[name] for name in COUNTS) == (4, 20, 0, "–")
-    assert tuple(b[name] for name in COUNTS) == (3, 17, 3, "4 (40%)")
+    table = measure_log(write_log(tmp_path / "log", rows)).table("panels").rows
+    majority = {
+        one["set"]: one["accuracy"] for one in table if one["strategy"] == "panel, majority"
+    }
+    assert majority == {"fact, generate": 0.0, "fact, options": 1.0}
 
 
 def test_a_judge_of_few_items_is_no_best_judge(tmp_path: Path) -> None:
@@ -136,29 +113,20 @@ def test_a_panel_gains_over_judges_that_count_alike_each_on_its_own_items(tmp_pa
     assert panels["best judge"]["gain"] == pytest.approx((0.5 + 0.5 + 0 + 1) / 4)
 
 
-def test_a_log_that_cannot_be_measured_and_options_that_do_not_fit_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_a_log_that_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     rows = [decision(judge, item, "1", "YES") for judge, item in product("pqr", "xyz")]
     log = write_log(tmp_path / "log", rows)
-    assert measure_log(log).table("panels").rows
-    with pytest.raises(JudgeSenseError, match="under two templates"):
-        measure_log(log, panel=False)
-    with pytest.raises(JudgeSenseError, match="--by colour"):
-        measure_log(log, by="colour")
+    with pytest.raises(JudgeSenseError, match="no prompt was decided by 3 judges"):
+        measure_log(write_log(tmp_path / "two", rows[:6]))
     with pytest.raises(JudgeSenseError, match="no gold label"):
         measure_log(
             write_log(tmp_path / "no", [decision("p", "x", t, "YES", gold="") for t in "12"])
         )
     study = ["study", "paraphrase-robustness", "--out", str(tmp_path / "out")]
-    for given, named in (
-        (["--log", str(log), "--judge", "gpt-4o"], "--judge"),
-        (["--log", str(log), "--tasks", "essays", "--quick"], "--tasks, --quick"),
-        (["--judge", "gpt-4o", "--by", "task"], "--by is for --log"),
-    ):
+    for given in (["--log", str(log), "--judge", "gpt-4o"], ["--by", "task"]):
         refused = CliRunner().invoke(app, [*study, *given])
         assert isinstance(refused.exception, JudgeSenseError)
-        assert named in str(refused.exception)
+        assert "not both" in str(refused.exception)
     assert not (tmp_path / "out").exists()
     measured = ["--log", str(log), "--tolerance", "1", "--by", "task"]
     done = CliRunner().invoke(app, [*study, *measured], catch_exceptions=False)
@@ -166,15 +134,14 @@ def test_a_log_that_cannot_be_measured_and_options_that_do_not_fit_are_refused(
 
 
 @pytest.mark.slow
-def test_strategies_and_panels_are_measured_on_foreign_logs(tmp_path: Path, shared: Path) -> None:
+def test_panels_are_measured_on_foreign_logs(tmp_path: Path, shared: Path) -> None:
     import_llmbar(shared / "logs" / "llmbar" / "judgments.csv", tmp_path / "llmbar")
-    found = measure_log(tmp_path / "llmbar", by="set").table("configurations").rows
-    natural = next(r for r in found if (r["set"], r["judge"]) == ("LLMBar/Natural", "GPT-4"))
-    assert natural["n_templates"] == 10  # answered in both orders; the Rating ones are not
-    assert "Rating" in str(natural["fewer_items"])
+    rows = measure_log(tmp_path / "llmbar", by="set").table("panels").rows
+    right = {r["set"]: r["accuracy"] for r in rows if r["strategy"] == "panel, majority"}
+    assert np.mean([*right.values()]) == pytest.approx(0.583, abs=0.0005)
     rag = shared / "logs" / "rag_eval_9judges" / "trec-rag-2024_wide.csv"
     import_rag_eval(rag, tmp_path / "rag")
-    result = measure_log(tmp_path / "rag")
-    panels = {r["strategy"]: r["accuracy"] for r in result.table("panels").rows}
+    panels = {
+        r["strategy"]: r["accuracy"] for r in measure_log(tmp_path / "rag").table("panels").rows
+    }
     assert panels["panel, median"] == pytest.approx(0.434, abs=0.0005)
-    assert [row["n_judges"] for row in result.table("sizes").rows] == list(range(1, 8))

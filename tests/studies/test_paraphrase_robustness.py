@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import os
-import random
 import re
 import subprocess
 import sys
@@ -20,16 +19,9 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Result
-from judgesense.run_folder.folder import read_run
 from judgesense.studies.paraphrase_robustness import paraphrase_robustness
-from judgesense.studies.paraphrase_robustness.findings import one_model
-from judgesense.studies.paraphrase_robustness.grid import (
-    Grid,
-    make_plan,
-    same_prompt_gaps,
-)
+from judgesense.studies.paraphrase_robustness.grid import make_plan
 from judgesense_dataset.embedded import load_attributes
-from judgesense_dataset.sources.loader import Reader
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Answer, Request
 
@@ -89,74 +81,19 @@ def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
     strategies = {row["strategy"]: row for row in result.table("strategies").rows}
     assert strategies["fuser"]["accuracy"] == 1.0  # it takes the reader's word
     assert strategies["fuser"]["calls"] == 7  # three ratings, three reasons, one decision
-    # The same prompt asked again: functions do not waver, whatever their paraphrases do.
-    (again,) = [row for row in result.table("control").rows if row["kind"] == "all"]
-    assert again["gap_same"] == 0.0 < again["gap_reworded"]
     result.write(tmp_path / "out")
     for name in ("study.md", "study.json", "tables/mitigations.csv", "figures/accuracy_gap.svg"):
         assert (tmp_path / "out" / name).stat().st_size > 0
 
 
-OWN_WORDINGS = """
-tasks:
-  content:
-    labels: [1, 2, 3, 4, 5, 6]
-    layout: "{instruction}\\n\\n{essay}"
-    templates:
-      - {id: mine-1, text: "Rate the content."}
-      - {id: mine-2, text: "How good is the content?"}
-      - {id: mine-3, text: "Content, please."}
-"""
-
-
-def test_your_own_wordings_are_judged_instead_and_all_of_them_count(
-    tmp_path: Path, essays: Path
-) -> None:
-    (tmp_path / "own.yaml").write_text(OWN_WORDINGS)
-    ASKED.clear()
-    result = run(
-        tmp_path / "out", essays, templates=tmp_path / "own.yaml", tasks=None, paraphrases=None,
-        panel=False,
-    )  # fmt: skip
-    assert {row["attribute"] for row in result.table("configurations").rows} == {"essay-content"}
-    assert result.settings["wordings"] == "3 of essay-content, from own.yaml"
-    grid = read_run(tmp_path / "out" / "grid")
-    assert set(grid.log["template_id"].to_pylist()) == {"mine-1", "mine-2", "mine-3"}
-    assert grid.log.num_rows == len(judges()) * 6 * 3
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "said"),
-    [
-        (("[1, 2, 3, 4, 5, 6]", "[1, 2]"), {}, "the labels are 1, 2; .* need 1, 2, 3, 4, 5, 6"),
-        (("{essay}", "{summary}"), {}, "have no field summary; they have assignment, essay"),
-        (("content:", "beauty:"), {}, "unknown attribute 'beauty'"),
-        (("x", "x"), {"attributes": ["language"]}, "no wordings of essay-language; it has essay-"),
-        (("x", "x"), {"tasks": ["dialogue"]}, "no wordings of dialogue"),
-        (("x", "x"), {"paraphrases": 4}, "2 to 3 paraphrases"),
-    ],
-)
-def test_wordings_that_do_not_fit_an_attribute_are_refused(
-    tmp_path: Path, change: tuple[str, str], options: dict[str, Any], said: str
-) -> None:
-    (tmp_path / "own.yaml").write_text(OWN_WORDINGS.replace(*change, 1))
-    with pytest.raises(JudgeSenseError, match=said):
-        make_plan(templates=tmp_path / "own.yaml", **options)
-
-
 def test_the_papers_printed_wordings_are_two_of_coherence_and_five_of_interestingness() -> None:
-    plan = make_plan(templates="paper")
+    plan = make_plan(paper=True)
     counts = {name: len(plan.paraphrases_of(one)) for name, one in plan.attributes.items()}
     assert counts == {"summarisation-coherence": 2, "dialogue-interestingness": 5}
     text = plan.attributes["dialogue-interestingness"].templates.templates[0].text
     assert text.startswith("Is the response dull/interesting? When evaluating a response")
-
-
-def test_greedy_text_is_not_asked_again(tmp_path: Path) -> None:
-    grid = Grid(make_plan(attributes=["content"], scoring="generate"), [], [], {})
-    reader = Reader(tmp_path)
-    assert same_prompt_gaps(["smollm2-135m"], grid, reader, tmp_path, print) == {}
-    assert not (tmp_path / "control").exists()
+    with pytest.raises(JudgeSenseError, match="the paper prints wordings of"):
+        make_plan(paper=True, attributes=["clarity", "coherence"])
 
 
 @pytest.mark.slow
@@ -176,9 +113,8 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
         paraphrase_robustness([first, second, broken], tmp_path / "out", **options)
     prompts = 3 * 6 * 5
     assert (ASKED["steady"], ASKED["reader"], ASKED["moody"]) == (prompts, prompts, 0)
-    control = 3 * 6 * 4
     paraphrase_robustness([first, second, third], tmp_path / "out", **options)
-    assert ASKED["steady"] == prompts + control
+    assert ASKED["steady"] == prompts
     before = dict(ASKED)
     paraphrase_robustness([first, second, third], tmp_path / "out", **options)
     assert before == ASKED
@@ -199,8 +135,8 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
         ({"paraphrases": 11}, "2 to 10 paraphrases"),
         ({"scoring": "both"}, "unknown scoring .both."),
         ({"tolerance": -1}, "tolerance"),
-        ({"judges": 2}, r"a panel .* needs at least 3 judges, got 2"),
-        ({"judges": "twice", "panel": False}, r"the judge steady.* is given twice"),
+        ({"judges": 2, "fuser": fuser}, r"a fuser needs at least 3 judges, got 2"),
+        ({"judges": "twice"}, r"steady is given twice"),
     ],
 )
 def test_bad_input_is_refused_before_judging(
@@ -213,30 +149,13 @@ def test_bad_input_is_refused_before_judging(
     assert not (tmp_path / "out").exists()
 
 
-def test_judges_are_one_model_by_their_weights_and_not_by_their_names() -> None:
-    def judge(name: str, **described: str) -> dict[str, object]:
-        return {"name": name, "describe": described}
-
-    weighed = [
-        judge("m@aaaa", weights="1"),
-        judge("m@bbbb", weights="1"),
-        judge("n@c", weights="2"),
-    ]
-    named = [judge("gpt-4o@d", model="gpt-4o"), judge("gpt-4o-mini@e", model="gpt-4o-mini")]
-    assert one_model({"runs": [{"judges": weighed + named}]}) == [["m@aaaa", "m@bbbb"]]
-    cold = judge("cold@f", model="gpt-4o")
-    assert one_model({"runs": [{"judges": [*named, cold]}]}) == [["gpt-4o", "cold"]]
-    functions = [judge("f@callable", function="f"), judge("ff@callable", function="ff")]
-    assert one_model({"runs": [{"judges": functions}]}) == []
-
-
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
         ("content", "7", "row 3, content: the human score '7' is off the scale of essay-content"),
         ("language", "", "row 3, language: the human score '' is off the scale"),
         ("essay", " ", "row 3, column essay: "),
-        ("item_id", "e1", "row 3: 'e1' is already the id of row 2"),
+        ("item_id", "e1", "row 3: the id 'e1' appears twice"),
     ],
 )
 def test_a_file_with_a_fault_is_named_with_its_row_before_judging(
@@ -305,28 +224,10 @@ def test_a_failed_request_under_the_base_wording_leaves_its_item_out_of_the_cont
         lambda messages: [probable(m) for m in messages], name="broken", scoring="options"
     )
     whole = judge("whole", probable, scoring="options")
-    result = naturalness(tmp_path, [failing, whole], panel=False)
+    result = naturalness(tmp_path, [failing, whole])
     golden(without_cost(result), "paraphrase-options")
     assert [row["n_items"] for row in result.table("configurations").rows] == [6, 6]
     assert result.table("control").rows[-1]["n_items"] == 5 + 6
-
-
-def test_rewording_and_asking_again_are_compared_on_the_same_items(tmp_path: Path) -> None:
-    dice = random.Random(0)
-
-    def say(message: str) -> str:
-        readable = any(f"text {at}," in message for at in range(2))
-        if message.startswith(BASE) and not readable:
-            return "dunno"
-        return "1" if readable else str(dice.randint(1, 3))
-
-    result = naturalness(tmp_path, [judge("j", say)], 12, panel=False, scoring="generate")
-    row = result.table("control").rows[-1]
-    # On the two texts that the base wording decides the judge always says 1.
-    assert (row["n_items"], row["gap_reworded"], row["gap_same"]) == (2, 0.0, 0.0)
-    (cell,) = result.table("configurations").rows
-    assert cell["gap"] > 0  # type: ignore[operator]
-    assert cell["n_items"] == 12
 
 
 def test_a_judge_that_decides_nothing_is_named_as_what_ends_the_panel(tmp_path: Path) -> None:
@@ -336,7 +237,7 @@ def test_a_judge_that_decides_nothing_is_named_as_what_ends_the_panel(tmp_path: 
     assert "strategies" not in {table.name for table in result.tables}
     assert any("0 of 6 texts" in text and "mute 6" in text for text in result.limits)
     with pytest.raises(JudgeSenseError, match="no item was decided"):
-        naturalness(tmp_path / "out", [mute], panel=False, scoring="generate")
+        naturalness(tmp_path / "out", [mute], scoring="generate")
 
 
 def test_a_fuser_is_measured_on_the_texts_it_decided_and_so_is_what_it_is_compared_with(
@@ -353,7 +254,6 @@ def test_a_fuser_is_measured_on_the_texts_it_decided_and_so_is_what_it_is_compar
     assert (rows["single judge"]["n_items"], rows["fuser"]["n_items"]) == (6, 5)
     # It always says 1, which is right for the texts 0 and 3; of those it left out 3.
     assert rows["fuser"]["accuracy"] == pytest.approx(1 / 5)
-    assert any("on 5 of 6 texts" in text for text in result.limits)
     # `late` has no rating under the base wording, so that it is not asked for a reason.
     asked = [(tmp_path / "out" / "fuser" / f"reasons-{at}" / "run.json") for at in (1, 2, 3)]
     assert [path.exists() for path in asked] == [True, True, False]
@@ -375,10 +275,10 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
     (tmp_path / "judges.yaml").write_text(VARIANT, "utf-8")
     out = tmp_path / "out"
     command = [
-        "study", "paraphrase-robustness", "--quick", "--mirror", str(mirror), "--out", str(out),
+        "study", "paraphrase-robustness", "--mirror", str(mirror), "--out", str(out),
         "--judge", "smollm2-135m", "--judge", "gemma3-270m", "--judge", "smollm2-135m-bf16",
         "--attributes", "clarity,answerability,interestingness",
-        "--limit", "2", "--paraphrases", "2", "--max-words", "80", "--fuser", "smollm2-135m",
+        "--limit", "2", "--paraphrases", "2", "--fuser", "smollm2-135m",
     ]  # fmt: skip
     env = {**os.environ, "JUDGESENSE_JUDGES": str(tmp_path / "judges.yaml")}
     done = subprocess.run([sys.executable, "-m", "judgesense", *command], env=env, text=True,

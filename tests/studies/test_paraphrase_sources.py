@@ -24,8 +24,8 @@ def test_a_file_without_an_attributes_column_can_still_serve_the_others(
     wanted = attributes_of(None, ["essays"])
     chosen = sources({"essays": str(essays)}, ["essays"])
     with pytest.raises(JudgeSenseError, match=r"the column 'language' is missing; .*item_id"):
-        sample(wanted, chosen, Reader(), 6, 0, 2)
-    drawn = sample(attributes_of(["content"], None), chosen, Reader(), 6, 0, 2)
+        sample(wanted, chosen, Reader(), 6, 0, 3)
+    drawn = sample(attributes_of(["content"], None), chosen, Reader(), 6, 0, 3)
     assert list(drawn.human) == ["essay-content"]
     assert set(drawn.benchmark.prompts["template_id"].to_pylist()) == {
         "essay-content-base", "essay-content-1", "essay-content-2",
@@ -34,7 +34,7 @@ def test_a_file_without_an_attributes_column_can_still_serve_the_others(
 
 def test_items_are_drawn_equally_from_bands_of_the_human_score(essays: Path) -> None:
     wanted = attributes_of(["organisation"], None)
-    drawn = sample(wanted, {"essays": str(essays)}, Reader(), 10, 0, 2)
+    drawn = sample(wanted, {"essays": str(essays)}, Reader(), 10, 0, 3)
     # Six grades in five bands: (1), (2), (3), (4), (5, 6); each band gives two.
     grades = Counter(min(int(mean), 5) for mean in drawn.human["essay-organisation"].values())
     assert grades == {1: 2, 2: 2, 3: 2, 4: 2, 5: 2}
@@ -46,14 +46,14 @@ def test_items_are_drawn_equally_from_bands_of_the_human_score(essays: Path) -> 
 def test_the_public_sets_give_every_attribute_scores_on_its_scale(mirror: Path) -> None:
     wanted = attributes_of(None, ["dialogue", "question-generation", "summarisation"])
     chosen = sources({}, [attribute.group for attribute in wanted.values()])
-    drawn = sample(wanted, chosen, Reader(mirror), 100, 0, 10)
+    drawn = sample(wanted, chosen, Reader(mirror), 100, 0, 11)
     assert drawn.benchmark.prompts.num_rows == 9 * 100 * 11
     for name, human in drawn.human.items():
         low, *_, high = wanted[name].templates.task.labels
         assert len(human) == 100
         assert all(int(low) <= mean <= int(high) for mean in human.values())
         assert len({level(mean, wanted[name].templates.task.labels) for mean in human.values()}) > 1
-    again = sample(wanted, chosen, Reader(mirror), 100, 0, 10)
+    again = sample(wanted, chosen, Reader(mirror), 100, 0, 11)
     assert again.human == drawn.human
 
 
@@ -87,12 +87,12 @@ def test_tldr_and_essays_are_read_in_their_own_schema_and_put_on_the_scales(tmp_
     write("GPTZERO/ASAP_PLUS_PLUS", "train", essays)
     reader = Reader(tmp_path)
     tldr = sample(
-        attributes_of(None, ["summarisation"]), {"summarisation": "tldr"}, reader, 9, 0, 2
+        attributes_of(None, ["summarisation"]), {"summarisation": "tldr"}, reader, 9, 0, 3
     )
     assert set(tldr.human["summarisation-quality"].values()) == {5.0}
     assert set(tldr.human["summarisation-accuracy"].values()) == {1.0}
     assert set(tldr.human["summarisation-coherence"].values()) == {3.0}
-    asap = sample(attributes_of(None, ["essays"]), {"essays": "asap++"}, reader, 9, 0, 2)
+    asap = sample(attributes_of(None, ["essays"]), {"essays": "asap++"}, reader, 9, 0, 3)
     assert len(asap.human["essay-content"]) == 2  # the third essay set has another scale
     assert set(asap.human["essay-language"].values()) == {4.0}
 
@@ -101,4 +101,4 @@ def test_tldr_and_essays_are_read_in_their_own_schema_and_put_on_the_scales(tmp_
 def test_a_set_that_is_not_at_hand_says_what_else_to_do(tmp_path: Path) -> None:
     wanted = attributes_of(["content"], None)
     with pytest.raises(JudgeSenseError, match=r"lacks the set GPTZERO.*--source essays=FILE"):
-        sample(wanted, sources({}, ["essays"]), Reader(tmp_path), 6, 0, 2)
+        sample(wanted, sources({}, ["essays"]), Reader(tmp_path), 6, 0, 3)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from judgesense.studies.common.study import published
-from judgesense.studies.paraphrase_robustness.grid import Gaps, Grid, Scores, make_plan
+from judgesense.studies.paraphrase_robustness.grid import Grid, Scores, make_plan
 from judgesense.studies.paraphrase_robustness.measures import (
     Record,
     anova_record,
@@ -30,8 +30,6 @@ from judgesense.studies.paraphrase_robustness.strategies import (
     Outcome,
     aggregate,
     crossfit_accuracy,
-    exact,
-    near,
     plurality,
 )
 from judgesense_dataset.embedded import load_attributes
@@ -60,7 +58,7 @@ def cell(
         base=np.array(scores, dtype=float)[:, 0],
         shares=None,
         left_out=0,
-        cost=(100.0, 0.001),
+        cost=np.array([100.0, 0.001]),
     )
 
 
@@ -104,11 +102,13 @@ def test_a_commonest_label_is_right_and_a_tie_counts_its_share() -> None:
     assert plurality(votes, gold) == pytest.approx([1 / 2, 1, 1 / 3, 0, 0])
 
 
-def test_exact_rounds_halves_up_and_near_takes_scores_and_human_means_as_they_are() -> None:
+def test_right_scores_round_halves_up_and_close_ones_are_taken_as_they_are() -> None:
+    ballot = three_who_err_in_turn().ballot(CLARITY, 0.5)
+    assert ballot is not None
     scores, human = np.array([2.5, 2.4, 3.0]), np.array([3.0, 3.0, 3.4])
-    assert exact(scores, human.round()).tolist() == [1.0, 0.0, 1.0]
-    assert near(scores, human, 0.5).tolist() == [1.0, 0.0, 1.0]
-    assert near(scores, human, 0.25).tolist() == [0.0, 0.0, 0.0]
+    for tolerance, close in ((0.5, [1.0, 0.0, 1.0]), (0.25, [0.0, 0.0, 0.0])):
+        own = replace(ballot, gold=human.round(), human=human, tolerance=tolerance)
+        assert [shares.tolist() for shares in own.shares(scores)] == [[1.0, 0.0, 1.0], close]
 
 
 def test_a_panel_outvotes_judges_who_err_in_turn_and_self_consistency_cannot() -> None:
@@ -121,7 +121,7 @@ def test_a_panel_outvotes_judges_who_err_in_turn_and_self_consistency_cannot() -
     assert found["panel, mean"].mean("gain") == pytest.approx(0, abs=1e-12)
     assert found[SELF].mean("exact") == pytest.approx(2 / 3)
     assert found[CONSTANT].mean("exact") == pytest.approx(1 / 3)
-    cost = {name: (one.calls, one.tokens, one.dollars) for name, one in found.items()}
+    cost = {name: (one.calls, *one.cost.tolist()) for name, one in found.items()}
     assert cost[SINGLE] == (1, pytest.approx(100), pytest.approx(0.001))
     assert cost["panel, median"] == (3, pytest.approx(300), pytest.approx(0.003))
     assert cost[SELF] == (2, pytest.approx(200), pytest.approx(0.002))
@@ -169,7 +169,7 @@ def test_strategies_meet_the_same_items_and_a_later_one_is_compared_on_its_own()
     ballot = three_who_err_in_turn().ballot(CLARITY, 0.5)
     assert ballot is not None
     right = np.array([1.0, 1.0, NAN])
-    fused = ballot.outcome("fuser", (right, right))
+    fused = ballot.outcome("fuser", (right, right), 1, np.zeros(2))
     assert (fused.n, fused.mean("gain")) == (2, pytest.approx(1 / 3))
 
 
@@ -239,7 +239,7 @@ def test_a_constant_figure_has_no_correlation() -> None:
         cell(j, [[1, 1], [2, 2], [s, s]], human) for j, s in zip("abc", (1, 2, 3), strict=True)
     ]
     gap = next(correlations(measure(grid(*cells))))
-    assert (gap["among"], gap["n"], gap["pearson"]) == ("all", 3, None)
+    assert (gap["figure"], gap["n"], gap["pearson"]) == ("gap", 3, None)
 
 
 @pytest.mark.slow
@@ -258,14 +258,14 @@ def test_the_control_tells_wordings_from_chance() -> None:
     def gaps(shares: np.ndarray) -> tuple[float, float]:
         own = drawn_gaps(replace(base["cell"], shares=shares), 0)
         assert own is not None
-        return own.reworded, own.same
+        return own[:2]
 
     reworded, same = gaps(even)
     assert reworded == pytest.approx(same, abs=0.02)
     reworded, same = gaps(swayed)
     assert reworded > same + 0.4
-    *_, asked = control([base], {("a", CLARITY): Gaps(0.5, 0.25, 9)})
-    assert tuple(asked[name] for name in CONTROL) == (1, 9, 0.5, 0.25)
+    *_, drawn = control([base | {"gaps": (0.5, 0.25, 9)}])
+    assert tuple(drawn[name] for name in CONTROL) == (1, 9, 0.5, 0.25)
 
 
 def test_the_control_draws_both_gaps_on_items_that_the_base_wording_decided() -> None:
@@ -275,7 +275,6 @@ def test_the_control_draws_both_gaps_on_items_that_the_base_wording_decided() ->
     some.shares[0, 0] = NAN
     none = replace(whole, base=np.full(3, NAN), shares=np.where(np.arange(3)[:, None] == 0, NAN, 1))
     found = measure(grid(whole, replace(some, judge="b"), replace(none, judge="c")))
-    gaps = {row["cell"].key: drawn_gaps(row["cell"], 0) for row in found}
-    assert [each and each.items for each in gaps.values()] == [3, 2, None]
-    *_, row = control(found, {key: each for key, each in gaps.items() if each is not None})
+    assert [row["gaps"] and row["gaps"][2] for row in found] == [3, 2, None]
+    *_, row = control(found)
     assert tuple(row[name] for name in CONTROL) == (2, 5, 0.0, 0.0)

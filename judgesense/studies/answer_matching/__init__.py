@@ -14,7 +14,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Result
-from judgesense.studies.answer_matching.answers import ask, grade, grading_prompt
+from judgesense.studies.answer_matching.answers import ask, grade
 from judgesense.studies.answer_matching.declared import STUDY, Matched
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
@@ -22,8 +22,6 @@ from judgesense.studies.answer_matching.templates import (
     MATH,
     SET_OF,
     STORY,
-    AnswerTemplate,
-    own_templates,
     paper_templates,
 )
 from judgesense.studies.common.question_sets import check_models, draw
@@ -32,11 +30,8 @@ BENCHMARKS = ("arc-challenge", "openbookqa", "math", "simpleqa")
 """The default benchmarks: the sets that need no account."""
 
 PAPERS_TEMPLATES = 12
-ITEMS, QUICK_ITEMS, QUICK_TOKENS = 100, 2, 12
 MAX_TOKENS = {CHOICE: 64, STORY: 64, MATH: 512, FACTS: 128}
 """Tokens of an answer by template set; the paper states none."""
-
-GRADER_TOKENS, QUICK_GRADER_TOKENS = 256, 16
 
 
 @dataclass(frozen=True)
@@ -52,14 +47,14 @@ class MatchingPlan:
         seed: fixes the items and the resampling.
 
     Raises:
-        JudgeSenseError: an unknown benchmark, or a number that is too small.
+        JudgeSenseError: an unknown benchmark, or a number out of range.
     """
 
     benchmarks: tuple[str, ...] = BENCHMARKS
-    limit: int = ITEMS
+    limit: int = 100
     n_templates: int = PAPERS_TEMPLATES
     max_tokens: int | None = None
-    grader_tokens: int = GRADER_TOKENS
+    grader_tokens: int = 256
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -67,11 +62,8 @@ class MatchingPlan:
             raise JudgeSenseError(
                 f"unknown benchmark {unknown[0]!r}; choose from {', '.join(SET_OF)}"
             )
-        if self.n_templates > PAPERS_TEMPLATES:
-            raise JudgeSenseError(f"n_templates must be at most {PAPERS_TEMPLATES}")
-        for name, least in {"n_templates": 2, "max_tokens": 1, "grader_tokens": 1}.items():
-            if (value := getattr(self, name)) is not None and value < least:
-                raise JudgeSenseError(f"{name} must be at least {least}, got {value}")
+        if not 2 <= self.n_templates <= PAPERS_TEMPLATES:
+            raise JudgeSenseError(f"n_templates must be from 2 to {PAPERS_TEMPLATES}")
 
     def tokens(self, benchmark: str) -> int:
         """The most tokens of an answer to a benchmark."""
@@ -84,8 +76,6 @@ def answer_matching(
     *,
     grader: Any = None,
     plan: MatchingPlan | None = None,
-    templates: str | Path | None = None,
-    prompt: str | Path | None = None,
     mirror: str | Path | None = None,
     note: Callable[[str], None] = print,
 ) -> Result:
@@ -96,8 +86,6 @@ def answer_matching(
         out: the study's folder; rerun with the same folder to resume or to measure again.
         grader: the judge that grades answers; without one, only heuristics match.
         plan: benchmarks, items, templates and token caps.
-        templates: a YAML file with your templates, in the format of the study's.
-        prompt: a file with the prompt that grades SimpleQA's answers, instead of the study's.
         mirror: a folder with the sets, instead of the Hub.
         note: receives progress messages.
 
@@ -115,36 +103,23 @@ def answer_matching(
         raise JudgeSenseError(
             f"{unmatched[0]} has no heuristic matcher: name a grader, or choose other benchmarks"
         )
-    grading = grading_prompt(None if prompt is None else Path(prompt))
-    own = None if templates is None else Path(templates)
-    sets = {name: _templates(SET_OF[name], plan, own) for name in plan.benchmarks}
     drawn = {name: draw(name, plan.limit, plan.seed, mirror, out) for name in plan.benchmarks}
-
-    found = []
-    for name in plan.benchmarks:
+    matched = []
+    for name, sample in drawn.items():
+        templates = paper_templates(SET_OF[name])[: plan.n_templates]
         answers = ask(
-            name, drawn[name].items, sets[name], responders, plan.tokens(name), out, note, plan.seed
+            name, sample.items, templates, responders, plan.tokens(name), out, note, plan.seed
         )
         if grader is not None:
-            grade(answers, grader, grading, plan.grader_tokens, out, note, plan.seed)
-        found.append(answers)
-    graders = {answers.grader for answers in found if answers.grader is not None}
+            grade(answers, grader, plan.grader_tokens, out, note, plan.seed)
+        matched.append(answers)
     settings = {
-        "responders": sorted({model for answers in found for model in answers.models}),
-        "grader": sorted(graders) or "none",
-        "benchmarks": [f"{name}: {each.words}" for name, each in drawn.items()],
-        "templates": [
-            f"{len(each)}{'' if own is None else f' of {own}'} for {name}"
-            for name, each in sets.items()
-        ],
-        "max_tokens": [f"{plan.tokens(name)} for {name}" for name in sets],
+        "responders": sorted({model for answers in matched for model in answers.models}),
+        "grader": matched[0].grader or "none",
+        "benchmarks": [f"{name}: {sample.words}" for name, sample in drawn.items()],
+        "templates": plan.n_templates,
+        "max_tokens": [f"{plan.tokens(name)} for {name}" for name in drawn],
         "grader_tokens": plan.grader_tokens,
         "seed": plan.seed,
     }
-    return STUDY.result(Matched(found, plan.seed), settings)
-
-
-def _templates(kind: str, plan: MatchingPlan, own: Path | None) -> tuple[AnswerTemplate, ...]:
-    if own is not None:
-        return own_templates(own, kind)
-    return paper_templates(kind)[: plan.n_templates]
+    return STUDY.result(Matched(matched, plan.seed), settings)

@@ -15,12 +15,11 @@ import numpy as np
 
 from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import read_text
 from judgesense.matching import match_likelihood
 from judgesense.matching.choice import read_choice
 from judgesense.matching.maths import match_math
 from judgesense.matching.words import match_f1
-from judgesense.statistics.arrays import Floats, Words
+from judgesense.statistics.arrays import Floats
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
     FACTS,
@@ -35,7 +34,6 @@ from judgesense.studies.common.question_sets import (
     ask_all,
     fill,
     folder_name,
-    require_fields,
 )
 from local_judges.llm_matcher import matching_prompt, read_verdict
 from local_judges.responder import Question, respond
@@ -54,8 +52,6 @@ RIGHT = 0.5
 
 HEURISTIC: Mapping[str, str] = {CHOICE: LIKELIHOOD, STORY: "f1", MATH: "math"}
 """The paper's heuristic by template set; SimpleQA has none (section 3.1)."""
-
-GRADER_FIELDS = ("question", "target", "predicted_answer")
 
 
 @dataclass(frozen=True)
@@ -101,27 +97,12 @@ class BenchmarkAnswers:
         """The template set."""
         return SET_OF[self.benchmark]
 
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Models, templates, items."""
-        return len(self.models), len(self.templates), len(self.items)
-
-    def chosen(self, matcher: str) -> Words | None:
-        """The letter that each answer chose ("" for none), in the shape of the scores; None unless
-        the matcher reads choices."""
-        if matcher == EXTRACTION:
-            letters = [reading or "" for reading in self.readings]
-        elif matcher == LIKELIHOOD:
-            letters = ["ABCD"[int(np.argmax(one.logprobs or ()))] for one in self.responses]
-        else:
-            return None
-        return np.array(letters).reshape(self.shape)
-
     def enter(self, matcher: str, scores: Sequence[float | None]) -> None:
         """Store a matcher's scores of the answers, followed by those of the probes."""
         n = len(self.responses)
         flat = np.array([np.nan if score is None else score for score in scores])
-        self.scores[matcher] = flat[:n].reshape(self.shape)
+        shape = len(self.models), len(self.templates), len(self.items)
+        self.scores[matcher] = flat[:n].reshape(shape)
         self.probe_scores[matcher] = flat[n:]
 
 
@@ -165,19 +146,17 @@ def ask(
         )
     if failures:
         note(f"{failures[0][0]}; {len(failed)} of {len(items)} items are left out for every model")
-    responses = []
-    for model, rows in logs.items():
-        for template in templates:
-            for item in kept:
-                row = rows[template.name, item.item_id]
-                scored = row["option_logprobs"]
-                responses.append(
-                    BenchmarkResponse(
-                        model, template, item, without_thinking(row["text"]),
-                        row["finish_reason"] == "length",
-                        None if scored is None else tuple(each["logprob"] for each in scored),
-                    )
-                )  # fmt: skip
+    responses = [
+        BenchmarkResponse(
+            model, template, item, without_thinking(row["text"]), row["finish_reason"] == "length",
+            None if (scored := row["option_logprobs"]) is None
+            else tuple(each["logprob"] for each in scored),
+        )
+        for model, rows in logs.items()
+        for template in templates
+        for item in kept
+        for row in [rows[template.name, item.item_id]]
+    ]  # fmt: skip
     answers = BenchmarkAnswers(
         benchmark, tuple(logs), tuple(templates), tuple(kept), responses, left_out=len(failed)
     )
@@ -245,7 +224,6 @@ def probes_of(answers: BenchmarkAnswers) -> list[BenchmarkResponse]:
 def grade(
     answers: BenchmarkAnswers,
     grader: Any,
-    prompt: str,
     max_tokens: int,
     out: Path,
     note: Note,
@@ -253,13 +231,13 @@ def grade(
 ) -> None:
     """Have a judge score the answers and the probes; equal messages are judged once.
 
-    ``prompt`` grades SimpleQA's answers. A reply without a verdict scores NaN. Where the engine
-    gives option probabilities, the more probable verdict is a matcher of its own ("judge,
-    options"): small models often know the answer but not the format.
+    A reply without a verdict scores NaN. Where the engine gives option probabilities, the more
+    probable verdict is a matcher of its own ("judge, options"): small models often know the answer
+    but not the format.
     """
     options = GRADES if answers.kind == FACTS else VERDICTS
     cells = [
-        (each.item.item_id, f"{each.model}|{each.template.name}", _message(answers, each, prompt))
+        (each.item.item_id, f"{each.model}|{each.template.name}", _message(answers, each))
         for each in (*answers.responses, *answers.probes)
     ]
     questions = [Question(*cell, options) for cell in cells]
@@ -274,17 +252,17 @@ def grade(
         answers.enter(JUDGE_OPTIONS, [float(np.argmax(each) == 0) for each in logprobs])
 
 
-def _message(answers: BenchmarkAnswers, response: BenchmarkResponse, prompt: str) -> str:
-    item, said = response.item, response.text
+def _message(answers: BenchmarkAnswers, response: BenchmarkResponse) -> str:
+    item, text = response.item, response.text
     if answers.kind == FACTS:
-        values = {"question": item.question, "target": item.answers[0], "predicted_answer": said}
-        return fill(prompt, values)
+        values = {"question": item.question, "target": item.answers[0], "predicted_answer": text}
+        return fill(simpleqa_grader(), values)
     question, reference = item.question, list(item.answers)
     if item.options:
         shown = [f"{a}: {b}" for a, b in zip(response.template.labels, item.options, strict=True)]
         question, reference = "\n".join([question, *shown]), [shown[item.correct or 0]]
     wording = "gpqa" if answers.benchmark == "gpqa-diamond" else "figure-3"
-    return matching_prompt(question, reference, said, wording)
+    return matching_prompt(question, reference, text, wording)
 
 
 def _verdict(reply: str | None, kind: str) -> float | None:
@@ -295,12 +273,3 @@ def _verdict(reply: str | None, kind: str) -> float | None:
         return None if grade is None else float(grade == "A")
     match, _ = read_verdict(reply)
     return None if match is None else float(match)
-
-
-def grading_prompt(path: Path | None) -> str:
-    """The prompt that grades SimpleQA's answers: this project's, or a file with its fields."""
-    if path is None:
-        return simpleqa_grader()
-    text = read_text(path)
-    require_fields(text, GRADER_FIELDS, f"{path}, grading prompt")
-    return text

@@ -1,40 +1,50 @@
-"""The declaration of paraphrase robustness: its tables and figures."""
+"""The declaration of paraphrase robustness: its tables, figures, findings and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from judgesense.reporting.result import Record, Table
 from judgesense.reporting.run_tables import cost_table
+from judgesense.run_folder.folder import Run
 from judgesense.statistics.ranks import chosen
 from judgesense.statistics.robustness import TOLERANCES
 from judgesense.studies.common.figures import Heatmap, Lines, Scatter
 from judgesense.studies.common.study import Figure, Study, Tables, table
 from judgesense.studies.common.study import paper as paper_of
-from judgesense.studies.paraphrase_robustness.findings import Measured, findings, limits
-from judgesense.studies.paraphrase_robustness.measures import (
-    contrasts,
-    correlations,
-    effects,
-    grouped,
-    mean,
-    means,
-    stability,
-)
+from judgesense.studies.paraphrase_robustness import measures
+from judgesense.studies.paraphrase_robustness.grid import Grid
+from judgesense.studies.paraphrase_robustness.measures import grouped, mean, means, stability
 from judgesense.studies.paraphrase_robustness.strategies import (
     CONSTANT,
     SINGLE,
+    Outcome,
     crossfit_accuracy,
 )
 from judgesense.studies.paraphrase_robustness.texts import SOURCES
-from judgesense.text import number, p_value
+from judgesense.text import join, number, p_value
 from judgesense_dataset.embedded import VERIFIABILITIES
 
 NAME = "paraphrase-robustness"
 
 paper = partial(paper_of, NAME)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the study measured: a record per configuration, and the outcomes of the strategies in
+    the order of the attributes."""
+
+    grid: Grid
+    run: Run
+    rows: Sequence[dict[str, Any]]
+    outcomes: Sequence[Outcome]
+    tolerance: float
 
 
 @table(
@@ -151,7 +161,7 @@ def judges(s: Measured) -> Iterator[Record]:
 )  # fmt: skip
 def anova(s: Measured) -> Iterator[Record]:
     """How much of the variance of accuracy task, verifiability and judge explain."""
-    for row in effects(s.rows):
+    for row in measures.effects(s.rows):
         key = f"anova.{row['factor']}"
         if row["over"] == "items":
             key += f".items.{row['form'].lower()}"
@@ -165,9 +175,9 @@ def anova(s: Measured) -> Iterator[Record]:
     "Welch's test, times the number of comparisons.",
     cohens_d="Cohen's d", paper_cohens_d="paper's d",
 )  # fmt: skip
-def kind_contrasts(s: Measured) -> Iterator[Record]:
+def contrasts(s: Measured) -> Iterator[Record]:
     """Kinds of attributes against each other."""
-    for row in contrasts(s.rows):
+    for row in measures.contrasts(s.rows):
         yield row | {"paper_cohens_d": paper(f"contrast.{row['first']}.{row['second']}.d")}
 
 
@@ -179,11 +189,10 @@ def kind_contrasts(s: Measured) -> Iterator[Record]:
     pearson="Pearson's r", pearson_p="p of r", spearman="Spearman's ρ", spearman_p="p of ρ", n="n",
     paper_pearson="paper's r",
 )  # fmt: skip
-def accuracy_correlations(s: Measured) -> Iterator[Record]:
+def correlations(s: Measured) -> Iterator[Record]:
     """Accuracy against robustness."""
-    for row in correlations(s.rows):
-        stated = paper(f"correlation.{row['figure']}.pearson") if row["among"] == "all" else None
-        yield row | {"paper_pearson": stated}
+    for row in measures.correlations(s.rows):
+        yield row | {"paper_pearson": paper(f"correlation.{row['figure']}.pearson")}
 
 
 @table(
@@ -208,24 +217,25 @@ def tolerance(s: Measured) -> Iterator[Record]:
 @table(
     "control",
     "Is it the wording? The same prompt as a control",
-    lambda s: (
-        f"{s.how} Both gaps of a configuration are over the same items: those decided under every "
-        "paraphrase and under the base wording. items: of all configurations together. larger: "
-        "configurations with the larger gap when reworded. p: Wilcoxon's test."
-    ),
+    "Both gaps are drawn from the probabilities of the levels, as a judge that samples at "
+    "temperature 1 among the levels would answer: one score per paraphrase, and as many for the "
+    "base wording; means of 200 draws. Both are over the items decided under every paraphrase and "
+    "under the base wording. items: of all configurations together. larger: configurations with "
+    "the larger gap when reworded. p: Wilcoxon's test. The paper asked three models the same "
+    "prompt ten times.",
     gap_reworded="gap, reworded", gap_same="gap, same prompt",
     paper_difference="paper's difference", paper_p="paper's p",
 )  # fmt: skip
 def control(s: Measured) -> Iterator[Record]:
     """The gap when the wording changes against the gap when it does not."""
-    reworded, same = paper("control.reworded"), paper("control.same")
-    for row in s.controls:
-        difference, p = (
-            paper(f"control.{row['kind']}.difference"),
-            paper(f"control.{row['kind']}.p"),
-        )
-        if row["kind"] == "all" and reworded is not None and same is not None:
-            difference, p = reworded - same, paper("control.p")
+    stated = {
+        kind: (paper(f"control.{kind}.difference"), paper(f"control.{kind}.p"))
+        for kind in VERIFIABILITIES
+    }
+    reworded, same = paper("control.reworded") or 0.0, paper("control.same") or 0.0
+    stated["all"] = reworded - same, paper("control.p")
+    for row in measures.control(s.rows):
+        difference, p = stated[row["kind"]]
         yield {**row, "paper_difference": difference, "paper_p": p}
 
 
@@ -241,7 +251,10 @@ def control(s: Measured) -> Iterator[Record]:
 )  # fmt: skip
 def strategies(s: Measured) -> Iterator[Record]:
     """The strategies over all attributes."""
-    for name, own in s.strategies().items():
+    by_strategy: dict[str, list[Outcome]] = {}
+    for one in s.outcomes:
+        by_strategy.setdefault(one.strategy, []).append(one)
+    for name, own in by_strategy.items():
         gains = [one.mean("gain") for one in own]
         yield {
             "strategy": name, "n_attributes": len(own),
@@ -250,7 +263,7 @@ def strategies(s: Measured) -> Iterator[Record]:
             "near": mean(one.mean("near") for one in own),
             "near_gain": mean(one.mean("near_gain") for one in own),
             "gap": mean(one.gap for one in own), "calls": mean(one.calls for one in own),
-            "tokens": mean(one.tokens for one in own),
+            "tokens": mean(float(one.cost[0]) for one in own),
             "paper_gain": paper(f"gain.{name.split(',')[0]}"),
         }  # fmt: skip
 
@@ -273,12 +286,13 @@ def mitigations(s: Measured) -> Iterator[Record]:
     for one in s.outcomes:
         accuracy, low, high = one.interval(one.exact)
         gain, gain_low, gain_high = one.interval(one.gain, -1.0)
+        tokens, dollars = one.cost.tolist()
         yield {
             "attribute": one.name, "kind": one.kind, "strategy": one.strategy, "judge": one.judge,
             "accuracy": accuracy, "ci_low": low, "ci_high": high, "gain": gain,
             "gain_low": gain_low, "gain_high": gain_high, "near": one.mean("near"),
             "near_gain": one.mean("near_gain"), "gap": one.gap, "calls": one.calls,
-            "tokens": one.tokens, "cost_usd": one.dollars, "n_items": one.n,
+            "tokens": tokens, "cost_usd": None if np.isnan(dollars) else dollars, "n_items": one.n,
         }  # fmt: skip
 
 
@@ -298,7 +312,7 @@ def mitigations(s: Measured) -> Iterator[Record]:
 )  # fmt: skip
 def configurations(s: Measured) -> Iterator[Record]:
     """Every judge on every attribute."""
-    hidden = ("cell", "group", "within", "insensitive")
+    hidden = ("cell", "group", "within", "gaps", "insensitive")
     for row in sorted(s.rows, key=lambda row: str(row["attribute"])):
         yield {name: value for name, value in row.items() if name not in hidden}
 
@@ -315,12 +329,65 @@ def _with_constant(s: Measured, tables: Tables) -> Iterator[Record]:
         yield row | {"judge": CONSTANT, "accuracy": row["constant_accuracy"]}
 
 
+def findings(s: Measured, tables: Tables) -> Iterator[str]:
+    """What the tables show."""
+    above = sum((row["ci_low"] or 0.0) > row["constant_accuracy"] for row in s.rows)
+    yield (
+        f"in {above} of {len(s.rows)} configurations the judge is right more often, with its whole "
+        "interval, than always giving the most frequent score"
+    )
+    figures = means(s.rows, "gap", "gap_by_chance")
+    yield (
+        "the mean gap between the best and the worst of the paraphrases is "
+        f"{number(figures['gap'])}; scores assigned to the paraphrases at random would have a gap "
+        f"of {number(figures['gap_by_chance'])}"
+    )
+    if insensitive := [row["judge"] for row in tables["judges"].rows if row["finding"]]:
+        yield (
+            f"{join(insensitive)}: insensitive, not robust: most scores stay the same under every "
+            "paraphrase and are right no more often than a constant score"
+        )
+
+
+def limits(s: Measured, tables: Tables) -> Iterator[str]:
+    """What the figures do not show."""
+    plan = s.grid.plan
+    yield (
+        f"{plan.limit} texts per task: an accuracy of a configuration has an interval of about "
+        f"±{1 / np.sqrt(plan.limit):.2f}, and a largest difference of {plan.paraphrases} "
+        "accuracies is biased upwards; compare the gap with the gap by chance"
+    )
+    yield (
+        "texts are drawn equally from bands of the human score, so low scores are more frequent "
+        "here than in the sets; accuracies do not describe the sets' own mix"
+    )
+    if plan.scoring == "options":
+        yield (
+            "the most probable level is the score, even for a judge that would rather write "
+            "something else"
+        )
+    else:
+        yield "the same prompt is not compared with rewording: that needs --scoring options"
+    if plan.data.get("summarisation") == "summeval":
+        yield "the summaries are SummEval's, not TL;DR's; quality is a mean of four ratings"
+    for name in plan.attributes:
+        cells = s.grid.of(name)
+        if left_out := {cell.judge: cell.left_out for cell in cells if cell.left_out}:
+            kept = max((one.n for one in s.outcomes if one.name == name), default=0)
+            by_judge = ", ".join(f"{judge} {n}" for judge, n in left_out.items())
+            yield (
+                f"{name}: strategies are compared on {kept} of "
+                f"{len(cells[0].items) + cells[0].left_out} texts, those that every judge decided "
+                f"under every paraphrase (undecided: {by_judge})"
+            )
+
+
 STUDY = Study(
     NAME,
     "Paraphrase robustness of scores",
     tables=[
-        kinds, tasks, attributes, judges, anova, kind_contrasts, accuracy_correlations, tolerance,
-        control, strategies, mitigations, configurations, cost,
+        kinds, tasks, attributes, judges, anova, contrasts, correlations, tolerance, control,
+        strategies, mitigations, configurations, cost,
     ],
     figures=[
         Figure(

@@ -22,30 +22,26 @@ from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_writable, sha256_of, writing
 from judgesense.files.documents import OwnShape, fit, read_json
-from judgesense.pipeline import Settings, resolve_all
+from judgesense.pipeline import Settings
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.study import judged
-from judgesense.studies.paraphrase_robustness.strategies import Ballot, Cost
+from judgesense.studies.paraphrase_robustness.strategies import Ballot
 from judgesense.studies.paraphrase_robustness.texts import (
-    Sample,
+    PAPER_FILE,
     attributes_of,
     identity_of,
     level,
     sample,
     sources,
-    template_file,
 )
 from judgesense_dataset.embedded import Attribute
 from judgesense_dataset.sources.loader import Reader
-from local_judges.registry import JudgeSpec
 
 HUMAN_FILE = "human_scores.json"
 PARAPHRASES = 10
 ITEMS = 100
 """Texts per task, as in the paper (section 3, "Tasks & Datasets")."""
-
-QUICK_ITEMS, QUICK_PARAPHRASES = 3, 3
 
 Note = Callable[[str], None]
 
@@ -54,9 +50,8 @@ Note = Callable[[str], None]
 class RobustnessPlan:
     """What fixes a grid: the attributes, the sources of their texts, and the numbers of each.
 
-    ``limit`` is the number of texts per task, ``revisions`` are Hub commits by set. ``templates``
-    is a file of other wordings; then every wording counts as a paraphrase, the first also as the
-    base.
+    ``limit`` is the number of texts per task, ``revisions`` are Hub commits by set. With the
+    paper's wordings (``paper``) every wording counts as a paraphrase, the first also as the base.
     """
 
     attributes: Mapping[str, Attribute]
@@ -64,26 +59,18 @@ class RobustnessPlan:
     limit: int = ITEMS
     paraphrases: int = PARAPHRASES
     seed: int = 0
-    max_words: int | None = None
     scoring: str = "options"
     revisions: Mapping[str, str] = field(default_factory=dict)
-    templates: Path | None = None
+    paper: bool = False
 
     def paraphrases_of(self, attribute: Attribute) -> range:
         """The places of an attribute's paraphrases among its wordings; the base is at 0."""
-        if self.templates is None:
-            return range(1, self.paraphrases + 1)
-        return range(min(self.paraphrases, len(attribute.templates.templates)))
-
-    def drawn(self, reader: Reader, wordings: int) -> Sample:
-        """The texts with the first wordings of every attribute."""
-        return sample(
-            self.attributes, self.data, reader, self.limit, self.seed, wordings - 1, self.max_words
-        )
+        if self.paper:
+            return range(min(self.paraphrases, len(attribute.templates.templates)))
+        return range(1, self.paraphrases + 1)
 
     def identity(self) -> dict[str, Any]:
-        """The plan as JSON values."""
-        file = self.templates
+        """The plan as JSON values; the same as in version 0.2, whose folders can be resumed."""
         return {
             "study": "paraphrase-robustness",
             "attributes": list(self.attributes),
@@ -91,14 +78,14 @@ class RobustnessPlan:
             "revisions": dict(self.revisions),
             "items": self.limit,
             "paraphrases": self.paraphrases,
-            "max_words": self.max_words,
+            "max_words": None,
             "seed": self.seed,
-            **({} if file is None else {"templates": f"sha256:{sha256_of(file)}"}),
+            **({"templates": f"sha256:{sha256_of(PAPER_FILE)}"} if self.paper else {}),
         }
 
-    def settings(self, repeats: int = 1) -> Settings:
+    def settings(self) -> Settings:
         """How the grid is judged."""
-        return Settings.of(self.scoring, repeats=repeats, seed=self.seed)
+        return Settings.of(self.scoring, seed=self.seed)
 
 
 def make_plan(
@@ -108,27 +95,24 @@ def make_plan(
     data: Mapping[str, str] | None = None,
     limit: int | None = None,
     paraphrases: int | None = None,
-    quick: bool = False,
-    templates: str | Path | None = None,
+    paper: bool = False,
     **options: Any,
 ) -> RobustnessPlan:
     """The plan for the arguments of the study, with its defaults; ``options`` are further fields.
 
     Raises JudgeSenseError for an unknown task, attribute or source, and for numbers out of range.
     """
-    file = None if templates is None else template_file(templates)
-    wanted = attributes_of(attributes, tasks, templates)
-    most = max(
-        PARAPHRASES if file is None else len(each.templates.templates) for each in wanted.values()
-    )
-    n = limit or (QUICK_ITEMS if quick else ITEMS)
-    k = paraphrases or (min(QUICK_PARAPHRASES, most) if quick else most)
+    wanted = attributes_of(attributes, tasks, paper)
+    most = PARAPHRASES
+    if paper:
+        most = max(len(each.templates.templates) for each in wanted.values())
+    n, k = limit or ITEMS, paraphrases or most
     if n < 2 or not 2 <= k <= most:
         raise JudgeSenseError(
             f"limit is {n} and paraphrases {k}: use at least 2 items, and 2 to {most} paraphrases"
         )
     chosen = sources(data or {}, [attribute.group for attribute in wanted.values()])
-    return RobustnessPlan(wanted, chosen, n, k, templates=file, **options)
+    return RobustnessPlan(wanted, chosen, n, k, paper=paper, **options)
 
 
 @dataclass(frozen=True)
@@ -139,7 +123,8 @@ class Scores:
     are the raters' means, ``gold`` (n,) the same as levels. ``base`` (n,) is the score under the
     base wording. ``shares`` (n, k + 1, levels) are the option probabilities under the base and
     each paraphrase, None without options. Both are NaN where undecided. ``left_out`` counts items
-    with an undecided paraphrase; ``mass`` is the mean probability of all levels together.
+    with an undecided paraphrase; ``cost`` is the mean number of tokens and US dollars of an answer
+    (NaN without a price), ``mass`` the mean probability of all levels together.
     """
 
     judge: str
@@ -152,22 +137,12 @@ class Scores:
     base: Floats
     shares: Floats | None
     left_out: int
-    cost: Cost
+    cost: Floats
     mass: float | None = None
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Judge and attribute."""
-        return self.judge, self.attribute.name
 
     def rows(self, items: Sequence[str]) -> list[int]:
         """The rows of some of its items."""
         return [self.items.index(item) for item in items]
-
-    @property
-    def levels(self) -> Floats:
-        """The scale."""
-        return np.array([float(label) for label in self.attribute.templates.task.labels])
 
 
 @dataclass(frozen=True)
@@ -195,8 +170,15 @@ class Grid:
             attribute, first.attribute.verifiability, tuple(cell.judge for cell in cells),
             tuple(kept), tuple(first.clusters[row] for row in rows), np.stack(votes, axis=2),
             first.gold[rows], first.human[rows],
-            tuple(cell.cost for cell in cells), tolerance,
+            np.array([cell.cost for cell in cells]), tolerance,
         )  # fmt: skip
+
+
+class _Kept(OwnShape):
+    """What `HUMAN_FILE` holds: human scores by task and item, and notes on the texts."""
+
+    human: dict[str, dict[str, float]]
+    notes: list[str]
 
 
 def judge_grid(
@@ -205,8 +187,8 @@ def judge_grid(
     """Judge what is missing of the grid, and read it."""
 
     def load() -> Benchmark:
-        own = plan.templates is not None
-        drawn = plan.drawn(reader, plan.paraphrases if own else plan.paraphrases + 1)
+        wordings = plan.paraphrases + (0 if plan.paper else 1)
+        drawn = sample(plan.attributes, plan.data, reader, plan.limit, plan.seed, wordings)
         text = json.dumps({"human": drawn.human, "notes": list(drawn.notes)}, indent=1)
         with writing(out):
             (out / HUMAN_FILE).write_text(text + "\n", "utf-8")
@@ -215,25 +197,17 @@ def judge_grid(
     require_writable(out)
     report = judged(judges, load, plan.identity(), plan.settings(), out / "grid", note)
     path = out / HUMAN_FILE
-    if not path.is_file():
-        load()
     kept = fit(_Kept, read_json(path), str(path), "the human scores of a study")
     seen = view(read_run(out / "grid").log)
-    found = {}
+    cells = {}
     for stream in seen.judged:
         task = stream.task.name
-        answers, human = stream.answers(), kept.human[task]
-        scores = _scores(seen.names[stream.judge], plan, plan.attributes[task], answers, human)
-        found[stream.judge, task] = scores
-    cells = [found[judge, task] for judge in seen.log.judges for task in plan.attributes]
-    return Grid(plan, cells, kept.notes, report)
-
-
-class _Kept(OwnShape):
-    """What `HUMAN_FILE` holds: human scores by task and item, and notes on the texts."""
-
-    human: dict[str, dict[str, float]]
-    notes: list[str]
+        cells[stream.judge, task] = _scores(
+            seen.names[stream.judge], plan, plan.attributes[task], stream.answers(),
+            kept.human[task],
+        )  # fmt: skip
+    ordered = [cells[judge, task] for judge in seen.log.judges for task in plan.attributes]
+    return Grid(plan, ordered, kept.notes, report)
 
 
 def _scores(
@@ -270,14 +244,12 @@ def _scores(
     )
 
 
-def mean_cost(own: Answers) -> Cost:
-    """The mean cost of an answer."""
+def mean_cost(own: Answers) -> Floats:
+    """The mean number of tokens and US dollars of an answer; NaN without a price."""
     read, written = (pc.fill_null(own.column(f"{side}_tokens"), 0) for side in ("input", "output"))
     dollars = own.column("cost_usd")
-    return (
-        float(pc.mean(pc.add(read, written)).as_py()),
-        None if dollars.null_count else float(pc.mean(dollars).as_py()),
-    )
+    price = np.nan if dollars.null_count else pc.mean(dollars).as_py()
+    return np.array([pc.mean(pc.add(read, written)).as_py(), price])
 
 
 def as_scores(own: Answers, labels: Sequence[str]) -> Floats:
@@ -291,71 +263,5 @@ def _shares(own: Answers, numbers: Floats, labels: Sequence[str]) -> Floats:
     """The probability of each level among the levels, shape (n, levels); NaN where undecided."""
     shares, columns = option_shares(own.log, own.rows)
     names = own.log.labels[columns].tolist()
-    found: Floats = shares[:, [names.index(label) for label in labels]]
-    return np.where(np.isnan(numbers)[:, None], np.nan, found)
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """Win-rate gaps of a configuration when the wording changes and when it does not.
-
-    Both are over the same ``items``: those decided under every paraphrase and every time that the
-    base wording was asked.
-    """
-
-    reworded: float
-    same: float
-    items: int
-
-
-def same_prompt_gaps(
-    judges: Sequence[Any], grid: Grid, reader: Reader, out: Path, note: Note
-) -> dict[tuple[str, str], Gaps]:
-    """Paraphrases against the base wording asked k times, by judge and attribute.
-
-    The base wording is asked again in ``DIR/control``, of the judges that may answer otherwise:
-    greedy text repeats itself, so its gap says nothing. Empty without such a judge. Configurations
-    without an item that both decided are left out.
-    """
-    plan = grid.plan
-    judges = [each for each in resolve_all(judges, None, {}) if _may_vary(each)]
-    if not judges:
-        return {}
-
-    identity = {**plan.identity(), "control": "the base wording, asked again"}
-    settings = plan.settings(plan.paraphrases)
-    judged(
-        judges, lambda: plan.drawn(reader, 1).benchmark, identity, settings, out / "control", note
-    )
-    seen = view(read_run(out / "control").log)
-    names = seen.names
-    again: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for stream in seen.judged:
-        own = stream.answers(repeats=True)
-        given = again.setdefault((names[stream.judge], stream.task.name), {})
-        for item, score in zip(own.item, as_scores(own, stream.task.labels), strict=True):
-            given.setdefault(item, []).append(float(score))
-    gaps: dict[tuple[str, str], Gaps] = {}
-    for cell in grid.cells:
-        given = again.get(cell.key, {})
-        both = [
-            at for at, item in enumerate(cell.items) if np.isfinite(given.get(item, [np.nan])).all()
-        ]
-        if both:
-            same = np.array([given[cell.items[at]][: cell.scores.shape[1]] for at in both])
-            gold = cell.gold[both]
-            gaps[cell.key] = Gaps(_gap(cell.scores[both], gold), _gap(same, gold), len(both))
-    return gaps
-
-
-def _may_vary(judge: Any) -> bool:
-    """Whether a judge may answer the same prompt otherwise: it draws, or nothing is known."""
-    if isinstance(judge, JudgeSpec):
-        return bool(judge.options.get("temperature"))
-    temperature = judge.describe().get("decoding", {}).get("temperature")
-    return temperature is None or temperature > 0
-
-
-def _gap(scores: Floats, gold: Floats) -> float:
-    """The difference between the best and the worst column's share of right scores."""
-    return float(np.ptp((scores == gold[:, None]).mean(axis=0)))
+    ordered: Floats = shares[:, [names.index(label) for label in labels]]
+    return np.where(np.isnan(numbers)[:, None], np.nan, ordered)

@@ -7,7 +7,7 @@ the human score as a level, tolerance with the raters' mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -16,12 +16,10 @@ import numpy as np
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.robustness import (
     TOLERANCES,
-    Robustness,
     paraphrase_robustness,
     tolerance_accuracies,
 )
-from judgesense.studies.paraphrase_robustness.grid import Gaps, Scores
-from judgesense.text import number
+from judgesense.studies.paraphrase_robustness.grid import Scores
 from judgesense_dataset.embedded import VERIFIABILITIES
 
 RESAMPLES = 2000
@@ -31,25 +29,16 @@ DRAWS = 200
 Record = dict[str, Any]
 
 
-def robustness_figures(found: Robustness) -> Record:
-    """The figures that tables show of a configuration, by column id."""
-    return {
-        "accuracy": found.accuracy, "ci_low": found.accuracy_ci_low,
-        "ci_high": found.accuracy_ci_high, "gap": found.win_rate_gap,
-        "gap_by_chance": found.win_rate_gap_chance, "sensitivity": found.sensitivity,
-        "consistency": found.consistency,
-    }  # fmt: skip
-
-
-def configuration(cell: Scores, tolerance: float = 0.5) -> Record:
-    """A judge on an attribute: the columns of the table, and ``cell``, ``group`` and ``within``.
+def configuration(cell: Scores, tolerance: float = 0.5, seed: int = 0) -> Record:
+    """A judge on an attribute: the columns of the table, and ``cell``, ``group``, ``within`` and
+    ``gaps`` (see `drawn_gaps`).
 
     ``unrounded`` is the accuracy against the raters' means; ``within`` the share of scores at most
     τ from them, by τ; ``constant_accuracy`` that of always giving the most frequent human level;
     ``top_score`` the share of the judge's most frequent score. ``insensitive`` says that its scores
     hardly move, yet are right no more often than a constant score.
     """
-    found = paraphrase_robustness(
+    measured = paraphrase_robustness(
         cell.scores, cell.gold, tolerance=tolerance, item_ids=list(cell.clusters),
         n_resamples=RESAMPLES,
     )  # fmt: skip
@@ -59,13 +48,16 @@ def configuration(cell: Scores, tolerance: float = 0.5) -> Record:
     constant = float(golds.max() / golds.sum())
     return {
         "attribute": cell.attribute.name, "kind": cell.attribute.verifiability,
-        "judge": cell.judge, **robustness_figures(found), "constant_accuracy": constant,
+        "judge": cell.judge, "accuracy": measured.accuracy, "ci_low": measured.accuracy_ci_low,
+        "ci_high": measured.accuracy_ci_high, "gap": measured.win_rate_gap,
+        "gap_by_chance": measured.win_rate_gap_chance, "sensitivity": measured.sensitivity,
+        "consistency": measured.consistency, "constant_accuracy": constant,
         "unrounded": float((cell.scores == cell.human[:, None]).mean()),
         "top_score": float(given.max() / given.sum()), "option_mass": cell.mass,
-        "near": within[tolerance], "stable": found.stable, "n_items": len(cell.items),
+        "near": within[tolerance], "stable": measured.stable, "n_items": len(cell.items),
         "n_left_out": cell.left_out, "cell": cell, "group": cell.attribute.group,
-        "within": within,
-        "insensitive": (found.consistency or 0.0) >= 0.9 and found.accuracy <= constant,
+        "within": within, "gaps": drawn_gaps(cell, seed),
+        "insensitive": (measured.consistency or 0.0) >= 0.9 and measured.accuracy <= constant,
     }  # fmt: skip
 
 
@@ -84,10 +76,10 @@ def grouped(
     rows: Iterable[Record], column: str, order: Iterable[str] = ()
 ) -> dict[str, list[Record]]:
     """The records by the value of a column, in the given order or in that of the records."""
-    found: dict[str, list[Record]] = {name: [] for name in order}
+    groups: dict[str, list[Record]] = {name: [] for name in order}
     for row in rows:
-        found.setdefault(row[column], []).append(row)
-    return {name: own for name, own in found.items() if own}
+        groups.setdefault(row[column], []).append(row)
+    return {name: own for name, own in groups.items() if own}
 
 
 def effects(rows: Sequence[Record]) -> Iterator[Record]:
@@ -95,28 +87,29 @@ def effects(rows: Sequence[Record]) -> Iterator[Record]:
 
     Over configurations, a number is the accuracy of one configuration; over items, the mean
     accuracy of an item (and kind) over all judges, paraphrases and attributes (Limitations, "Small
-    sample-size").
+    sample-size"). Figures are None with too few numbers.
     """
     for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
         groups = grouped(rows, column).values()
-        over = [[row["accuracy"] for row in own] for own in groups]
-        yield {"factor": factor, "over": "configurations", "form": "classic", **anova_record(over)}
-        if factor == "judge":
-            continue
-        items = [[float(np.mean(x)) for x in _by_item(own).values()] for own in groups]
-        for form in ("classic", "Welch"):
-            test = anova_record(items, welch=form == "Welch")
-            yield {"factor": factor, "over": "items", "form": form, **test}
+        tests = [
+            ("configurations", "classic", [[row["accuracy"] for row in own] for own in groups])
+        ]
+        if factor != "judge":
+            items = [_item_accuracies(own) for own in groups]
+            tests += [("items", "classic", items), ("items", "Welch", items)]
+        for over, form, numbers in tests:
+            test = anova_record(numbers, welch=form == "Welch")
+            yield {"factor": factor, "over": over, "form": form, **test}
 
 
-def _by_item(rows: Iterable[Record]) -> dict[tuple[str, str], list[float]]:
-    """By task and item: its accuracy over paraphrases, once per configuration."""
-    found: dict[tuple[str, str], list[float]] = {}
+def _item_accuracies(rows: Iterable[Record]) -> list[float]:
+    """The accuracy of each item of a task, over paraphrases and configurations."""
+    shares: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         right = (row["cell"].scores == row["cell"].gold[:, None]).mean(axis=1)
         for item, share in zip(row["cell"].items, right, strict=True):
-            found.setdefault((row["group"], item), []).append(float(share))
-    return found
+            shares.setdefault((row["group"], item), []).append(float(share))
+    return [float(np.mean(own)) for own in shares.values()]
 
 
 def anova_record(groups: Sequence[Sequence[float]], welch: bool = False) -> Record:
@@ -127,21 +120,21 @@ def anova_record(groups: Sequence[Sequence[float]], welch: bool = False) -> Reco
     """
     from scipy.special import fdtrc
 
-    found: Record = {"f": None, "df": "–", "p": None, "eta_squared": None, "n": None}
+    figures: Record = {"f": None, "df": "–", "p": None, "eta_squared": None, "n": None}
     sizes = np.array([len(group) for group in groups], float)
     g, n = len(groups), int(sizes.sum())
     if g < 2 or n <= g or (welch and sizes.min() < 2):
-        return found
-    found["n"] = n
+        return figures
+    figures["n"] = n
     means = np.array([np.mean(group) for group in groups])
     constant = [min(group) == max(group) for group in groups]
     within = np.array([np.sum((np.array(x) - m) ** 2) for x, m in zip(groups, means, strict=True)])
     between = float((sizes * (means - np.concatenate(groups).mean()) ** 2).sum())
     if all(constant) and len({group[0] for group in groups}) == 1:
-        return found
-    found["eta_squared"] = between / (between + float(within.sum()))
+        return figures
+    figures["eta_squared"] = between / (between + float(within.sum()))
     if all(constant) or (welch and any(constant)):
-        return found
+        return figures
     if welch:
         weight = sizes * (sizes - 1) / within
         centre = float(weight @ means / weight.sum())
@@ -150,7 +143,7 @@ def anova_record(groups: Sequence[Sequence[float]], welch: bool = False) -> Reco
         f, rest = top / (1 + 2 * (g - 2) / (g**2 - 1) * spread), (g**2 - 1) / (3 * spread)
     else:
         f, rest = (between / (g - 1)) / (float(within.sum()) / (n - g)), float(n - g)
-    return found | {"f": f, "df": f"{g - 1}, {rest:.4g}", "p": float(fdtrc(g - 1, rest, f))}
+    return figures | {"f": f, "df": f"{g - 1}, {rest:.4g}", "p": float(fdtrc(g - 1, rest, f))}
 
 
 def contrasts(rows: Sequence[Record]) -> Iterator[Record]:
@@ -192,42 +185,23 @@ def stability(rows: Sequence[Record]) -> tuple[dict[str, tuple[int, int]], Any]:
 
 
 def correlations(rows: Sequence[Record]) -> Iterator[Record]:
-    """Accuracy against gap and against sensitivity, over all configurations and per judge."""
-    for name, own in {"all": list(rows), **grouped(rows, "judge")}.items():
-        for figure in ("gap", "sensitivity"):
-            points = [(row["accuracy"], row[figure]) for row in own]
-            yield {"among": name, "figure": figure, **correlate(points)}
-
-
-def correlate(points: Iterable[tuple[float, float | None]]) -> Record:
-    """n, pearson, pearson_p, spearman and spearman_p of the defined points.
+    """Accuracy against gap and against sensitivity, over all configurations.
 
     Coefficients and p-values are None with fewer than three points or a constant figure.
     """
-    pairs = np.array([(x, y) for x, y in points if y is not None], dtype=float)
-    names = ("pearson", "pearson_p", "spearman", "spearman_p")
-    if len(pairs) < 3 or (np.ptp(pairs, axis=0) == 0).any():
-        return {"n": len(pairs), **dict.fromkeys(names)}
     from scipy.stats import pearsonr, spearmanr
 
-    r, rho = pearsonr(*pairs.T), spearmanr(*pairs.T)
-    values = (r.statistic, r.pvalue, rho.statistic, rho.pvalue)
-    return {"n": len(pairs), **dict(zip(names, map(float, values), strict=True))}
+    for figure in ("gap", "sensitivity"):
+        points = np.array([(r["accuracy"], r[figure]) for r in rows if r[figure] is not None])
+        values: list[float | None] = [None] * 4
+        if len(points) >= 3 and (np.ptp(points, axis=0) > 0).all():
+            r, rho = pearsonr(*points.T), spearmanr(*points.T)
+            values = [float(x) for x in (r.statistic, r.pvalue, rho.statistic, rho.pvalue)]
+        names = ("pearson", "pearson_p", "spearman", "spearman_p")
+        yield {"figure": figure, "n": len(points), **dict(zip(names, values, strict=True))}
 
 
-def gap_finding(rows: Sequence[Mapping[str, Any]], wordings: str) -> str:
-    """The mean gap between wordings against the gap by chance, over configurations."""
-    known = [(row["gap"], row["gap_by_chance"] or 0.0) for row in rows if row["gap"] is not None]
-    wide = sum(gap > chance for gap, chance in known)
-    gap, chance = (float(np.mean(column)) for column in zip(*known, strict=True))
-    return (
-        f"the mean gap between the best and the worst of the {wordings} is {number(gap)}; scores "
-        f"assigned to the {wordings} at random would have a gap of {number(chance)}; the gap is "
-        f"wider than that in {wide} of {len(rows)} configurations"
-    )
-
-
-def control(rows: Sequence[Record], gaps: Mapping[tuple[str, str], Gaps]) -> Iterator[Record]:
+def control(rows: Sequence[Record]) -> Iterator[Record]:
     """The spread over paraphrases against that of the same prompt (Same-Prompt Variability).
 
     A record per kind of attribute and over all, of the configurations with gaps: ``n_items`` of
@@ -236,26 +210,23 @@ def control(rows: Sequence[Record], gaps: Mapping[tuple[str, str], Gaps]) -> Ite
     """
     from scipy.stats import wilcoxon
 
-    measured = [(row["kind"], gaps.get(row["cell"].key)) for row in rows]
     for kind in (*VERIFIABILITIES, "all"):
-        own = [each for name, each in measured if each is not None and kind in (name, "all")]
+        own = [r["gaps"] for r in rows if r["gaps"] is not None and kind in (r["kind"], "all")]
         if own:
-            a = np.array([each.reworded for each in own])
-            b = np.array([each.same for each in own])
+            a, b, items = np.array(own).T
             reworded, same = float(a.mean()), float(b.mean())
             yield {
-                "kind": kind, "n_configurations": len(own),
-                "n_items": sum(each.items for each in own), "gap_reworded": reworded,
-                "gap_same": same, "difference": reworded - same,
+                "kind": kind, "n_configurations": len(own), "n_items": int(items.sum()),
+                "gap_reworded": reworded, "gap_same": same, "difference": reworded - same,
                 "ratio": reworded / same if same else None, "n_larger": int((a > b).sum()),
                 "p": float(wilcoxon(a, b).pvalue) if (a != b).any() else None,
             }  # fmt: skip
 
 
-def drawn_gaps(cell: Scores, seed: int) -> Gaps | None:
+def drawn_gaps(cell: Scores, seed: int) -> tuple[float, float, int] | None:
     """The mean gap of scores drawn for k paraphrases, and for the base wording k times, as a judge
-    that samples at temperature 1 among the levels would answer; over the items that the base
-    wording decided.
+    that samples at temperature 1 among the levels would answer; and the number of items, those
+    that the base wording decided.
 
     None without probabilities, or where the base wording decided no item.
     """
@@ -264,7 +235,8 @@ def drawn_gaps(cell: Scores, seed: int) -> Gaps | None:
         return None
     rng = np.random.default_rng(seed)
     n, k = int(decided.sum()), cell.scores.shape[1]
-    gold = np.searchsorted(cell.levels, cell.gold[decided])
+    levels = [float(label) for label in cell.attribute.templates.task.labels]
+    gold = np.searchsorted(levels, cell.gold[decided])
     own = cell.shares[decided]
 
     def gap(shares: Floats) -> float:
@@ -273,4 +245,4 @@ def drawn_gaps(cell: Scores, seed: int) -> Gaps | None:
         drawn = (rng.random((DRAWS, n, k)) < right).mean(axis=1)
         return float(np.ptp(drawn, axis=1).mean())
 
-    return Gaps(gap(own[:, 1:]), gap(np.repeat(own[:, :1], k, axis=1)), n)
+    return gap(own[:, 1:]), gap(np.repeat(own[:, :1], k, axis=1)), n

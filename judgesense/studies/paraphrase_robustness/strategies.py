@@ -1,7 +1,8 @@
 """Strategies that ask more than once: panels, self-consistency, a fuser; their gains and costs.
 
 "All Prompts Are Created Equal?" (Bhat and Varma), section 5. In arrays of scores, NaN is a missing
-vote; in arrays of shares, an item on which a strategy has no score.
+vote; in arrays of shares, an item on which a strategy has no score. A cost is an array of tokens
+and US dollars, the latter NaN without a price.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.intervals import Interval, mean_t_cluster
+from judgesense.statistics.intervals import mean_t_cluster
 from judgesense.statistics.ranks import chosen
 from judgesense.statistics.selection import crossfit_weights
 
@@ -22,9 +23,6 @@ METHODS = ("majority", "mean", "median")
 SINGLE, BEST, SELF, FUSER = "single judge", "best judge", "self-consistency", "fuser"
 CONSTANT = "constant score"
 """The strategy that asks no judge: always the most frequent human level."""
-
-Cost = tuple[float, float | None]
-"""Tokens and US dollars; the latter None without a price."""
 
 Shares = tuple[Floats, Floats]
 """The shares of right and of close scores, by item; NaN without a score."""
@@ -80,36 +78,12 @@ def plurality(votes: Floats, gold: Floats) -> Floats:
     return right
 
 
-def exact(scores: Floats, gold: Floats) -> Floats:
-    """1 where a score, rounded to a level (halves up), is the gold level, else 0; NaN of NaN.
-
-    ``gold`` has the shape of the first axis of ``scores``.
-    """
-    right = np.floor(scores + 0.5) == _along(gold, scores)
-    shares: Floats = np.where(np.isnan(scores), np.nan, right)
-    return shares
-
-
-def near(scores: Floats, human: Floats, tolerance: float) -> Floats:
-    """1 where a score is at most ``tolerance`` from the raters' mean, else 0; NaN of NaN."""
-    close = np.abs(scores - _along(human, scores)) <= tolerance + _SLACK
-    shares: Floats = np.where(np.isnan(scores), np.nan, close)
-    return shares
-
-
-def _along(values: Floats, scores: Floats) -> Floats:
-    return values.reshape(values.shape + (1,) * (scores.ndim - 1))
-
-
 def by_judge(values: Floats) -> Floats:
-    """Numbers per item whose mean is the mean of the judges' means, each over its own items.
+    """Numbers per item, shape (n,), whose mean is the mean of the judges' means, each over the
+    items that it answered; ``values`` has shape (n, judges), NaN without an answer.
 
-    Args:
-        values: shape (n, judges), NaN where a judge gave no answer.
-
-    Returns:
-        Shape (n,). An item's number is the mean of the judges' means, plus what its answers add to
-        them, so that intervals over clusters hold for judges with unequal numbers of answers.
+    An item's number is the mean of the judges' means, plus what its answers add to them, so that
+    intervals over clusters hold for judges with unequal numbers of answers.
 
     >>> float(by_judge(np.array([[1.0, 0.0], [1.0, np.nan], [0.0, np.nan]])).mean().round(6))
     0.333333
@@ -118,8 +92,8 @@ def by_judge(values: Floats) -> Floats:
     values, given = values[:, given.any(axis=0)], given[:, given.any(axis=0)]
     means = np.nanmean(values, axis=0)
     parts = np.where(given, values - means, 0.0) * (len(values) / given.sum(axis=0))
-    found: Floats = means.mean() + parts.mean(axis=1)
-    return found
+    numbers: Floats = means.mean() + parts.mean(axis=1)
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -129,8 +103,7 @@ class Outcome:
     ``exact`` and ``near`` (n,) are shares over the paraphrases and judges that a strategy is
     averaged over, NaN where it has no score; ``gain`` and ``near_gain`` (n,) are these over the
     single judges, each compared on the items that it answered. ``gap`` is the win-rate gap, None
-    if all paraphrases are used at once. Dollars are None without a price. ``judge`` names the
-    best judge on all items.
+    if all paraphrases are used at once. ``judge`` names the best judge on all items.
     """
 
     strategy: str
@@ -143,8 +116,7 @@ class Outcome:
     near_gain: Floats
     gap: float | None
     calls: float
-    tokens: float
-    dollars: float | None
+    cost: Floats
     judge: str = ""
 
     @property
@@ -158,11 +130,10 @@ class Outcome:
         """The mean of ``exact`` or ``gain``, and its 95% t interval over clusters within ``low``
         and 1."""
         known = np.flatnonzero(~np.isnan(values))
-        groups = [self.clusters[at] for at in known]
-        ends: Interval = mean_t_cluster(values[known], groups)
+        ends = mean_t_cluster(values[known], [self.clusters[at] for at in known])
         mean = float(values[known].mean())
         if ends.low is None or ends.high is None:
-            return mean, ends.low, ends.high
+            return mean, None, None
         return mean, max(low, ends.low), min(1.0, ends.high)
 
     def mean(self, field: str) -> float:
@@ -175,8 +146,8 @@ class Ballot:
     """The judges' scores of the items of an attribute, or of a set of a log.
 
     ``votes`` has shape (n items, k wordings, m judges); without a ``scale``, scores are codes of
-    names. ``human`` (n,) are the raters' means, ``gold`` (n,) the same as levels. ``costs`` are
-    each judge's per answer.
+    names. ``human`` (n,) are the raters' means, ``gold`` (n,) the same as levels. ``costs`` (m, 2)
+    are each judge's per answer.
     """
 
     name: str
@@ -187,7 +158,7 @@ class Ballot:
     votes: Floats
     gold: Floats
     human: Floats
-    costs: tuple[Cost, ...]
+    costs: Floats
     tolerance: float
     scale: bool = True
 
@@ -195,8 +166,8 @@ class Ballot:
         self,
         strategy: str,
         shares: Shares,
-        calls: float = 0,
-        cost: Cost = (0.0, 0.0),
+        calls: float,
+        cost: Floats,
         gap: float | None = None,
         judge: str = "",
     ) -> Outcome:
@@ -206,13 +177,18 @@ class Ballot:
         for row, own, alone in zip(gains, shares, self._alone(), strict=True):
             row[known] = by_judge(own[known, None] - alone[known])
         return Outcome(
-            strategy, self.name, self.kind, self.clusters, shares[0], shares[1], gains[0],
-            gains[1], gap, calls, cost[0], cost[1], judge,
+            strategy, self.name, self.kind, self.clusters, *shares, gains[0], gains[1], gap, calls,
+            cost, judge,
         )  # fmt: skip
 
     def shares(self, scores: Floats) -> Shares:
-        """Right and close scores: 1 or 0, NaN of NaN."""
-        return exact(scores, self.gold), near(scores, self.human, self.tolerance)
+        """Right scores (equal to the gold level when rounded, halves up) and close ones (within
+        the tolerance of the human mean): 1 or 0, NaN of NaN. ``scores`` has shape (n, ...)."""
+        shape = (-1,) + (1,) * (scores.ndim - 1)
+        right = np.floor(scores + 0.5) == self.gold.reshape(shape)
+        close = np.abs(scores - self.human.reshape(shape)) <= self.tolerance + _SLACK
+        missing = np.isnan(scores)
+        return np.where(missing, np.nan, right), np.where(missing, np.nan, close)
 
     def _alone(self) -> Shares:
         """Each judge's shares over the wordings, shape (n, m)."""
@@ -220,27 +196,28 @@ class Ballot:
         return right.mean(axis=1), close.mean(axis=1)
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Every strategy that needs no further judging; panels need two judges."""
+        """Every strategy that needs no further judging; panels need three judges, as the majority
+        of two is one of them."""
         k, m = self.votes.shape[1:]
         levels, counts = np.unique(self.gold, return_counts=True)
         frequent = np.full(len(self.gold), levels[np.argmax(counts)])
-        yield self.outcome(CONSTANT, self.shares(frequent))
-        alone, every = self._alone(), add_costs(self.costs)
+        yield self.outcome(CONSTANT, self.shares(frequent), 0, np.zeros(2))
+        alone, every = self._alone(), self.costs.sum(axis=0)
         gaps = np.ptp(self.shares(self.votes)[0].mean(axis=0), axis=0)
         single = by_judge(alone[0]), by_judge(alone[1])
-        yield self.outcome(SINGLE, single, 1, times(every, 1 / m), float(gaps.mean()))
+        yield self.outcome(SINGLE, single, 1, every / m, float(gaps.mean()))
         if m > 1:
             yield from self._best_judge(alone, gaps)
-            for how in METHODS if self.scale else METHODS[:1]:
-                right, close = self.shares(aggregate(self.votes, how))
-                if not self.scale:
-                    right = close = plurality(self.votes[:, 0], self.gold)[:, None]
-                gap = float(np.ptp(right.mean(axis=0)))
-                shares = right.mean(axis=1), close.mean(axis=1)
-                yield self.outcome(f"panel, {how}", shares, m, every, gap)
+        for how in (METHODS if self.scale else METHODS[:1]) if m > 2 else ():
+            right, close = self.shares(aggregate(self.votes, how))
+            if not self.scale:
+                right = close = plurality(self.votes[:, 0], self.gold)[:, None]
+            gap = float(np.ptp(right.mean(axis=0)))
+            shares = right.mean(axis=1), close.mean(axis=1)
+            yield self.outcome(f"panel, {how}", shares, m, every, gap)
         if k > 1:
             right, close = self.shares(aggregate(self.votes.swapaxes(1, 2), "majority"))
-            yield self.outcome(SELF, (by_judge(right), by_judge(close)), k, times(every, k / m))
+            yield self.outcome(SELF, (by_judge(right), by_judge(close)), k, every * k / m)
 
     def _best_judge(self, alone: Shares, gaps: Floats) -> Iterator[Outcome]:
         """The most accurate judge: each item is scored by the judge that the other items choose.
@@ -268,13 +245,12 @@ class Ballot:
 
         def weighted(values: Floats) -> Floats:
             sums = (weights * np.nan_to_num(values[:, often])).sum(axis=1)
-            found: Floats = np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan)
-            return found
+            shares: Floats = np.where(total > 0, sums / np.where(total > 0, total, 1), np.nan)
+            return shares
 
         best = int(often[at])
         shares = weighted(right), weighted(close)
-        gap = float(gaps[best])
-        yield self.outcome(BEST, shares, 1, self.costs[best], gap, self.judges[best])
+        yield self.outcome(BEST, shares, 1, self.costs[best], float(gaps[best]), self.judges[best])
 
 
 def crossfit_accuracy(outcomes: Sequence[Outcome]) -> float | None:
@@ -290,14 +266,3 @@ def crossfit_accuracy(outcomes: Sequence[Outcome]) -> float | None:
         groups, len(outcomes), lambda rows: int(chosen(scores[rows].mean(axis=0)))
     )
     return None if weights is None else float((weights * scores).sum(axis=1).mean())
-
-
-def add_costs(costs: Sequence[Cost]) -> Cost:
-    """The sum of costs; dollars None if one of them is unknown."""
-    dollars = [each for _, each in costs if each is not None]
-    return sum(tokens for tokens, _ in costs), sum(dollars) if len(dollars) == len(costs) else None
-
-
-def times(cost: Cost, factor: float) -> Cost:
-    """A cost, multiplied."""
-    return cost[0] * factor, None if cost[1] is None else cost[1] * factor

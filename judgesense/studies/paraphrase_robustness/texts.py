@@ -40,7 +40,6 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
 }
 """The public sets of each task, the default first; your own file can replace any."""
 
-PAPER = "paper"
 PAPER_FILE = Path(__file__).with_name("paper_templates.yaml")
 """The seven wordings that the paper prints: two of coherence, five of interestingness."""
 
@@ -61,70 +60,39 @@ class Sample:
 
 
 def attributes_of(
-    names: Sequence[str] | None,
-    groups: Sequence[str] | None,
-    templates: str | Path | None = None,
+    names: Sequence[str] | None, groups: Sequence[str] | None, paper: bool = False
 ) -> dict[str, Attribute]:
     """Attributes by their full name: those of the groups (tasks), or those named.
 
-    A name may leave out its task (``clarity``). ``templates`` is a template file whose tasks are
-    attributes and whose wordings replace this project's; "paper" for those that the paper prints.
+    A name may leave out its task (``clarity``). ``paper``: those whose wordings the paper prints,
+    with these wordings.
 
     Raises:
-        JudgeSenseError: an unknown name, an invalid file, a scale or a field that the texts of the
-            attribute do not have, or a requested attribute that the file lacks.
+        JudgeSenseError: an unknown name, or no attribute is left.
     """
     known = load_attributes()
     if unknown := [group for group in groups or () if group not in SOURCES]:
         raise JudgeSenseError(f"unknown task {unknown[0]!r}; choose from {', '.join(SOURCES)}")
-    wanted = None if names is None else [_full_name(name, known) for name in names]
-    where = "this project"
-    if templates is not None:
-        where = str(template_file(templates))
-        entries = load_templates(Path(where))
-        named = {_full_name(name, known): entry for name, entry in entries.items()}
-        known = {
-            name: _reworded(known[name], named[name], where) for name in known if name in named
-        }
-    if absent := [name for name in wanted or () if name not in known]:
-        raise JudgeSenseError(f"{where} has no wordings of {absent[0]}; it has {', '.join(known)}")
-    if wanted is not None:
-        return {name: known[name] for name in dict.fromkeys(wanted)}
-    kept = {n: one for n, one in known.items() if groups is None or one.group in groups}
-    if not kept:
-        raise JudgeSenseError(f"{where} has no wordings of {', '.join(groups or ())}")
-    return kept
-
-
-def template_file(templates: str | Path) -> Path:
-    """The file of ``--templates``: the paper's wordings for "paper", else your own file."""
-    return PAPER_FILE if str(templates) == PAPER else Path(templates)
+    if names is not None:
+        wanted = [_full_name(name, known) for name in names]
+    else:
+        wanted = [n for n, one in known.items() if groups is None or one.group in groups]
+    if paper:
+        printed = load_templates(PAPER_FILE)
+        known = {n: replace(known[n], templates=entry) for n, entry in printed.items()}
+        if names is None:
+            wanted = [name for name in wanted if name in known]
+        if not wanted or set(wanted) - known.keys():
+            raise JudgeSenseError(f"the paper prints wordings of {', '.join(known)} only")
+    return {name: known[name] for name in wanted}
 
 
 def _full_name(name: str, known: Iterable[str]) -> str:
     """An attribute's name with its task; JudgeSenseError lists the attributes if unknown."""
-    found = [task for task in known if name in (task, task.split("-", 1)[1])]
-    if len(found) != 1:
+    matches = [task for task in known if name in (task, task.split("-", 1)[1])]
+    if len(matches) != 1:
         raise JudgeSenseError(f"unknown attribute {name!r}; choose from {', '.join(known)}")
-    return found[0]
-
-
-def _reworded(attribute: Attribute, entry: TaskTemplates, where: str) -> Attribute:
-    """An attribute with the wordings of a file."""
-    labels, fields = attribute.templates.task.labels, attribute.templates.fields
-    if entry.task.labels != labels:
-        raise JudgeSenseError(
-            f"{where}, {attribute.name}: the labels are {', '.join(entry.task.labels)}; the human "
-            f"scores need {', '.join(labels)}"
-        )
-    if unknown := sorted(entry.fields - fields):
-        raise JudgeSenseError(
-            f"{where}, {attribute.name}: the texts have no field {unknown[0]}; they have "
-            f"{', '.join(sorted(fields))}"
-        )
-    task = replace(entry.task, name=attribute.name, ordinal=True)
-    wordings = tuple(replace(each, task=attribute.name) for each in entry.templates)
-    return replace(attribute, templates=replace(entry, task=task, templates=wordings))
+    return matches[0]
 
 
 def sources(data: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
@@ -155,14 +123,13 @@ def sample(
     reader: Reader,
     n: int,
     seed: int,
-    paraphrases: int,
-    max_words: int | None = None,
+    wordings: int,
 ) -> Sample:
-    """n texts per task, with the base and ``paraphrases`` more wordings of every attribute.
+    """n texts per task, with the first wordings of every attribute.
 
     The same texts are judged on all attributes of a task. They are drawn equally from five bands
     of the human score (its mean over the attributes, each scaled to 0 to 1), spread over clusters;
-    if a band has too few texts, the others contribute more. ``max_words`` leaves out longer texts.
+    if a band has too few texts, the others contribute more.
 
     Raises JudgeSenseError, naming file or set, row and column, for a score off the scale and for a
     missing text or column.
@@ -175,20 +142,11 @@ def sample(
         own = {name: a for name, a in wanted.items() if a.group == group}
         scored, note = _read(group, data[group], own, reader)
         distinct = list({tuple(s.fields.values()): s for s in reversed(scored)}.values())[::-1]
-        short = [
-            s for s in distinct
-            if max_words is None or sum(len(t.split()) for t in s.fields.values()) <= max_words
-        ]  # fmt: skip
-        if not short:
-            raise JudgeSenseError(f"{data[group]}: no text has at most {max_words} words")
-        drawn = _stratified(short, own, n, seed)
-        notes.append(
-            f"{group}: {len(drawn)} of {len(short)} distinct texts from {note}"
-            + (f" with at most {max_words} words" if max_words else "")
-        )
+        drawn = _stratified(distinct, own, n, seed)
+        notes.append(f"{group}: {len(drawn)} of {len(distinct)} distinct texts from {note}")
         for name, attribute in own.items():
             entry = attribute.templates
-            templates[name] = TaskTemplates(entry.task, entry.templates[: paraphrases + 1])
+            templates[name] = TaskTemplates(entry.task, entry.templates[:wordings])
             human[name] = {s.item_id: s.human[name] for s in drawn}
             items += [
                 Item(s.item_id, name, s.fields, level(s.human[name], entry.task.labels),
@@ -258,18 +216,17 @@ def _read(
 def _own_file(path: Path, own: Mapping[str, Attribute]) -> Texts:
     """Your own file: a column per field of the texts, and a column per attribute."""
     fields = sorted(set().union(*(a.templates.fields for a in own.values())))
-    seen: dict[str, int] = {}
+    seen: set[str] = set()
     for number, record in enumerate(read_table(path), 1):
         row, place = record.values, record.place
-        for column in (*fields, *(a.attribute for a in own.values())):
-            if column not in row:
-                raise JudgeSenseError(
-                    f"{place}: the column {column!r} is missing; the file has {', '.join(row)}"
-                )
+        if missing := {*fields, *(a.attribute for a in own.values())} - row.keys():
+            raise JudgeSenseError(
+                f"{place}: the column {min(missing)!r} is missing; the file has {', '.join(row)}"
+            )
         item_id = str(row.get("item_id") or f"{path.stem}-{number}")
         if item_id in seen:
-            raise JudgeSenseError(f"{place}: {item_id!r} is already the id of row {seen[item_id]}")
-        seen[item_id] = number
+            raise JudgeSenseError(f"{place}: the id {item_id!r} appears twice")
+        seen.add(item_id)
         yield (
             place,
             Scored(
@@ -289,9 +246,9 @@ def _on_scale(value: Any, attribute: Attribute, place: str) -> float:
     for one in value if isinstance(value, list) else [value]:
         try:
             numbers.append(float(one))
-        except (OverflowError, TypeError, ValueError):
+        except (TypeError, ValueError):
             numbers.append(math.nan)
-        if isinstance(one, bool) or not float(labels[0]) <= numbers[-1] <= float(labels[-1]):
+        if not float(labels[0]) <= numbers[-1] <= float(labels[-1]):
             raise JudgeSenseError(
                 f"{place}: the human score {shorten(repr(one))} is off the scale of "
                 f"{attribute.name}, {labels[0]} to {labels[-1]}"
