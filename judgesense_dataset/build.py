@@ -29,6 +29,7 @@ from judgesense_dataset.folder import (
     PROMPTS,
     ROW_GROUP,
     new_folder,
+    verdict_columns,
     write_config,
 )
 from judgesense_dataset.matching import match_items
@@ -45,18 +46,7 @@ from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
 from judgesense_dataset.sources.loader import Collected, DataSource, Reader
 from judgesense_dataset.templates import TaskTemplates, load_templates
-from judgesense_dataset.validators import (
-    MODEL,
-    POLARITY,
-    READING,
-    SURFACE,
-    Embedder,
-    consensus,
-    polarity_votes,
-    reading_votes,
-    surface_votes,
-)
-from judgesense_dataset.verdicts import verdict_columns
+from judgesense_dataset.validators import MODEL, Embedder, consensus, free_votes
 
 DEFAULT_ITEMS = 125
 AUDITED = 2000
@@ -221,16 +211,15 @@ class _FreeValidators:
     def add(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """The rows with ``valid``, ``semantic_equivalence_score`` and ``validation``."""
         while group := list(islice(rows, ROW_GROUP)):
-            votes = {POLARITY: polarity_votes(group), READING: reading_votes(group)}
-            if self._embedder is not None:
-                try:
-                    votes[SURFACE], _ = surface_votes(group, self._embedder)
-                except JudgeSenseError as error:
-                    self._embedder = None
-                    self.note = (
-                        "Every pair carries the verdicts polarity and reading in `validation`; "
-                        f"surface is missing ({error}). `judgesense dataset validate` adds it."
-                    )
+            try:
+                votes = free_votes(group, self._embedder)
+            except JudgeSenseError as error:
+                self._embedder = None
+                self.note = (
+                    "Every pair carries the verdicts polarity and reading in `validation`; "
+                    f"surface is missing ({error}). `judgesense dataset validate` adds it."
+                )
+                votes = free_votes(group, None)
             for at, row in enumerate(group):
                 of_pair = {name: of_group[at] for name, of_group in votes.items()}
                 validation = {name: vote.to_json() for name, vote in of_pair.items()}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from judgesense.benchmark import Benchmark
 from judgesense.files.documents import read_yaml
 from judgesense.tasks import Item
+from judgesense_dataset.folder import load_verdicts
 from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items, pair_rows, plan
 from judgesense_dataset.templates import (
@@ -20,7 +21,6 @@ from judgesense_dataset.templates import (
     TaskTemplates,
     load_templates,
 )
-from judgesense_dataset.verdicts import load_verdicts
 
 EMBEDDED_VERSION = "2.0.0"
 """Changes whenever an item, a wording or the choice of pairs changes, and figures with it."""
@@ -56,6 +56,10 @@ EMBEDDED_SETS = tuple(_SETS)
 25 of its items in Spanish and in Chinese, and its binary tasks asked on a scale from 1 to 5."""
 
 TEMPLATES = DATA / "templates.yaml"
+
+VERDICTS = DATA / "verdicts.jsonl"
+"""The verdicts on the English pairs: ``judgesense dataset validate embedded --judge smollm2-135m
+--out DIR`` and a copy of ``DIR/verdicts.jsonl``."""
 
 VERIFIABILITIES = ("verifiable", "semi-objective", "subjective")
 """Kinds of attributes, from the most to the least verifiable."""
@@ -128,7 +132,7 @@ def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
 
     The pairs of the English set carry their recorded verdicts.
     """
-    verdicts = load_verdicts() if name == EMBEDDED else {}
+    verdicts = load_verdicts(VERDICTS) if name == EMBEDDED else {}
     known = embedded_templates(name)
     for task, group in group_items(known, embedded_items(name)).items():
         cells = plan(known[task], group, "balanced", _SETS[name].pairs, 0, "counterbalanced")

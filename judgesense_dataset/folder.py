@@ -8,6 +8,7 @@ deterministic: the same rows give the same bytes under the same pyarrow.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ import yaml
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, require_writable, write_text
 from judgesense.files.documents import Shape, fit, parse_yaml
-from judgesense.files.tables import read_parquet
+from judgesense.files.tables import read_parquet, read_table
 from judgesense.run_folder.folder import PROMPT_SCHEMA
 
 SPLIT = "test"
@@ -193,6 +194,26 @@ def read_config(folder: Path, config: str, columns: list[str] | None = None) -> 
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise JudgeSenseError(f"{folder}: the files of {config!r} differ ({error})") from error
+
+
+def verdict_columns(
+    valid: bool | None, score: float | None, validation: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A consensus and the single verdicts as the columns of a dataset's row."""
+    return {
+        "valid": valid,
+        "semantic_equivalence_score": score,
+        "validation": json.dumps(validation, ensure_ascii=False),
+    }
+
+
+def load_verdicts(path: Path) -> dict[str, dict[str, Any]]:
+    """Verdict columns by pair id, from a file that ``judgesense dataset validate`` wrote."""
+    names = ("valid", "semantic_equivalence_score", "validation")
+    return {
+        str(one.values["pair_id"]): verdict_columns(*(one.values[name] for name in names))
+        for one in read_table(path)
+    }
 
 
 def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> tuple[Path, ...]:

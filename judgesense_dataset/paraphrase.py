@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
@@ -194,11 +194,8 @@ def _same_meaning(
         dropped["too far in meaning"] += far
     if not near:
         return []
-    rows: list[Mapping[str, Any]] = [
-        {"prompt_a": base.text, "prompt_b": text} for text, base, _ in near
-    ]
     with tempfile.TemporaryDirectory() as log:
-        votes = judge_votes(rows, judge, Path(log), note, per_item=True)
+        votes = judge_votes([(base.text, text) for text, base, _ in near], judge, Path(log), note)
     if different := sum(vote.verdict is False for vote in votes):
         dropped["called different by the judge"] += different
     return [

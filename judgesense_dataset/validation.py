@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
@@ -22,31 +22,22 @@ from judgesense.files.disk import sha256_of, write_text
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned
-from judgesense_dataset.folder import is_hub_folder, write_verdicts
+from judgesense_dataset.folder import is_hub_folder, load_verdicts, write_verdicts
 from judgesense_dataset.load import load_pairs
 from judgesense_dataset.validators import (
     JUDGE,
-    PAPER_COSINE,
-    PAPER_EDIT_DISTANCE,
     POLARITY,
-    READING,
-    SURFACE,
     Embedder,
     Vote,
     consensus,
     file_votes,
+    free_votes,
     judge_votes,
-    polarity_votes,
-    reading_votes,
-    surface_votes,
+    wordings,
 )
-from judgesense_dataset.verdicts import load_verdicts
 
 RECORD, VERDICTS = "validation.json", "verdicts.jsonl"
-_PER_ITEM, _PER_WORDING = "every pair with its item", "every pair of wordings"
 _STATES = {True: "valid", False: "invalid", None: "undecided"}
-
-Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -64,10 +55,8 @@ def validate(
     humans: Sequence[str | Path] = (),
     out: str | Path | None = None,
     *,
-    per_item: bool = False,
     revision: str | None = None,
-    write_back: bool = True,
-    note: Note = lambda _: None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Validation:
     """Validate every pair of a dataset, and write the verdicts into a local Hub folder.
 
@@ -77,87 +66,95 @@ def validate(
         dataset: a Hub dataset folder, a folder of ``<task>.jsonl``, a Hub id, or None for the
             embedded benchmark. Only a Hub folder on this machine is changed.
         judges: names, Hub ids, paths, functions or loaded judges; each is asked the paper's
-            question.
+            question once for each pair of wordings.
         humans: files of people's verdicts, or of a model's, which then counts as a judge (see
-            :mod:`judgesense_dataset.verdicts`).
+            :func:`judgesense_dataset.validators.file_votes`).
         out: the folder of the record; by default ``<dataset>.validation`` beside the dataset.
-        per_item: ask the judges about every pair with its item, as the paper did, and not once
-            for each pair of wordings.
         revision: the commit, branch or tag of a Hub id.
-        write_back: False leaves the dataset unchanged; the verdicts are then in ``out`` only.
         note: called with remarks for the user.
 
     Raises:
         JudgeSenseError: for unreadable input, an unknown judge, or an ``out`` that belongs to
             other pairs; where possible before any model is loaded.
     """
+    from local_judges.registry import load_judge
+
     folder = None if dataset is None else Path(dataset)
     if out is None and (folder is None or not folder.is_dir()):
         raise JudgeSenseError("name a folder for the verdicts with --out DIR")
     place = Path(out) if out else Path(f"{Path(dataset or '').absolute()}.validation")
     rows = load_pairs(dataset, revision).to_pylist()
-    for pair, times in Counter(row["pair_id"] for row in rows).most_common(1):
-        if times > 1:
-            raise JudgeSenseError(
-                f"{times} rows have the pair id {pair!r}, so verdicts cannot be told apart; "
-                "judgesense dataset audit lists repeated rows"
-            )
-    inputs = _inputs(rows, judges, humans, per_item)
+    if len({row["pair_id"] for row in rows}) < len(rows):
+        raise JudgeSenseError(
+            "several rows have the same pair id, so verdicts cannot be told apart; "
+            "judgesense dataset audit lists repeated rows"
+        )
+    inputs = _inputs(rows, judges, [Path(path) for path in humans])
     record = _earlier(place, inputs)
     if record is not None:
         note(f"{place} already holds this validation")
     else:
-        record = _validate(rows, judges, [Path(path) for path in humans], place, inputs, note)
+        votes = dict(file_votes(rows, Path(path)) for path in humans)
+        votes |= free_votes(rows, Embedder())
+        pairs, origins = wordings(rows), {}
+        for judge, identity in zip(judges, inputs["judges"], strict=True):
+            fixed = json.dumps(identity, sort_keys=True)
+            log = f"judges/{hashlib.sha256(fixed.encode()).hexdigest()[:8]}"
+            answering = load_judge(judge)
+            name = JUDGE + answering.name
+            try:
+                votes[name] = judge_votes(pairs, answering, place / log, note)
+            finally:
+                if answering is not judge:
+                    answering.close()
+            origins[name] = {"asked": identity, "log": log}
+        record = {
+            "schema": 1,
+            "inputs": inputs,
+            "validators": [
+                {**_summary(name, of_one), **origins.get(name, {})}
+                for name, of_one in votes.items()
+            ],
+            "agreement": _agreement(votes),
+        }
+        _write(place, rows, votes, record)
     changed: tuple[Path, ...] = ()
-    if write_back and folder is not None and is_hub_folder(folder):
+    if folder is not None and is_hub_folder(folder):
         changed = write_verdicts(folder, load_verdicts(place / VERDICTS))
     return Validation(record, place, changed)
 
 
 def _inputs(
-    rows: Sequence[Mapping[str, Any]],
-    judges: Sequence[Any],
-    humans: Sequence[str | Path],
-    per_item: bool,
+    rows: Sequence[Mapping[str, Any]], judges: Sequence[Any], humans: Sequence[Path]
 ) -> dict[str, Any]:
     """Everything that fixes the verdicts: the pairs, the judges, and the files read."""
+    from local_judges.protocol import Judge
+    from local_judges.registry import load_judge, resolve
+
     digest = hashlib.sha256()
     content = ("pair_id", "task_type", "prompt_a", "prompt_b", "label_map_a", "label_map_b")
     for row in rows:
         digest.update(json.dumps([row[name] for name in content]).encode())
     files = {}
-    for path in map(Path, humans):
+    for path in humans:
         if not path.is_file():
             raise JudgeSenseError(f"--human {path}: no such file")
         if path.stem in files:
             raise JudgeSenseError(f"two --human files are called {path.stem}; rename one of them")
         files[path.stem] = sha256_of(path)
-    return {
-        "pairs": digest.hexdigest(),
-        "judges": [_identity(judge) for judge in judges],
-        "judges_asked": _PER_ITEM if per_item else _PER_WORDING,
-        "files": files,
-    }
-
-
-def _identity(judge: Any) -> dict[str, Any]:
-    from local_judges.protocol import Judge
-    from local_judges.registry import load_judge, resolve
-
-    if isinstance(judge, (str, Path)):
-        return dict(resolve(str(judge)).identity())
-    loaded = judge if isinstance(judge, Judge) else load_judge(judge)
-    return {"judge": loaded.name}
-
-
-class _Inputs(Shape, extra="allow"):
-    pairs: str
+    identities = [
+        dict(resolve(str(judge)).identity())
+        if isinstance(judge, (str, Path))
+        else {"judge": (judge if isinstance(judge, Judge) else load_judge(judge)).name}
+        for judge in judges
+    ]
+    return {"pairs": digest.hexdigest(), "judges": identities, "files": files}
 
 
 class _Record(Shape, extra="allow"):
     """What is read of an earlier ``validation.json``."""
 
-    inputs: _Inputs
+    inputs: dict[str, Any]
 
 
 def _earlier(place: Path, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -167,76 +164,11 @@ def _earlier(place: Path, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     record: dict[str, Any] = read_json(path)
     earlier = fit(_Record, record, str(path), "the record of a validation").inputs
-    if earlier.pairs != inputs["pairs"]:
+    if earlier.get("pairs") != inputs["pairs"]:
         raise JudgeSenseError(
             f"{place} holds the validation of other pairs; choose another folder with --out"
         )
-    same = earlier.model_dump() == inputs and (place / VERDICTS).exists()
-    return record if same else None
-
-
-def _validate(
-    rows: Sequence[Mapping[str, Any]],
-    judges: Sequence[Any],
-    humans: Sequence[Path],
-    place: Path,
-    inputs: dict[str, Any],
-    note: Note,
-) -> dict[str, Any]:
-    """Collect all votes, then write the verdicts and the record."""
-    votes = dict(file_votes(rows, path) for path in humans)
-    votes[POLARITY] = polarity_votes(rows)
-    votes[READING] = reading_votes(rows)
-    embedder = Embedder()
-    votes[SURFACE], measures = surface_votes(rows, embedder)
-    origins: dict[str, Any] = {SURFACE: embedder.describe()}
-    for judge, identity in zip(judges, inputs["judges"], strict=True):
-        name, of_judge, log = _ask(judge, identity, rows, place, inputs["judges_asked"], note)
-        votes[JUDGE + name] = of_judge
-        origins[JUDGE + name] = {"asked": identity, "log": log}
-    surface: dict[str, Any] = {"n": len(measures)}
-    for column, paper in (("edit_distance", PAPER_EDIT_DISTANCE), ("cosine", PAPER_COSINE)):
-        values = [getattr(measure, column) for measure in measures]
-        surface[column] = {
-            "mean": round(fmean(values), 4),
-            "sd": round(pstdev(values), 4),
-            "paper_mean": paper[0],
-            "paper_sd": paper[1],
-        }
-    record = {
-        "schema": 1,
-        "inputs": inputs,
-        "validators": [
-            {**_summary(name, of_one), **origins.get(name, {})} for name, of_one in votes.items()
-        ],
-        "agreement": _agreement(votes),
-        "surface": surface,
-        "tasks": {},
-    }
-    _write(place, rows, votes, record)
-    return record
-
-
-def _ask(
-    judge: Any,
-    identity: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
-    place: Path,
-    asked: str,
-    note: Note,
-) -> tuple[str, list[Vote], str]:
-    """One judge's name, votes and log folder below ``place``."""
-    from local_judges.registry import load_judge
-
-    per_item = asked == _PER_ITEM
-    fixed = json.dumps([identity, per_item], sort_keys=True)
-    log = f"judges/{hashlib.sha256(fixed.encode()).hexdigest()[:8]}"
-    loaded = load_judge(judge)
-    try:
-        return loaded.name, judge_votes(rows, loaded, place / log, note, per_item=per_item), log
-    finally:
-        if loaded is not judge:
-            loaded.close()
+    return record if earlier == inputs and (place / VERDICTS).exists() else None
 
 
 def _summary(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
@@ -314,16 +246,7 @@ def render_validation(record: Mapping[str, Any]) -> str:
     for one in record["agreement"]:
         numbers = (one["n"], one["percent"], one["kappa"])
         agreement.append((one["a"], one["b"], *map(_number, numbers)))
-    surface = record["surface"]
-    lines = [*aligned(tasks), "", *aligned(validators), "", *aligned(agreement), ""]
-    lines.append(f"over {surface['n']} distinct pairs of wordings (mean, standard deviation):")
-    for name in ("edit_distance", "cosine"):
-        m = surface[name]
-        lines.append(
-            f"  {name.replace('_', ' ')} {m['mean']:.3f}, {m['sd']:.3f} (second paper: "
-            f"{m['paper_mean']:.3f}, {m['paper_sd']:.2f})"
-        )
-    return "\n".join(lines)
+    return "\n".join([*aligned(tasks), "", *aligned(validators), "", *aligned(agreement)])
 
 
 def _number(value: float | None) -> str:

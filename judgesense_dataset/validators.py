@@ -10,7 +10,6 @@ high edit distance means that two wordings differ in form, a high cosine that th
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import math
 import re
@@ -25,12 +24,12 @@ from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.documents import read_yaml
+from judgesense.files.tables import read_table
 from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
 from judgesense_dataset.polarity import is_identity
 from judgesense_dataset.recognition import recognise, wording_of
 from judgesense_dataset.templates import DATA, load_templates
-from judgesense_dataset.verdicts import read_verdicts
 
 PROMPT_FILE = DATA / "validation_prompt.yaml"
 READINGS = DATA / "readings.yaml"
@@ -40,6 +39,9 @@ EQUIVALENCE = Task("equivalence", ("YES", "NO"))
 SURFACE, POLARITY, READING = "surface", "polarity", "reading"
 JUDGE, HUMAN = "judge:", "human:"
 """Names of validators, and how the names of judges and of people's files begin."""
+
+VERDICT_COLUMNS = ("manual_label", "validation_decision", "verdict")
+"""Columns of YES and NO in a verdict file; ``validation_decision`` is a model's."""
 
 _DIGITS = 4
 """Decimals of a score; later ones differ between machines."""
@@ -117,20 +119,27 @@ def wordings(rows: Sequence[PairRow]) -> list[tuple[str, str]]:
     return [(text(row, "a"), text(row, "b")) for row in rows]
 
 
-def surface_votes(rows: Sequence[PairRow], embedder: Embedder) -> tuple[list[Vote], list[Measure]]:
-    """Votes by the cosine of the meanings, and the measures of every distinct wording pair."""
+def free_votes(rows: Sequence[PairRow], embedder: Embedder | None) -> dict[str, list[Vote]]:
+    """The votes that need no judge, by validator; without surface if there is no embedder."""
+    votes = {POLARITY: polarity_votes(rows), READING: reading_votes(rows)}
+    if embedder is not None:
+        votes[SURFACE] = surface_votes(rows, embedder)
+    return votes
+
+
+def surface_votes(rows: Sequence[PairRow], embedder: Embedder) -> list[Vote]:
+    """Votes by the cosine of the meanings."""
     pairs = wordings(rows)
     distinct = list(dict.fromkeys(pairs))
-    measures = dict(zip(distinct, measure(distinct, embedder), strict=True))
     votes = {
         pair: Vote(
             one.verdict,
             round(min(1.0, max(0.0, one.cosine)), _DIGITS),
             {"edit_distance": round(one.edit_distance, _DIGITS)},
         )
-        for pair, one in measures.items()
+        for pair, one in zip(distinct, measure(distinct, embedder), strict=True)
     }
-    return [votes[pair] for pair in pairs], list(measures.values())
+    return [votes[pair] for pair in pairs]
 
 
 def polarity_votes(rows: Sequence[PairRow]) -> list[Vote]:
@@ -163,7 +172,7 @@ def reading_votes(rows: Sequence[PairRow]) -> list[Vote]:
     A reading holds only for the text that was read: a template of the same id with another text
     has none.
     """
-    readings, texts = load_readings(), _read_texts()
+    readings, texts = _recorded_readings()
     votes = []
     for row in rows:
         ids = (row["template_a"], row["template_b"])
@@ -177,64 +186,87 @@ def reading_votes(rows: Sequence[PairRow]) -> list[Vote]:
 
 
 @lru_cache(maxsize=1)
-def load_readings(path: Path = READINGS) -> dict[frozenset[str], bool]:
-    """The readings by hand: the ids of two templates -> equivalent or not."""
-    readings = read_yaml(path)["readings"]
-    return {frozenset(entry["pair"].split("~")): entry["equivalent"] for entry in readings}
-
-
-@lru_cache(maxsize=1)
-def _read_texts() -> dict[str, str]:
-    """The wordings that were read, by template id."""
-    files = [DATA / "templates.yaml", *sorted((DATA / "paraphrases").glob("*.yaml"))]
-    return {
-        template.template_id: template.text
-        for file in files
-        for entry in load_templates(file).values()
-        for template in entry.templates
+def _recorded_readings() -> tuple[dict[frozenset[str], bool], dict[str, str]]:
+    """The readings by the two templates' ids, and the texts that were read by template id."""
+    readings = {
+        frozenset(entry["pair"].split("~")): entry["equivalent"]
+        for entry in read_yaml(READINGS)["readings"]
     }
+    files = [DATA / "templates.yaml", *sorted((DATA / "paraphrases").glob("*.yaml"))]
+    entries = (entry for file in files for entry in load_templates(file).values())
+    return readings, {t.template_id: t.text for entry in entries for t in entry.templates}
 
 
 def file_votes(rows: Sequence[PairRow], path: Path) -> tuple[str, list[Vote]]:
     """The name of a file's validator (a judge's for a model's verdicts), and its verdicts.
 
-    Raises JudgeSenseError for a file that cannot be read, or that covers none of the pairs.
+    A verdict file is JSONL, CSV or Parquet with ``pair_id`` and one of :data:`VERDICT_COLUMNS`.
+    Raises JudgeSenseError, naming file, row and column, for missing columns, a verdict other than
+    YES or NO, and two verdicts on one pair; and for a file that covers none of the pairs.
     """
-    file = read_verdicts(path)
-    verdicts = [file.verdicts.get(row["pair_id"]) for row in rows]
-    if not any(row["pair_id"] in file.verdicts for row in rows):
+    verdicts: dict[str, bool | None] = {}
+    by_model = False
+    for record in read_table(path):
+        row = record.values
+        column = next((name for name in VERDICT_COLUMNS if name in row), None)
+        if column is None or "pair_id" not in row:
+            raise JudgeSenseError(
+                f"{record.place}: a verdict needs the column pair_id and one of "
+                f"{', '.join(VERDICT_COLUMNS)}; the row has {', '.join(row)}"
+            )
+        answer = "" if row[column] is None else str(row[column]).strip().upper()
+        if answer not in ("YES", "NO", ""):
+            raise JudgeSenseError(
+                f"{record.place}, column {column}: must be YES or NO, got {row[column]!r}"
+            )
+        verdict = {"YES": True, "NO": False}.get(answer)
+        if verdicts.setdefault(str(row["pair_id"]), verdict) is not verdict:
+            raise JudgeSenseError(
+                f"{record.place}: pair {row['pair_id']!r} has two different verdicts in this file; "
+                "keep one, or use one file per person"
+            )
+        by_model = by_model or column == "validation_decision"
+    if not any(row["pair_id"] in verdicts for row in rows):
         raise JudgeSenseError(
-            f"{path}: none of its {len(file.verdicts)} pairs (such as "
-            f"{next(iter(file.verdicts))!r}) is in the dataset, whose first pair is "
-            f"{rows[0]['pair_id']!r}"
+            f"{path}: none of its pairs (such as {next(iter(verdicts))!r}) is in the dataset, "
+            f"whose first pair is {rows[0]['pair_id']!r}"
         )
-    votes = [Vote(v, None if v is None else float(v)) for v in verdicts]
-    return (JUDGE if file.by_model else HUMAN) + path.stem, votes
+    given = [verdicts.get(row["pair_id"]) for row in rows]
+    votes = [Vote(verdict, None if verdict is None else float(verdict)) for verdict in given]
+    return (JUDGE if by_model else HUMAN) + path.stem, votes
 
 
 def judge_votes(
-    rows: Sequence[PairRow],
-    judge: Any,
-    out: Path,
-    note: Callable[[str], None],
-    *,
-    per_item: bool = False,
+    pairs: Sequence[tuple[str, str]], judge: Any, out: Path, note: Callable[[str], None]
 ) -> list[Vote]:
-    """A judge's answers to the paper's question, logged under ``out``.
+    """A judge's answers to the paper's question on pairs of texts, logged under ``out``.
 
-    The judge is asked once for each pair of wordings, without an item; ``per_item`` asks about
-    every pair with its item in both prompts, as the paper did. The score is the probability of YES
-    among YES and NO if the judge gives log-probabilities, else 1 or 0. An answer that is neither
-    gives no verdict. Rerun with the same ``out`` to resume.
+    Equal pairs are asked once. The score is the probability of YES among YES and NO if the judge
+    gives log-probabilities, else 1 or 0. An answer that is neither gives no verdict. Rerun with the
+    same ``out`` to resume.
     """
     from local_judges.runner import run_judge
 
-    pairs = [(r["prompt_a"], r["prompt_b"]) for r in rows] if per_item else wordings(rows)
+    form = read_yaml(PROMPT_FILE)
+    label_map = dump_label_map({label: label for label in EQUIVALENCE.labels})
+    keys = [prompt_id("\n\n".join(pair)) for pair in pairs]
+    prompts = []
+    for key, (a, b) in dict(zip(keys, pairs, strict=True)).items():
+        parts = {"question": form["question"], "prompt_a": a, "prompt_b": b}
+        text = fill(form["layout"], parts)
+        names = (EQUIVALENCE.name, key, key, "validation", NO_ORDER, label_map, None)
+        prompts.append(Prompt(prompt_id(text), text, *names))
+    asked = Benchmark(
+        tasks={EQUIVALENCE.name: EQUIVALENCE},
+        prompts=table_of_prompts(prompts),
+        pairs=PAIR_SCHEMA.empty_table(),
+        source={"name": "validation"},
+    )
     scoring = "options" if "options" in judge.scorings else "generate"
-    run_judge(judge, questions(list(dict.fromkeys(pairs))), out, (scoring,), note=note)
+    run_judge(judge, asked, out, (scoring,), note=note)
     log = read_log(out).select(["item_id", "raw_decision", "option_logprobs", "raw_text"])
     answers = {row["item_id"]: _vote(row) for row in log.to_pylist()}
-    return [answers[_pair_key(pair)] for pair in pairs]
+    return [answers[key] for key in keys]
 
 
 def _vote(answer: Mapping[str, Any]) -> Vote:
@@ -247,43 +279,16 @@ def _vote(answer: Mapping[str, Any]) -> Vote:
     return Vote(verdict, float(verdict))
 
 
-def questions(pairs: Sequence[tuple[str, str]]) -> Benchmark:
-    """The paper's question about pairs of texts, as prompts to answer YES or NO."""
-    form = read_yaml(PROMPT_FILE)
-    label_map = dump_label_map({label: label for label in EQUIVALENCE.labels})
-    prompts = []
-    for a, b in pairs:
-        parts = {"question": form["question"], "prompt_a": a, "prompt_b": b}
-        text, key = fill(form["layout"], parts), _pair_key((a, b))
-        names = (EQUIVALENCE.name, key, key, "validation", NO_ORDER, label_map, None)
-        prompts.append(Prompt(prompt_id(text), text, *names))
-    return Benchmark(
-        tasks={EQUIVALENCE.name: EQUIVALENCE},
-        prompts=table_of_prompts(prompts),
-        pairs=PAIR_SCHEMA.empty_table(),
-        source={"name": "validation"},
-    )
-
-
-def _pair_key(pair: tuple[str, str]) -> str:
-    return prompt_id("\n\n".join(pair))
-
-
 def fill(layout: str, parts: Mapping[str, str]) -> str:
     """Fill a layout in one pass, so that braces in a part are not read as placeholders."""
     return re.sub(r"\{(\w+)\}", lambda match: parts[match.group(1)], layout)
 
 
-PAPER_EDIT_DISTANCE = (0.529, 0.12)
-"""Mean and standard deviation over the second paper's paraphrases (section 3, step 3)."""
-
-PAPER_COSINE = (0.876, 0.08)
-"""Mean and standard deviation over the second paper's paraphrases (section 3, step 3)."""
-
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
-SAME = round(PAPER_COSINE[0] - 2 * PAPER_COSINE[1], 3)
-"""From this cosine on, two wordings count as the same: two standard deviations below the mean."""
+SAME = 0.716
+"""From this cosine on, two wordings count as the same: two standard deviations (0.08) below the
+mean (0.876) over the second paper's paraphrases (section 3, step 3)."""
 
 DIFFERENT = 0.35
 """Below this cosine they count as different. Any two wordings of one task in
@@ -334,14 +339,6 @@ class Embedder:
         packaged = Path(spec.origin).parent / "model" if spec and spec.origin else Path(MODEL)
         self._place = str(packaged) if packaged.is_dir() else MODEL
         self._model: Any = None
-
-    def describe(self) -> dict[str, str]:
-        """The model, and the SHA-256 of its weights if they come from a package."""
-        described = {"model": MODEL}
-        if self._place != MODEL:
-            weights = Path(self._place, "model.safetensors").read_bytes()
-            described["sha256"] = hashlib.sha256(weights).hexdigest()
-        return described
 
     def cosines(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The cosine of each pair of texts, in [-1, 1]; each distinct text is embedded once.

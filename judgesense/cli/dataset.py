@@ -190,9 +190,6 @@ def validate(
         opt.option("FILE", "A person's verdicts: pair_id, manual_label (YES, NO); repeatable."),
     ] = None,
     out: opt.SomeOut = None,
-    per_item: Annotated[
-        bool, opt.option(None, "Ask about each pair with its item.", "--per-item")
-    ] = False,
     revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
@@ -210,7 +207,6 @@ def validate(
         judge or (),
         human or (),
         out,
-        per_item=per_item,
         revision=revision,
         note=lambda text: opt.note(f"note: {text}"),
     )

@@ -10,7 +10,8 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import read_table
-from judgesense_dataset.folder import configs, read_config
+from judgesense_dataset.embedded import VERDICTS as RECORDED
+from judgesense_dataset.folder import configs, load_verdicts, read_config
 from judgesense_dataset.load import load_benchmark, load_pairs
 from judgesense_dataset.templates import DATA
 from judgesense_dataset.validation import RECORD, VERDICTS, validate
@@ -24,8 +25,8 @@ from judgesense_dataset.validators import (
     judge_votes,
     polarity_votes,
     reading_votes,
+    wordings,
 )
-from judgesense_dataset.verdicts import load_verdicts, read_verdicts
 from local_judges.callable_judge import CallableJudge
 
 YES, NO, SILENT = Vote(True, 1.0), Vote(False, 0.0), Vote(None)
@@ -100,13 +101,15 @@ def test_readings_hold_for_the_wordings_that_were_read(rows: list[dict[str, Any]
 
 
 def test_the_published_verdicts_are_read(published: Path) -> None:
-    manual = read_verdicts(published / "factuality_manual.jsonl")
-    assert sum(said is True for said in manual.verdicts.values()) == 75
-    assert sum(said is False for said in manual.verdicts.values()) == 50
-    paraphrase = read_verdicts(published / "factuality_paraphrase.jsonl")
-    assert {pair for pair, said in paraphrase.verdicts.items() if said is False} == SIX
-    assert read_verdicts(published / "factuality_paraphrase.jsonl").by_model
-    assert not read_verdicts(published / "factuality_manual.jsonl").by_model
+    pairs = load_pairs(published).to_pylist()
+    name, manual = file_votes(pairs, published / "factuality_manual.jsonl")
+    assert name == "human:factuality_manual"
+    assert sum(vote.verdict is True for vote in manual) == 75
+    assert sum(vote.verdict is False for vote in manual) == 50
+    name, model = file_votes(pairs, published / "factuality_paraphrase.jsonl")
+    assert name == "judge:factuality_paraphrase"
+    verdicts = zip(pairs, model, strict=True)
+    assert {row["pair_id"] for row, vote in verdicts if vote.verdict is False} == SIX
 
 
 @pytest.mark.parametrize(
@@ -115,20 +118,15 @@ def test_the_published_verdicts_are_read(published: Path) -> None:
         ('{"pair_id": "p", "manual_label": "MAYBE"}', "line 1, column manual_label"),
         ('{"pair_id": "p"}', "line 1.*one of manual_label"),
         ('{"pair_id": "p", "verdict": "YES"}\n{"pair_id": "p", "verdict": "NO"}', "line 2.*'p'"),
+        ('{"pair_id": "other", "verdict": "YES"}', "'other'"),
         ("", "is empty"),
     ],
 )
-def test_a_bad_verdict_file_names_the_row(content: str, said: str, tmp_path: Path) -> None:
+def test_a_bad_verdict_file_names_the_row(
+    content: str, said: str, rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
     (tmp_path / "v.jsonl").write_text(content)
     with pytest.raises(JudgeSenseError, match=said):
-        read_verdicts(tmp_path / "v.jsonl")
-
-
-def test_a_verdict_file_on_other_pairs_is_refused(
-    rows: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    (tmp_path / "v.jsonl").write_text('{"pair_id": "other", "verdict": "YES"}\n')
-    with pytest.raises(JudgeSenseError, match=r"v\.jsonl: .*'other'"):
         file_votes(rows, tmp_path / "v.jsonl")
 
 
@@ -146,7 +144,7 @@ def test_a_judge_is_asked_the_papers_question_once_for_each_two_wordings(
         asked.extend(prompts)
         return contrary(prompts)
 
-    votes = judge_votes(rows, CallableJudge(judge), tmp_path, ignore)
+    votes = judge_votes(wordings(rows), CallableJudge(judge), tmp_path, ignore)
     assert len(asked) == 40
     assert all(
         prompt.startswith(
@@ -159,39 +157,27 @@ def test_a_judge_is_asked_the_papers_question_once_for_each_two_wordings(
         assert vote.verdict is not inverted(row)
 
 
-def test_asked_per_item_a_judge_sees_every_pair_with_its_item(
-    rows: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    few = rows[:7]
-    asked: list[str] = []
-
-    def judge(prompts: list[str]) -> Sequence[str]:
-        asked.extend(prompts)
-        return ["I cannot say"] * len(prompts)
-
-    votes = judge_votes(few, CallableJudge(judge), tmp_path, ignore, per_item=True)
-    assert len(asked) == 7
-    assert all(any(r["prompt_a"] in text and r["prompt_b"] in text for text in asked) for r in few)
-    assert [vote.verdict for vote in votes] == [None] * 7
-    assert votes[0].details["said"] == "I cannot say"
+def test_an_answer_that_is_neither_gives_no_verdict(tmp_path: Path) -> None:
+    judge = CallableJudge(lambda prompts: ["I cannot say"] * len(prompts))
+    (vote,) = judge_votes([("Good?", "Fine?")], judge, tmp_path, ignore)
+    assert vote.verdict is None
+    assert vote.details["said"] == "I cannot say"
 
 
-def test_an_options_judge_gives_its_probability_of_yes(
-    rows: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_an_options_judge_gives_its_probability_of_yes(tmp_path: Path) -> None:
     import math
 
     judge = CallableJudge(
         lambda prompts: [{"YES": math.log(0.2), "NO": math.log(0.6)}] * len(prompts),
         name="sure", scoring="options",
     )  # fmt: skip
-    votes = judge_votes(rows[:3], judge, tmp_path, ignore)
+    votes = judge_votes([("Good?", "Fine?")] * 3, judge, tmp_path, ignore)
     assert {vote.score for vote in votes} == {0.25}
     assert {vote.verdict for vote in votes} == {False}
 
 
 def test_the_recorded_verdicts_cover_the_embedded_benchmark(rows: list[dict[str, Any]]) -> None:
-    recorded = load_verdicts()
+    recorded = load_verdicts(RECORDED)
     assert set(recorded) == {row["pair_id"] for row in rows}
     for row in rows:
         said = json.loads(row["validation"])
@@ -278,7 +264,7 @@ def test_the_published_validators_agree_as_little_as_their_files_say(
     assert done.written_back == ()
     lines = {one.values["pair_id"]: one.values for one in read_table(tmp_path / VERDICTS)}
     assert lines["fact_002"]["validation"][POLARITY]["inverted"] is True
-    assert json.loads((tmp_path / RECORD).read_text())["surface"]["n"] == 20
+    assert json.loads((tmp_path / RECORD).read_text()) == done.record
 
 
 @pytest.mark.slow
@@ -288,7 +274,7 @@ def test_the_real_model_validates_and_is_named(rows: list[dict[str, Any]], tmp_p
     judge = done.record["validators"][-1]
     assert judge["validator"].startswith("judge:smollm2-135m@")
     assert judge["yes"] + judge["no"] == 1000
-    recorded = load_verdicts()
+    recorded = load_verdicts(RECORDED)
     new = load_verdicts(tmp_path / VERDICTS)
     assert {pair: said["valid"] for pair, said in new.items()} == {
         pair: said["valid"] for pair, said in recorded.items()
