@@ -24,15 +24,13 @@ CHECKS = ("steady", "responsive", "right")
 GOOD = ("YES", "PASS", "A")
 """The label whose gain is shown."""
 BESIDES = (None, "rewording")
-SOURCES = ("item", "wording", "format", "rerun")
 
 SHORT = """\
 - **The order of the fields moves more verdicts than the wording does**, for five of the six judges:
-  it is 57% to 83% of the noise that was measured, the wording 11% to 39%, asking again 0% to 15%.
-  For claude-sonnet both count about alike. On 100 items the intervals of the two overlap.
+  7% to 14% of verdicts, the wording 2% to 8%. For claude-sonnet both count about alike.
 - **Keep one format and average over wordings.** Asking the same prompt again at temperature 0 buys
   little for any of them.
-- **llama-8b has no part of its variance left for the item.** It moves no more when the criterion is
+- **llama-8b hardly reads the criterion.** It moves no more when the criterion is
   negated (1%) than when it is reworded (2%). The two Claude judges follow a negated criterion most
   often (47% and 54%).
 - **A rubric with a reference answer changes 2% to 13% of verdicts.** It makes gpt-4o and
@@ -53,8 +51,8 @@ SHORT = """\
 - **A judge can be steady because it does not read.** SmolLM2 answers YES to nearly everything on
   TruthfulQA, and Gemma gives nearly all summaries of SummEval one level: a JSS of 1.00, and hardly
   an answer that changes with the question.
-- **Where two answers are compared, the order decides.** It is 62% to 100% of the noise on SciFact
-  and MT-Bench, and at most 23% of the answers follow a contrast there. Ask in both orders and
+- **Where two answers are compared, the order decides.** At most 23% of the
+  answers follow a contrast on SciFact and MT-Bench. Ask in both orders and
   average ([remedies](remedies.md)): the 1.5B is then right about 78% of SciFact's items instead of
   50% (15 items, gain 28 points [10, 40]).
 - **Other names for the options can turn the answers round.** On MT-Bench the 1.5B chooses the first
@@ -62,9 +60,8 @@ SHORT = """\
   are called 1 and 2 or I and II."""
 TEXT = """# Variants: which lever moves which judge
 
-How much a verdict owes to the item, the wording, the format and chance, and what
-[variants](../variants.md) do to it: for six judges that people use, from flakyjudge's log, and for
-four small judges on public sets. This page is written by one command:
+What [variants](../variants.md) do to a verdict: for six judges that people use, from flakyjudge's
+log, and for four small judges on public sets. This page is written by one command:
 
 ```bash
 python docs/make_variants.py ../shared/logs/flakyjudge RUN...
@@ -79,11 +76,6 @@ python docs/make_variants.py ../shared/logs/flakyjudge RUN...
 flakyjudge's verdicts (PASS or FAIL by a criterion; [the log](flakyjudge.md)) have seven wordings,
 one other format (the criterion before the query and the response), reruns at temperature 0, two
 contrasts and one intervention (a rubric and a reference answer).
-
-Parts of the variance of a verdict, in percent of all; *item* is what should decide. It is split on
-the items that were asked in several ways.
-
-{flaky_budget}
 
 {flaky_variants}
 
@@ -116,8 +108,6 @@ figure](../variants.md#where-options-are-scored).
 
 *steady* is the JSS, *responsive* how many times as often a contrast changes the answer as a
 rewording, and *right* the agreement with the gold labels (κ).
-
-{budget}
 
 The tables below have a column per judge.
 
@@ -226,22 +216,6 @@ def shift_text(row: Row) -> str:
     return percent(row["shift_rate"], 0) + net
 
 
-def budget_rows(reports: dict[str, Row]) -> list[list[str]]:
-    """A row per judge and task: the part of each source that was asked, and the advice."""
-    rows = []
-    for name, report in reports.items():
-        parts = {row["source"]: row for row in own(report, "variance_budget")}
-        total = sum(part["variance"] or 0 for part in parts.values())
-        shares = [
-            percent(parts[source]["variance"] / total, 0)
-            if source in parts and parts[source]["variance"] is not None and total
-            else "-"
-            for source in SOURCES
-        ]
-        rows.append([name, *shares, parts["item"]["text"] if parts else "-"])
-    return rows
-
-
 def flaky_rows(reports: dict[str, Row]) -> list[list[str]]:
     """A row per judge of flakyjudge's log: what each of its variants does."""
     rows = []
@@ -305,7 +279,6 @@ def write(flakyjudge: Path, folders: Sequence[Path]) -> None:
         [name, str(reworded(report)["n_items"]), *card_row(report["card"], CHECKS)[1:]]
         for name, report in named.items()
     ]
-    heads = [*SOURCES, "what buys most"]
     texts = [
         task_text(task, {judge: r for (judge, own), r in reports.items() if own == task})
         for task in dict.fromkeys(task for _, task in reports)
@@ -313,7 +286,6 @@ def write(flakyjudge: Path, folders: Sequence[Path]) -> None:
     PAGE.write_text(
         TEXT.format(
             short=SHORT,
-            flaky_budget=table(["judge", *heads], budget_rows(large)),
             flaky_variants=table(
                 ["judge", "fields reordered, JSS", "reworded, %", "negated, follows",
                  "swapped, follows", "rubric"],
@@ -322,7 +294,6 @@ def write(flakyjudge: Path, folders: Sequence[Path]) -> None:
             missing=missing_text(list(reports)),
             versions=versions,
             cards=table(["judge and task", "items", "trust", *CHECKS], cards),
-            budget=table(["judge and task", *heads], budget_rows(named)),
             tasks="\n".join(texts),
         ).rstrip() + "\n",
         "utf-8",

@@ -47,7 +47,7 @@ from judgesense.text import join, same_start
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.checks import trust_card
 from judgesense.trust.thresholds import FEW_CLUSTERS, Thresholds
-from judgesense.trust.variants import budget, variants
+from judgesense.trust.variants import variants
 from judgesense.trust.wordings import Wordings, recommendation, wordings
 
 
@@ -68,7 +68,6 @@ class Report(ResultMapping):
     recommendation: list[dict[str, Any]]
     remedies: list[dict[str, Any]]
     variants: list[dict[str, Any]]
-    variance_budget: list[dict[str, Any]]
     cells: list[dict[str, Any]]
     advice: list[str]
     findings: list[dict[str, Any]]
@@ -143,7 +142,6 @@ def conclusions(
         shown["remedy"] = best["remedy"] if best else None
     if stream.variants:
         found["variants"] = variants(stream, mislabelled)
-        found["variance_budget"] = budget(stream, mislabelled)
     return found
 
 

@@ -166,7 +166,6 @@ def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
     makers = {
         "repeated": _repeated,
         "variants": _variants,
-        "variance_budget": _budget,
     }
     return [make(report) for name, make in makers.items() if report.get(name)]
 
@@ -248,26 +247,3 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
     # With one equivalent variant, the pool of all repeats its row.
     shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])
     return _side_table("Variants beside the base wording", columns, 5, shown, [note])
-
-
-def _budget(report: Mapping[str, Any]) -> SideTable:
-    names = short_names({entry["judge"] for entry in report["variance_budget"]})
-    columns: Columns = {
-        **_WHO,
-        "source": "source",
-        "variance": lambda entry: number(entry["variance"]),
-        "95% interval": lambda entry: interval(entry, 2),
-        "of the noise": lambda entry: percent(entry["noise_share"]),
-        "pairs": lambda entry: str(entry["n_pairs"] or "-"),
-    }
-    notes = [
-        "Variance: the chance that two verdicts differ for this reason, on a scale squared "
-        "levels. Noise: all but the item.",
-        *(
-            f"{names[e['judge']]} on {e['task']}, {e['scoring']} scoring: {e['text']}."
-            for e in report["variance_budget"]
-            if e["text"]
-        ),
-    ]
-    heading = "Where the variance of a verdict comes from"
-    return _side_table(heading, columns, 4, _named(report["variance_budget"]), notes)

@@ -33,7 +33,7 @@ prompt asked again, ``delta_jss`` is ``jss - jss_repeat``. ``position_ci_low`` a
 """
 
 LISTS = (
-    "trust", "wordings", "recommendation", "remedies", "variants", "variance_budget", "cells",
+    "trust", "wordings", "recommendation", "remedies", "variants", "cells",
     "advice", "findings",
     "template_pairs", "templates", "examples", "diagnostics", "to_settle", "repeated", "runs",
     "notes",

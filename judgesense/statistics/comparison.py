@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.statistics.arrays import Floats
-from judgesense.statistics.inputs import Labels, agreeing, cluster_codes
+from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import (
     Interval,
     difference_interval,
@@ -38,29 +38,6 @@ class PairedDifference:
     p_value: float | None
     n_pairs: int
     n_items: int
-
-
-def compare_jss(
-    first: tuple[Labels, Labels], second: tuple[Labels, Labels], item_ids: Any = None
-) -> PairedDifference:
-    """Compare the JSS of two judges on the same pairs.
-
-    Args:
-        first: the first judge's decisions under the pairs' two prompts, shape (n,) each; pairs with
-            an undecided label (`inputs.UNDECIDED`) from either judge are left out.
-        second: the second judge's, for the same pairs in the same order.
-        item_ids: one id per pair, or None.
-
-    Returns:
-        The paired difference in JSS, second minus first.
-
-    >>> compare_jss((["A", "B"], ["A", "A"]), (["A", "B"], ["A", "B"])).difference
-    0.5
-    """
-    (one, known), (two, known_too) = agreeing(*first), agreeing(*second)
-    both = known & known_too
-    clusters, _ = cluster_codes(item_ids, len(both))
-    return paired_test(one[both], two[both], clusters[both])
 
 
 def paired_test(

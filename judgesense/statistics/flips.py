@@ -13,9 +13,9 @@ from judgesense.statistics.inputs import (
     OPTIONS,
     UNDECIDED,
     Labels,
-    agreeing,
     cluster_codes,
     encode,
+    encode_pair,
 )
 from judgesense.statistics.intervals import mean_t_cluster
 from judgesense.statistics.kappa import alpha_from_counts
@@ -176,9 +176,13 @@ def flip_overlap(decisions: Mapping[str, tuple[Labels, Labels]]) -> tuple[Codes,
     >>> flip_overlap(streams)[0].tolist()
     [2, 1]
     """
-    streams = [agreeing(one, two) for one, two in decisions.values()]
-    flipped = np.sum([~agree & decided for agree, decided in streams], axis=0)
-    return flipped, np.sum([decided for _, decided in streams], axis=0)
+    flipped, judged = [], []
+    for one, two in decisions.values():
+        first, second, labels = encode_pair(one, two)
+        empty = np.isin(labels, UNDECIDED)
+        judged.append(~(empty[first] | empty[second]))
+        flipped.append(judged[-1] & (first != second))
+    return np.sum(flipped, axis=0), np.sum(judged, axis=0)
 
 
 @dataclass(frozen=True)

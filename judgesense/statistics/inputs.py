@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.arrays import Codes, Floats
 
 Labels = Sequence[str] | npt.NDArray[Any]
 
@@ -187,18 +187,6 @@ def encode_pair(references: Labels, predictions: Labels) -> tuple[Codes, Codes, 
     if not len(first):
         raise ValueError("references and predictions are empty: pass at least one pair")
     return first, second, list(table)
-
-
-def agreeing(references: Labels, predictions: Labels) -> tuple[Bools, Bools]:
-    """Whether two streams agree, and whether both have a decision, row by row; shape (n,) each.
-
-    >>> agree, decided = agreeing(["A", "B", "ERROR"], ["A", "A", "ERROR"])
-    >>> agree.tolist(), decided.tolist()
-    ([True, False, True], [True, True, False])
-    """
-    first, second, labels = encode_pair(references, predictions)
-    empty = np.array([label in UNDECIDED for label in labels])
-    return first == second, ~(empty[first] | empty[second])
 
 
 def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:

@@ -4,7 +4,7 @@ A judge's verdicts on all units carry the precision, people's labels on some rem
 bias. Source: Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference"
 (arXiv:2311.01453); strata: Fisch et al. 2024, "Stratified Prediction-Powered Inference"
 (arXiv:2406.04291). With one wording, no clusters and no strata, estimates equal those of the
-package ``ppi_py``.
+package ``ppi_py``, whose variances are divided by n and whose quantiles are normal.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.crossed import FEWEST_WORDINGS
 from judgesense.statistics.inputs import cluster_codes
-from judgesense.statistics.result import ResultMapping
 
 FEWEST_LABELS = 2
 """With fewer labels nothing shows how far the judge is off."""
@@ -47,32 +46,24 @@ class Influence:
     floor: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Powered(ResultMapping):
+@dataclass(frozen=True)
+class Powered:
     """An estimate from verdicts and labels.
 
-    ``error`` is the standard error, ``df`` the degrees of freedom of its interval, ``p_value`` that
-    of the hypothesis that the truth is 0. ``lam`` is the weight of the verdicts (0: labels alone),
-    one per mean. ``label_error`` is the part of the error that more labels shrink,
-    ``wording_error`` that of wordings as a sample (0 with fewer than three). An undefined figure is
-    None.
+    ``error`` is the standard error, ``p_value`` that of the hypothesis that the truth is 0.
+    ``label_error`` is the part of the error that more labels shrink, ``wording_error`` that of
+    wordings as a sample (0 with fewer than three). An undefined figure is None.
     """
 
-    labels: ClassVar = {"estimate": "estimate", "lam": "weight of the verdicts",
-                        "n_labels": "labels", "n_units": "units"}  # fmt: skip
-
     estimate: float
-    ci_low: float | None
-    ci_high: float | None
-    error: float | None
-    df: float | None
-    p_value: float | None
-    lam: list[float]
-    label_error: float | None
-    wording_error: float
     n_labels: int
     n_units: int
-    n_clusters: int
+    ci_low: float | None = None
+    ci_high: float | None = None
+    error: float | None = None
+    p_value: float | None = None
+    label_error: float | None = None
+    wording_error: float = 0.0
 
 
 def influence(
@@ -83,7 +74,6 @@ def influence(
     strata: Any = None,
     lam: float | None = None,
     step: float | None = None,
-    normal: bool = False,
 ) -> Influence:
     """The mean label over units of which all have predictions and some a label.
 
@@ -101,8 +91,6 @@ def influence(
         step: how far a label is off when it is off: 1 for two labels, a step of a scale. The
             labels' error is then at least `least_error`: a judge without an error on a few labels
             is not known to make none.
-        normal: the variances of ``ppi_py``, divided by n. By default they are over clusters, for
-            Student's t with Satterthwaite's degrees of freedom.
 
     >>> found = influence([1.0, 0.0, float("nan")], [1.0, 0.0, 1.0], lam=0.0)
     >>> found.estimate, found.n_labels
@@ -112,8 +100,8 @@ def influence(
     given = ~np.isnan(y)
     n, size = int(given.sum()), len(y)
     codes, _ = cluster_codes(clusters, size)
-    stratum = stratum_codes(strata, given)
-    parts = StratumMeans(y, given, stratum, codes, grouped=clusters is not None, normal=normal)
+    stratum = _stratum_codes(strata, given)
+    parts = _StratumMeans(y, given, stratum, codes, grouped=clusters is not None)
     f = _filled(table)
     most = size / max(1, size - n)
     if n == size:
@@ -121,7 +109,7 @@ def influence(
     elif lam is not None:
         beta = lam * most
     elif len(parts.share) == 1:
-        beta = tuned_weight(y, f, given) * most
+        beta = _tuned_weight(y, f, given) * most
     else:
         beta = parts.best(f, codes, most)
     estimate, units, own = parts.at(f, beta)
@@ -129,7 +117,7 @@ def influence(
     if table.shape[1] >= FEWEST_WORDINGS:
         left = [np.delete(table, t, axis=1) for t in range(table.shape[1])]
         without = np.array([parts.at(_filled(each), beta)[0] for each in left])
-    floor = 0.0 if step is None or normal else least_error(step, parts.n_clusters) ** 2
+    floor = 0.0 if step is None else least_error(step, parts.n_clusters) ** 2
     return Influence(estimate, units, own, without, beta / most, n, max(1.0, parts.freedom), floor)
 
 
@@ -176,25 +164,23 @@ def least_error(step: float, n: float) -> float:
 def combined(
     parts: Sequence[tuple[float, Influence, Codes]],
     confidence_level: float = 0.95,
-    *,
-    normal: bool = False,
 ) -> Powered:
     """A sum of estimates, such as the difference of two means, with one interval.
 
     Args:
         parts: sign or factor, influence, and each unit's cluster code; a code means the same
             cluster in every part, so that what systems share on an item cancels.
-        normal: as in `influence`, with a normal quantile.
 
     Returns:
-        The estimate; its interval is None if a part rests on a single cluster.
+        The estimate, with Student's t at Satterthwaite's degrees of freedom; without an interval if
+        a part rests on a single cluster.
 
     >>> y = [1.0, 0.0, 1.0, 1.0]
     >>> one, codes = influence(y, y, lam=0.0), np.arange(4)
     >>> combined([(1.0, one, codes), (-1.0, one, codes)]).estimate
     0.0
     """
-    from scipy.special import ndtri, stdtr, stdtrit
+    from scipy.special import stdtr, stdtrit
 
     size = max(int(codes.max()) for _, _, codes in parts) + 1
     total, own = np.zeros(size), np.zeros(size)
@@ -210,36 +196,29 @@ def combined(
     of_labels += short
     rest = max(0.0, variance + short - of_labels)
     of_wordings, n_wordings = _wording_variance(parts)
-    variance += short + (0.0 if normal else of_wordings)
+    variance += short + of_wordings
     estimate = float(sum(factor * part.estimate for factor, part, _ in parts))
     n_clusters = len(np.unique(np.concatenate([codes for _, _, codes in parts])))
-    counts: dict[str, Any] = {
-        "lam": [part.lam for _, part, _ in parts],
-        "n_labels": sum(part.n_labels for _, part, _ in parts),
-        "n_units": sum(len(part.units) for _, part, _ in parts),
-        "n_clusters": n_clusters,
-    }
+    n_labels = sum(part.n_labels for _, part, _ in parts)
+    n_units = sum(len(part.units) for _, part, _ in parts)
     if any(part.freedom <= 0 or len(np.unique(codes)) < 2 for _, part, codes in parts):
-        return Powered(estimate, None, None, None, None, None, label_error=None,
-                       wording_error=0.0, **counts)  # fmt: skip
+        return Powered(estimate, n_labels, n_units)
     freedom += rest**2 / (n_clusters - 1)
     if n_wordings:
         freedom += of_wordings**2 / (n_wordings - 1)
     df = variance**2 / freedom if freedom > 0 else float(n_clusters - 1)
     error = math.sqrt(variance)
-    tail = (1 + confidence_level) / 2
-    half = error * float(ndtri(tail) if normal else stdtrit(df, tail))
-    p_value = None if error == 0 else 2 * float(stdtr(df, -abs(estimate) / error))
+    half = error * float(stdtrit(df, (1 + confidence_level) / 2))
     return Powered(
         estimate,
-        estimate - half,
-        estimate + half,
-        error,
-        df,
-        p_value,
+        n_labels,
+        n_units,
+        ci_low=estimate - half,
+        ci_high=estimate + half,
+        error=error,
+        p_value=None if error == 0 else 2 * float(stdtr(df, -abs(estimate) / error)),
         label_error=math.sqrt(of_labels),
         wording_error=math.sqrt(of_wordings),
-        **counts,
     )
 
 
@@ -280,7 +259,7 @@ def _filled(table: Floats) -> Floats:
     return np.where(known, means, means[known].mean())
 
 
-class StratumMeans:
+class _StratumMeans:
     """Stratum means and influences as functions of the weight beta of the predictions.
 
     In a stratum with M units, n of them labelled, the estimate is mean(y) + lam * (mean of f on
@@ -295,7 +274,6 @@ class StratumMeans:
         codes: Codes,
         *,
         grouped: bool,
-        normal: bool,
     ) -> None:
         self.y, self.given, self.stratum = np.where(given, y, 0.0), given, stratum
         self.size = len(y)
@@ -309,9 +287,7 @@ class StratumMeans:
         self.n_clusters = float(clusters.sum())
         self.freedom = self.n_clusters - len(clusters)
         # One labelled cluster in a stratum shows no spread; it keeps the factor of two.
-        self.inflate = (
-            np.ones(len(units)) if normal else np.sqrt(clusters / np.maximum(clusters - 1, 0.5))
-        )
+        self.inflate = np.sqrt(clusters / np.maximum(clusters - 1, 0.5))
 
     def _mean(self, x: Floats, mask: Bools) -> Floats:
         """Mean of x on the units of the mask in each stratum; 0 where there are none."""
@@ -349,7 +325,7 @@ class StratumMeans:
         return float(self.share @ (own - beta * gap)), one - beta * two, labels
 
 
-def tuned_weight(y: Floats, f: Floats, given: Bools) -> float:
+def _tuned_weight(y: Floats, f: Floats, given: Bools) -> float:
     """The weight of least variance, in [0, 1] (Angelopoulos, Duchi & Zrnic 2023, section 6)."""
     n, rest = int(given.sum()), int((~given).sum())
     spread = float(f.var(ddof=1))
@@ -359,7 +335,7 @@ def tuned_weight(y: Floats, f: Floats, given: Bools) -> float:
     return min(1.0, max(0.0, shared / ((1 + n / rest) * spread)))
 
 
-def stratum_codes(strata: Any, given: Bools) -> Codes:
+def _stratum_codes(strata: Any, given: Bools) -> Codes:
     """Codes of strata, of which those with fewer than two labels are joined to a neighbour."""
     if strata is None:
         return np.zeros(len(given), dtype=np.intp)

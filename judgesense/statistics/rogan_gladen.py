@@ -6,40 +6,30 @@ Journal of Epidemiology 107, 71-76.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Floats
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.prediction_powered import Influence, combined
-from judgesense.statistics.result import ResultMapping
 
 
-@dataclass(frozen=True, eq=False)
-class RoganGladen(ResultMapping):
+@dataclass(frozen=True)
+class RoganGladen:
     """The corrected rate, in [0, 1], and the judge's rates behind it.
 
     ``sensitivity`` is the share of truly good units that the judge calls good, ``specificity`` that
-    of truly bad ones that it calls bad. ``edge`` is their sum minus 1: 0 is chance. An undefined
-    figure is None, and ``degenerate`` says why.
+    of truly bad ones that it calls bad. An undefined figure is None, and ``degenerate`` says why.
     """
 
-    labels: ClassVar = {"rate": "corrected rate", "sensitivity": "good ones called good",
-                        "specificity": "bad ones called bad"}  # fmt: skip
-
-    rate: float | None
-    ci_low: float | None
-    ci_high: float | None
-    sensitivity: float | None
-    specificity: float | None
-    edge: float | None
-    edge_ci_low: float | None
-    edge_ci_high: float | None
-    n_labels: int
-    n_units: int
-    degenerate: str | None
+    rate: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    sensitivity: float | None = None
+    specificity: float | None = None
+    degenerate: str | None = None
 
 
 def rogan_gladen(
@@ -78,43 +68,37 @@ def rogan_gladen(
     rest = ~np.isnan(f) if weights is not None else np.isnan(y) & ~np.isnan(f)
     good, bad = both & (y == 1), both & (y == 0)
 
-    def undefined(why: str, **known: Any) -> RoganGladen:
-        return RoganGladen.undefined(
-            n_labels=int(both.sum()), n_units=len(y), degenerate=why, **known
-        )
-
     if not good.any() or not bad.any():
-        return undefined("the labels are of one class: label outputs of both classes")
+        why = "the labels are of one class: label outputs of both classes"
+        return RoganGladen(degenerate=why)
     f = np.where(np.isnan(f), 0.0, f)
     sensitivity, of_good = _share(f, good, w)
     specificity, of_bad = _share(1 - f, bad, w)
-    edge = sensitivity + specificity - 1
-    of_edge = Influence(edge, of_good + of_bad, of_good + of_bad, None, 1.0, int(both.sum()),
-                        max(1.0, float(both.sum()) - 2))  # fmt: skip
-    told = combined([(1.0, of_edge, codes)], confidence_level)
-    known = {"sensitivity": sensitivity, "specificity": specificity, "edge": edge,
-             "edge_ci_low": told.ci_low, "edge_ci_high": told.ci_high}  # fmt: skip
+    edge = sensitivity + specificity - 1  # 0 is chance
+    found = RoganGladen(sensitivity=sensitivity, specificity=specificity)
     if edge <= 0:
-        return undefined("the judge is no better than chance on the labels", **known)
+        why = "the judge is no better than chance on the labels"
+        return replace(found, degenerate=why)
     if not rest.any():
-        return undefined("every unit has a label: nothing is left to correct", **known)
+        return replace(found, degenerate="every unit has a label: nothing is left to correct")
     observed, of_rest = _share(f, rest, np.ones(len(y)))
     rate = (observed + specificity - 1) / edge
     own = (-rate * of_good + (1 - rate) * of_bad) / edge
-    found = Influence(rate, of_rest / edge + own, own, None, 1.0, int(both.sum()),
-                      max(1.0, float(both.sum()) - 2))  # fmt: skip
-    ends = combined([(1.0, found, codes)], confidence_level)
-    unclear = told.ci_low is not None and told.ci_low <= 0
-    return RoganGladen(
+    n, of_edge = int(both.sum()), of_good + of_bad
+    ends, at_edge = (
+        combined(
+            [(1.0, Influence(value, units, labelled, None, 1.0, n, max(1.0, n - 2.0)), codes)],
+            confidence_level,
+        )
+        for value, units, labelled in ((rate, of_rest / edge + own, own), (edge, of_edge, of_edge))
+    )
+    why = "so few labels do not show that the judge is better than chance"
+    return replace(
+        found,
         rate=min(1.0, max(0.0, rate)),
         ci_low=None if ends.ci_low is None else min(1.0, max(0.0, ends.ci_low)),
         ci_high=None if ends.ci_high is None else min(1.0, max(0.0, ends.ci_high)),
-        n_labels=int(both.sum()),
-        n_units=len(y),
-        degenerate="so few labels do not show that the judge is better than chance"
-        if unclear
-        else None,
-        **known,
+        degenerate=why if at_edge.ci_low is not None and at_edge.ci_low <= 0 else None,
     )
 
 

@@ -128,20 +128,3 @@ def test_an_unknown_variant_class_is_named_with_its_row() -> None:
     log = table(row("1", "a", "YES"), row("1", "b", "NO", variant_class="opposite"))
     with pytest.raises(JudgeSenseError, match="row 2, variant_class: 'opposite' is not one of"):
         view(log)
-
-
-def test_the_budget_leaves_out_items_that_were_asked_in_one_way() -> None:
-    bullets = {"variant": "bullets", "variant_class": "equivalent"}
-    said = {"1": "YES", "2": "NO", "3": "YES", "4": "NO"}
-    full = [
-        row(item, template, word, **more)
-        for item, word in said.items()
-        for template, more in (("a", {}), ("b", {}), ("a", bullets))
-    ]
-    once = [row(f"once {n}", "a", "YES") for n in range(20)]
-    whole, alone = (
-        measure(table(*rows), None, run={})["variance_budget"] for rows in ([*full, *once], full)
-    )
-    found = {each["source"]: each["variance"] for each in whole}
-    assert found == {each["source"]: each["variance"] for each in alone}
-    assert found["item"] == pytest.approx(2 / 3)

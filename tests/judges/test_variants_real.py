@@ -48,9 +48,6 @@ def test_every_variant_is_asked_of_a_real_model(judge: TransformersJudge, tmp_pa
     for (task, name), row in rows.items():
         if name not in (None, "rewording", "longer", "shorter"):
             assert row["n_prompts"] == 2 * orders[task], name
-    budget = {(row["task"], row["source"]) for row in report.to_dict()["variance_budget"]}
-    assert ("relevance", "order") in budget
-    assert ("factuality", "rerun") in budget
 
 
 def test_the_system_message_holds_the_judges_prompt_and_the_instruction(

@@ -177,22 +177,6 @@ def test_the_rows_of_the_variants_tell_the_four_judges_apart(place: Path) -> Non
     assert len(table.rows) == len(shown["variants"])
 
 
-def test_the_variance_budget_of_a_judge_by_rule(place: Path) -> None:
-    def sources(rule: Rule, name: str) -> dict[tuple[str, str], dict[str, Any]]:
-        found = report(rule, place / name)["variance_budget"]
-        return {(row["task"], row["source"]): row for row in found}
-
-    right = sources(is_right, "right")
-    assert {source for _, source in right} == {"item", "wording", "format", "order", "rerun"}
-    assert {row["variance"] for (_, source), row in right.items() if source != "item"} == {0}
-    assert right["relevance", "item"]["variance"] == pytest.approx(0.5, abs=0.05)
-    first = sources(always_the_first, "first")
-    # In the item's own order a judge of positions changes its mind with every order.
-    assert first["relevance", "order"]["variance"] == 1
-    assert first["relevance", "order"]["noise_share"] == 1
-    assert "average both option orders" in first["relevance", "item"]["text"]
-
-
 def test_json_is_equivalent_where_options_are_scored_inside_the_object_alone(place: Path) -> None:
     """Elsewhere the label is scored where the object would begin, which says nothing of JSON."""
     plain = report(is_right, place / "right")
