@@ -15,7 +15,7 @@ from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined
 from judgesense.statistics.rogan_gladen import rogan_gladen
 from judgesense.systems.estimate_pairs import Data, System, comparisons
 from judgesense.systems.estimate_result import Estimate
-from judgesense.systems.human_labels import Labels, gold_labels, read_labels
+from judgesense.systems.human_labels import Labels, read_labels
 from judgesense.systems.units import Units, units_of
 from judgesense.systems.verdict_files import read_verdicts
 from judgesense.systems.verdict_table import VerdictTable
@@ -36,7 +36,6 @@ def estimate(
     mapping: Mapping[str, str] | None = None,
     raters: str = "majority",
     confidence_level: float = 0.95,
-    encoding: str = "utf-8",
 ) -> Estimate:
     """Estimate how good systems are, and which is better, correcting a judge by human labels.
 
@@ -61,7 +60,6 @@ def estimate(
         mapping: people's labels to the judge's, ``{"acceptable": "YES"}``.
         raters: ``majority`` or ``mean``, for outputs that several people labelled.
         confidence_level: within (0, 1).
-        encoding: of CSV and JSONL.
 
     Returns:
         Scores, differences and decisions.
@@ -71,41 +69,26 @@ def estimate(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     said, told = Path(folder, "verdicts.csv"), Path(folder, "labels.csv")
+    ...     judged, people = Path(folder, "verdicts.csv"), Path(folder, "labels.csv")
     ...     rows = [f"{n},{s},{'YES' if n % k else 'NO'}" for s, k in (("x", 4), ("y", 2))
     ...             for n in range(40)]
-    ...     _ = said.write_text("\\n".join(["item_id,system_id,verdict", *rows]))
-    ...     _ = told.write_text("\\n".join(["item_id,system_id,label", *rows[:20], *rows[40:60]]))
-    ...     found = estimate(said, told)
-    >>> [(each["system"], each["naive"], each["corrected"]) for each in found.systems]
+    ...     _ = judged.write_text("\\n".join(["item_id,system_id,verdict", *rows]))
+    ...     _ = people.write_text("\\n".join(["item_id,system_id,label", *rows[:20], *rows[40:60]]))
+    ...     scores = estimate(judged, people).systems
+    >>> [(each["system"], each["naive"], each["corrected"]) for each in scores]
     [('x', 0.75, 0.75), ('y', 0.5, 0.5)]
     """
     if not 0 < confidence_level < 1:
         raise JudgeSenseError(f"confidence_level is {confidence_level}: pass a number such as 0.95")
-    table = read_verdicts(
-        verdicts, judge=judge, task=task, scoring=scoring, columns=columns, encoding=encoding
-    )
+    table = read_verdicts(verdicts, judge=judge, task=task, scoring=scoring, columns=columns)
     units = units_of(table, positive)
-    given = labels_of_units(
-        labels, table, units, positive=positive, columns=label_columns, mapping=mapping,
-        raters=raters, encoding=encoding,
+    given = read_labels(
+        labels, table, units,
+        positive=positive, columns=label_columns, mapping=mapping, raters=raters,
     )  # fmt: skip
     return estimate_units(
         table, units, given, systems=systems, positive=positive, level=confidence_level
     )
-
-
-def labels_of_units(
-    labels: str | Path | Sequence[str | Path] | None,
-    table: VerdictTable,
-    units: Units,
-    **how: Any,
-) -> Labels:
-    """The labels of files, as in `read_labels`, or the gold labels of the verdicts' source."""
-    if labels is None:
-        return gold_labels(table, units)
-    files = [labels] if isinstance(labels, (str, Path)) else list(labels)
-    return read_labels(files, table, units, **how)
 
 
 def estimate_units(
@@ -124,11 +107,10 @@ def estimate_units(
     good = None if units.comparative else table.good(positive)
     rows = [_system_row(data, part, good is not None, level) for part in parts]
     pairs = [(part,) for part in parts] if units.comparative else list(combinations(parts, 2))
-    found = comparisons(data, pairs, level)
     rows.sort(key=lambda row: -(row["naive"] if row["corrected"] is None else row["corrected"]))
     return Estimate(
         systems=rows,
-        comparisons=found,
+        comparisons=comparisons(data, pairs, level),
         judge=table.judge,
         task=table.task,
         positive=good,
@@ -163,42 +145,42 @@ def chosen_systems(units: Units, systems: Sequence[str] | None) -> list[int]:
 
 
 def _system_row(data: Data, part: System, binary: bool, level: float) -> dict[str, Any]:
-    labels = data.given.values[part.rows]
+    labels, means = data.given.values[part.rows], data.units.means[part.rows]
     count = int((~np.isnan(labels)).sum())
     naive = combined([(1.0, part.naive, part.cluster)], level)
-    found = None if part.powered is None else combined([(1.0, part.powered, part.cluster)], level)
+    tuned = None if part.powered is None else combined([(1.0, part.powered, part.cluster)], level)
     row: dict[str, Any] = {
         "system": part.name,
         "n_outputs": len(part.rows),
         "n_labels": count,
-        "n_undecided": int(np.isnan(data.units.means[part.rows]).sum()),
+        "n_undecided": int(np.isnan(means).sum()),
         "naive": naive.estimate,
         "naive_ci_low": data.inside(naive.ci_low),
         "naive_ci_high": data.inside(naive.ci_high),
-        "corrected": found and found.estimate,
-        "ci_low": found and data.inside(found.ci_low),
-        "ci_high": found and data.inside(found.ci_high),
+        "corrected": tuned and tuned.estimate,
+        "ci_low": tuned and data.inside(tuned.ci_low),
+        "ci_high": tuned and data.inside(tuned.ci_high),
         "weight": part.powered and part.powered.lam,
         "labels_only": float(np.nanmean(labels)) if count and not data.given.picked else None,
         **dict.fromkeys(("rogan_gladen", "rg_ci_low", "rg_ci_high", "sensitivity", "specificity")),
     }
     reasons = []
-    if found is None:
+    if tuned is None:
         reasons.append(f"too few labels ({count}): a correction needs at least {FEWEST_LABELS}")
-    elif found.error is None:
+    elif tuned.error is None:
         reasons.append("no interval: its outputs, or those with labels, share one cluster_id")
     if binary and count:
-        told = rogan_gladen(
+        rate = rogan_gladen(
             np.where(np.isin(labels, (0.0, 1.0)), labels, np.nan),
-            _halved(data.units.means[part.rows]),
+            _halved(means),
             clusters=part.cluster,
             weights=_weights(data, part.rows),
             confidence_level=level,
         )
-        row |= {"rogan_gladen": told.rate, "rg_ci_low": told.ci_low, "rg_ci_high": told.ci_high,
-                "sensitivity": told.sensitivity, "specificity": told.specificity}  # fmt: skip
-        if told.degenerate:
-            reasons.append(f"Rogan-Gladen: {told.degenerate}")
+        row |= {"rogan_gladen": rate.rate, "rg_ci_low": rate.ci_low, "rg_ci_high": rate.ci_high,
+                "sensitivity": rate.sensitivity, "specificity": rate.specificity}  # fmt: skip
+        if rate.degenerate:
+            reasons.append(f"Rogan-Gladen: {rate.degenerate}")
     row["degenerate"] = "; ".join(reasons) or None
     return row
 
@@ -220,36 +202,26 @@ def _weights(data: Data, rows: Codes) -> Floats | None:
 
 
 def _notes(data: Data, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    units, given = data.units, data.given
-    notes = []
-    if lost := sum(row["n_undecided"] for row in rows):
-        notes.append(
-            f"{lost} outputs have no verdict: left out of the judge alone, and predicted by the "
-            "mean verdict in the correction"
-        )
-    if given.unmatched:
-        notes.append(
-            f"{given.unmatched} labels match no verdict and were left out; the first is in "
-            f"{given.first_unmatched}"
-        )
-    if given.alpha is not None and given.alpha <= 0:
-        notes.append(
-            f"raters agree no better than chance (alpha {number(given.alpha)}): settle with them "
-            "what a label means before you rely on the figures"
-        )
-    if given.ties:
-        notes.append(
-            f"raters tie on {given.ties} outputs, which count as the mean of the tied labels"
-        )
-    if len(units.wordings) < 2:
-        notes.append("one wording: the intervals say nothing about other wordings")
-    elif len(units.wordings) < 3:
-        notes.append("two wordings: the intervals are for these; three or more show how they vary")
-    if not given.picked and np.isnan(given.values).any():
-        notes.append(
-            "the correction takes the labelled outputs as a random sample of each system's"
-        )
-    for row in rows:
-        if row["degenerate"]:
-            notes.append(f"{row['system']}: {row['degenerate']}")
-    return notes
+    given, n_wordings = data.given, len(data.units.wordings)
+    lost = sum(row["n_undecided"] for row in rows)
+    notes = {
+        f"{lost} outputs have no verdict: left out of the judge alone, and predicted by the mean "
+        "verdict in the correction": lost,
+        f"{len(given.unmatched)} labels match no verdict and were left out; the first is in "
+        f"{''.join(given.unmatched[:1])}": given.unmatched,
+        f"raters agree no better than chance (alpha {number(given.alpha)}): agree with them what a "
+        "label means before you rely on the figures": given.alpha is not None and given.alpha <= 0,
+        f"raters tie on {given.ties} outputs, which count as the mean of the tied labels": (
+            given.ties
+        ),
+        "one wording: the intervals say nothing about other wordings": n_wordings < 2,
+        "two wordings: the intervals are for these; three or more show how they vary": (
+            n_wordings == 2
+        ),
+        "the correction takes the labelled outputs as a random sample of each system's": (
+            not given.picked and np.isnan(given.values).any()
+        ),
+    }
+    return [note for note, applies in notes.items() if applies] + [
+        f"{row['system']}: {row['degenerate']}" for row in rows if row["degenerate"]
+    ]

@@ -99,15 +99,10 @@ def comparisons(
     Decisions are over all comparisons as one family (Holm); ``labels_needed`` says what would still
     decide.
     """
-    rows = []
-    estimates: list[tuple[Powered, Powered | None]] = []
-    for systems in pairs:
-        row, naive, found = _row(data, systems, level)
-        rows.append(row)
-        estimates.append((naive, found))
-    naive_p = holm([naive.p_value for naive, _ in estimates])
-    corrected_p = holm([found.p_value if found else None for _, found in estimates])
-    for row, (naive, found), p_naive, p in zip(rows, estimates, naive_p, corrected_p, strict=True):
+    rows = [_row(data, systems, level) for systems in pairs]
+    naive_p = holm([naive.p_value for _, naive, _ in rows])
+    corrected_p = holm([found.p_value if found else None for _, _, found in rows])
+    for (row, naive, found), p_naive, p in zip(rows, naive_p, corrected_p, strict=True):
         row["p_holm"] = p
         row["decision_naive"] = _winner(row, naive, p_naive, level)
         row["decision"] = None if found is None else _winner(row, found, p, level)
@@ -128,7 +123,7 @@ def comparisons(
         row["labels_needed_low"] = needed and needed.low
         row["labels_needed_high"] = needed and needed.high
         row["text"] = comparison_text(row)
-    return rows
+    return [row for row, _, _ in rows]
 
 
 def _row(
@@ -179,19 +174,19 @@ def _row(
         "by_wording": [],
     }
     for t, wording in enumerate(data.units.wordings):
-        told = [data.units.predictions[each.rows, t] for each in systems]
-        if any(np.isnan(column).all() for column in told):
+        verdicts = [data.units.predictions[each.rows, t] for each in systems]
+        if any(np.isnan(column).all() for column in verdicts):
             continue
-        own = less_threshold(
-            [data.naive(each.rows, column) for each, column in zip(systems, told, strict=True)]
+        alone = less_threshold(
+            [data.naive(each.rows, column) for each, column in zip(systems, verdicts, strict=True)]
         )
-        low, high, winner = own.ci_low, own.ci_high, None
+        low, high, winner = alone.ci_low, alone.ci_high, None
         if low is not None and high is not None and (low > 0 or high < 0):
             winner = names[0] if low > 0 else names[1]
         row["by_wording"].append(
             {
                 "wording": wording or None,
-                "naive": own.estimate + threshold,
+                "naive": alone.estimate + threshold,
                 "ci_low": None if low is None else low + threshold,
                 "ci_high": None if high is None else high + threshold,
                 "decision": winner,
@@ -199,11 +194,6 @@ def _row(
         )
     labels = np.concatenate([data.given.values[each.rows] for each in systems])
     row["n_labels"] = int((~np.isnan(labels)).sum())
-    if wins:
-        row |= {"win_rate_naive": row["naive"], "win_rate": row["corrected"],
-                "win_rate_ci_low": row["ci_low"], "win_rate_ci_high": row["ci_high"]}  # fmt: skip
-    else:
-        row |= _win_rate(data, systems[0], systems[1], level)
     return row, naive, found
 
 
@@ -213,44 +203,3 @@ def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: floa
     if not sure:
         return None
     return str(row["system_a"] if found.estimate > 0 else row["system_b"])
-
-
-def _win_rate(data: Data, one: System, two: System, level: float) -> dict[str, Any]:
-    """How often the first system's output beats the second's on the same item, ties half."""
-    row: dict[str, Any] = dict.fromkeys(
-        ("win_rate_naive", "win_rate", "win_rate_ci_low", "win_rate_ci_high")
-    )
-    first, second = _paired(data.units, one.rows, two.rows)
-
-    def wins(values: Floats) -> Floats:
-        a, b = values[first], values[second]
-        return np.where(np.isnan(a) | np.isnan(b), np.nan, (np.sign(a - b) + 1) / 2)
-
-    predicted, labels = wins(data.units.predictions), wins(data.given.values)
-    if len(first) < FEWEST_LABELS or np.isnan(predicted).all():
-        return row
-    cluster = data.units.cluster[first]
-    naive = combined([(1.0, naive_influence(predicted, clusters=cluster), cluster)], level)
-    row["win_rate_naive"] = naive.estimate
-    # Picked labels are of outputs, not of pairs: their rates do not carry over.
-    if not data.given.picked and (~np.isnan(labels)).sum() >= FEWEST_LABELS:
-        part = influence(labels, predicted, clusters=cluster, step=1.0)
-        found = combined([(1.0, part, cluster)], level)
-        row["win_rate"] = found.estimate
-        row["win_rate_ci_low"] = None if found.ci_low is None else max(0.0, found.ci_low)
-        row["win_rate_ci_high"] = None if found.ci_high is None else min(1.0, found.ci_high)
-    return row
-
-
-def _paired(units: Units, one: Codes, two: Codes) -> tuple[Codes, Codes]:
-    """Units of two systems on the same item, or alone of their system in the same cluster."""
-    items = units.items.astype(str)
-    shared, a, b = np.intersect1d(items[one], items[two], return_indices=True)
-    if len(shared):
-        return one[a], two[b]
-    alone = []
-    for rows in (one, two):
-        _, first, count = np.unique(units.cluster[rows], return_index=True, return_counts=True)
-        alone.append(rows[first[count == 1]])
-    _, a, b = np.intersect1d(units.cluster[alone[0]], units.cluster[alone[1]], return_indices=True)
-    return alone[0][a], alone[1][b]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +32,7 @@ class Estimate(ResultMapping):
     None without a corrected one), ``by_wording`` (``wording``, ``naive``, ``ci_low``, ``ci_high``,
     ``decision``), ``n_labels``, ``labels_needed`` with ``labels_needed_low`` and
     ``labels_needed_high`` (labels in all that decide with 80% probability; None if labels on every
-    output do not), ``win_rate_naive``, ``win_rate``, ``win_rate_ci_low``, ``win_rate_ci_high`` (how
-    often A's output beats B's on the same item, ties half; None where outputs cannot be paired) and
-    ``text``.
+    output do not) and ``text``.
 
     ``alpha`` is Krippendorff's alpha between raters, None with one. ``picked`` says whether the
     labels were picked by a plan (``--next``). Scores are on the judge's scale, or shares for two
@@ -62,93 +61,71 @@ class Estimate(ResultMapping):
         return data_frame(self.systems)
 
     def __str__(self) -> str:
-        return render_estimate(self)
+        who = " on ".join(name for name in (self.judge, self.task) if name) or "Verdicts"
+        heading = f"{who}: {self.n_outputs} outputs, {self.n_labels} with a label"
+        if self.n_raters > 1:
+            heading += f" ({self.n_raters} raters, Krippendorff's alpha {number(self.alpha)})"
+        table = self._system_table()
+        lines = [heading, "", f"Scores ({percent(self.confidence_level)} intervals)"]
+        lines += aligned(table, [True, *[False] * (len(table[0]) - 1)])
+        if self.comparisons:
+            lines += ["", "Decisions"]
+            lines += aligned(self._comparison_table(), [True, False, False, True, True, False])
+            lines += ["", *(f"  - {each['text']}" for each in self._shown())]
+        if self.notes:
+            lines += ["", *(f"Note: {note}." for note in self.notes)]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        found = html_table(*_split(system_table(self)))
-        if self.comparisons:
-            found += html_table(*_split(comparison_table(self)))
-        return found + html_table((), [(note,) for note in self.notes])
+        tables = [self._system_table(), *([self._comparison_table()] if self.comparisons else [])]
+        html = "".join(html_table(heading, rows) for heading, *rows in tables)
+        return html + html_table((), [(note,) for note in self.notes])
 
-
-def _split(table: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    return table[0], table[1:]
-
-
-def render_estimate(found: Mapping[str, Any]) -> str:
-    """The estimate as plain text."""
-    level = percent(found["confidence_level"])
-    who = " on ".join(name for name in (found["judge"], found["task"]) if name) or "Verdicts"
-    heading = f"{who}: {found['n_outputs']} outputs, {found['n_labels']} with a label"
-    if found["n_raters"] > 1:
-        heading += f" ({found['n_raters']} raters, Krippendorff's alpha {number(found['alpha'])})"
-    right = [False] * 9
-    lines = [heading, "", f"Scores ({level} intervals)"]
-    lines += aligned(system_table(found), [True, *right[: len(system_table(found)[0]) - 1]])
-    if found["comparisons"]:
-        lines += ["", "Decisions"]
-        table = comparison_table(found)
-        lines += aligned(table, [True, False, False, True, True, False])
-        lines += ["", *(f"  - {each['text']}" for each in shown_pairs(found))]
-    if found["notes"]:
-        lines += ["", *(f"Note: {note}." for note in found["notes"])]
-    return "\n".join(lines)
-
-
-def shown_pairs(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The comparisons to print: changed decisions first where there are many."""
-    pairs: list[Mapping[str, Any]] = list(found["comparisons"])
-    if len(pairs) > MOST_PAIRS:
-        pairs.sort(key=lambda each: (not each["changed"], each["decision"] is not None))
-    return pairs[:MOST_PAIRS]
-
-
-def system_table(found: Mapping[str, Any]) -> list[list[str]]:
-    """Heading and rows of the systems' scores."""
-    binary = any(each["sensitivity"] is not None for each in found["systems"])
-    heading = ["system", "outputs", "labels", "judge alone", "corrected by labels"]
-    rows = [heading + (["Rogan-Gladen"] if binary else [])]
-    for each in found["systems"]:
-        row = [
-            each["system"],
-            str(each["n_outputs"]),
-            str(each["n_labels"]),
-            _with_ends(each["naive"], each["naive_ci_low"], each["naive_ci_high"]),
-            _with_ends(each["corrected"], each["ci_low"], each["ci_high"]),
-        ]
-        if binary:
-            row.append(_with_ends(each["rogan_gladen"], each["rg_ci_low"], each["rg_ci_high"]))
-        rows.append(row)
-    return rows
-
-
-def comparison_table(found: Mapping[str, Any]) -> list[list[str]]:
-    """Heading and rows of the comparisons."""
-    rows = [["A, B", "judge alone", "corrected by labels", "decision", "judge alone says",
-             "labels to decide"]]  # fmt: skip
-    for each in shown_pairs(found):
-        form = number if each["measure"] == "win_rate" else signed
-        rows.append(
-            [
-                f"{each['system_a']}, {each['system_b']}",
-                _with_ends(each["naive"], each["naive_ci_low"], each["naive_ci_high"], form),
-                _with_ends(each["corrected"], each["ci_low"], each["ci_high"], form),
-                _decision(each["decision"], each["corrected"]),
-                _decision(each["decision_naive"], each["naive"]),
-                _needed(each),
-            ]
+    def _shown(self) -> list[dict[str, Any]]:
+        """The comparisons to print: changed decisions first where there are many."""
+        if len(self.comparisons) <= MOST_PAIRS:
+            return self.comparisons
+        order = sorted(
+            self.comparisons, key=lambda each: (not each["changed"], each["decision"] is not None)
         )
-    return rows
+        return order[:MOST_PAIRS]
+
+    def _system_table(self) -> list[list[str]]:
+        columns: dict[str, Callable[[dict[str, Any]], str]] = {
+            "system": lambda each: each["system"],
+            "outputs": lambda each: str(each["n_outputs"]),
+            "labels": lambda each: str(each["n_labels"]),
+            "judge alone": lambda each: _with_ends(each, "naive", "naive_"),
+            "corrected by labels": lambda each: _with_ends(each, "corrected", ""),
+        }
+        if any(each["sensitivity"] is not None for each in self.systems):
+            columns["Rogan-Gladen"] = lambda each: _with_ends(each, "rogan_gladen", "rg_")
+        return [
+            list(columns), *([cell(each) for cell in columns.values()] for each in self.systems)
+        ]  # fmt: skip
+
+    def _comparison_table(self) -> list[list[str]]:
+        rows = [["A, B", "judge alone", "corrected by labels", "decision", "judge alone says",
+                 "labels to decide"]]  # fmt: skip
+        for each in self._shown():
+            form = number if each["measure"] == "win_rate" else signed
+            rows.append(
+                [
+                    f"{each['system_a']}, {each['system_b']}",
+                    _with_ends(each, "naive", "naive_", form),
+                    _with_ends(each, "corrected", "", form),
+                    UNDEFINED if each["corrected"] is None else each["decision"] or "open",
+                    each["decision_naive"] or "open",
+                    _needed(each),
+                ]
+            )
+        return rows
 
 
-def _with_ends(value: Any, low: Any, high: Any, form: Any = number) -> str:
-    return UNDEFINED if value is None else f"{form(value)} {brackets(low, high, form)}"
-
-
-def _decision(name: str | None, value: float | None) -> str:
-    if value is None:
+def _with_ends(row: Mapping[str, Any], name: str, prefix: str, form: Any = number) -> str:
+    if row[name] is None:
         return UNDEFINED
-    return name or "open"
+    return f"{form(row[name])} {brackets(row[f'{prefix}ci_low'], row[f'{prefix}ci_high'], form)}"
 
 
 def _needed(each: Mapping[str, Any]) -> str:
@@ -166,64 +143,46 @@ def _range(each: Mapping[str, Any]) -> str:
     return f"{low} or more" if high is None else f"{low} to {high}"
 
 
-def comparison_text(each: Mapping[str, Any]) -> str:
+def comparison_text(row: Mapping[str, Any]) -> str:
     """One sentence or two on a comparison: what labels do to the judge's decision, and what next.
 
-    >>> told = {"system_a": "a", "system_b": "b", "measure": "difference", "naive": 0.1,
-    ...         "decision_naive": "a", "corrected": None, "ci_low": None, "decision": None,
-    ...         "by_wording": [], "n_labels": 0}
-    >>> comparison_text(told)
+    >>> comparison_text({"system_a": "a", "system_b": "b", "decision_naive": "a",
+    ...                  "corrected": None})
     'The judge alone decides for a over b; label outputs of both systems to check that.'
     """
-    one, two = each["system_a"], each["system_b"]
-
-    def said(winner: str | None) -> str:
-        if winner is None:
-            return f"does not decide between {one} and {two}"
-        return f"decides for {winner} over {two if winner == one else one}"
-
-    alone = f"The judge alone {said(each['decision_naive'])}"
-    if each["corrected"] is None:
+    one, two = row["system_a"], row["system_b"]
+    other = {one: two, two: one}
+    winner = row["decision_naive"]
+    alone = f"does not decide between {one} and {two}"
+    if winner is not None:
+        alone = f"decides for {winner} over {other[winner]}"
+    alone = f"The judge alone {alone}"
+    if row["corrected"] is None:
         return f"{alone}; label outputs of both systems to check that."
-    if each["ci_low"] is None:
+    if row["ci_low"] is None:
         return f"{one} and {two}: no interval, so no decision."
-    if not each["changed"]:
-        text = f"{alone}; {'labels agree' if each['decision'] else 'nor do labels'}."
-    elif each["decision"] is None:
+    winner = row["decision"]
+    if not row["changed"]:
+        text = f"{alone}; {'labels agree' if winner else 'nor do labels'}."
+    elif winner is None:
         text = f"{alone}; corrected by labels, neither is shown to be better."
     else:
-        winner, loser = each["decision"], two if each["decision"] == one else one
-        text = f"{alone}; corrected by labels, {winner} is better than {loser}"
-        text += f" ({p_value(each['p_holm'], 'p')})."
-    told = _wordings_text(each)
-    if told:
-        text += f" {told}"
-    if each["decision"] is None:
-        if each["labels_needed"] is None:
-            text += " Labels on all outputs would not decide; judge more outputs."
-        else:
-            text += (
-                f" About {each['labels_needed']} labels decide ({_range(each)}); there are "
-                f"{each['n_labels']}."
-            )
+        text = (
+            f"{alone}; corrected by labels, {winner} is better than {other[winner]} "
+            f"({p_value(row['p_holm'], 'p')})."
+        )
+    if len(row["by_wording"]) > 1:
+        counts = Counter(wording["decision"] for wording in row["by_wording"])
+        parts = [
+            f"{count} {'decide nothing' if name is None else f'are for {name}'}"
+            for name, count in counts.most_common()
+        ]
+        text += f" Of {len(row['by_wording'])} wordings, each on its own, {join(parts)}."
+    if winner is None and row["labels_needed"] is None:
+        text += " Labels on all outputs would not decide; judge more outputs."
+    elif winner is None:
+        text += (
+            f" About {row['labels_needed']} labels decide ({_range(row)}); there are "
+            f"{row['n_labels']}."
+        )
     return text
-
-
-def _wordings_text(each: Mapping[str, Any]) -> str:
-    by_wording = each["by_wording"]
-    if len(by_wording) < 2:
-        return ""
-    counts: dict[str | None, int] = {}
-    for row in by_wording:
-        counts[row["decision"]] = counts.get(row["decision"], 0) + 1
-    if len(counts) == 1:
-        (winner,) = counts
-        which = "Both" if len(by_wording) == 2 else f"All {len(by_wording)}"
-        if winner is None:
-            return "No wording decides on its own."
-        return f"{which} wordings, each on its own, are for {winner}."
-    parts = [
-        f"{count} {'decide nothing' if winner is None else f'are for {winner}'}"
-        for winner, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] or ""))
-    ]
-    return f"Of {len(by_wording)} wordings, each on its own, {join(parts)}."

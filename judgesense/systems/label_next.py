@@ -13,15 +13,14 @@ import numpy as np
 
 from judgesense.decisions.log import read_part
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import write_text
-from judgesense.files.tables import read_table
+from judgesense.files.disk import write_text, writing
 from judgesense.run_folder.folder import PROMPTS_FILE
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.systems.estimate import chosen_systems, estimate_units, labels_of_units
-from judgesense.systems.human_labels import Labels, digest
+from judgesense.systems.estimate import chosen_systems, estimate_units
+from judgesense.systems.human_labels import Labels, read_labels
 from judgesense.systems.units import Units, strata_of, units_of
-from judgesense.systems.verdict_files import as_id, read_verdicts
+from judgesense.systems.verdict_files import read_verdicts
 from judgesense.systems.verdict_table import VerdictTable
 
 _SURE = 0.25
@@ -65,18 +64,17 @@ def label_next(
     labels: str | Path | Sequence[str | Path] | None = None,
     *,
     systems: Sequence[str] | None = None,
-    items: str | Path | None = None,
-    blind: bool = False,
     seed: int = 0,
     judge: str | None = None,
     task: str | None = None,
     scoring: str | None = None,
     positive: str | None = None,
     columns: Mapping[str, str] | None = None,
-    encoding: str = "utf-8",
-    **label_options: Any,
+    label_columns: Mapping[str, str] | None = None,
+    mapping: Mapping[str, str] | None = None,
+    raters: str = "majority",
 ) -> LabelPlan:
-    """Pick the outputs whose labels tell most, and export them.
+    """Pick the outputs whose labels tell most, and write them to a CSV file for people.
 
     Outputs are grouped into strata by the judge's verdicts and doubts. Each stratum gets labels in
     proportion to its size and its doubt, and outputs are drawn at random within it.
@@ -85,72 +83,79 @@ def label_next(
     Args:
         verdicts: as in `judgesense.estimate`.
         n: how many outputs to pick; fewer if fewer are left.
-        out: the CSV file for people, with a column ``label`` to fill in and a column ``rater``. It
-            does not show verdicts.
+        out: the CSV file, with columns ``label`` and ``rater`` to fill in. It shows other columns
+            of ``verdicts``, or the prompts of its run, and no verdicts.
         labels: the labels so far: a random sample, or picked by this function.
         systems: two systems to decide between; by default the two best so far.
-        items: a file with the texts to show (``item_id`` and, if present, ``system_id`` join);
-            by default other columns of ``verdicts``, or the prompts of its run.
-        blind: replace item and system by an opaque id.
-        seed: of the draws.
+        seed: of the draws, at least 0.
         judge: as in `judgesense.estimate`, like the arguments below.
         task: as there.
         scoring: as there.
         positive: as there.
         columns: as there.
-        encoding: as there.
-        label_options: ``label_columns``, ``mapping`` and ``raters``, as there.
+        label_columns: as there.
+        mapping: as there.
+        raters: as there.
 
     Raises:
         JudgeSenseError: bad input, nothing left to label, or a file that cannot be written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     said, out = Path(folder, "verdicts.csv"), Path(folder, "next.csv")
+    ...     judged, out = Path(folder, "verdicts.csv"), Path(folder, "next.csv")
     ...     rows = [f"{n},{s},{n % 2}" for n in range(20) for s in "xy"]
-    ...     _ = said.write_text("\\n".join(["item_id,system_id,verdict", *rows]))
-    ...     plan = label_next(said, 8, out)
+    ...     _ = judged.write_text("\\n".join(["item_id,system_id,verdict", *rows]))
+    ...     plan = label_next(judged, 8, out)
     >>> plan.n, plan.systems
     (8, ['x', 'y'])
     """
     target = Path(out)
     if target.suffix != ".csv":
         raise JudgeSenseError(f"{target}: unknown file type; use .csv")
-    if n < 1:
-        raise JudgeSenseError(f"--next {n}: pick at least one output")
-    if seed < 0:
-        raise JudgeSenseError(f"seed is {seed}: pass an integer of at least 0")
-    table = read_verdicts(
-        verdicts, judge=judge, task=task, scoring=scoring, columns=columns, encoding=encoding
-    )
+    if n < 1 or seed < 0:
+        raise JudgeSenseError("pick at least one output, with a seed of at least 0")
+    table = read_verdicts(verdicts, judge=judge, task=task, scoring=scoring, columns=columns)
     units = units_of(table, positive)
     given = Labels(np.full(len(units), np.nan))
     if labels is not None:
-        how = {"columns" if k == "label_columns" else k: v for k, v in label_options.items()}
-        given = labels_of_units(labels, table, units, positive=positive, encoding=encoding, **how)
-    codes = _to_decide(table, units, given, systems, positive)
+        given = read_labels(
+            labels, table, units,
+            positive=positive, columns=label_columns, mapping=mapping, raters=raters,
+        )  # fmt: skip
+    codes = chosen_systems(units, systems)
+    if units.comparative and len(codes) > 1:
+        raise JudgeSenseError(
+            f"{table.source} compares {len(codes)} pairs of systems; choose one with --systems A,B"
+        )
+    if len(codes) > 2:
+        best = estimate_units(table, units, given, systems=systems, positive=positive).systems[:2]
+        codes = [units.systems.index(row["system"]) for row in best]
     picked, stratum, weight, n_strata = pick(units, given.values, codes, n, seed)
-    keys = [
-        {"stratum": str(name), "weight": round(float(each), 6)}
-        for name, each in zip(stratum, weight, strict=True)
-    ]
-    texts = _texts(table, units, picked, Path(items) if items else None, encoding)
-    rows = [
-        {**(_blind if blind else _named)(units, unit), **key, **text}
-        for unit, key, text in zip(picked.tolist(), keys, texts, strict=True)
-    ]
-    try:
-        write_text(target, _as_csv(rows, table.labels))
-    except OSError as error:
-        raise JudgeSenseError(f"cannot write {target}: {error.strerror or error}") from error
+    rows = []
+    for unit, name, outputs in zip(picked.tolist(), stratum, weight.tolist(), strict=True):
+        system = units.systems[units.system[unit]]
+        if units.flipped[unit]:
+            # A and B are those of the file, whichever comes first in the alphabet.
+            system = "|".join(reversed(system.split("|")))
+        rows.append(
+            {"item_id": str(units.items[unit]), "system_id": system, "stratum": str(name),
+             "weight": round(outputs, 6)}
+        )  # fmt: skip
+    texts = _texts(table, units, picked)
+    columns_written = dict.fromkeys(
+        [*rows[0], *(name for text in texts for name in text), "scale", "label", "rater"]
+    )
+    sheet = io.StringIO()
+    writer = csv.DictWriter(sheet, list(columns_written), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {**row, **text, "scale": " ".join(table.labels)}
+        for row, text in zip(rows, texts, strict=True)
+    )
+    with writing(target):
+        write_text(target, sheet.getvalue())
     return LabelPlan(
-        n=len(picked),
-        systems=[units.systems[code] for code in codes],
-        strata=n_strata,
-        file=str(target),
-        rows=[
-            {**_named(units, unit), **key} for unit, key in zip(picked.tolist(), keys, strict=True)
-        ],
+        len(rows), [units.systems[code] for code in codes], n_strata, str(target), rows
     )
 
 
@@ -207,95 +212,23 @@ def doubts(units: Units) -> Floats:
     The larger of two signs: how far wordings differ (1: half of them at either end of the scale),
     and the probability of another label, doubled, by the margin. 1 without a verdict.
     """
-    told = units.predictions
-    reach = (np.nanmax(told) - np.nanmin(told)) / 2 or 1.0
+    verdicts = units.predictions
+    reach = (np.nanmax(verdicts) - np.nanmin(verdicts)) / 2 or 1.0
     known = ~np.isnan(units.means)
-    spread = np.zeros(len(told))
-    spread[known] = np.nanstd(told[known], axis=1) / reach
+    spread = np.zeros(len(verdicts))
+    spread[known] = np.nanstd(verdicts[known], axis=1) / reach
     by_margin = np.where(np.isnan(units.margin), 0.0, 1 - np.tanh(units.margin / 2))
     return np.where(known, np.clip(np.maximum(spread, by_margin), 0.0, 1.0), 1.0)
 
 
-def _to_decide(
-    table: VerdictTable,
-    units: Units,
-    given: Labels,
-    systems: Sequence[str] | None,
-    positive: str | None,
-) -> list[int]:
-    """The codes of the systems between which labels are to decide."""
-    codes = chosen_systems(units, systems)
-    if len(codes) <= (1 if units.comparative else 2):
-        return codes
-    if units.comparative:
-        raise JudgeSenseError(
-            f"{table.source} compares {len(codes)} pairs of systems; choose one with --systems A,B"
-        )
-    found = estimate_units(table, units, given, systems=systems, positive=positive)
-    return [units.systems.index(row["system"]) for row in found.systems[:2]]
-
-
-def _named(units: Units, unit: int) -> dict[str, Any]:
-    system = units.systems[units.system[unit]]
-    # In a comparison A and B are those of the file, whichever comes first in the alphabet.
-    shown = "|".join(reversed(system.split("|"))) if units.flipped[unit] else system
-    return {"item_id": str(units.items[unit]), "system_id": shown}
-
-
-def _blind(units: Units, unit: int) -> dict[str, Any]:
-    return {"unit": digest(str(units.items[unit]), units.systems[units.system[unit]])}
-
-
-def _as_csv(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> str:
-    text = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(text, [*names, "scale", "label", "rater"], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({**row, "scale": " ".join(labels)})
-    return text.getvalue()
-
-
-def _texts(
-    table: VerdictTable, units: Units, picked: Codes, items: Path | None, encoding: str
-) -> list[dict[str, Any]]:
+def _texts(table: VerdictTable, units: Units, picked: Codes) -> list[Mapping[str, Any]]:
     """What people see of each output; nothing where no source has its text."""
-    if items is not None:
-        return _from_items(table, units, picked, items, encoding)
-    if table.shown:
-        return [dict(table.shown[row]) for row in units.rows[picked].tolist()]
+    if any(table.shown):
+        return [table.shown[row] for row in units.rows[picked].tolist()]
     source = Path(table.source)
     folder = source if source.is_dir() else source.with_name(f"{source.name}.run")
     prompts: dict[str, str] = {}
     if (folder / PROMPTS_FILE).is_file():
-        found = read_part(folder / PROMPTS_FILE).select(["item_id", "text"]).to_pydict()
-        prompts = dict(zip(found["item_id"][::-1], found["text"][::-1], strict=True))
-    return [{"prompt": prompts[name]} if name in prompts else {} for name in units.items[picked]]
-
-
-_NOT_SHOWN = ("item_id", "system_id", "cluster_id", "gold", "label", "task", "source", "revision",
-              "license", "verdict")  # fmt: skip
-
-
-def _from_items(
-    table: VerdictTable, units: Units, picked: Codes, items: Path, encoding: str
-) -> list[dict[str, Any]]:
-    found: dict[tuple[Any, Any], dict[str, Any]] = {}
-    for record in read_table(items, encoding):
-        item, system = (as_id(record.values.get(name)) for name in ("item_id", "system_id"))
-        if not isinstance(item, str):
-            raise JudgeSenseError(f"{record.place}: the column 'item_id' is missing or empty")
-        found[item, system if isinstance(system, str) and system else None] = {
-            name: value
-            for name, value in record.values.items()
-            if name not in _NOT_SHOWN and value is not None
-        }
-    named = table.column("system_id")
-    texts = []
-    for unit in picked.tolist():
-        item = str(units.items[unit])
-        text = found.get((item, named[units.rows[unit]]), found.get((item, None)))
-        if text is None:
-            raise JudgeSenseError(f"{items}: no row for item {item!r}, which is to be labelled")
-        texts.append(text)
-    return texts
+        columns = read_part(folder / PROMPTS_FILE).select(["item_id", "text"]).to_pydict()
+        prompts = dict(zip(columns["item_id"][::-1], columns["text"][::-1], strict=True))
+    return [{"prompt": prompts[item]} if item in prompts else {} for item in units.items[picked]]

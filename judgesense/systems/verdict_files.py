@@ -21,11 +21,14 @@ from judgesense.files.tables import ABSENT, SUFFIXES, Rows, read_table_rows
 from judgesense.run_folder.folder import read_run
 from judgesense.systems.verdict_table import SCHEMA, VerdictTable, chosen, labels_of
 from judgesense.tasks import is_scale
-from judgesense.text import join
 from judgesense.trust.grid import label_shares
 
-REQUIRED = ("item_id", "verdict")
-"""The columns that a file must have."""
+
+def _empty(value: Any) -> Any:
+    """An empty cell of a CSV file is no value; NaN is none either."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return None if isinstance(value, str) and not value.strip() else value
 
 
 def as_id(value: Any) -> Any:
@@ -37,7 +40,7 @@ def as_id(value: Any) -> Any:
     return str(value) if isinstance(value, int) else value
 
 
-def _label(value: Any) -> Any:
+def _as_label(value: Any) -> Any:
     text = as_id(value)
     if not isinstance(text, str):
         return text
@@ -50,21 +53,14 @@ def _label(value: Any) -> Any:
     return str(int(number)) if math.isfinite(number) and number.is_integer() else text
 
 
-def _empty(value: Any) -> Any:
-    """An empty cell of a CSV file is no value; NaN is none either."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return None if isinstance(value, str) and not value.strip() else value
-
-
 Id = Annotated[str, BeforeValidator(as_id), BeforeValidator(_empty)]
 SomeId = Annotated[str | None, BeforeValidator(as_id), BeforeValidator(_empty)]
-SomeLabel = Annotated[str | None, BeforeValidator(_label), BeforeValidator(_empty)]
+SomeLabel = Annotated[str | None, BeforeValidator(_as_label), BeforeValidator(_empty)]
 Number = Annotated[FiniteFloat | None, BeforeValidator(_empty)]
 
 
 class VerdictRow(Shape):
-    """A row of a file of verdicts."""
+    """A row of a file of verdicts: the columns of `SCHEMA`, in its order."""
 
     item_id: Id
     verdict: SomeLabel
@@ -84,12 +80,6 @@ class VerdictRow(Shape):
     gold: SomeLabel = None
 
 
-_READ: Mapping[str, TypeAdapter[Any]] = {
-    name: TypeAdapter(get_type_hints(VerdictRow, include_extras=True)[name])
-    for name in SCHEMA.names
-}
-
-
 def read_verdicts(
     source: str | Path,
     *,
@@ -97,7 +87,6 @@ def read_verdicts(
     task: str | None = None,
     scoring: str | None = None,
     columns: Mapping[str, str] | None = None,
-    encoding: str = "utf-8",
 ) -> VerdictTable:
     """Read the verdicts of one judge on one task.
 
@@ -109,7 +98,6 @@ def read_verdicts(
         task: a task of the source; needed if it has several.
         scoring: ``options`` or ``generate``, for a run with both (options).
         columns: your names of the columns, ``{"verdict": "rating"}``.
-        encoding: of CSV and JSONL.
 
     Returns:
         The table, in the file's order. An empty ``verdict`` is read as UNCLEAR.
@@ -134,37 +122,11 @@ def read_verdicts(
             f"no file or folder {path}; name a file of verdicts ({', '.join(SUFFIXES)}) or the "
             "--out folder of a run"
         )
-    return _of_file(path, judge, task, columns or {}, encoding)
-
-
-def _of_file(
-    path: Path, judge: str | None, task: str | None, columns: Mapping[str, str], encoding: str
-) -> VerdictTable:
-    if unknown := sorted(columns.keys() - set(SCHEMA.names)):
-        raise JudgeSenseError(
-            f"columns: {unknown[0]!r} is not a column of verdicts; choose from "
-            f"{', '.join(SCHEMA.names)}"
-        )
-    named = {name: columns.get(name, name) for name in SCHEMA.names}
-    values: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
-    places: list[str] = []
-    shown: list[Mapping[str, Any]] = []
-    for rows in read_table_rows(path, encoding):
-        _require_columns(rows, {name: named[name] for name in (*REQUIRED, *columns)})
-        for name, found in named.items():
-            values[name] += _checked(name, rows, found, named)
-        others = {k: v for k, v in rows.columns.items() if k not in {*named, *named.values()}}
-        shown += [
-            {k: v for k, v in zip(others, row, strict=True) if v is not None and v is not ABSENT}
-            for row in (zip(*others.values(), strict=True) if others else ((),) * len(rows))
-        ]
-        places += rows.places
+    values, places, others = read_columns(path, VerdictRow, columns or {}, "--columns")
     judges_and_tasks = zip(values["judge"], values["task"], strict=True)
     keep = chosen([(a or "", b or "") for a, b in judges_and_tasks], judge, task, str(path))
-    if len(keep) < len(places):
-        values = {name: [column[n] for n in keep] for name, column in values.items()}
-        places, shown = [places[n] for n in keep], [shown[n] for n in keep]
-    _refuse_repeats(values, places)
+    values = {name: [column[n] for n in keep] for name, column in values.items()}
+    _refuse_repeats(values, [places[n] for n in keep])
     cells = zip(values["verdict"], values["error"], strict=True)
     values["verdict"] = [v or ("ERROR" if failed else "UNCLEAR") for v, failed in cells]
     ids = zip(values["cluster_id"], values["item_id"], strict=True)
@@ -177,38 +139,82 @@ def _of_file(
         str(path),
         values["judge"][0] or "",
         values["task"][0] or "",
-        shown=tuple(shown) if any(shown) else (),
+        shown=tuple(others[n] for n in keep),
     )
 
 
-def _require_columns(rows: Rows, wanted: Mapping[str, str]) -> None:
-    """Raise JudgeSenseError, naming the row, if one lacks a column that is required or named."""
-    if all(ABSENT not in rows.columns.get(yours, (ABSENT,)) for yours in wanted.values()):
-        return
+def read_columns(
+    path: Path, shape: type[Shape], columns: Mapping[str, str], flag: str
+) -> tuple[dict[str, list[Any]], list[str], list[dict[str, Any]]]:
+    """A file's columns by the names of a shape's fields, each cell checked by its field.
+
+    Args:
+        path: a table file.
+        shape: the fields that are read; those without a default must be there.
+        columns: the file's names of some of them.
+        flag: the option that sets ``columns``.
+
+    Returns:
+        The columns (None where a file lacks one), the place of each row (file and row), and each
+        row's other cells.
+
+    Raises:
+        JudgeSenseError: no such field or column, or a cell that does not fit; file, row and column
+            are named.
+    """
+    fields = shape.model_fields
+    if unknown := sorted(columns.keys() - fields.keys()):
+        raise JudgeSenseError(
+            f"{flag}: {unknown[0]!r} is not a column; choose from {', '.join(fields)}"
+        )
+    named = {name: columns.get(name, name) for name in fields}
+    required = {name for name, field in fields.items() if field.is_required()} | columns.keys()
+    hints = get_type_hints(shape, include_extras=True)
+    readers = {name: TypeAdapter[Any](hints[name]) for name in fields}
+    values: dict[str, list[Any]] = {name: [] for name in fields}
+    places: list[str] = []
+    others: list[dict[str, Any]] = []
+    for rows in read_table_rows(path):
+        if any(ABSENT in rows.columns.get(named[name], (ABSENT,)) for name in required):
+            _refuse_absent(rows, [named[name] for name in fields if name in required], flag)
+        for name in fields:
+            values[name] += _checked(name, rows, named, readers[name], shape)
+        rest = {k: v for k, v in rows.columns.items() if k not in {*named, *named.values()}}
+        others += [
+            {k: column[at] for k, column in rest.items() if column[at] not in (None, ABSENT)}
+            for at in range(len(rows))
+        ]
+        places += rows.places
+    return values, places, others
+
+
+def _refuse_absent(rows: Rows, names: Sequence[str], flag: str) -> None:
+    """Raise JudgeSenseError for the first row that lacks one of the columns."""
     for record in rows.records():
-        absent = {ours: yours for ours, yours in wanted.items() if yours not in record.values}
-        if absent:
+        if absent := [name for name in names if name not in record.values]:
             raise JudgeSenseError(
-                f"{record.place}: no column {join([repr(yours) for yours in absent.values()])}; "
-                f"its columns: {', '.join(map(str, record.values))}. Name yours with --columns "
-                f"{','.join(f'{name}=YOURS' for name in absent)}"
+                f"{record.place}: no column {' and '.join(map(repr, absent))}; its columns: "
+                f"{', '.join(map(str, record.values))}. Name yours with {flag} {absent[0]}=YOURS"
             )
 
 
-def _checked(name: str, rows: Rows, found: str, named: Mapping[str, str]) -> list[Any]:
+def _checked(
+    name: str, rows: Rows, named: Mapping[str, str], reader: TypeAdapter[Any], shape: type[Shape]
+) -> list[Any]:
     """A column's cells, each distinct one checked once; JudgeSenseError names the row."""
     known: dict[tuple[type, Any], Any] = {}
     cells = []
-    for at, cell in enumerate(rows.columns.get(found, [None] * len(rows))):
+    for at, cell in enumerate(rows.columns.get(named[name], [None] * len(rows))):
         cell = None if cell is ABSENT else cell
         try:
             if (type(cell), cell) not in known:
-                known[type(cell), cell] = _READ[name].validate_python(cell)
-            cells.append(known[type(cell), cell])
+                known[type(cell), cell] = reader.validate_python(cell)
         except (ValidationError, TypeError):  # TypeError: a cell that holds a list or an object
             values = rows.records()[at].values
-            row = {ours: values[yours] for ours, yours in named.items() if yours in values}
-            cells.append(getattr(fit(VerdictRow, row, rows.places[at], "a row of verdicts"), name))
+            row = {ours: values[theirs] for ours, theirs in named.items() if theirs in values}
+            cells.append(getattr(fit(shape, row, rows.places[at], "a row of the table"), name))
+        else:
+            cells.append(known[type(cell), cell])
     return cells
 
 
@@ -218,18 +224,14 @@ _KEY = ("item_id", "system_id", "wording", "order", "repeat")
 def _refuse_repeats(values: Mapping[str, Sequence[Any]], places: Sequence[str]) -> None:
     """Raise JudgeSenseError if two rows judge the same output in the same way."""
     first: dict[tuple[Any, ...], str] = {}
-    for at, key in enumerate(zip(*(values[name] for name in _KEY), strict=True)):
-        given = dict(zip(_KEY, (value or None for value in key), strict=True))
-        if (before := first.setdefault(tuple(given.values()), places[at])) == places[at]:
-            continue
-        named = ", ".join(f"{name} {value!r}" for name, value in given.items() if value is not None)
-        lacking = [name for name in ("system_id", "wording") if given[name] is None]
-        lacking += ["repeat"] if values["repeat"][at] is None else []
-        flags = " or ".join(f"--columns {name}=YOURS" for name in lacking)
-        raise JudgeSenseError(
-            f"{places[at]}: a second verdict on {named}, already in {before.split(', ')[-1]}; "
-            "remove one" + (f", or name the column that tells them apart: {flags}" if flags else "")
-        )
+    for place, *cells in zip(places, *(values[name] for name in _KEY), strict=True):
+        key = tuple(cell or None for cell in cells)
+        if (before := first.setdefault(key, place)) != place:
+            named = ", ".join(f"{n} {cell!r}" for n, cell in zip(_KEY, key, strict=True) if cell)
+            raise JudgeSenseError(
+                f"{place}: a second verdict on {named}, already in {before.split(', ')[-1]}; "
+                "remove one, or name the column that tells them apart: --columns system_id=YOURS"
+            )
 
 
 def _of_run(folder: Path, judge: str | None, task: str | None, scoring: str | None) -> VerdictTable:
@@ -239,13 +241,12 @@ def _of_run(folder: Path, judge: str | None, task: str | None, scoring: str | No
     """
     run = read_run(folder)
     streams = view(run.figures, run.pairs, run.record).judged
-    if scoring is not None:
-        scorings = sorted({stream.scoring for stream in streams})
-        if scoring not in scorings:
-            raise JudgeSenseError(
-                f"{folder} has no scoring {scoring!r}; choose from {', '.join(scorings)}"
-            )
-        streams = [stream for stream in streams if stream.scoring == scoring]
+    scorings = sorted({stream.scoring for stream in streams})
+    if scoring not in (None, *scorings):
+        raise JudgeSenseError(
+            f"{folder} has no scoring {scoring!r}; choose from {', '.join(scorings)}"
+        )
+    streams = [stream for stream in streams if scoring in (None, stream.scoring)]
     # Options carry probabilities: they come first where a run has both.
     streams.sort(key=lambda stream: stream.scoring != "options")
     named = [(stream.judge, stream.task.name) for stream in streams]
@@ -254,35 +255,34 @@ def _of_run(folder: Path, judge: str | None, task: str | None, scoring: str | No
 
 def table_of_stream(stream: Stream, folder: Path) -> VerdictTable:
     """The verdicts of a stream, one row for each of its `answers`, repeats included."""
-    log, labels = stream.log, stream.task.labels
+    labels = stream.task.labels
     answers = stream.answers(repeats=True)
     orders = answers.order.tolist()
-    known = [name for name in SCHEMA.names if name in log.table.column_names]
-    values = {name: answers.column(name).to_pylist() for name in known}
+    swapped = dict(zip(labels, reversed(labels), strict=True))
+    turns = stream.task.comparative and len(labels) == 2
 
-    def in_own_order(found: Sequence[str]) -> list[str | None]:
+    def in_own_order(given: Sequence[str]) -> list[str | None]:
         """Labels in the item's own order: in BA the two labels change places."""
-        swapped = dict(zip(labels, reversed(labels), strict=True))
-        turn = stream.task.comparative and len(labels) == 2
         return [
-            swapped.get(label, label) if turn and order == "BA" else label or None
-            for label, order in zip(found, orders, strict=True)
+            swapped.get(label, label) if turns and order == "BA" else label or None
+            for label, order in zip(given, orders, strict=True)
         ]
 
-    columns = {
-        **values,
+    columns: dict[str, list[Any]] = {name: [None] * len(orders) for name in SCHEMA.names}
+    for name in SCHEMA.names:
+        if name in stream.log.table.column_names:
+            columns[name] = answers.column(name).to_pylist()
+    clusters = zip(columns["cluster_id"], answers.item, strict=True)
+    columns |= {
         **_option_columns(stream, answers.rows, answers.label.tolist()),
         "verdict": in_own_order(answers.label.tolist()),
         "gold": in_own_order(answers.gold.tolist()),
-        "cluster_id": [c or i for c, i in zip(values["cluster_id"], answers.item, strict=True)],
-        "system_id": [name or None for name in values["system_id"]],
+        "cluster_id": [cluster or item for cluster, item in clusters],
+        "system_id": [name or None for name in columns["system_id"]],
         "wording": answers.template.tolist(),
         "repeat": answers.repeat.tolist(),
     }
-    nothing = [None] * len(orders)
-    table = pa.table(
-        {f.name: pa.array(columns.get(f.name, nothing), f.type) for f in SCHEMA}, schema=SCHEMA
-    )
+    table = pa.Table.from_pydict(columns, schema=SCHEMA)
     return VerdictTable(table, labels, str(folder), stream.judge, stream.task.name, stated=True)
 
 

@@ -80,10 +80,7 @@ class VerdictTable:
     @cached_property
     def comparative(self) -> bool:
         """Whether verdicts choose between two systems: every ``system_id`` names two (``A|B``)."""
-        systems = self.column("system_id")
-        return bool(len(systems)) and all(
-            name is not None and name.count("|") == 1 for name in systems
-        )
+        return all(name is not None and name.count("|") == 1 for name in self.column("system_id"))
 
     def good(self, positive: str | None = None) -> str | None:
         """The label that counts as 1 in `values`; None on a scale of numbers.
@@ -126,10 +123,8 @@ class VerdictTable:
         return found
 
     def take(self, rows: npt.NDArray[Any]) -> VerdictTable:
-        """The table of some rows, a mask of shape (n,)."""
-        numbers = np.flatnonzero(rows)
-        shown = tuple(self.shown[n] for n in numbers.tolist()) if self.shown else ()
-        return replace(self, table=self.table.take(pa.array(numbers, pa.int64())), shown=shown)
+        """The table of some rows, a mask of shape (n,), without the other columns."""
+        return replace(self, table=self.table.filter(pa.array(rows)), shown=())
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame`."""
@@ -189,7 +184,7 @@ def _other(label: str) -> list[str]:
     """The label that a source has not given yet, where one label of a usual pair is there."""
     pairs = {**GOOD, **{bad: good for good, bad in GOOD.items()}}
     other = pairs.get(label.upper())
-    if other is None or (len(label) == 1 and not label.isdigit()):
+    if other is None or label in TIES:
         return []
     return [other.lower() if label.islower() else other if label.isupper() else other.capitalize()]
 
@@ -203,21 +198,12 @@ def chosen(
     """
     keep = list(range(len(rows)))
     for what, at, wanted in (("task", 1, task), ("judge", 0, judge)):
-        found = list(dict.fromkeys(rows[n][at] for n in keep))
-        if wanted is None:
-            if len(found) > 1:
-                raise JudgeSenseError(
-                    f"{source} holds verdicts of {len(found)} {what}s "
-                    f"({', '.join(found[:6])}{', ...' if len(found) > 6 else ''}); choose one with "
-                    f"--{what}"
-                )
-            continue
-        names = {name for name in found if wanted in (name, name.split("@")[0])}
-        if len(names) != 1:
+        names = list(dict.fromkeys(rows[n][at] for n in keep))
+        fits = [name for name in names if wanted in (None, name, name.split("@")[0])]
+        if len(fits) != 1:
+            problem = f"has several {what}s" if fits else f"has no {what} {wanted!r}"
             raise JudgeSenseError(
-                f"{source} has no {what} {wanted!r}; choose from {', '.join(found)}"
-                if not names
-                else f"{source}: {wanted!r} could be {' or '.join(sorted(names))}; give it in full"
+                f"{source} {problem}; choose one with --{what}: {', '.join(fits or names)}"
             )
-        keep = [n for n in keep if rows[n][at] in names]
+        keep = [n for n in keep if rows[n][at] == fits[0]]
     return keep

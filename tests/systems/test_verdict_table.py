@@ -98,11 +98,11 @@ def test_comparisons_count_for_the_first_system(tmp_path):
     ("text", "named"),
     [
         ("item_id,system_id\n1,a\n", ("row 1", "'verdict'")),
-        ("Prompt,Rating\n1,4\n", ("row 1", "'item_id' and 'verdict'", "item_id=YOURS,verdict=")),
+        ("Prompt,Rating\n1,4\n", ("row 1", "'item_id' and 'verdict'", "item_id=YOURS")),
         ("item_id,Model,verdict\n1,a,YES\n1,b,NO\n", ("row 2", "row 1", "system_id=YOURS")),
         ("item_id,verdict,margin\n1,YES,0.1\n2,NO,wide\n", ("row 2", "margin")),
         ("item_id,system_id,verdict\n1,a,YES\n1,a,NO\n", ("row 2", "row 1")),
-        ("item_id,verdict,judge\n1,YES,j\n2,NO,k\n", ("2 judges", "--judge")),
+        ("item_id,verdict,judge\n1,YES,j\n2,NO,k\n", ("several judges", "--judge")),
         ("item_id,verdict\n1,\n2,ERROR\n", ("mine.csv",)),
         ("item_id,verdict\n,YES\n", ("row 1", "item_id")),
     ],
