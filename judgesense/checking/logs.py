@@ -74,11 +74,9 @@ def _parts(tool: str, name: str) -> tuple[str, str]:
         provider, *rest = name.split(":")
         rest = rest[1:] if len(rest) > 1 and rest[0] in _KINDS else rest
         return provider, ":".join(rest)
-    model, _, told = re.fullmatch(r"(.*?)( \((.*)\))?", name).groups()  # type: ignore[union-attr]
-    if told:
-        return told.casefold(), model
-    found = (provider for start, provider in _FAMILIES if model.startswith(start))
-    return next(found, ""), model
+    if match := re.fullmatch(r"(.*?) \((.*)\)", name):
+        return match[2].casefold(), match[1]
+    return next((provider for start, provider in _FAMILIES if name.startswith(start)), ""), name
 
 
 def question_of(graded: GradedLog, pick: str | None) -> Question:
@@ -109,16 +107,17 @@ def compared(found: CheckResult, graded: GradedLog) -> CheckResult:
         f"{graded.where.name}. n: samples with a verdict in both; undecided: without one in "
         "either. The wording `rubric` is the log's own.",
     ))  # fmt: skip
-    result.findings.insert(2, _finding(own, found))
+    result.findings.insert(2, _finding(own, found.card["judge"]))
     result.limits += graded.notes
-    told = [(text, label) for text, label in zip(graded.texts, graded.stored, strict=True) if text]
     options, aliases = graded.task.labels, graded.template.aliases
+    pairs = zip(graded.texts, graded.stored, strict=True)
+    answers = [(text, label) for text, label in pairs if text]
     other = sum(
-        parse(text, options, aliases) != label for text, label in told if label not in UNDECIDED
+        parse(text, options, aliases) != label for text, label in answers if label not in UNDECIDED
     )
     if other:
         result.limits.append(
-            f"JudgeSense reads {other} of the log's {len(told)} answers otherwise than "
+            f"JudgeSense reads {other} of the log's {len(answers)} answers otherwise than "
             f"{graded.tool} did"
         )
     result.write(found.out / "check")
@@ -135,26 +134,24 @@ def stored_rows(log: pa.Table, stored: Mapping[str, str]) -> list[Record]:
     for row in log.select(names).to_pylist():
         if row["repeat"] == 0 and row["variant"] in (None, REWORDING):
             by_wording.setdefault(row["template_id"], {})[row["item_id"]] = row["decision"]
-    order = sorted(by_wording, key=lambda name: name != TASK)
-    found: list[Record] = []
-    for wording in order:
-        told = [(said, stored[item]) for item, said in by_wording[wording].items()]
-        both = [pair for pair in told if not {*pair} & {*UNDECIDED}]
-        same = sum(said == grade for said, grade in both)
-        found.append({
-            "wording": wording, "n": len(both), "same": same,
-            "share": same / len(both) if both else None,
-            "kappa": cohen_kappa([a for a, _ in both], [b for _, b in both]) if both else None,
-            "undecided": len(told) - len(both),
+    rows: list[Record] = []
+    for wording in sorted(by_wording, key=lambda name: name != TASK):
+        verdicts = [(verdict, stored[item]) for item, verdict in by_wording[wording].items()]
+        decided = [pair for pair in verdicts if not {*pair} & {*UNDECIDED}]
+        same = sum(verdict == grade for verdict, grade in decided)
+        rows.append({
+            "wording": wording, "n": len(decided), "same": same,
+            "share": same / len(decided) if decided else None,
+            "kappa": cohen_kappa(*map(list, zip(*decided, strict=True))) if decided else None,
+            "undecided": len(verdicts) - len(decided),
         })  # fmt: skip
-    return found
+    return rows
 
 
-def _finding(own: Record, found: CheckResult) -> str:
-    n, same = own["n"], own["same"]
-    if not n:
+def _finding(own: Record, judge: str) -> str:
+    """What the comparison under the log's own wording, a row of `stored_rows`, shows."""
+    n, same, share = own["n"], own["same"], own["share"]
+    if not isinstance(share, float):
         return "no sample has both a verdict and a grade in the log, so they cannot be compared"
-    share = own["share"]
-    assert isinstance(share, float)
-    told = f"under the log's own wording, {found.card['judge']} gives {same} of {n} grades again"
-    return told if same == n else f"{told} ({percent(share)})"
+    text = f"under the log's own wording, {judge} gives {same} of {n} grades again"
+    return text if same == n else f"{text} ({percent(share)})"

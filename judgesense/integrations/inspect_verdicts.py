@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +17,7 @@ import pyarrow as pa
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap
-from judgesense.run_folder.folder import PAIR_SCHEMA
-from judgesense.tasks import Prompt, pair_up
+from judgesense.tasks import Prompt
 
 KEY = "judgesense"
 """Where a score's metadata has its verdicts."""
@@ -60,36 +58,16 @@ def _figures(text: str) -> list[Mapping[str, Any]]:
         return []
     labels = {each["task"]: tuple(each["labels"]) for each in rows}
     # A prompt of several samples (in a dataset of pairs) was asked again each time.
-    asked: Counter[tuple[str, ...]] = Counter()
+    repeats: Counter[tuple[str, ...]] = Counter()
     records = []
     for n, each in enumerate(rows, 1):
-        key = tuple(each[name] for name in ("judge", "task", "item_id", "template_id", "order"))
-        told = {**each, "labels": labels[each["task"]], "repeat": asked[key]}
-        records.append(Record(told, f"verdict {n}"))
-        asked[key] += 1
+        prompt = tuple(each[name] for name in ("judge", "task", "item_id", "template_id", "order"))
+        values = {**each, "labels": labels[each["task"]], "repeat": repeats[prompt]}
+        records.append(Record(values, f"verdict {n}"))
+        repeats[prompt] += 1
     parts: list[pa.Table] = []
     built = build_parts(in_rows(records), ColumnMap({}, {}), None, None, parts.append)
     run = {"run_id": "inspect", "tasks": built.tasks}
-    report = measure(pa.concat_tables(parts), _pairs(rows), run=run)
+    report = measure(pa.concat_tables(parts), None, run=run)
     cards: list[Mapping[str, Any]] = report["trust"]
     return cards
-
-
-def _pairs(rows: list[dict[str, Any]]) -> pa.Table:
-    """All pairs of wordings within an item and order."""
-    prompts: dict[tuple[str, ...], dict[str, Prompt]] = {}
-    for each in rows:
-        place = (each["task"], each["item_id"], each["order"])
-        prompts.setdefault(place, {})[each["template_id"]] = Prompt(
-            each["prompt_id"], "", each["task"], each["item_id"], each["cluster_id"],
-            each["template_id"], each["order"], each["label_map"], each["gold"],
-        )  # fmt: skip
-    pairs = [
-        pair_up(one, two)
-        for by_template in prompts.values()
-        for one, two in combinations((by_template[name] for name in sorted(by_template)), 2)
-    ]
-    return pa.table(
-        {name: [getattr(pair, name) for pair in pairs] for name in PAIR_SCHEMA.names},
-        schema=PAIR_SCHEMA,
-    )
