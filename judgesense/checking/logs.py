@@ -34,8 +34,8 @@ def judge_of(log: GradedLog) -> tuple[str, dict[str, Any]]:
     """The judge that graded a log, and its options: how to ask it again.
 
     Inspect's ``hf/ORG/NAME`` and ``vllm/ORG/NAME`` are models on the Hub or in a folder; models of
-    a provider with an endpoint in a judge file, of Ollama, and of an endpoint that the log names
-    are asked there; a name in a judge file is that judge.
+    Ollama, and of a provider with an endpoint in a judge file, are asked there; a name in a judge
+    file is that judge.
 
     Raises JudgeSenseError, with what to add, for any other.
     """
@@ -51,9 +51,8 @@ def judge_of(log: GradedLog) -> tuple[str, dict[str, Any]]:
         return model, {}
     if provider == "vllm":
         return model, {"engine": "vllm"}
-    url = log.base_url or (_OLLAMA if provider == "ollama" else None)
-    if url is not None:
-        return model, {"engine": "api", "model": model, "base_url": url}
+    if provider == "ollama":
+        return model, {"engine": "api", "model": model, "base_url": _OLLAMA}
     provider = _ENDPOINTS.get(provider, provider)
     if provider in endpoints():
         return model, {"engine": "api", "model": model, **endpoints()[provider]}
@@ -67,8 +66,6 @@ def _parts(tool: str, name: str) -> tuple[str, str]:
     """Provider and model, as the tool writes them; an unnamed provider is told by the model."""
     if tool == "inspect":
         provider, _, model = name.partition("/")
-        if provider == "openai-api":
-            model = model.partition("/")[2]
         return provider, model
     if tool == "promptfoo":
         provider, *rest = name.split(":")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from judgesense.cli import options as opt
-from judgesense.importers import MODULES
+from judgesense.importers import NAMES
 
 if TYPE_CHECKING:
     Format: TypeAlias = str
 else:
-    Format = Literal[tuple(MODULES)]
+    Format = Literal[NAMES]
 
 
 def import_log(

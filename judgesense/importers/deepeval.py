@@ -19,13 +19,12 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, parse_json, read_json
 from judgesense.files.tables import Record
 from judgesense.importers.graded import (
+    RUBRIC,
     Grade,
     GradedLog,
-    Wording,
     graded_log,
     only,
     own_wording,
-    with_wording,
 )  # fmt: skip
 from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.tasks import ERROR
@@ -35,7 +34,7 @@ NO_MODEL = "deepeval-metric"
 """The judge of a metric that names no model."""
 
 _STEPS = re.compile(r"Evaluation Steps:\n(\[.*?\n\]|\[\])", re.DOTALL)
-_RUBRIC = re.compile(r"\nRubric:\n(?!None)")
+_RANGES = re.compile(r"\nRubric:\n(?!None)")
 _EXAMPLE = '{\n  "reason": "your concise and informative reason here",\n  "score": 0\n}'
 _FIELDS = {
     "input": "Input", "actualOutput": "Actual Output", "expectedOutput": "Expected Output",
@@ -57,7 +56,7 @@ class Metric(Shape):
     error: str | None = None
     evaluationModel: str | None = None
     evaluationCost: float | None = None
-    threshold: float | None = None
+    threshold: float = 0.5
     strictMode: bool | None = None
     verboseLogs: str | None = None
 
@@ -94,12 +93,12 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     Raises JudgeSenseError for a file that is not a test run, and for a test that does not have the
     shape of one.
     """
-    found = False
+    empty = True
     for place, number, case in cases(path):
         for record in _metrics(case, number, place, options):
-            found = True
+            empty = False
             yield record
-    if not found:
+    if empty:
         raise JudgeSenseError(f"{path}: no test has metricsData")
 
 
@@ -175,35 +174,29 @@ def read_graded(path: Path, pick: str | None = None) -> GradedLog:
     chosen = [each for each in graded if each[3].name == name]
     judge = only((metric.evaluationModel or "" for *_, metric in chosen), "judge", path, None)
     steps = only((_steps(metric, place) for place, _, _, metric in chosen), "rubric", path, None)
-    cut = only((f"{_threshold(metric):g}" for *_, metric in chosen), "threshold", path, None)
+    cut = only((f"{metric.threshold:g}" for *_, metric in chosen), "threshold", path, None)
     passing = [score for score in range(11) if score / 10 >= float(cut)]
     aliases = {
         "PASS": tuple(map(str, passing)),
         "FAIL": tuple(str(score) for score in range(11) if score not in passing),
     }
-    grades = [_grade(*each) for each in chosen]
-    frame = Wording(own_wording("deepeval-g-eval"), {"example": _EXAMPLE, "instruction": steps})
-    log = graded_log(
-        "deepeval", path, "" if judge == NO_MODEL else judge, LABELS, grades, [frame],
-        whole=True, aliases=aliases, options={"system_prompt": ""}, notes=[_NOTE],
+    return graded_log(
+        "deepeval", path, "" if judge == NO_MODEL else judge, LABELS,
+        [_grade(steps, *each) for each in chosen], [own_wording("deepeval-g-eval")], whole=True,
+        aliases=aliases, options={"system_prompt": ""}, notes=[_NOTE],
     )  # fmt: skip
-    return with_wording(log, steps, log.template.text)
-
-
-def _threshold(metric: Metric) -> float:
-    return 0.5 if metric.threshold is None else metric.threshold
 
 
 def _steps(metric: Metric, place: str) -> str:
     """The evaluation steps as the grading prompt shows them."""
-    told = metric.verboseLogs or ""
-    if metric.strictMode or _RUBRIC.search(told):
+    log = metric.verboseLogs or ""
+    if metric.strictMode or _RANGES.search(log):
         raise JudgeSenseError(
             f"{place}, metric {metric.name}: strict mode and rubrics of score ranges have another "
             "grading prompt, which a check does not ask; import the verdicts with: judgesense "
             "import"
         )
-    found = _STEPS.search(told)
+    found = _STEPS.search(log)
     steps = parse_json(found[1], f"{place}, metric {metric.name}, verboseLogs") if found else []
     if not steps:
         raise JudgeSenseError(
@@ -213,28 +206,23 @@ def _steps(metric: Metric, place: str) -> str:
     return "".join(f"{number}. {step}\n" for number, step in enumerate(steps, 1))
 
 
-def _grade(place: str, number: int, case: Case, metric: Metric) -> Grade:
+def _grade(steps: str, place: str, number: int, case: Case, metric: Metric) -> Grade:
     shown = {
         label: str(value)
         for name, label in _FIELDS.items()
         if (value := getattr(case, name)) is not None
     }
-    labels = list(shown)
-    told = (
-        " and ".join(labels) if len(labels) < 3 else f"{', '.join(labels[:-1])}, and {labels[-1]}"
-    )
+    *labels, last = shown or [""]
+    comma = "," if len(labels) > 1 else ""
     question = case.name or f"test-{number + 1}"
-    return Grade(
-        question,
-        question,
-        "",
-        {
-            "test_case": "".join(f"{label}:\n{value} \n\n" for label, value in shown.items()),
-            "parameters": told,
-        },
-        _verdict(metric).get("raw_decision", ERROR),
-        place,
-    )
+    fields = {
+        "test_case": "".join(f"{label}:\n{value} \n\n" for label, value in shown.items()),
+        "parameters": f"{', '.join(labels)}{comma} and {last}" if labels else last,
+        "example": _EXAMPLE,
+        RUBRIC: steps,
+    }
+    stored = _verdict(metric).get("raw_decision", ERROR)
+    return Grade(question, question, "", fields, stored, place)
 
 
 IMPORTER = Importer(
@@ -243,5 +231,4 @@ IMPORTER = Importer(
     patterns=(".latest_test_run.json", "test_run_*.json"),
     read=read,
     labels=LABELS,
-    graded=read_graded,
 )

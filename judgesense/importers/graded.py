@@ -1,8 +1,7 @@
 """Graded logs: the rubric, what was graded, and the grades, read from another tool's log.
 
 An importer takes the verdicts of a log. This takes all that is needed to ask again: the wording of
-the grading prompt, the fields that it shows, and the judge. An `Importer` whose tool has such logs
-reads them (``graded``).
+the grading prompt, the fields that it shows, and the judge.
 """
 
 from __future__ import annotations
@@ -17,10 +16,14 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
+from judgesense.importers.importer import Items
 from judgesense.tasks import NO_ORDER, Aliases, Item, Task, Template, render
 
 TASK = "rubric"
 """The name of the task, and the id of the log's own wording."""
+
+RUBRIC = "rubric"
+"""The field that is the wording of a whole prompt, if all grades have the same text in it."""
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BRACES = re.compile(r"\{[^{}]*\}|[{}]")
@@ -58,7 +61,7 @@ class GradedLog:
     wordings of it that come with JudgeSense. ``items`` and ``stored`` are parallel: each distinct
     grading prompt, and its grade. ``texts`` are the judge's stored answers, None where the log has
     none. ``options`` are those of the judge that its prompts need, such as the system prompt.
-    ``notes`` say what could not be used; ``base_url`` is the judge's endpoint, if the log has it.
+    ``notes`` say what could not be used.
     """
 
     tool: str
@@ -72,7 +75,6 @@ class GradedLog:
     known: tuple[Template, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    base_url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,21 +96,17 @@ class Wording:
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.text)
 
 
-def quoted(text: str, names: Iterable[str]) -> Wording:
-    """A text whose placeholders are ``names``; any other brace becomes a constant.
+def quoted(text: str, name: str = "literal") -> Wording:
+    """A text without placeholders: its braces become constants, called ``name_1`` and so on.
 
-    >>> quoted('Reply {"pass": true}: {answer}', ["answer"])
-    Wording(text='Reply {literal_1}: {answer}', constants={'literal_1': '{"pass": true}'})
+    >>> quoted('Reply {"pass": true}')
+    Wording(text='Reply {literal_1}', constants={'literal_1': '{"pass": true}'})
     """
-    known = set(names)
     constants: dict[str, str] = {}
 
     def constant(found: re.Match[str]) -> str:
-        if (name := _PLACEHOLDER.fullmatch(found[0])) and name[1] in known:
-            return found[0]
-        constant_name = f"literal_{len(constants) + 1}"
-        constants[constant_name] = found[0]
-        return f"{{{constant_name}}}"
+        constants[f"{name}_{len(constants) + 1}"] = found[0]
+        return f"{{{name}_{len(constants)}}}"
 
     return Wording(_BRACES.sub(constant, text), constants)
 
@@ -120,29 +118,37 @@ def derived(prompts: Sequence[tuple[str, Mapping[str, str]]]) -> Wording | None:
     also occur by chance, so short fields are left as they are in some candidates, and every
     candidate is checked against all prompts. A field with one text throughout is a constant.
 
-    >>> told = [(f"Is {text} right?", {"answer": text, "question": "?"}) for text in ("blue", "i")]
-    >>> derived(told).text
+    >>> prompts = [(f"Is {text} right?", {"answer": text, "by": "?"}) for text in ("blue", "i")]
+    >>> derived(prompts).text
     'Is {answer} right?'
     """
-    seen: dict[str, set[str]] = {}
+    texts: dict[str, set[str]] = {}
     for _, fields in prompts:
         for name, value in fields.items():
-            seen.setdefault(name, set()).add(value)
-    varies = {name for name, values in seen.items() if len(values) > 1 or len(prompts) == 1}
+            texts.setdefault(name, set()).add(value)
+    varies = {name for name, values in texts.items() if len(values) > 1 or len(prompts) == 1}
     longest = sorted(
         prompts, key=lambda each: -min(map(len, filter(None, each[1].values())), default=0)
     )
+    candidates = (
+        _marked(text, {name: v for name, v in fields.items() if name in varies and len(v) >= least})
+        for text, fields in longest[:_MOST_TRIED]
+        for least in _LEAST
+    )
+    return _best(candidates, prompts)
+
+
+def _best(
+    wordings: Iterable[Wording], prompts: Sequence[tuple[str, Mapping[str, str]]]
+) -> Wording | None:
+    """The first of the wordings that renders most prompts; None if none renders any."""
     best, most = None, 0
-    for text, fields in longest[:_MOST_TRIED]:
-        for least in _LEAST:
-            own = _marked(
-                text, {name: v for name, v in fields.items() if name in varies and len(v) >= least}
-            )
-            fits = sum(own.rendered(each) == whole for whole, each in prompts)
-            if fits > most:
-                best, most = own, fits
-            if fits == len(prompts):
-                return best
+    for wording in wordings:
+        fits = sum(wording.rendered(fields) == text for text, fields in prompts)
+        if fits > most:
+            best, most = wording, fits
+        if fits == len(prompts):
+            break
     return best
 
 
@@ -152,10 +158,10 @@ def _marked(text: str, fields: Mapping[str, str]) -> Wording:
     marks = {name: chr(0xE000 + at) for at, name in enumerate(fields)}
     for name, value in sorted(fields.items(), key=lambda each: -len(each[1])):
         text = text.replace(value, marks[name])
-    own = quoted(text, ())
+    wording = quoted(text)
     for name, mark in marks.items():
-        own = replace(own, text=own.text.replace(mark, f"{{{name}}}"))
-    return own
+        wording = replace(wording, text=wording.text.replace(mark, f"{{{name}}}"))
+    return wording
 
 
 def split(text: str) -> tuple[str, str]:
@@ -182,96 +188,68 @@ def graded_log(
     judge: str,
     labels: Sequence[str],
     grades: Sequence[Grade],
-    wordings: Sequence[Wording],
+    wordings: Sequence[str],
     *,
     whole: bool = False,
     aliases: Mapping[str, Sequence[str]] | None = None,
     known: Sequence[Template] = (),
     options: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
-    base_url: str | None = None,
 ) -> GradedLog:
     """A log of these grades under the first wording that renders all their prompts.
 
     Where none does, the wording that renders most is taken (also one derived from the prompts), and
     the others are left out, with a note. Grades of the same prompt are one item, and the first
-    counts. ``whole`` keeps the prompt in one piece, so that other wordings are whole prompts too.
+    counts. ``whole`` keeps the prompt in one piece, so that other wordings are whole prompts too;
+    but if all grades have the same `RUBRIC`, that is the wording, and the rest its layout.
 
     Raises JudgeSenseError if no wording renders any prompt.
     """
-    wording, fitting = _fitting(grades, wordings)
-    if wording is None or not fitting:
+    prompts = [(each.prompt, each.fields) for each in grades if each.prompt is not None]
+    offered = list(map(Wording, wordings))
+    best = _best(offered, prompts) if prompts else offered[0]
+    if best is None or any(best.rendered(fields) != text for text, fields in prompts):
+        best = _best(filter(None, (best, derived(prompts))), prompts)
+    if best is None:
         raise JudgeSenseError(
             f"{where}: the rubric cannot be taken from the log, because no wording renders the "
             f"grading prompts (the first is {grades[0].place}); import the log's verdicts with: "
             "judgesense import"
         )
-    told = list(notes)
-    if left := len(grades) - len(fitting):
-        told.append(f"left out {left} of {len(grades)} grades, whose prompt has another wording")
-    same = MappingProxyType({label: label for label in labels})
-    text, layout = (wording.text, "{instruction}") if whole else split(wording.text)
-    template = Template(TASK, TASK, text, layout, same, MappingProxyType(dict(aliases or {})))
-    task = Task(TASK, tuple(labels))
-    items, stored, texts = [], [], []
-    seen: dict[str, Item] = {}
-    for grade in fitting:
-        fields = {**wording.constants, **grade.fields}
-        item = Item(grade.item_id, TASK, fields, None, grade.cluster_id, grade.system_id, tool)
-        shown = render(task, template, item, NO_ORDER)
-        if shown.prompt_id in seen:
-            continue
-        seen[shown.prompt_id] = item
-        items.append(item)
-        stored.append(grade.stored)
-        texts.append(grade.text)
-    if again := len(fitting) - len(items):
-        told.append(f"{again} grades repeat a prompt; the first grade of each counts")
-    return GradedLog(
-        tool, where, judge, task, template, _named(items), tuple(stored), tuple(texts),
-        tuple(known), dict(options or {}), tuple(told), base_url,
-    )  # fmt: skip
-
-
-def with_wording(log: GradedLog, text: str, layout: str) -> GradedLog:
-    """The log with another text as the wording, in a layout that shows it."""
-    wording = quoted(text, ())
-    items = [replace(item, fields={**item.fields, **wording.constants}) for item in log.items]
-    template = replace(log.template, text=wording.text, layout=layout)
-    return replace(log, template=template, items=tuple(items))
-
-
-def _named(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items with ids of their own: the second answer to q1 is ``q1/2``."""
-    count: dict[str, int] = {}
-    found = []
-    for item in items:
-        count[item.item_id] = n = count.get(item.item_id, 0) + 1
-        found.append(replace(item, item_id=item.item_id if n == 1 else f"{item.item_id}/{n}"))
-    return tuple(found)
-
-
-def _fitting(
-    grades: Sequence[Grade], wordings: Sequence[Wording]
-) -> tuple[Wording | None, list[Grade]]:
-    prompts = [(each.prompt, each.fields) for each in grades if each.prompt is not None]
-    best: Wording | None = None
-    most = -1
-    for wording in wordings:
-        fits = sum(wording.rendered(fields) == text for text, fields in prompts)
-        if fits > most:
-            best, most = wording, fits
-        if fits == len(prompts):
-            break
-    own = derived(prompts) if most < len(prompts) else None
-    if own is not None and sum(own.rendered(f) == text for text, f in prompts) > max(most, 0):
-        best = own
-    if best is None:
-        return None, []
-    return best, [
+    fitting = [
         each for each in grades
         if (shown := best.rendered(each.fields)) is not None and each.prompt in (None, shown)
     ]  # fmt: skip
+    notes = list(notes)
+    if left := len(grades) - len(fitting):
+        notes.append(f"left out {left} of {len(grades)} grades, whose prompt has another wording")
+    constants = dict(best.constants)
+    text, layout = (best.text, "{instruction}") if whole else split(best.text)
+    rubrics = {grade.fields.get(RUBRIC, "") for grade in fitting}
+    if whole and len(rubrics) == 1 and f"{{{RUBRIC}}}" in best.text:
+        rubric = quoted(rubrics.pop(), RUBRIC)
+        text, layout = rubric.text, best.text.replace(f"{{{RUBRIC}}}", "{instruction}")
+        constants |= rubric.constants
+        known = ()
+    same = MappingProxyType({label: label for label in labels})
+    template = Template(TASK, TASK, text, layout, same, MappingProxyType(dict(aliases or {})))
+    task = Task(TASK, tuple(labels))
+    # Each distinct prompt is an item; the second answer to q1 is q1/2.
+    names, kept = Items(), dict[str, tuple[Item, Grade]]()
+    for grade in fitting:
+        fields = {**constants, **grade.fields}
+        item = Item(grade.item_id, TASK, fields, None, grade.cluster_id, grade.system_id, tool)
+        prompt = render(task, template, item, NO_ORDER).prompt_id
+        item = replace(item, item_id=names.name(grade.item_id, prompt))
+        kept.setdefault(prompt, (item, grade))
+    if again := len(fitting) - len(kept):
+        notes.append(f"{again} grades repeat a prompt; the first grade of each counts")
+    return GradedLog(
+        tool, where, judge, task, template, tuple(item for item, _ in kept.values()),
+        tuple(grade.stored for _, grade in kept.values()),
+        tuple(grade.text for _, grade in kept.values()),
+        tuple(known), dict(options or {}), tuple(notes),
+    )  # fmt: skip
 
 
 def only(values: Iterable[str], what: str, where: Path, pick: str | None) -> str:

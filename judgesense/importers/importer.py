@@ -1,7 +1,7 @@
 """What an importer is.
 
-To add a format, write a module with an `Importer` called ``IMPORTER`` and add its name and the
-module's to `judgesense.importers.MODULES`.
+To add a format, write a module with an `Importer` called ``IMPORTER``, and add the module to
+`judgesense.importers.log.FORMATS` and the name to `judgesense.importers.NAMES`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, Rows, in_rows
-from judgesense.importers.graded import GradedLog
 
 
 class Items:
@@ -80,8 +79,6 @@ class Importer:
     notes: tuple[str, ...] = ()
     by_column: bool = False
     """Whether ``read`` yields `Rows`."""
-    graded: Callable[[Path, str | None], GradedLog] | None = None
-    """Reads what a model graded in a log and how; the text names the scorer or metric."""
 
     def rows(self, path: Path, options: ReadOptions) -> Iterator[Rows]:
         """The decisions of a file, some at a time. Raises as ``read``."""

@@ -31,8 +31,7 @@ _DAMAGE = (
 )  # fmt: skip
 """What zipfile and its decompressors raise for an archive with wrong bytes."""
 
-_WHOLE = re.compile(r"samples/.+_epoch_\d+\.json")
-_SHELL = re.compile(r"(samples/.+_epoch_\d+)/sample\.json")
+_SAMPLE = re.compile(r"samples/.+_epoch_\d+(/sample)?\.json")
 _ATTACHMENT = "attachment://"
 
 
@@ -51,7 +50,6 @@ class Evaluation(Shape):
     task_args: dict[str, Any] | None = None
     model_roles: dict[str, Any] | None = None
     scorers: list[Scorer] | None = None
-    model_base_url: str | None = None
 
 
 class Log(Shape):
@@ -59,12 +57,6 @@ class Log(Shape):
 
     eval: Evaluation
     samples: list[Any] | None = None
-
-
-class Attachments(Shape):
-    """The texts that a sample keeps apart."""
-
-    attachments: dict[str, Any] | None = None
 
 
 class Output(Shape):
@@ -77,12 +69,6 @@ class Output(Shape):
     error: str | None = None
 
 
-class Edit(Shape):
-    """An earlier state of a score."""
-
-    value: Any = "UNCHANGED"
-
-
 class Score(Shape):
     """What a scorer said of a sample."""
 
@@ -90,12 +76,12 @@ class Score(Shape):
     answer: str | None = None
     explanation: str | None = None
     metadata: dict[str, Any] | None = None
-    history: list[Edit] = Field(default_factory=list)
+    history: list[dict[str, Any]] = Field(default_factory=list)
 
     @property
     def original(self) -> Any:
         """The grader's value, if a person edited it later."""
-        first = self.history[0].value if self.history else "UNCHANGED"
+        first = self.history[0].get("value", "UNCHANGED") if self.history else "UNCHANGED"
         return self.value if first == "UNCHANGED" else first
 
     @property
@@ -156,14 +142,17 @@ def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
     """
     require_file(path)
     if zipfile.is_zipfile(path):
-        archive = _Archive(path)
-        if "header.json" not in archive.names:
+        try:
+            archive = zipfile.ZipFile(path)
+        except _DAMAGE as error:
+            raise JudgeSenseError(f"{path}: a damaged archive ({error})") from error
+        if "header.json" not in archive.namelist():
             raise JudgeSenseError(
                 f"{path}: the log is unfinished (no header.json); recover it with: "
                 "inspect log recover"
             )
-        log = fit(Log, archive.read("header.json"), str(path), "an Inspect log")
-        samples = _zipped(archive)
+        log = fit(Log, _read(path, archive, "header.json"), str(path), "an Inspect log")
+        samples = _zipped(path, archive)
     else:
         log = fit(Log, read_json(path), str(path), "an Inspect log")
         listed = enumerate(log.samples or [], 1)
@@ -173,9 +162,9 @@ def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
 
 def _sample(values: Any, place: str) -> Sample:
     if isinstance(values, dict):
-        attachments = fit(Attachments, values, place, "a sample of an Inspect log").attachments
         needed = {name: values[name] for name in Sample.model_fields if name in values}
-        values = _resolved(needed, attachments or {})
+        attachments = values.get("attachments")
+        values = _resolved(needed, attachments if isinstance(attachments, dict) else {})
     return fit(Sample, values, place, "a sample of an Inspect log")
 
 
@@ -190,61 +179,41 @@ def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
     return value
 
 
-def _zipped(archive: _Archive) -> Iterator[tuple[str, Any]]:
-    for name in sorted(archive.names):
-        if _WHOLE.fullmatch(name):
-            yield f"{archive.path}, {name}", archive.read(name)
-        elif shell := _SHELL.fullmatch(name):
-            try:
-                yield f"{archive.path}, {name}", _chunked(archive, shell[1])
-            except TypeError as error:
-                raise JudgeSenseError(f"{archive.path}, {name}: not a sample ({error})") from error
+def _zipped(path: Path, archive: zipfile.ZipFile) -> Iterator[tuple[str, Any]]:
+    """The samples of an archive, each in a file or in a folder of files."""
+    names = sorted(archive.namelist())
+    for name in filter(_SAMPLE.fullmatch, names):
+        values = _read(path, archive, name)
+        folder, is_folder, _ = name.partition("/sample.json")
+        if is_folder and isinstance(values, dict):
+            if f"{folder}/metadata.json" in names:
+                values["metadata"] = _read(path, archive, f"{folder}/metadata.json")
+            chunks = [each for each in names if each.startswith(f"{folder}/attachments/")]
+            texts: list[Any] = []
+            for chunk in sorted(chunks, key=lambda each: (len(each), each)):
+                if not isinstance(part := _read(path, archive, chunk), list):
+                    raise JudgeSenseError(f"{path}, {chunk}: not a list of texts")
+                texts += part
+            values["attachments"] = {str(at): text for at, text in enumerate(texts)}
+        yield f"{path}, {name}", values
 
 
-def _chunked(archive: _Archive, folder: str) -> dict[str, Any]:
-    """A sample that is a folder: its shell, metadata and attachments."""
-    values = archive.read(f"{folder}/sample.json")
-    fit(Shape, values, f"{archive.path}, {folder}/sample.json", "a sample of an Inspect log")
-    if (metadata := f"{folder}/metadata.json") in archive.names:
-        values = {**values, "metadata": archive.read(metadata)}
-    start = f"{folder}/attachments/"
-    chunks = [name for name in archive.names if name.startswith(start)]
-    chunks.sort(key=lambda name: int(re.sub(r"\D", "", name.removeprefix(start)) or 0))
-    texts = [text for name in chunks for text in archive.read(name)]
-    return {**values, "attachments": {str(at): text for at, text in enumerate(texts)}}
-
-
-class _Archive:
-    """A zip archive of JSON files; reading raises JudgeSenseError for a damaged one."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self._zip = zipfile.ZipFile(path)
-        except _DAMAGE as error:
-            raise JudgeSenseError(f"{path}: a damaged archive ({error})") from error
-        self.names = self._zip.namelist()
-
-    def read(self, name: str) -> Any:
-        """The value of a JSON file in the archive."""
-        try:
-            info = self._zip.getinfo(name)
-            if info.compress_type == _ZSTD:
-                raw = pa.BufferReader(self._compressed(info))
-                content = pa.CompressedInputStream(raw, "zstd").read()
-            else:
-                content = self._zip.read(name)
-        except _DAMAGE as error:
-            raise JudgeSenseError(f"{self.path}, {name}: damaged ({error})") from error
-        return parse_json(content, f"{self.path}, {name}")
-
-    def _compressed(self, info: zipfile.ZipInfo) -> bytes:
-        """The compressed bytes of a member, which follow its local header."""
-        with self.path.open("rb") as source:
-            source.seek(info.header_offset + 26)
-            name_length, extra_length = struct.unpack("<HH", source.read(4))
-            source.seek(name_length + extra_length, 1)
-            return source.read(info.compress_size)
+def _read(path: Path, archive: zipfile.ZipFile, name: str) -> Any:
+    """The value of a JSON file in an archive. Raises JudgeSenseError if it is damaged."""
+    try:
+        info = archive.getinfo(name)
+        if info.compress_type != _ZSTD:
+            content = archive.read(name)
+        else:
+            with path.open("rb") as source:
+                # The compressed bytes follow a local header with the lengths of its two texts.
+                source.seek(info.header_offset + 26)
+                source.seek(sum(struct.unpack("<HH", source.read(4))), 1)
+                compressed = pa.BufferReader(source.read(info.compress_size))
+            content = pa.CompressedInputStream(compressed, "zstd").read()
+    except _DAMAGE as error:
+        raise JudgeSenseError(f"{path}, {name}: damaged ({error})") from error
+    return parse_json(content, f"{path}, {name}")
 
 
 def _content(message: Any) -> str | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,10 @@ from judgesense.files.tables import Record
 from judgesense.importers.graded import (
     Grade,
     GradedLog,
-    Wording,
     graded_log,
     known_wordings,
     only,
     own_wording,
-    quoted,
 )  # fmt: skip
 from judgesense.importers.importer import Importer, Items, ReadOptions
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
@@ -93,13 +90,16 @@ def _judgement(evaluation: Evaluation, sample: Sample, pick: str | None) -> dict
     usage = output.usage or {}
     stop = output.choices[0].get("stop_reason") if output.choices else None
     status = "error" if sample.error else "refused" if stop == "content_filter" else None
-    target = sample.target
+    target, scores = sample.target, sample.scores or {}
+    # What the picked or only scorer read in the completion, if it is clear which.
+    picked = [pick] if pick is not None else list(scores) if len(scores) == 1 else []
+    score = scores.get(picked[0]) if picked else None
     return {
         **_common(evaluation, sample),
         "judge": evaluation.model,
         "repeat": sample.epoch - 1,
         "raw_text": output.completion or None,
-        "raw_decision": _answer(sample, pick),
+        "raw_decision": (score.answer if score else None) or None,
         "gold": (target[0] if target else None) if isinstance(target, list) else target,
         "status": status,
         "error": sample.message or output.error,
@@ -108,15 +108,6 @@ def _judgement(evaluation: Evaluation, sample: Sample, pick: str | None) -> dict
         "latency_s": output.time,
         "truncated": stop in ("max_tokens", "model_length"),
     }
-
-
-def _answer(sample: Sample, pick: str | None) -> str | None:
-    """What the picked or only scorer read in the completion; None if it is not clear which."""
-    scores = sample.scores or {}
-    if pick is None and len(scores) != 1:
-        return None
-    score = scores.get(pick) if pick is not None else next(iter(scores.values()))
-    return (score.answer if score else None) or None
 
 
 def _graders(evaluation: Evaluation, samples: Sequence[Sample]) -> list[str]:
@@ -146,11 +137,6 @@ def _grades(
     models, space = _models(evaluation, scorer), _space(evaluation, scorer)
     for place, sample in samples:
         score = (sample.scores or {}).get(scorer)
-        if score is not None and isinstance(score.original, (dict, list)):
-            raise JudgeSenseError(
-                f"{place}, scores.{scorer}.value: a grader's verdict is one value, not "
-                f"{score.original!r}; choose another scorer with --pick"
-            )
         common, metadata = _common(evaluation, sample), sample.metadata or {}
         judged = (score.answer if score else None) or sample.output.completion
         item = items.name(str(sample.id), (evaluation.model, judged))
@@ -162,7 +148,7 @@ def _grades(
             prompt=score.prompt if score else None,
             labels=space,
         )
-        for judge, verdict in _verdicts(evaluation, models, sample, score):
+        for judge, verdict in _verdicts(evaluation, models, sample, score, place):
             repeat = items.repeat(judge, evaluation.task, template, item)
             yield Record({**common, "judge": judge, "repeat": repeat, **verdict}, place)
 
@@ -194,7 +180,7 @@ def _space(evaluation: Evaluation, scorer: str) -> tuple[str, ...] | None:
 
 
 def _verdicts(
-    evaluation: Evaluation, models: Sequence[str], sample: Sample, score: Score | None
+    evaluation: Evaluation, models: Sequence[str], sample: Sample, score: Score | None, place: str
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The judges of a sample and what they said: one grader, or a panel and each of its members."""
     judge = " + ".join(models) or (score.grader if score else None) or evaluation.model
@@ -203,18 +189,24 @@ def _verdicts(
         yield judge, {"status": "error", "error": said}
         return
     votes = score.votes
-    verdict = _verdict(score.original)
-    if score.original != score.value:
-        verdict["gold"] = score.value
+    gold = {} if score.original == score.value else {"gold": score.value}
     text = None if votes else score.raw_text
-    yield judge, {**verdict, "raw_text": text, "error": sample.message}
+    yield (
+        judge,
+        {**_verdict(score.original, place), **gold, "raw_text": text, "error": sample.message},
+    )
     for number, vote in enumerate(votes):
         member = models[number] if number < len(models) == len(votes) else f"{judge}#{number + 1}"
-        yield member, _verdict(vote)
+        yield member, _verdict(vote, place)
 
 
-def _verdict(value: Any) -> dict[str, Any]:
+def _verdict(value: Any, place: str) -> dict[str, Any]:
     """A score's value as a decision; Inspect writes NaN where it found no grade."""
+    if isinstance(value, (dict, list)):
+        raise JudgeSenseError(
+            f"{place}: a grader's verdict is one value, not {value!r:.80}; choose another scorer "
+            "with --pick"
+        )
     if value is None or value != value:
         return {"status": "unclear"}
     return {"raw_decision": value}
@@ -223,9 +215,8 @@ def _verdict(value: Any) -> dict[str, Any]:
 def read_graded(path: Path, pick: str | None = None) -> GradedLog:
     """The grading of a log: ``pick`` names the scorer if several scorers are model-graded.
 
-    The grading prompt is the scorer's ``template`` where the header has it, Inspect's own, or else
-    what the stored prompts share. Raises JudgeSenseError for a log without model-graded samples,
-    with a panel of graders, or without the grader's name.
+    The grading prompt is Inspect's own, or else what the stored prompts share. Raises
+    JudgeSenseError for a log without model-graded samples, or with a panel of graders.
     """
     evaluation, found = open_log(path)
     samples = list(found)
@@ -247,45 +238,22 @@ def read_graded(path: Path, pick: str | None = None) -> GradedLog:
             f"{path}: scorer {scorer} is a panel ({', '.join(models)}), and a check asks one judge "
             "again. Grade with one model, or run: judgesense import"
         )
-    given = _options(evaluation, scorer)
-    grades = [_grade(evaluation, *each) for each in scored]
-    if space is None:
-        said = {grade.stored for grade in grades} - set(UNDECIDED)
-        offered = (GRADES, PARTIAL_GRADES)
-        space = next((each for each in offered if said <= set(each)), tuple(sorted(said)))
-    kind = scorer.rpartition("/")[2].removeprefix("model_graded_")
-    default = _is_grader(scorer) and not given.get("template")
-    wordings = []
-    if default and kind in ("qa", "fact"):
-        wordings = [Wording(own_wording(f"inspect-{kind}"))]
-    elif wording := _wording(given.get("template"), samples[0][1].metadata or {}):
-        wordings = [wording]
-    instructions = given.get("instructions") or default_instructions(
-        bool(given.get("partial_credit"))
+    options = _options(evaluation, scorer)
+    instructions = options.get("instructions") or default_instructions(
+        bool(options.get("partial_credit"))
     )
-    wordings = [
-        replace(each, constants={**each.constants, "instructions": instructions})
-        for each in wordings
-    ]
-    judge = _grader(evaluation, models, scored)
+    grades = [_grade(evaluation, instructions, *each) for each in scored]
+    if space is None:
+        stored = {grade.stored for grade in grades} - set(UNDECIDED)
+        offered = (GRADES, PARTIAL_GRADES)
+        space = next((each for each in offered if stored <= set(each)), tuple(sorted(stored)))
+    own = f"inspect-{scorer.rpartition('/')[2].removeprefix('model_graded_')}"
+    known = own in ("inspect-qa", "inspect-fact") and not options.get("template")
     return graded_log(
-        "inspect", path, judge, space, grades, wordings,
-        known=known_wordings(f"inspect-{kind}", space) if default else (),
-        options={"system_prompt": ""}, base_url=_base_url(evaluation, judge),
+        "inspect", path, _grader(evaluation, models, scored), space, grades,
+        [own_wording(own)] if known else [],
+        known=known_wordings(own, space) if known else (), options={"system_prompt": ""},
     )  # fmt: skip
-
-
-def _wording(template: Any, metadata: Mapping[str, Any]) -> Wording | None:
-    """A scorer's ``str.format`` template; None if it is a file or does more than insert fields."""
-    names = ("question", "answer", "criterion", "instructions", *metadata)
-    try:
-        text = template.format_map({name: f"\ue000{name}\ue001" for name in names})
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return None
-    if "\ue000" not in text:
-        return None
-    wording = quoted(text, ())
-    return replace(wording, text=wording.text.replace("\ue000", "{").replace("\ue001", "}"))
 
 
 def _grader(
@@ -294,37 +262,22 @@ def _grader(
     """The model that graded; "" if the log does not name it. Without a grader of its own, a scorer
     asks the evaluated model, whose name in the header has its provider."""
     if models:
-        return _local(evaluation) or models[0] if models[0] == "hf/local" else models[0]
-    said = next((score.grader for _, _, score in scored if score.grader), None)
-    own = "" if evaluation.model in ("none", "none/none") else evaluation.model
-    return own if said is None or own.endswith(said) else said
+        return models[0]
+    name = next((score.grader for _, _, score in scored if score.grader), None)
+    evaluated = "" if evaluation.model in ("none", "none/none") else evaluation.model
+    return evaluated if name is None or evaluated.endswith(name) else name
 
 
-def _local(evaluation: Evaluation) -> str | None:
-    """The folder of a grader called ``hf/local``, where the header has it."""
-    given = [(scorer.options or {}).get("model") for scorer in evaluation.scorers or ()]
-    for model in [*given, *(evaluation.model_roles or {}).values()]:
-        if isinstance(model, Mapping) and model.get("model") == "hf/local":
-            arguments = model.get("model_args") or model.get("args") or {}
-            if path := arguments.get("model_path"):
-                return f"hf/{path}"
-    return None
-
-
-def _base_url(evaluation: Evaluation, judge: str) -> str | None:
-    """The endpoint of the grader, where the header names it."""
-    for role in (evaluation.model_roles or {}).values():
-        if isinstance(role, Mapping) and role.get("model") == judge and role.get("base_url"):
-            return str(role["base_url"])
-    return evaluation.model_base_url if judge == evaluation.model else None
-
-
-def _grade(evaluation: Evaluation, place: str, sample: Sample, score: Score) -> Grade:
+def _grade(
+    evaluation: Evaluation, instructions: str, place: str, sample: Sample, score: Score
+) -> Grade:
+    grade = _verdict(score.original, place).get("raw_decision", UNCLEAR)
     metadata = sample.metadata or {}
     fields = {k: str(v) for k, v in metadata.items() if isinstance(v, (str, int, float))}
     target = sample.target
     fields |= {
         "question": _text(sample.input),
+        "instructions": instructions,
         "answer": sample.output.completion,
         "criterion": "".join(target) if isinstance(target, list) else target or "",
     }
@@ -333,18 +286,11 @@ def _grade(evaluation: Evaluation, place: str, sample: Sample, score: Score) -> 
         str(metadata.get("cluster_id") or sample.id),
         str(metadata.get("system_id") or evaluation.model),
         {name: _DELIMITER.sub(r"[\1-DATA]", value) for name, value in fields.items()},
-        _label(score.original) or UNCLEAR,
+        f"{grade:g}" if isinstance(grade, float) else str(grade) or UNCLEAR,
         place,
         score.prompt,
         score.raw_text if score.grading else None,
     )
-
-
-def _label(value: Any) -> str | None:
-    """A score's value as a label; Inspect writes NaN where it found no grade."""
-    if isinstance(value, float):
-        return f"{value:g}" if value == value else None
-    return str(value) if isinstance(value, (str, int)) and value != "" else None
 
 
 def _text(value: Any) -> str:
@@ -388,6 +334,5 @@ IMPORTER = Importer(
     patterns=("*.eval", "*.json"),
     read=read,
     options=("pick",),
-    graded=read_graded,
     columns={"order": "metadata.order"},
 )

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file, sha256_of
 from judgesense.files.documents import read_json
-from judgesense.importers import MODULES
+from judgesense.files.tables import SUFFIXES, read_table_rows
+from judgesense.importers import deepeval, inspect_logs, lm_eval, pairs, promptfoo
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.graded import GradedLog
@@ -30,20 +30,27 @@ from judgesense.run_folder.folder import changes, digests_of, read_record, save_
 from judgesense.run_folder.record import now
 from judgesense.version import __version__
 
+TABLE = Importer(
+    name="table",
+    summary="CSV, TSV, JSON lines or Parquet; a decision per row, or a column per judge",
+    patterns=tuple(f"*{suffix}" for suffix in SUFFIXES),
+    read=lambda path, options: read_table_rows(path, options.encoding),
+    by_column=True,
+)
+_MODULES = (pairs, lm_eval, inspect_logs, promptfoo, deepeval)
 FORMATS: Mapping[str, Importer] = {
-    name: import_module(f"judgesense.importers.{module}").IMPORTER
-    for name, module in MODULES.items()
+    each.name: each for each in (TABLE, *(module.IMPORTER for module in _MODULES))
 }
 """The registry: every format by its name."""
 
-_GRADED = {
-    "eval": "inspect",
-    "results": "promptfoo",
-    "testRunData": "deepeval",
-    "testCases": "deepeval",
-    "conversationalTestCases": "deepeval",
+_GRADED: Mapping[str, Callable[[Path, str | None], GradedLog]] = {
+    "eval": inspect_logs.read_graded,
+    "results": promptfoo.read_graded,
+    "testRunData": deepeval.read_graded,
+    "testCases": deepeval.read_graded,
+    "conversationalTestCases": deepeval.read_graded,
 }
-"""What tells the logs of tools apart: a key, and the format."""
+"""The key that identifies a tool's log, and what reads it."""
 
 
 def import_log(
@@ -159,8 +166,8 @@ def read_graded(path: str | Path, pick: str | None = None) -> GradedLog:
     path = Path(path)
     require_file(path)
     content = {"eval": None} if zipfile.is_zipfile(path) else read_json(path)
-    for key, format in _GRADED.items():
-        if isinstance(content, dict) and key in content and (read := FORMATS[format].graded):
+    for key, read in _GRADED.items():
+        if isinstance(content, dict) and key in content:
             return read(path, pick)
     raise JudgeSenseError(
         f"{path}: not a log of Inspect (.eval, .json), promptfoo (results.json) or DeepEval "

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,13 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record
 from judgesense.importers.graded import (
+    RUBRIC,
     Grade,
     GradedLog,
-    Wording,
     graded_log,
     known_wordings,
     only,
     own_wording,
-    with_wording,
 )  # fmt: skip
 from judgesense.importers.importer import Importer, Items, ReadOptions
 from judgesense.tasks import ERROR, UNCLEAR
@@ -96,14 +94,6 @@ class Result(Shape):
     error: str | None = None
 
 
-class File(Shape):
-    """The whole file, but for its results. The defaults of all tests may be in another file."""
-
-    provider: Any = Field(
-        None, validation_alias=AliasPath("config", "defaultTest", "options", "provider")
-    )
-
-
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     """One record per model-graded assertion of a result.
 
@@ -123,26 +113,25 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
             f"{path}: not promptfoo's results (no list at results.results); write them with: "
             "promptfoo eval --output results.json"
         )
-    default = _provider(fit(File, file, str(path), "promptfoo's results").provider)
-    found = False
-    for number, values in enumerate(results, 1):
-        place = f"{path}, results.results[{number - 1}]"
+    empty = True
+    for number, values in enumerate(results):
+        place = f"{path}, results.results[{number}]"
         result = fit(Result, values, place, "a result of promptfoo")
-        for record in _graded(result, default, place, options.items):
-            found = True
+        for record in _graded(result, place, options.items):
+            empty = False
             yield record
-    if not found:
+    if empty:
         raise JudgeSenseError(
             f"{path}: no result has a model-graded assertion ({', '.join(GRADED[:3])}, ...)"
         )
 
 
-def _graded(result: Result, default: str | None, place: str, items: Items) -> Iterator[Record]:
+def _graded(result: Result, place: str, items: Items) -> Iterator[Record]:
     test = result.testCase
     evaluated = _provider(result.provider) or "unknown"
     question = test.description or f"test-{result.testIdx + 1}"
     item = items.name(question, (result.testIdx, evaluated, str(result.output)))
-    grader = _provider(test.provider) or default
+    grader = _provider(test.provider)
     seen: Counter[str] = Counter()
     of_type: Counter[str] = Counter()
     for asked, component in _asked(result):
@@ -240,43 +229,36 @@ def read_graded(path: Path, pick: str | None = None) -> GradedLog:
     grades, systems = [], set()
     for each in chosen:
         values, prompt = each.values, each.values["prompt"]
-        if prompt is None:
-            # A result that failed has no prompt; one that has a grade must.
-            if values.get("raw_decision") is None:
-                continue
+        # A result that failed has no prompt; one that has a grade must.
+        if prompt is None and values.get("raw_decision") is not None:
             raise JudgeSenseError(
                 f"{each.place}: the result has no renderedGradingPrompt, which is what would be "
                 "asked again; write the file with promptfoo 0.121 or later"
             )
+        if prompt is None:
+            continue
         system, shown = _messages(str(prompt))
         systems.add(system)
         stored = values.get("raw_decision") or _OF_STATUS[str(values["status"])]
-        fields = {"output": _text(values["output"]), "rubric": _text(values["rubric"])}
+        fields = {"output": _text(values["output"]), RUBRIC: _text(values["rubric"])}
         grades.append(
             Grade(
                 str(values["item_id"]), str(values["cluster_id"]), str(values["system_id"]),
                 fields, str(stored), each.place, shown,
             )
         )  # fmt: skip
-    if not grades:
-        raise JudgeSenseError(f"{path}: no llm-rubric assertion has a grading prompt")
-    if len(systems) > 1:
+    if len(systems) != 1:
         raise JudgeSenseError(
-            f"{path}: the assertions have {len(systems)} grading prompts (rubricPrompt); a check "
-            "asks one: choose a metric with --pick"
+            f"{path}: the assertions have {len(systems)} grading prompts (rubricPrompt), and a "
+            "check asks one; choose a metric with --pick"
         )
-    rubrics = {grade.fields["rubric"] for grade in grades}
-    frame = own_wording("promptfoo-llm-rubric")
-    known = known_wordings("promptfoo-llm-rubric", LABELS, aliases=ALIASES)
-    log = graded_log(
+    name = "promptfoo-llm-rubric"
+    return graded_log(
         "promptfoo", path, "" if judge == DEFAULT_GRADER else judge, LABELS, grades,
-        [Wording(frame)], whole=True, aliases=ALIASES, known=known,
+        [own_wording(name)], whole=True, aliases=ALIASES,
+        known=known_wordings(name, LABELS, aliases=ALIASES),
         options={"system_prompt": systems.pop()},
     )  # fmt: skip
-    layout = log.template.text.replace("{rubric}", "{instruction}")
-    if len(rubrics) > 1 or "{instruction}" not in layout:
-        return log
-    return replace(with_wording(log, rubrics.pop(), layout), known=())
 
 
 def _text(value: Any) -> str:
@@ -304,5 +286,4 @@ IMPORTER = Importer(
     patterns=("*.json",),
     read=read,
     labels=LABELS,
-    graded=read_graded,
 )
