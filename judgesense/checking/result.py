@@ -73,7 +73,7 @@ class CheckResult(ResultMapping):
         `study`."""
         kept = {name: self[name] for name in self if name not in ("result", "report", "out")}
         gate = {"decision": self.decision, "cause": self.gate.cause, "because": self.gate.because,
-                "plan": self.gate.plan.to_dict() if self.gate.plan else None}  # fmt: skip
+                "plan": self.gate.plan}  # fmt: skip
         return {
             "passed": self.passed, "verdict": self.verdict, "out": str(self.out),
             "decision": self.decision, **kept, "gate": gate, "card": dict(self.card),

@@ -122,16 +122,15 @@ class Terms:
         if gate.cause == "one_label":
             return f"next: {self._add_rows('with other gold labels ')}, then `{self}`"
         file = wordings or "your own file (--wordings FILE)"
-        items = gate.plan.items.clusters if gate.plan else None
-        if gate.plan is None or (items is None and gate.plan.wordings is None):
+        plan = gate.plan or {}
+        items, more = plan.get("items_needed"), plan.get("wordings_needed")
+        if items is None and more is None:
             return f"next: {self._add_rows()} and wordings to {file}, then `{self}`"
         if items is None:
-            return (
-                f"next: add wordings to {file} until there are {gate.plan.wordings}, then `{self}`"
-            )
+            return f"next: add wordings to {file} until there are {more}, then `{self}`"
         if self.limit is not None and n_rows > self.limit:
-            more = replace(self, limit=None if items >= n_rows else items)
-            return f"next: judge {min(items, n_rows)} rows: `{more}`"
+            wider = replace(self, limit=None if items >= n_rows else items)
+            return f"next: judge {min(items, n_rows)} rows: `{wider}`"
         return f"next: {self._add_rows()} until there are about {items}, then `{self}`"
 
     def _add_rows(self, which: str = "") -> str:

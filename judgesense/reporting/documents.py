@@ -54,7 +54,7 @@ def environment(templates: Path = TEMPLATES) -> Environment:
     )
     for filter_ in (interval, number, percent, sentence, shorten):
         made.filters[filter_.__name__] = filter_
-    made.filters |= {"md": escape_markdown, "tex": escape_latex, "caption": _caption}
+    made.filters |= {"md": escape_markdown, "tex": escape_latex}
     made.globals |= {
         "marks": MARKS,
         "threshold": STEADY_JSS,
@@ -114,11 +114,6 @@ def escape_markdown(text: object) -> str:
 def escape_latex(text: str) -> str:
     """Text that LaTeX prints as it is, on one line."""
     return " ".join(text.split()).translate(_LATEX)
-
-
-def _caption(name: str) -> str:
-    stem = name.rsplit("/", 1)[-1].removesuffix(".png")
-    return escape_markdown(stem.replace("_", " ").replace("-", " "))
 
 
 def render_markdown(report: Mapping[str, Any], figures: Sequence[str] = ()) -> str:

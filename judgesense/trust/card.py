@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from judgesense.text import interval, number, percent
-from judgesense.trust.sample_size import Plan
 from judgesense.trust.thresholds import LEAST_COVERAGE, LOW_KAPPA
 
 State = Literal["pass", "fail", "open", "unmeasured"]
@@ -121,28 +120,13 @@ class TrustCard:
         }
 
 
-def no_interval(n_items: int) -> str:
-    """Why an open check has no interval, and what to add.
-
-    >>> no_interval(1)
-    'a single item has no interval: add items'
-    """
-    if n_items == 1:
-        return "a single item has no interval: add items"
-    return "items of a single cluster have no interval: add items of other clusters"
-
-
 def conclude(checks: Mapping[str, Check]) -> TrustCard:
     """The card that follows from the five checks.
 
     ``avoid`` if any check fails; else ``unknown`` unless `steady` passes; else ``use`` if every
     check that applies passes; else ``care``.
 
-    Args:
-        checks: a `Check` for each name of `CHECKS`.
-
-    Raises:
-        ValueError: a check is missing, or has an unknown name.
+    ``checks`` has a `Check` for each name of `CHECKS`.
 
     >>> known = Check.of(0.95, 0.9, 0.98, threshold=0.8, n_items=60, text="JSS 0.950")
     >>> missing = Check.unmeasured(0.2, "no gold labels: add some")
@@ -150,8 +134,6 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     >>> card.trust, card.because
     ('care', ('right',))
     """
-    if set(checks) != set(CHECKS):
-        raise ValueError(f"checks has {sorted(checks)}: pass one for each of {', '.join(CHECKS)}")
     in_state: dict[str, list[str]] = {"pass": [], "fail": [], "open": [], "unmeasured": []}
     for name in _SEVERITY:
         if checks[name].applies:
@@ -165,20 +147,17 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
         trust = "care"
     else:
         trust = "use"
+    # Why, and for a judge that may be used how steady it is.
+    told = because if trust in ("avoid", "unknown") else ["steady", *because]
+    if trust == "use" and checks["right"].state == "pass":
+        told = ["steady", "right"]
+    texts = [checks[name].text for name in told]
     return TrustCard(
         trust=trust,
         because=tuple(because),
-        text=_text(trust, because, checks),
+        text=f"{LEADS[trust]}: {'; '.join(texts)}",
         checks=MappingProxyType({name: checks[name] for name in CHECKS}),
     )
-
-
-def _text(trust: Trust, because: list[str], checks: Mapping[str, Check]) -> str:
-    """The conclusion, why, and for a judge that may be used how steady it is."""
-    told = because if trust in ("avoid", "unknown") else ["steady", *because]
-    if trust == "use":
-        told = [name for name in ("steady", "right") if checks[name].state == "pass"]
-    return f"{LEADS[trust]}: {'; '.join(checks[name].text for name in told)}"
 
 
 Decision = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -190,14 +169,14 @@ class Gate:
 
     ``because`` says why in one sentence without its full stop. ``cause`` names it for programs:
     ``steady`` or another check of the card, ``failed`` (prompts without an answer), ``coverage``
-    (too few pairs with two verdicts) or ``one_label``. ``plan`` is what settles it, with
-    INCONCLUSIVE because of ``steady``.
+    (too few pairs with two verdicts) or ``one_label``. With INCONCLUSIVE because of ``steady``,
+    ``plan`` is what settles it: ``items_needed`` with its range, and ``wordings_needed``.
     """
 
     decision: Decision
     cause: str
     because: str
-    plan: Plan | None = None
+    plan: Mapping[str, int | None] | None = None
 
     @property
     def text(self) -> str:
@@ -230,57 +209,31 @@ def gate(
         failed: prompts without an answer.
         coverage: share of the planned pairs with two verdicts; None without any pair.
         constant: whether the judge gave one label, or took one option, throughout.
-
-    >>> check = {"state": "pass", "estimate": 0.95, "ci_low": 0.9, "ci_high": 0.98,
-    ...          "threshold": 0.8, "n_items": 60, "text": "JSS 0.950", "applies": True}
-    >>> check["details"] = {"kappa": 0.9}
-    >>> gate({"checks": {"steady": check}}).text
-    'PASS: JSS 0.950 [0.900, 0.980] is above 0.8'
     """
     checks: Mapping[str, Mapping[str, Any]] = card["checks"]
     steady = checks["steady"]
     if failed:
         return Gate("FAIL", "failed", f"{failed} prompts have no answer")
     if coverage is not None and coverage < LEAST_COVERAGE:
-        told = "no pair of wordings got two verdicts, so JSS is undefined"
-        if steady["estimate"] is not None:
-            told = f"only {percent(coverage)} of the pairs got two verdicts (JSS "
-            told += f"{number(steady['estimate'])} covers only these)"
-        return Gate("FAIL", "coverage", told)
+        return Gate("FAIL", "coverage", f"only {percent(coverage)} of the pairs got two verdicts")
     for name, check in checks.items():
         if name != "steady" and check["state"] == "fail":
             return Gate("FAIL", name, check["text"])
     if steady["estimate"] is None:
         return Gate("INCONCLUSIVE", "steady", steady["text"])
     figures = f"JSS {number(steady['estimate'])} {interval(steady)}"
-    threshold = f"{steady['threshold']:g}"
     if constant and any(checks[name]["estimate"] is not None for name in ("right", "fair")):
-        return Gate(
-            "FAIL", "one_label",
-            f"JSS {number(steady['estimate'])} says nothing about a judge that always gives one "
-            "label, or always the option shown first",
-        )  # fmt: skip
+        text = f"{figures} is of a judge that always gives one label, or always one option"
+        return Gate("FAIL", "one_label", text)
     if steady["state"] == "fail":
-        return Gate("FAIL", "steady", f"{figures} is below {threshold}")
+        return Gate("FAIL", "steady", f"{figures} is below {steady['threshold']:g}")
     if steady["state"] == "open":
-        told = "has no interval, which one item alone cannot give"
-        if steady["ci_low"] is not None:
-            told = f"does not settle whether it is above {threshold}"
-        return _open(f"{figures} {told}", steady["details"], steady["n_items"])
-    kappa = steady.get("details", {}).get("kappa")
-    reads = any(checks[name]["state"] == "pass" for name in ("right", "responsive")
-                if name in checks)  # fmt: skip
-    if (kappa is None or kappa <= LOW_KAPPA) and not reads:
-        return Gate(
-            "INCONCLUSIVE", "one_label",
-            f"{figures} is above {threshold}, but nearly all verdicts are one label: a judge that "
-            "does not read would be as steady",
-        )  # fmt: skip
-    return Gate("PASS", "steady", f"{figures} is above {threshold}")
-
-
-def _open(told: str, details: Mapping[str, Any], n_items: int) -> Gate:
-    if "items_needed" not in details:
-        return Gate("INCONCLUSIVE", "steady", told)
-    plan = Plan.of(details)
-    return Gate("INCONCLUSIVE", "steady", f"{told}; {plan.text(n_items)}", plan)
+        names = ("items_needed", "items_needed_low", "items_needed_high", "wordings_needed")
+        plan = {name: steady["details"][name] for name in names if name in steady["details"]}
+        return Gate("INCONCLUSIVE", "steady", steady["text"], plan or None)
+    text = f"{figures} is above {steady['threshold']:g}"
+    reads = any(checks[name]["state"] == "pass" for name in ("right", "responsive"))
+    if (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA and not reads:
+        text += ", but nearly all verdicts are one label: a judge that does not read is as steady"
+        return Gate("INCONCLUSIVE", "one_label", text)
+    return Gate("PASS", "steady", text)

@@ -24,8 +24,8 @@ from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.kappa import contingency, kappa_from_table
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
-from judgesense.text import brackets, join, number, percent, s
-from judgesense.trust.card import Check, State, TrustCard, conclude, no_interval
+from judgesense.text import brackets, join, number, percent
+from judgesense.trust.card import Check, State, TrustCard, conclude
 from judgesense.trust.sample_size import steady_plan
 from judgesense.trust.thresholds import (
     DEFAULTS,
@@ -65,23 +65,9 @@ def readable(stream: Stream, threshold: float) -> Check:
     share = float(decided.mean())
     figures = f"{percent(share)} of its answers {brackets(ends.low, ends.high, percent)}"
     text = f"{figures} can be read as verdicts"
-    found = _if_open(
+    return _if_open(
         Check.of(share, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text)
     )
-    if found.state == "pass":
-        return found
-    # Some wordings may keep the share below the threshold by themselves.
-    templates = log.template[rows]
-    shown = np.bincount(templates)
-    read = np.bincount(templates, decided) / np.maximum(shown, 1)
-    bad = np.flatnonzero((shown > 0) & (read < 1 - LEAST_COVERAGE))
-    others = decided[~np.isin(templates, bad)]
-    if not len(bad) or not len(others) or others.mean() <= found.threshold:
-        return found
-    names = join([log.templates[code] for code in bad])
-    more = f", and {percent(float(others.mean()))} without the wording{s(len(bad))} {names}: leave "
-    more += "it out" if len(bad) == 1 else "them out"
-    return replace(found, text=f"{found.text}{more}")
 
 
 def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
@@ -213,9 +199,10 @@ def _if_open(check: Check) -> Check:
     """The check, whose text says so if the interval includes the threshold, or is missing."""
     if check.state != "open":
         return check
+    why = f"the interval includes {check.threshold:g}"
     if check.ci_low is None:
-        return replace(check, text=f"{check.text}; {no_interval(check.n_items)}")
-    return replace(check, text=f"{check.text}, and the interval includes {check.threshold:g}")
+        why = "a single item or cluster has no interval: add items of other clusters"
+    return replace(check, text=f"{check.text}, and {why}")
 
 
 def _is(stream: Stream, label: str) -> Bools:
@@ -274,19 +261,11 @@ def steady(
     )  # fmt: skip
     if found.state != "open":
         return found
-    if ends.low is None:
-        return replace(found, text=f"{text}; {no_interval(n_items)}")
-    plan = steady_plan(
+    plan, how = steady_plan(
         agree, clusters, items, one, two, threshold=threshold, confidence_level=confidence_level
     )
-    text += f", and the interval includes {threshold:g}"
-    if plan is None:
-        return replace(found, text=text)
-    return replace(
-        found,
-        text=f"{text}; {plan.text(n_items)}",
-        details={**found.details, **plan.to_dict()},
-    )
+    found = _if_open(replace(found, details={**found.details, **plan}))
+    return replace(found, text=f"{found.text}; {how}") if plan else found
 
 
 def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:

@@ -2,84 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.decisions.view import distinct
-from judgesense.statistics.arrays import Bools
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.planning import PROBABILITY, Needed, items_for_share
+from judgesense.statistics.planning import PROBABILITY, items_for_share
 from judgesense.statistics.share_design import ShareDesign, share_chances
-from judgesense.text import percent
+from judgesense.text import join, percent
 from judgesense.trust.thresholds import FEWEST_RANDOM, MOST_ITEMS
 
 _MOST_WORDINGS = 100
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What settles an open check with 80% probability.
-
-    ``items`` are numbers of items in all, those of the run included. ``wordings`` is a number of
-    wordings that settles it on the run's own items; None if more wordings are not the way.
-    """
-
-    items: Needed
-    wordings: int | None = None
-
-    def text(self, now: int) -> str:
-        """The plan in words, for a run with ``now`` items.
-
-        >>> Plan(Needed(120, 80, 410)).text(60)
-        'about 120 items (80 to 410; now 60) settle it with 80% probability'
-        """
-        chance = f"with {percent(PROBABILITY)} probability"
-        most = "no number of items is likely to settle it"
-        if self.items.clusters is not None:
-            known = [*_range(self.items), f"now {now}"]
-            told = f"about {self.items.clusters} items ({'; '.join(known)}) settle it {chance}"
-            return told if self.wordings is None else f"{told}, and so do {self.wordings} wordings"
-        if self.wordings is None:
-            return "no number of items or wordings is likely to settle it"
-        return f"about {self.wordings} wordings settle it {chance}; {most} without more wordings"
-
-    @classmethod
-    def of(cls, details: Mapping[str, Any]) -> Plan:
-        """The plan of `to_dict`."""
-        names = ("items_needed", "items_needed_low", "items_needed_high")
-        return cls(Needed(*(details[name] for name in names)), details["wordings_needed"])
-
-    def to_dict(self) -> dict[str, int | None]:
-        """The numbers as in the details of a check in ``report.json``."""
-        return {
-            "items_needed": self.items.clusters,
-            "items_needed_low": self.items.low,
-            "items_needed_high": self.items.high,
-            "wordings_needed": self.wordings,
-        }
-
-
-def _range(needed: Needed) -> list[str]:
-    if needed.low is None and needed.high is None:
-        return []
-    high = f"more than {MOST_ITEMS}" if needed.high is None else str(needed.high)
-    return [f"{needed.low} to {high}"]
-
-
 def steady_plan(
     agree: Bools,
-    clusters: npt.NDArray[Any],
-    items: npt.NDArray[Any],
-    template_a: npt.NDArray[Any],
-    template_b: npt.NDArray[Any],
+    clusters: Codes,
+    items: Codes,
+    template_a: Codes,
+    template_b: Codes,
     *,
     threshold: float,
     confidence_level: float = 0.95,
-) -> Plan | None:
+) -> tuple[dict[str, int | None], str]:
     """How many items, or wordings, put the interval of JSS on one side of a threshold.
 
     Args:
@@ -92,31 +39,29 @@ def steady_plan(
         confidence_level: of the two-sided interval.
 
     Returns:
-        The plan; None without an interval to start from (one cluster).
+        ``items_needed`` with its range and ``wordings_needed``, with 80% probability, as in the
+        details of a check in ``report.json``; and a sentence. Items are those in all, the run's
+        included; wordings settle it on the run's own items. Empty without an interval to start
+        from (one cluster).
 
     >>> rng = np.random.default_rng(0)
     >>> items = np.arange(300) // 3
-    >>> found = steady_plan(rng.random(300) < 0.87, items, items, np.tile([0, 0, 1], 100),
-    ...                     np.tile([1, 2, 2], 100), threshold=0.8)
-    >>> found.items.low < found.items.clusters < found.items.high
+    >>> found, text = steady_plan(rng.random(300) < 0.87, items, items, np.tile([0, 0, 1], 100),
+    ...                           np.tile([1, 2, 2], 100), threshold=0.8)
+    >>> found["items_needed_low"] < found["items_needed"] < found["items_needed_high"]
     True
     """
-    k = distinct(clusters)
+    k, n_items = distinct(clusters), distinct(items)
     design = design_of(agree, clusters, items, template_a, template_b)
     if design is None or not 0 < threshold < 1:
-        return None
+        return {}, ""
     needed = items_for_share(
-        design,
-        threshold=threshold,
-        confidence_level=confidence_level,
-        seen=k,
-    )
-    n_items = distinct(items)
-    scaled = needed.scaled(n_items / k, least=n_items + 1)
-    scaled = Needed(*(
+        design, threshold=threshold, confidence_level=confidence_level, seen=k
+    ).scaled(n_items / k, least=n_items + 1)
+    planned, low, high = (
         None if each is None or each > MOST_ITEMS else each
-        for each in (scaled.clusters, scaled.low, scaled.high)
-    ))  # fmt: skip
+        for each in (needed.clusters, needed.low, needed.high)
+    )
     wordings = None
     if design.wording_variance > 0:
         counts = np.arange(design.wordings + 1, _MOST_WORDINGS + 1)
@@ -125,15 +70,29 @@ def steady_plan(
         chances = share_chances(wider, k, threshold=threshold, confidence_level=confidence_level)
         enough = np.flatnonzero(chances >= PROBABILITY)
         wordings = int(counts[enough[0]]) if len(enough) else None
-    return Plan(scaled, wordings)
+    found = {
+        "items_needed": planned,
+        "items_needed_low": low,
+        "items_needed_high": high,
+        "wordings_needed": wordings,
+    }
+    ways = []
+    if planned is not None:
+        between = f"{low} to {f'more than {MOST_ITEMS}' if high is None else high}; now {n_items}"
+        ways.append(f"about {planned} items ({between})")
+    if wordings is not None:
+        ways.append(f"{wordings} wordings")
+    if not ways:
+        return found, "no number of items or wordings is likely to settle it"
+    return found, f"{join(ways, 'or')} settle it with {percent(PROBABILITY)} probability"
 
 
 def design_of(
     agree: Bools,
-    clusters: npt.NDArray[Any],
-    items: npt.NDArray[Any],
-    template_a: npt.NDArray[Any],
-    template_b: npt.NDArray[Any],
+    clusters: Codes,
+    items: Codes,
+    template_a: Codes,
+    template_b: Codes,
 ) -> ShareDesign | None:
     """The design that a run's pairs were drawn from, as far as they tell."""
     fixed = wilson_cluster(agree, clusters) if len(agree) else None
@@ -166,9 +125,9 @@ def design_of(
 
 def _over_wordings(
     agree: Bools,
-    clusters: npt.NDArray[Any],
-    template_a: npt.NDArray[Any],
-    template_b: npt.NDArray[Any],
+    clusters: Codes,
+    template_a: Codes,
+    template_b: Codes,
 ) -> tuple[float, float]:
     """The jackknife variance of JSS over wordings in two parts: of wordings, and of cells.
 

@@ -20,7 +20,7 @@ from judgesense.statistics.wordings import (
     screen,
 )
 from judgesense.tasks import ERROR
-from judgesense.text import join, number, p_value, percent, s
+from judgesense.text import brackets, join, number, p_value, percent, s
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import fair, has_foreign_gold, readable, right
 from judgesense.trust.thresholds import FEW_CLUSTERS, WORDING_RULES
@@ -47,17 +47,7 @@ class Wordings:
 
     @classmethod
     def of(cls, stream: Stream) -> Wordings:
-        """The wordings of a judge's stream (equivalent variants only).
-
-        >>> import pyarrow as pa
-        >>> from judgesense.decisions.log import SCHEMA
-        >>> from judgesense.decisions.view import view
-        >>> row = {"judge": "j", "task": "t", "scoring": "generate", "item_id": "i"}
-        >>> said = [{**row, "template_id": t, "decision": d} for t, d in [("1", "A"), ("2", "B")]]
-        >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
-        >>> Wordings.of(stream).decisions.tolist()
-        [[0], [1]]
-        """
+        """The wordings of a judge's stream (equivalent variants only)."""
         log, rows = stream.log, stream.rows
         scale = stream.task.ordinal
         labels = [*stream.task.labels]
@@ -133,13 +123,13 @@ class Wordings:
         return bool((self.gold >= 0).any())
 
     @cached_property
-    def able(self) -> tuple[int, ...]:
+    def able(self) -> list[int]:
         """The wordings that may be recommended: fine, not inverted, and with answers."""
-        return tuple(
-            j
-            for j, row in enumerate(self.figures)
-            if row.flag == "fine" and not self.turned[j] and row.n_prompts
-        )
+        found = []
+        for j, row in enumerate(self.figures):
+            if row.flag == "fine" and not self.turned[j] and row.n_prompts:
+                found.append(j)
+        return found
 
     @cached_property
     def compared(self) -> tuple[tuple[int, ...], Codes]:
@@ -148,7 +138,7 @@ class Wordings:
         These are the fine wordings, on the items and orders that all of them judged. Where some
         were judged on few of those, they are left out if that leaves more answers to compare.
         """
-        able = list(self.able)
+        able = [*self.able]
         known = self.decisions != NOT_JUDGED
         if self.graded:
             known &= self.gold >= 0
@@ -202,13 +192,11 @@ class Wordings:
         )
 
 
-def wordings(
-    stream: Stream | Wordings, texts: Mapping[str, str] | None = None
-) -> list[dict[str, Any]]:
+def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
     """The wordings of a judge and task, each with what the others say about it.
 
     Args:
-        stream: a judge's decisions, or the `Wordings` made of them.
+        table: the wordings.
         texts: the full text of each template, where known.
 
     Returns:
@@ -218,18 +206,7 @@ def wordings(
         `judgesense.statistics.wordings.screen`), ``jss_without`` (JSS of the other equivalent
         wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
         (without failed requests), ``in_best_set``. Undefined is None.
-
-    >>> import pyarrow as pa
-    >>> from judgesense.decisions.log import SCHEMA
-    >>> from judgesense.decisions.view import view
-    >>> row = {"judge": "j", "task": "t", "scoring": "generate"}
-    >>> said = [{**row, "template_id": t, "item_id": f"i{n}", "decision": "YN"[(n + turned) % 2]}
-    ...         for t, turned in [("1", 0), ("2", 0), ("3", 1)] for n in range(40)]
-    >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
-    >>> [(row["template"], row["flag"], row["jss_without"]) for row in wordings(stream)]
-    [('1', 'fine', 0.0), ('2', 'fine', 0.0), ('3', 'inverted', 1.0)]
     """
-    table = stream if isinstance(stream, Wordings) else Wordings.of(stream)
     best, rows = table.best, []
     for name, decisions, found in zip(table.templates, table.decisions, table.figures, strict=True):
         cells = (decisions != NOT_JUDGED) & (table.gold >= 0)
@@ -256,50 +233,40 @@ def jss_without(table: Wordings, left_out: Collection[str]) -> float | None:
     return float(same / decided) if decided else None
 
 
-def recommendation(stream: Stream | Wordings, card: TrustCard | None = None) -> dict[str, Any]:
+def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
     """The wording to use, or why none is recommended.
 
     Wordings are compared by accuracy with gold labels, or, without any, by agreement with the
     consensus of the other wordings, on the items and orders that all of them judged; an answer
     without a verdict is wrong. Flagged wordings, and those declared as inverted, are never
-    recommended.
-
-    Args:
-        stream: a judge's decisions, or the `Wordings` made of them.
-        card: the judge's trust card; with ``avoid``, a wording is recommended only if it passes
-            by itself every check that failed.
+    recommended. Of a judge to avoid, a wording is recommended only if it passes by itself every
+    check that failed.
 
     Returns:
         ``template`` (None if no wording can be told to be the best), ``best_set`` (the wordings
         that cannot be told from the best), ``p_any_difference``, ``accuracy_crossfit`` with
         ``ci_low`` and ``ci_high`` (what taking the best wording of some items scores on others),
         ``measure`` (``gold`` or ``consensus``), ``n_items``, ``n_clusters`` and ``text``.
-
-    >>> import pyarrow as pa
-    >>> from judgesense.decisions.log import SCHEMA
-    >>> from judgesense.decisions.view import view
-    >>> row = {"judge": "j", "task": "t", "scoring": "generate", "gold": "Y"}
-    >>> said = [{**row, "template_id": t, "item_id": f"i{n}", "decision": "YN"[n % int(t) > 0]}
-    ...         for t in "12" for n in range(80)]
-    >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
-    >>> found = recommendation(stream)
-    >>> found["template"], found["accuracy_crossfit"]
-    ('1', 1.0)
     """
-    table = stream if isinstance(stream, Wordings) else Wordings.of(stream)
     choice, (_, cells) = table.choice, table.compared
     best = list(table.best)
     named, reason = _advised(table, best)
-    if card is not None and card.trust == "avoid":
-        named, reason = _of_failing(table, named, reason, card)
-    flagged = {
-        flag: [n for n, row in zip(table.templates, table.figures, strict=True) if row.flag == flag]
-        for flag in ("inverted", "outlier", "unreadable")
-    }
-    if out := [name for names in flagged.values() for name in names]:
-        jss = jss_without(table, out)
-        shown = join([f"{join(names)} ({flag})" for flag, names in flagged.items() if names])
-        reason += "" if jss is None else f". Without {shown}, JSS is {number(jss)}"
+    if card.trust == "avoid":
+        fails = join(list(card.because))
+        failed = [name for name in card.because if named and not _passes(table, named, name, card)]
+        if named is None:
+            reason = f"none: the judge fails {fails}; {reason}"
+        elif failed:
+            reason = f"none: the judge fails {fails}, and {named} alone does not pass "
+            named, reason = None, f"{reason}{join(failed)}"
+        else:
+            reason += f". Keep to this wording: the judge fails {fails} on all of them"
+    out = {}
+    for name, row in zip(table.templates, table.figures, strict=True):
+        if row.flag != "fine":
+            out[name] = f"{name} ({row.flag})"
+    if out and (jss := jss_without(table, out)) is not None:
+        reason += f". Without {join(list(out.values()))}, JSS is {number(jss)}"
     return {
         "template": named,
         "best_set": best,
@@ -321,53 +288,32 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     if (~table.turned).sum() < 2:
         return None, "no wording to compare: judge each item under at least two wordings"
     if not able:
-        asked = any(row.n_prompts for row in table.figures)
-        return None, "none: every wording is flagged" if asked else "none: no prompt got an answer"
+        return None, "none: no wording is left to recommend"
     # Fine wordings may have been judged on other items.
     others = [table.templates[j] for j in table.able if j not in able]
     if choice is None and (len(able) > 1 or others):
         return None, "no wording to compare: no item was judged under all of them"
+    n_clusters = distinct(table.clusters[cells])
+    if n_clusters < FEW_CLUSTERS and len(best) == 1:
+        return None, f"too few items to recommend a wording ({n_items})"
     if choice is None:
-        if distinct(table.clusters[cells]) < FEW_CLUSTERS:
-            return None, f"too few items to recommend a wording ({n_items})"
         return best[0], f"use {best[0]}: every other wording is flagged"
     if choice.p_any_difference is None:
-        return None, f"too few independent items to compare wordings ({choice.n_clusters})"
+        return None, f"too few independent items to compare wordings ({n_clusters})"
     shown = f"({p_value(choice.p_any_difference)}, {n_items} item{s(n_items)})"
     if others:
         shown += f"; {join(others)} not compared: judged on too few of these items"
     rest = len(able) - len(best)
     if not rest:
-        count = "the two" if len(able) == 2 else f"these {len(able)}"
-        return None, f"no evidence that {count} wordings differ {shown}"
-    worse = "the other" if rest == 1 else f"the other {rest}"
+        return None, f"no evidence that these {len(able)} wordings differ {shown}"
     if len(best) > 1:
-        verb = "is" if rest == 1 else "are"
-        return (
-            None,
-            f"any of {join(best, 'or')} may be the best wording; {worse} {verb} worse {shown}",
-        )
-    if choice.n_clusters < FEW_CLUSTERS:
-        return None, f"too few items to recommend a wording {shown}"
+        return None, f"any of {join(best, 'or')} may be the best wording; {rest} worse {shown}"
     what = "is right" if table.graded else "agrees with the consensus of the other wordings"
     return best[0], (
-        f"use {best[0]}: it is better than {worse} {shown}. A wording chosen this way "
-        f"{what} on {percent(choice.score)} of prompts [{percent(choice.ci_low)}, "
-        f"{percent(choice.ci_high)}], scored on items not used to choose"
+        f"use {best[0]}: it is better than the other {rest} {shown}. A wording chosen this way "
+        f"{what} on {percent(choice.score)} of prompts "
+        f"{brackets(choice.ci_low, choice.ci_high, percent)}, scored on items not used to choose"
     )
-
-
-def _of_failing(
-    table: Wordings, named: str | None, reason: str, card: TrustCard
-) -> tuple[str | None, str]:
-    """The recommendation for a judge to avoid: only a wording that passes what the judge fails."""
-    fails = join(list(card.because))
-    if named is None:
-        return None, f"none: the judge fails {fails}; {reason}"
-    failed = [name for name in card.because if not _passes(table, named, name, card)]
-    if not failed:
-        return named, f"{reason}. Keep to this wording: the judge fails {fails} on all of them"
-    return None, f"none: the judge fails {fails}, and {named} alone does not pass {join(failed)}"
 
 
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,14 @@ def stream_of(table: Any) -> Any:
 
 
 def flagged(table: Any) -> dict[str, str]:
-    rows = wordings(stream_of(table))
+    rows = wordings(Wordings.of(stream_of(table)))
     return {row["template"]: row["flag"] for row in rows if row["flag"] != "fine"}
+
+
+def advised(table, card=None) -> dict[str, Any]:
+    """The recommendation for a stream, or for the table of one; a card of no failure by default."""
+    table = table if isinstance(table, Wordings) else Wordings.of(table)
+    return recommendation(table, card or SimpleNamespace(trust="care", because=()))
 
 
 def test_two_mislabelled_wordings_among_26_do_not_blame_the_judge() -> None:
@@ -82,7 +89,7 @@ def test_two_mislabelled_wordings_among_26_do_not_blame_the_judge() -> None:
 
 
 def test_equal_wordings_get_no_recommendation() -> None:
-    found = recommendation(stream_of(log(mostly(0.8), 5, 100)))
+    found = advised(stream_of(log(mostly(0.8), 5, 100)))
     assert found["template"] is None
     assert found["best_set"] == ["w00", "w01", "w02", "w03", "w04"]
     assert found["p_any_difference"] > 0.05
@@ -95,10 +102,10 @@ def test_a_better_wording_is_named_with_its_held_out_accuracy() -> None:
         return mostly(0.95 if template == 2 else 0.7)(rng, template, gold)
 
     stream = stream_of(log(answer, 4, 125))
-    found = recommendation(stream, trust_card(stream))
+    found = advised(stream, trust_card(stream))
     assert (found["template"], found["best_set"], found["measure"]) == ("w02", ["w02"], "gold")
     assert found["accuracy_crossfit"] == pytest.approx(0.95, abs=0.04)
-    without_gold = recommendation(stream_of(log(answer, 4, 125, gold=False)))
+    without_gold = advised(stream_of(log(answer, 4, 125, gold=False)))
     assert without_gold["measure"] == "consensus"
     assert without_gold["template"] in (None, "w02")
 
@@ -112,14 +119,14 @@ def test_no_answer_is_a_wrong_one() -> None:
     rows = wordings(table := Wordings.of(stream_of(log(answer, 3, 80))))
     assert rows[0]["agreement"] == 1.0
     assert rows[0]["accuracy"] == pytest.approx(0.6, abs=0.1)
-    assert recommendation(table)["best_set"] == ["w01", "w02"]
+    assert advised(table)["best_set"] == ["w01", "w02"]
 
 
 def test_wordings_are_compared_on_common_items() -> None:
     def answer(rng: np.random.Generator, template: int, gold: str) -> str:
         return "" if template == 2 and rng.random() < 0.9 else mostly(0.8)(rng, template, gold)
 
-    found = recommendation(stream_of(log(answer, 4, 100)))
+    found = advised(stream_of(log(answer, 4, 100)))
     assert found["best_set"] == ["w00", "w01", "w03"]
     assert found["n_items"] == 100
 
@@ -135,8 +142,8 @@ def test_a_judge_to_avoid_gets_only_a_wording_that_passes() -> None:
         stream = stream_of(log(answer, 3, 150))
         card = trust_card(stream)
         assert card.trust == "avoid"
-        assert recommendation(stream)["template"] == "w01"
-        found = recommendation(stream, card)
+        assert advised(stream)["template"] == "w01"
+        found = advised(stream, card)
         assert found["template"] == named
         assert found["best_set"] == ["w01"]
 
@@ -149,13 +156,13 @@ def test_a_judge_that_fails_without_gold_gets_none() -> None:
     card = trust_card(stream)
     assert isinstance(card, TrustCard)
     assert card.because == ("steady",)
-    assert recommendation(stream, card)["template"] is None
+    assert advised(stream, card)["template"] is None
 
 
 @pytest.mark.parametrize(("templates", "items"), [(1, 40), (2, 1), (5, 1)])
 def test_too_little_to_compare(templates: int, items: int) -> None:
     table = Wordings.of(stream_of(log(mostly(1.0), templates, items)))
-    found = recommendation(table)
+    found = advised(table)
     assert found["template"] is None
     assert found["p_any_difference"] is None
     assert all(row["flag"] == "fine" and row["p_adjusted"] is None for row in wordings(table))
@@ -164,12 +171,12 @@ def test_too_little_to_compare(templates: int, items: int) -> None:
 def test_all_undecided_and_gold_of_another_vocabulary() -> None:
     unread = log(lambda *_: "UNCLEAR", 3, 40)
     assert set(flagged(unread).values()) == {"unreadable"}
-    found = recommendation(stream_of(unread))
+    found = advised(stream_of(unread))
     assert (found["template"], found["best_set"]) == (None, [])
     foreign = log(mostly(0.9), 3, 40)
     place = foreign.schema.get_field_index("gold")
     foreign = foreign.set_column(place, "gold", pa.array(["good"] * foreign.num_rows))
-    found = recommendation(Wordings.of(stream_of(foreign)))
+    found = advised(Wordings.of(stream_of(foreign)))
     assert found["template"] is None
 
 
@@ -177,7 +184,7 @@ def test_a_harsher_wording_on_a_scale_is_an_outlier_and_not_inverted() -> None:
     def answer(rng: np.random.Generator, template: int, gold: str) -> str:
         return str(max(1, int(gold) - 1)) if template == 1 else mostly(0.9, "12345")(rng, 0, gold)
 
-    rows = wordings(stream_of(log(answer, 5, 60, labels="12345")))
+    rows = wordings(Wordings.of(stream_of(log(answer, 5, 60, labels="12345"))))
     assert [row["flag"] for row in rows] == ["fine", "outlier", "fine", "fine", "fine"]
     assert rows[1]["kappa"] > 0.5
 

@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -18,7 +17,6 @@ import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.documents import render_latex, render_markdown
-from judgesense.reporting.figures import draw
 from judgesense.reporting.html import render_html
 from judgesense.reporting.report import measure, write_report
 from judgesense.reporting.terminal import render_terminal
@@ -54,7 +52,7 @@ def test_a_run_gets_its_report_page_and_figures(run_dir: Path) -> None:
     report = write_report(run_dir)
     assert json.loads((run_dir / "report.json").read_text()) == report
     figures = sorted(path.name for path in (run_dir / "figures").iterdir())
-    assert figures == ["jss_by_task.png", "templates-rule-0001-generate.png"]
+    assert figures == ["jss_by_task.png"]
     assert all((run_dir / "figures" / name).read_bytes().startswith(PNG) for name in figures)
     linked = re.findall(r"\]\((figures/[^)]*)\)", (run_dir / "report.md").read_text())
     assert sorted(linked) == [f"figures/{name}" for name in figures]
@@ -62,22 +60,6 @@ def test_a_run_gets_its_report_page_and_figures(run_dir: Path) -> None:
     before = {p: p.read_bytes() for p in run_dir.glob("report.*")}
     write_report(run_dir)
     assert {p: p.read_bytes() for p in run_dir.glob("report.*")} == before
-
-
-def test_the_heatmap_of_a_judge_that_left_the_run_goes_and_long_names_keep_one_each(
-    run_dir: Path, make
-) -> None:
-    pytest.importorskip("matplotlib")
-    write_report(run_dir)
-    (run_dir / "figures" / "mine.png").write_bytes(PNG)
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 4)
-    names = ["org/" + "long" * 20 + f"@{number}" for number in range(2)]
-    logs = [make.log(benchmark, make.oracle, judge=name) for name in names]
-    report = measure(pa.concat_tables(logs), benchmark.pairs, run={})
-    drawn = draw(report, run_dir / "figures")
-    assert len(set(drawn)) == 3
-    left = sorted(f"figures/{path.name}" for path in (run_dir / "figures").iterdir())
-    assert left == sorted([*drawn, "figures/mine.png"])
 
 
 def test_without_matplotlib_the_report_says_so_and_goes_on(
