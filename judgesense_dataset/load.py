@@ -139,8 +139,8 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
     tried = [f"the folder {folder} (not found)" for folder in candidates]
     if is_id:
         try:
-            snapshot = _snapshot(name, revision)
-            return Located(snapshot, name, snapshot.name)
+            folder = snapshot(name, revision)
+            return Located(folder, name, folder.name)
         except OSError as error:
             at = f" at {revision}" if revision else ""
             tried.append(f"the Hub dataset {name}{at} ({str(error).strip().splitlines()[0]})")
@@ -152,8 +152,11 @@ def locate(dataset: str | Path, revision: str | None = None) -> Located:
     )
 
 
-def _snapshot(name: str, revision: str | None) -> Path:
-    """The local copy of a Hub dataset. Raises OSError if it cannot be downloaded."""
+def snapshot(name: str, revision: str | None) -> Path:
+    """The local copy of a Hub dataset, in a folder named by its commit.
+
+    Raises OSError if it cannot be downloaded.
+    """
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -161,11 +164,8 @@ def _snapshot(name: str, revision: str | None) -> Path:
         raise MissingExtraError(
             "huggingface_hub", "hub", f"reading {name!r} from the Hub"
         ) from error
-    patterns = ["*.parquet", "README.md"]
     try:
-        return Path(
-            snapshot_download(name, repo_type="dataset", revision=revision, allow_patterns=patterns)
-        )
+        return Path(snapshot_download(name, repo_type="dataset", revision=revision))
     # LocalEntryNotFoundError (no network, nothing cached) is an OSError.
     except (HfHubHTTPError, HFValidationError, ValueError) as error:
         raise OSError(str(error)) from error

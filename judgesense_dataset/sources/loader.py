@@ -6,16 +6,15 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.files.tables import column_names
 from judgesense.tasks import Item
 from judgesense_dataset.folder import content_revision, front_matter
+from judgesense_dataset.load import snapshot
 from judgesense_dataset.templates import DATA
 
 _T = TypeVar("_T")
@@ -111,31 +110,20 @@ class Reader:
         except ImportError as error:
             raise MissingExtraError("datasets", "data", f"reading the set {name}") from error
 
-        path = name if self.mirror is None else str(self._mirrored(name))
         bars = datasets.is_progress_bar_enabled()
         datasets.disable_progress_bars()
         try:
-            # datasets caches a folder by its name, not by its content: a mirror needs its own
-            # cache, or another mirror's tables would be read.
+            if self.mirror is None:
+                folder = snapshot(name, self.revisions.get(name))
+                revision = folder.name
+            else:
+                folder = self._mirrored(name)
+                revision = content_revision(folder, sorted(folder.rglob("*.parquet")))
+            # datasets caches a folder by its name, not by its content.
             with tempfile.TemporaryDirectory() as scratch:
-                builder = datasets.load_dataset_builder(
-                    path,
-                    config,
-                    revision=None if self.mirror else self.revisions.get(name),
-                    cache_dir=scratch if self.mirror else None,
+                loaded = datasets.load_dataset(
+                    str(folder), config, cache_dir=scratch, keep_in_memory=True
                 )
-                # For a Hub set without a script, the builder's hash is the commit.
-                revision = str(builder.hash)
-                if self.mirror:
-                    files = sorted(Path(path).rglob("*.parquet"))
-                    revision = content_revision(Path(path), files)
-                    # datasets itself fails without a reason if one split has other columns.
-                    for file in chain(*(builder.config.data_files or {}).values()):
-                        if file.endswith(".parquet"):
-                            where = f"{name} at revision {revision} ({file})"
-                            _require_columns(where, column_names(Path(file)), columns)
-                builder.download_and_prepare()
-                loaded = builder.as_dataset(in_memory=self.mirror is not None)
         except JudgeSenseError:
             raise
         except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
@@ -149,10 +137,10 @@ class Reader:
         finally:
             if bars:
                 datasets.enable_progress_bars()
-        stated = self._license(name, revision) or license_
-        tables = {
-            split: SourceTable(name, revision, stated, rows) for split, rows in loaded.items()
-        }
+        readme = folder / "README.md"
+        stated = front_matter(readme).get("license") if readme.is_file() else None
+        named = ", ".join(stated) if isinstance(stated, list) else str(stated or license_)
+        tables = {split: SourceTable(name, revision, named, rows) for split, rows in loaded.items()}
         for table in tables.values():
             _check_columns(table, columns)
         return tables
@@ -182,22 +170,6 @@ class Reader:
             )
         return folder
 
-    def _license(self, name: str, revision: str) -> str:
-        if self.mirror is not None:
-            readme = self.mirror / name / "README.md"
-        else:
-            from huggingface_hub import hf_hub_download
-            from huggingface_hub.errors import HfHubHTTPError
-
-            try:
-                readme = Path(
-                    hf_hub_download(name, "README.md", repo_type="dataset", revision=revision)
-                )
-            except (HfHubHTTPError, OSError):
-                return ""
-        stated = front_matter(readme).get("license", "") if readme.is_file() else ""
-        return ", ".join(stated) if isinstance(stated, list) else str(stated or "")
-
 
 def citation(*keys: str) -> str:
     """The BibTeX entries of these keys in ``data/citations.bib``."""
@@ -206,24 +178,19 @@ def citation(*keys: str) -> str:
     return "\n\n".join(by_key[key] for key in keys)
 
 
-def _require_columns(where: str, present: Sequence[str], columns: Mapping[str, type]) -> None:
-    if missing := [name for name in columns if name not in present]:
-        raise JudgeSenseError(
-            f"{where} lacks the column {missing[0]!r}; it has {', '.join(present)}. The set has "
-            "changed its schema: use an earlier revision (--pin SET=COMMIT)"
-        )
-
-
 def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
-    _require_columns(table.where, table.rows.column_names, columns)
     first = table.rows[0] if len(table.rows) else {}
     for name, kind in columns.items():
-        if first and not isinstance(first[name], kind):
-            raise JudgeSenseError(
-                f"{table.where}: the column {name!r} holds {type(first[name]).__name__}, not "
-                f"{kind.__name__}. The set has changed its schema: use an earlier revision "
-                "(--pin SET=COMMIT)"
-            )
+        if name not in table.rows.column_names:
+            problem = f"lacks the column {name!r}; it has {', '.join(table.rows.column_names)}"
+        elif first and not isinstance(first[name], kind):
+            problem = f"holds {type(first[name]).__name__}, not {kind.__name__}, in {name!r}"
+        else:
+            continue
+        raise JudgeSenseError(
+            f"{table.where} {problem}. The set has changed its schema: use an earlier revision "
+            "(--pin SET=COMMIT)"
+        )
 
 
 def clean_text(value: Any, place: str, column: str) -> str:

@@ -174,7 +174,7 @@ def not_utf8(table: pa.Table) -> pa.Table:
         (
             SUMMEVAL,
             lambda table: with_column(table, "coherence", pa.array(["4.0"] * table.num_rows)),
-            "'coherence' holds str, not list",
+            "holds str, not list, in 'coherence'",
         ),
         (
             TRUTHFULQA,
