@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,109 +18,88 @@ Dataset = Annotated[
 ]
 
 
+def _note(text: str) -> None:
+    opt.note(f"note: {text}")
+
+
 @opt.command(app)
 def build(
     source: Annotated[str, opt.option("A,B", f"Any of {', '.join(CHOICES)}.", "--source", "-s")],
     out: opt.Out,
     limit: Annotated[
-        str | None,
-        opt.option(
-            "N|all",
-            "Items per task: by default 125, or all of yours. 'all' takes every item and "
-            "does not balance gold labels.",
-        ),
-    ] = None,
+        str, opt.option("N|all", "Items per task; 'all' does not balance gold labels.")
+    ] = "",
     n_pairs: Annotated[
-        int | None,
-        opt.option(
-            "N",
-            "Pairs per task of the balanced design (one per item); at most N with --limit all.",
-            "--pairs",
-        ),
+        int | None, opt.option("N", "Pairs per task of the balanced design.", "--pairs")
     ] = None,
     design: Annotated[
         Literal["balanced", "full", "prompts"],
-        opt.option(
-            None,
-            "balanced: every item and template pair equally often; full: all template pairs; "
-            "prompts: the grid of prompts without pairs.",
-        ),
+        opt.option(None, "Every item and template pair equally often, all, or no pairs."),
     ] = "balanced",
     orders: Annotated[
         Literal["counterbalanced", "AB", "BA", "AB,BA"] | None,
-        opt.option(
-            None,
-            "Option orders of A/B pairs; counterbalanced by default in the balanced design, "
-            "otherwise both.",
-        ),
+        opt.option(None, "Option orders of A/B pairs.", default="as the design"),
     ] = None,
     templates: opt.Templates = None,
     verdicts: Annotated[
         bool, opt.option(None, "Add the equivalence checks that need no LLM.")
     ] = True,
     match: Annotated[
-        bool,
-        opt.option(
-            None,
-            "Choose items such that length, shared words, sentences, punctuation and source system "
-            "do not give the gold label away; fewer than --limit if need be.",
-        ),
+        bool, opt.option(None, "Choose items whose length and words do not give gold away.")
     ] = True,
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
     seed: opt.Seed = 0,
     items: Annotated[
-        str | None,
+        str,
         opt.option("FILE|ID[:CONFIG[:SPLIT]]", "Your items (--source own): a table or a Hub set."),
-    ] = None,
+    ] = "",
     task: Annotated[str | None, opt.option("NAME", "Task of your items.")] = None,
     columns: Annotated[
         str | None,
         opt.option("OURS=YOURS,...", "Columns, such as question=q,response=answer,gold=label."),
     ] = None,
     gold_map: Annotated[
-        str | None,
-        opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO."),
+        str | None, opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO.")
     ] = None,
     license: Annotated[str, opt.option("ID", "License of your items.")] = "unknown",
     format: opt.Format = "text",
 ) -> None:
-    """Build a Hub dataset folder (Parquet and a card) from public sets or your own data."""
+    """Build a Hub dataset folder (Parquet and a card) from public sets or your own data.
+
+    Without --limit, 125 items per task are taken, or all of yours.
+    """
     from judgesense.files.tables import SUFFIXES
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
     from judgesense_dataset.sources.own import OwnData
 
-    own = None
     sources = opt.names(source) or ()
-    if "own" in sources:
-        file = Path(items) if items and (Path(items).suffix in SUFFIXES) else None
-        hub_id, config, split = [*("" if file else items or "").split(":"), "", ""][:3]
-        own = OwnData(
-            path=file,
-            hub_id=hub_id,
-            config=config or None,
-            split=split or "test",
-            columns=opt.pairs(columns, "--columns"),
-            labels=opt.pairs(gold_map, "--gold-map"),
-            license=license,
-        )
-    number = None if limit == "all" or (limit is None and sources == ("own",)) else DEFAULT_ITEMS
-    if limit not in (None, "all"):
-        if not limit.isdigit():
-            raise JudgeSenseError(f"--limit must be a number or all, got {limit!r}")
-        number = int(limit)
+    file = Path(items) if Path(items).suffix in SUFFIXES else None
+    hub_id, config, split = [*("" if file else items).split(":"), "", ""][:3]
+    own = OwnData(
+        path=file,
+        hub_id=hub_id,
+        config=config or None,
+        split=split or "test",
+        columns=opt.pairs(columns, "--columns"),
+        labels=opt.pairs(gold_map, "--gold-map"),
+        license=license,
+    )
+    limit = limit or ("all" if sources == ("own",) else str(DEFAULT_ITEMS))
+    if limit != "all" and not limit.isdigit():
+        raise JudgeSenseError(f"--limit must be a number or all, got {limit!r}")
     built = build_dataset(
         sources,
         out,
         mirror=mirror,
         revisions=opt.pairs(pin, "--pin"),
-        items=number,
+        items=None if limit == "all" else int(limit),
         pairs=n_pairs,
         design=design,
         orders="both" if orders == "AB,BA" else orders,
         seed=seed,
         templates=templates,
-        own=own,
+        own=own if "own" in sources else None,
         own_task=task,
         verdicts=verdicts,
         match=match,
@@ -144,7 +122,6 @@ def build(
 def show(
     dataset: Dataset = "embedded",
     n_pairs: Annotated[int, opt.option("N", "Pairs per task.", "--pairs", min=1)] = 2,
-    tasks: Annotated[str | None, opt.option("A,B", "Tasks; all by default.")] = None,
     revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
@@ -154,31 +131,24 @@ def show(
     from judgesense_dataset.load import load_pairs
 
     rows = load_pairs(dataset, revision)
-    known = pc.unique(rows["task_type"]).to_pylist()
-    wanted = opt.names(tasks) or known
-    if unknown := [name for name in wanted if name not in known]:
-        raise JudgeSenseError(f"unknown task {unknown[0]!r}; {dataset} has {', '.join(known)}")
-    found = {}
-    for name in wanted:
+    tasks = {}
+    lines = []
+    for name in pc.unique(rows["task_type"]).to_pylist():
         part = rows.filter(pc.equal(rows["task_type"], name))
-        found[name] = {"pairs": part.num_rows, "shown": part.slice(0, n_pairs).to_pylist()}
-    opt.output(format, lambda: {"dataset": dataset, "tasks": found}, lambda: _print_pairs(found))
-
-
-def _print_pairs(found: Mapping[str, Mapping[str, Any]]) -> None:
-    for name, part in found.items():
-        typer.echo(f"== {name}: {len(part['shown'])} of {part['pairs']} pairs")
-        for row in part["shown"]:
+        shown = part.slice(0, n_pairs).to_pylist()
+        tasks[name] = {"pairs": part.num_rows, "shown": shown}
+        lines.append(f"== {name}: {len(shown)} of {part.num_rows} pairs")
+        for row in shown:
             verdict = {None: "not validated", True: "valid", False: "not valid"}[row["valid"]]
-            typer.echo(
-                f"\n{row['pair_id']}  gold {row['ground_truth_label']}, order {row['order']}, "
-                f"{verdict}"
-            )
-            for side in "ab":
-                maps = row[f"label_map_{side}"]
-                typer.echo(f"--- {side}: {row[f'template_{side}']}  {maps}")
-                typer.echo(row[f"prompt_{side}"])
-        typer.echo()
+            gold, order = row["ground_truth_label"], row["order"]
+            lines.append(f"\n{row['pair_id']}  gold {gold}, order {order}, {verdict}")
+            for letter in "ab":
+                lines.append(
+                    f"--- {letter}: {row[f'template_{letter}']}  {row[f'label_map_{letter}']}"
+                )
+                lines.append(row[f"prompt_{letter}"])
+        lines.append("")
+    opt.output(format, lambda: {"dataset": dataset, "tasks": tasks}, lambda: "\n".join(lines))
 
 
 @opt.command(app)
@@ -202,14 +172,7 @@ def validate(
     from judgesense_dataset.validation import render_validation
     from judgesense_dataset.validation import validate as validate_dataset
 
-    done = validate_dataset(
-        dataset,
-        judge or (),
-        human or (),
-        out,
-        revision=revision,
-        note=lambda text: opt.note(f"note: {text}"),
-    )
+    done = validate_dataset(dataset, judge or (), human or (), out, revision=revision, note=_note)
     lines = [render_validation(done.record), f"{done.out}: the verdicts and their record"]
     written = [str(path) for path in done.written_back]
     opt.output(
@@ -250,7 +213,6 @@ def paraphrase(
     ] = None,
     templates: opt.Templates = None,
     paraphrases: Annotated[int, opt.option("N", "Wordings to propose.", min=1)] = 10,
-    temperature: Annotated[float, opt.option("T", "Sampling temperature of the proposals.")] = 0.7,
     seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
@@ -273,14 +235,7 @@ def paraphrase(
         raise JudgeSenseError(f"{problem}; {templates or 'the paper'} has {', '.join(known)}")
     if out.exists():
         raise JudgeSenseError(f"{out} exists and may hold accepted wordings; name another --out")
-    found = propose(
-        known[task],
-        judge,
-        paraphrases,
-        temperature=temperature,
-        seed=seed,
-        note=lambda text: opt.note(f"note: {text}"),
-    )
+    found = propose(known[task], judge, paraphrases, seed=seed, note=_note)
     write_candidates(out, known[task], found)
     kept, dropped = [each.text for each in found.candidates], found.dropped.most_common()
     lines = [

@@ -1,6 +1,6 @@
 """Where items come from: one module per public set, and ``own`` for your own data.
 
-To add a set, write a module here that defines ``SOURCE``, and add its name to `_SOURCES`.
+To add a set, write a module here that defines ``SOURCE``, and add its name to `_MODULES`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from judgesense.errors import JudgeSenseError
 if TYPE_CHECKING:
     from judgesense_dataset.sources.loader import DataSource
 
-_SOURCES = {
-    "truthfulqa": ("truthfulqa", "SOURCE"),
-    "summeval": ("summeval", "SOURCE"),
-    "scifact": ("beir", "SOURCE"),
-    "mtbench": ("mtbench", "SOURCE"),
-    "summeval-pairs": ("summeval", "PAIRS"),
+_MODULES = {
+    "truthfulqa": "truthfulqa",
+    "summeval": "summeval",
+    "scifact": "beir",
+    "mtbench": "mtbench",
 }
-"""By name: the module, and the source's name in it."""
+"""The module of each source, by name."""
 
-NAMES = ("truthfulqa", "summeval", "scifact", "mtbench")
+NAMES = tuple(_MODULES)
 """The sources of ``all``, in the order of their tasks."""
 
-CHOICES = (*NAMES, "all", "summeval-pairs", "beir:SET", "own")
+CHOICES = (*NAMES, "all", "beir:SET", "own")
 """All that ``judgesense dataset build --source`` takes."""
 
 
@@ -37,9 +36,8 @@ def get_source(name: str) -> DataSource:
     >>> get_source("truthfulqa").task
     'factuality'
     """
-    if name in _SOURCES:
-        module, attribute = _SOURCES[name]
-        source: DataSource = getattr(import_module(f"{__name__}.{module}"), attribute)
+    if name in _MODULES:
+        source: DataSource = import_module(f"{__name__}.{_MODULES[name]}").SOURCE
         return source
     if name.startswith("beir:") and name != "beir:":
         from judgesense_dataset.sources.beir import beir_source

@@ -72,6 +72,6 @@ def test_what_is_printed_is_one_document(tmp_path: Path) -> None:
     assert printed("judges", "show", "gpt-4o")["published"][0]["judge"] == "gpt-4o"
     options = printed("judges", "list", "--options")["options"]
     assert {"max_tokens", "temperature"} <= {row["key"] for row in options}
-    shown = printed("dataset", "show", "--tasks", "coherence", "--pairs", "1")
+    shown = printed("dataset", "show", "--pairs", "1")
     assert shown["tasks"]["coherence"]["pairs"] == 250
     assert len(shown["tasks"]["coherence"]["shown"]) == 1

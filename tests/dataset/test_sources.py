@@ -219,7 +219,7 @@ def test_an_unknown_source_lists_those_that_exist() -> None:
 
 def test_every_source_is_registered_and_documented() -> None:
     page = ROOT / "docs" / "data" / "sources.md"
-    known = (*sources.NAMES, "summeval-pairs")
+    known = sources.NAMES
     assert all(f"`{name}`" in page.read_text("utf-8") for name in known)
     assert {get_source(name).task for name in sources.NAMES} == set(
         load_templates(DATA / "templates.yaml")
@@ -274,23 +274,3 @@ def test_a_bad_row_of_ones_own_is_named_and_nothing_is_written(
     with pytest.raises(JudgeSenseError, match=reason):
         build_dataset(["own"], tmp_path / "out", own=bad, own_task="factuality", items=None)
     assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
-
-
-def test_pairs_of_summaries_have_the_better_rated_one_as_gold(mirror: Path) -> None:
-    every = collected(mirror, "summeval-pairs", None).items
-    assert Counter(item.gold for item in every) == {"A": 1236, "B": 1235}
-    rated = {}
-    for row in pq.read_table(mirror / SUMMEVAL).to_pylist():
-        for at, text in enumerate(row["machine_summaries"]):
-            means = [row[name][at] for name in ("coherence", "consistency", "fluency", "relevance")]
-            rated[row["id"], at] = (text.strip(), sum(means) / 4)
-    for item in every[::50]:
-        article = item.cluster_id.removeprefix("summeval-")
-        systems = [int(name[-2:]) for name in (item.system_id or "").split("|")]
-        shown = [rated[article, system] for system in systems]
-        assert [text for text, _ in shown] == [item.fields["response_a"], item.fields["response_b"]]
-        gap = shown[0][1] - shown[1][1]
-        assert gap >= 0.75 - 1e-9 if item.gold == "A" else gap <= -0.75 + 1e-9
-    few = collected(mirror, "summeval-pairs", 40).items
-    assert Counter(item.gold for item in few) == {"A": 20, "B": 20}
-    assert len({item.cluster_id for item in few}) == 40
