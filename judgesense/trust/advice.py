@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -41,10 +42,10 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     the card does not say.
     """
     cells = main_cells(report)
-    of_case: dict[tuple[Any, ...], list[Entry]] = {}
+    of_case: dict[tuple[Any, ...], list[Entry]] = defaultdict(list)
     for name in ("wordings", "templates", "diagnostics", "recommendation"):
         for row in report[name]:
-            of_case.setdefault((name, *identity(row)), []).append(row)
+            of_case[name, *identity(row)].append(row)
     perfect = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
     found = []
     for card in sorted(report["trust"], key=lambda card: (task_rank(card["task"]), identity(card))):
