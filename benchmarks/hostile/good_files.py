@@ -283,7 +283,6 @@ def _check(base: Path) -> None:
 
 def _studies(base: Path) -> None:
     from judgesense.studies.sheets import rating_kit, write_sheets
-    from judgesense_dataset.sources.loader import Reader
 
     scores = [
         {"prompt": f"p{prompt}", "item": f"i{item}", "score": (prompt * item) % 3 % 2}
@@ -299,7 +298,7 @@ def _studies(base: Path) -> None:
     ]  # fmt: skip
     _lines(base / "essays" / "essays.jsonl", essays)
     data = {"essays": str(base / "essays" / "essays.jsonl")}
-    write_sheets(base / "kit", rating_kit(["organisation"], data, 6, 5, Reader()), 3)
+    write_sheets(base / "kit", rating_kit(["organisation"], data, 6, None), 3)
     for sheet in (base / "kit").glob("rater-*.csv"):
         with sheet.open(encoding="utf-8-sig", newline="") as source:
             rows = list(csv.DictReader(source))

@@ -171,37 +171,20 @@ def rater_kit(
     read: Annotated[
         bool, opt.option(None, "Read the raters' filled-in files and measure.", "--read")
     ] = False,
-    language: Annotated[
-        str | None,
-        opt.option("CODE", "Have people read the package's translation, such as es, instead."),
-    ] = None,
     attributes: Attributes = None,
     source: Sources = None,
-    limit: Annotated[
-        int | None,
-        opt.option("N", "Texts per attribute, or items per task of --language.", min=2,
-                   default="6, or all items"),
-    ] = None,
+    limit: Annotated[int, opt.option("N", "Texts per attribute.", min=2)] = 6,
     raters: Annotated[int, opt.option("N", "Files to write.", min=1)] = 3,
     mirror: opt.Mirror = None,
     format: opt.Format = "text",
-) -> None:  # fmt: skip
-    """Have people rate texts under several wordings, or read a translation: CSV out, CSV in."""
+) -> None:
+    """Have people rate texts under several wordings: CSV out, CSV in."""
     from judgesense.studies import sheets
 
     if read:
         finish(sheets.read_sheets(out), out, format)
         return
-    if language is None:
-        kit = sheets.rating_kit(
-            opt.names(attributes), opt.pairs(source, "--source"), limit or 6, mirror
-        )
-    elif attributes or source:
-        raise JudgeSenseError(
-            "--language writes a kit of translations: drop --attributes, --source"
-        )
-    else:
-        kit = sheets.translation_kit(language, limit)
+    kit = sheets.rating_kit(opt.names(attributes), opt.pairs(source, "--source"), limit, mirror)
     files = sheets.write_sheets(out, kit, raters)
     opt.output(
         format,

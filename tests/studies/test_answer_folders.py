@@ -11,7 +11,6 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.answer_matching import MatchingPlan, answer_matching
-from judgesense.studies.answer_matching.templates import CHOICE, paper_templates
 from judgesense.studies.common.question_sets import check_models, folder_names
 from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking, rank_scores
 
@@ -70,22 +69,6 @@ def test_models_that_end_the_same_get_folders_of_their_own() -> None:
     check_models(["unsloth/SmolLM2", "HuggingFaceTB/SmolLM2"])
     with pytest.raises(JudgeSenseError, match="org--x is given twice"):
         check_models(["org/x", "org/x"])
-
-
-def own_file(folder: Path, n: int) -> Path:
-    texts = [f"Wording {at}. {paper_templates(CHOICE)[0].text}" for at in range(n)]
-    path = folder / "mine.yaml"
-    path.write_text(json.dumps({"sets": {CHOICE: texts}}))
-    return path
-
-
-@pytest.mark.slow
-def test_fourteen_templates_of_ones_own_are_not_called_the_papers(tmp_path: Path) -> None:
-    out = stored_items(tmp_path / "out", "arc-challenge", 2, 0)
-    plan = MatchingPlan(("arc-challenge",), limit=2)
-    mine = own_file(tmp_path, 14)
-    result = answer_matching([says_a], out, plan=plan, templates=mine, note=quiet)
-    assert result.settings["templates"] == [f"14 of {mine} for arc-challenge"]
 
 
 @pytest.mark.slow

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.reporting.result import Record, Table
+from judgesense.reporting.result import Record
 from judgesense.reporting.run_tables import cost_table
 from judgesense.run_folder.folder import Run
 from judgesense.statistics.ranks import chosen
 from judgesense.statistics.robustness import TOLERANCES
-from judgesense.studies.common.figures import Heatmap, Lines, Scatter
+from judgesense.studies.common.figures import Heatmap, Scatter
 from judgesense.studies.common.study import Figure, Study, Tables, table
 from judgesense.studies.common.study import paper as paper_of
 from judgesense.studies.paraphrase_robustness import measures
@@ -162,9 +162,7 @@ def judges(s: Measured) -> Iterator[Record]:
 def anova(s: Measured) -> Iterator[Record]:
     """How much of the variance of accuracy task, verifiability and judge explain."""
     for row in measures.effects(s.rows):
-        key = f"anova.{row['factor']}"
-        if row["over"] == "items":
-            key += f".items.{row['form'].lower()}"
+        key = f"anova.{row['factor']}" + (".items.classic" if row["over"] == "items" else "")
         yield row | {"paper_f": paper(f"{key}.F"), "paper_eta_squared": paper(f"{key}.eta2")}
 
 
@@ -317,30 +315,12 @@ def configurations(s: Measured) -> Iterator[Record]:
         yield {name: value for name, value in row.items() if name not in hidden}
 
 
-def cost(s: Measured) -> Table:
-    """What the grid cost by judge."""
-    return cost_table(s.grid.report, s.run.log)
-
-
-def _with_constant(s: Measured, tables: Tables) -> Iterator[Record]:
-    """The configurations, and the constant score as one more judge."""
-    for row in s.rows:
-        yield row
-        yield row | {"judge": CONSTANT, "accuracy": row["constant_accuracy"]}
-
-
 def findings(s: Measured, tables: Tables) -> Iterator[str]:
     """What the tables show."""
     above = sum((row["ci_low"] or 0.0) > row["constant_accuracy"] for row in s.rows)
     yield (
         f"in {above} of {len(s.rows)} configurations the judge is right more often, with its whole "
         "interval, than always giving the most frequent score"
-    )
-    figures = means(s.rows, "gap", "gap_by_chance")
-    yield (
-        "the mean gap between the best and the worst of the paraphrases is "
-        f"{number(figures['gap'])}; scores assigned to the paraphrases at random would have a gap "
-        f"of {number(figures['gap_by_chance'])}"
     )
     if insensitive := [row["judge"] for row in tables["judges"].rows if row["finding"]]:
         yield (
@@ -353,23 +333,15 @@ def limits(s: Measured, tables: Tables) -> Iterator[str]:
     """What the figures do not show."""
     plan = s.grid.plan
     yield (
-        f"{plan.limit} texts per task: an accuracy of a configuration has an interval of about "
-        f"±{1 / np.sqrt(plan.limit):.2f}, and a largest difference of {plan.paraphrases} "
-        "accuracies is biased upwards; compare the gap with the gap by chance"
+        f"{plan.limit} texts per task: a largest difference of {plan.paraphrases} accuracies is "
+        "biased upwards; compare the gap with the gap by chance"
     )
     yield (
         "texts are drawn equally from bands of the human score, so low scores are more frequent "
-        "here than in the sets; accuracies do not describe the sets' own mix"
+        "here than in the sets"
     )
-    if plan.scoring == "options":
-        yield (
-            "the most probable level is the score, even for a judge that would rather write "
-            "something else"
-        )
-    else:
-        yield "the same prompt is not compared with rewording: that needs --scoring options"
-    if plan.data.get("summarisation") == "summeval":
-        yield "the summaries are SummEval's, not TL;DR's; quality is a mean of four ratings"
+    if plan.scoring == "generate":
+        yield "rewording is not compared with the same prompt: that needs --scoring options"
     for name in plan.attributes:
         cells = s.grid.of(name)
         if left_out := {cell.judge: cell.left_out for cell in cells if cell.left_out}:
@@ -387,7 +359,8 @@ STUDY = Study(
     "Paraphrase robustness of scores",
     tables=[
         kinds, tasks, attributes, judges, anova, contrasts, correlations, tolerance, control,
-        strategies, mitigations, configurations, cost,
+        strategies, mitigations, configurations,
+        lambda s: cost_table(s.grid.report, s.run.log),
     ],
     figures=[
         Figure(
@@ -398,27 +371,14 @@ STUDY = Study(
         ),
         Figure(
             "accuracy_heatmap",
-            "Accuracy of each judge and of a constant score, over all paraphrases.",
-            _with_constant,
+            "Accuracy of each judge, over all paraphrases (the paper's Figure 1).",
+            "configurations",
             Heatmap(row="attribute", column="judge", value="accuracy", label="accuracy"),
-        ),
-        Figure(
-            "tolerance",
-            "Share of scores at most τ from the raters' mean, by kind of attribute.",
-            lambda s, tables: (
-                {"kind": row["kind"], "share": value, "tau": name.replace("_", " ", 1)}
-                for row in tables["tolerance"].rows
-                for name, value in row.items() if name.startswith(("unrounded", "within"))
-            ),
-            Lines(x="tau", y="share", series="kind", xlabel="", ylabel="share of scores"),
         ),
         Figure(
             "strategies",
             "Gain in exact accuracy over the mean single judge (the paper's Figure 3).",
-            lambda s, tables: (
-                row for row in (tables["mitigations"].rows if s.outcomes else ())
-                if row["strategy"] != SINGLE
-            ),
+            "mitigations",
             Heatmap(row="attribute", column="strategy", value="gain", label="gain in accuracy",
                     limits=None),
         ),

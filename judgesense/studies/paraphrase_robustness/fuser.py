@@ -59,7 +59,13 @@ def fuse(
     """
     if not ballots:
         return {}
-    prompts = _base_prompts(out / "grid", grid)
+    base = {a.templates.templates[0].template_id for a in grid.plan.attributes.values()}
+    judged_prompts = read_run(out / "grid").prompts
+    prompts = {
+        (row["task"], row["item_id"]): row["text"]
+        for row in ([] if judged_prompts is None else judged_prompts.to_pylist())
+        if row["template_id"] in base
+    }
     panels: dict[Key, list[str]] = {(n, i): [] for n, one in ballots.items() for i in one.items}
     costs = dict.fromkeys(ballots, np.zeros(2))
     for at, judge in enumerate(judges):
@@ -70,8 +76,21 @@ def fuse(
             for item, score in zip(ballot.items, cell.base[cell.rows(ballot.items)], strict=True)
             if np.isfinite(score)
         }
-        folder = out / "fuser" / f"reasons-{at + 1}"
-        for key, row in _reasons(judge, ratings, prompts, folder, grid.plan.seed, note).items():
+        if not ratings:
+            continue
+        questions = [
+            Question(
+                "/".join(key),
+                "reason",
+                REASON.format_map({"prompt": prompts[key], "score": f"{score:g}"}),
+            )
+            for key, score in ratings.items()
+        ]
+        folder, seed = out / "fuser" / f"reasons-{at + 1}", grid.plan.seed
+        log = respond(judge, questions, folder, max_tokens=REASON_TOKENS, seed=seed, note=note)
+        reasons = {row["item_id"]: row for row in log.to_pylist()}
+        for key in ratings:
+            row = reasons["/".join(key)]
             reason = " ".join((row["text"] or "(no reason given)").split())
             panels[key].append(f"Judge {at + 1}: {ratings[key]:g}. {reason}")
             tokens = (row["tokens"] or 0) + (row["input_tokens"] or 0)
@@ -94,36 +113,6 @@ def fuse(
             calls = 2 * len(judges) + 1
             outcomes[name] = ballot.outcome(FUSER, ballot.shares(scores), calls, cost)
     return outcomes
-
-
-def _base_prompts(run: Path, grid: Grid) -> dict[Key, str]:
-    base = {a.templates.templates[0].template_id for a in grid.plan.attributes.values()}
-    prompts = read_run(run).prompts
-    return {
-        (row["task"], row["item_id"]): row["text"]
-        for row in ([] if prompts is None else prompts.to_pylist())
-        if row["template_id"] in base
-    }
-
-
-def _reasons(
-    judge: Any, ratings: Mapping[Key, float], prompts: Mapping[Key, str], out: Path, seed: int,
-    note: Note,
-) -> dict[Key, Mapping[str, Any]]:  # fmt: skip
-    """The response log's row of a judge's reason for each of its ratings."""
-    if not ratings:
-        return {}
-    questions = [
-        Question(
-            "/".join(key),
-            "reason",
-            REASON.format_map({"prompt": prompts[key], "score": f"{score:g}"}),
-        )
-        for key, score in ratings.items()
-    ]
-    log = respond(judge, questions, out, max_tokens=REASON_TOKENS, seed=seed, note=note)
-    rows = {row["item_id"]: row for row in log.to_pylist()}
-    return {key: rows["/".join(key)] for key in ratings}
 
 
 def _benchmark(

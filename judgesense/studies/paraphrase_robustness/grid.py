@@ -29,8 +29,8 @@ from judgesense.studies.common.study import judged
 from judgesense.studies.paraphrase_robustness.strategies import Ballot
 from judgesense.studies.paraphrase_robustness.texts import (
     PAPER_FILE,
+    SOURCES,
     attributes_of,
-    identity_of,
     level,
     sample,
     sources,
@@ -74,7 +74,10 @@ class RobustnessPlan:
         return {
             "study": "paraphrase-robustness",
             "attributes": list(self.attributes),
-            "data": identity_of(self.data),
+            "data": {
+                group: source if source in SOURCES[group] else f"sha256:{sha256_of(Path(source))}"
+                for group, source in self.data.items()
+            },
             "revisions": dict(self.revisions),
             "items": self.limit,
             "paraphrases": self.paraphrases,

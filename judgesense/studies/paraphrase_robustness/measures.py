@@ -83,23 +83,19 @@ def grouped(
 
 
 def effects(rows: Sequence[Record]) -> Iterator[Record]:
-    """One-way ANOVAs of accuracy by task and by kind, over configurations and over items.
+    """One-way ANOVAs of accuracy by task, kind and judge, over configurations, and over items.
 
     Over configurations, a number is the accuracy of one configuration; over items, the mean
     accuracy of an item (and kind) over all judges, paraphrases and attributes (Limitations, "Small
-    sample-size"). Figures are None with too few numbers.
+    sample-size").
     """
     for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
         groups = grouped(rows, column).values()
-        tests = [
-            ("configurations", "classic", [[row["accuracy"] for row in own] for own in groups])
-        ]
+        accuracies = [[row["accuracy"] for row in own] for own in groups]
+        yield {"factor": factor, "over": "configurations", **anova_record(accuracies)}
         if factor != "judge":
             items = [_item_accuracies(own) for own in groups]
-            tests += [("items", "classic", items), ("items", "Welch", items)]
-        for over, form, numbers in tests:
-            test = anova_record(numbers, welch=form == "Welch")
-            yield {"factor": factor, "over": over, "form": form, **test}
+            yield {"factor": factor, "over": "items", **anova_record(items)}
 
 
 def _item_accuracies(rows: Iterable[Record]) -> list[float]:
@@ -112,59 +108,51 @@ def _item_accuracies(rows: Iterable[Record]) -> list[float]:
     return [float(np.mean(own)) for own in shares.values()]
 
 
-def anova_record(groups: Sequence[Sequence[float]], welch: bool = False) -> Record:
+def anova_record(groups: Sequence[Sequence[float]]) -> Record:
     """A one-way ANOVA as the fields f, df, p, eta_squared (SSB / SST) and n.
 
-    Welch's form (1951) does not assume equal variances. With too few numbers every field is None,
-    without variance within the groups f and p are.
+    With too few numbers every field is None; without variance within the groups f and p are.
     """
-    from scipy.special import fdtrc
+    from scipy.stats import f_oneway
 
     figures: Record = {"f": None, "df": "–", "p": None, "eta_squared": None, "n": None}
-    sizes = np.array([len(group) for group in groups], float)
-    g, n = len(groups), int(sizes.sum())
-    if g < 2 or n <= g or (welch and sizes.min() < 2):
+    values = np.concatenate(groups)
+    g, n = len(groups), len(values)
+    if g < 2 or n <= g:
         return figures
     figures["n"] = n
-    means = np.array([np.mean(group) for group in groups])
-    constant = [min(group) == max(group) for group in groups]
-    within = np.array([np.sum((np.array(x) - m) ** 2) for x, m in zip(groups, means, strict=True)])
-    between = float((sizes * (means - np.concatenate(groups).mean()) ** 2).sum())
-    if all(constant) and len({group[0] for group in groups}) == 1:
-        return figures
-    figures["eta_squared"] = between / (between + float(within.sum()))
-    if all(constant) or (welch and any(constant)):
-        return figures
-    if welch:
-        weight = sizes * (sizes - 1) / within
-        centre = float(weight @ means / weight.sum())
-        spread = float((((1 - weight / weight.sum()) ** 2) / (sizes - 1)).sum())
-        top = float((weight * (means - centre) ** 2).sum()) / (g - 1)
-        f, rest = top / (1 + 2 * (g - 2) / (g**2 - 1) * spread), (g**2 - 1) / (3 * spread)
-    else:
-        f, rest = (between / (g - 1)) / (float(within.sum()) / (n - g)), float(n - g)
-    return figures | {"f": f, "df": f"{g - 1}, {rest:.4g}", "p": float(fdtrc(g - 1, rest, f))}
+    total = float(((values - values.mean()) ** 2).sum())
+    within = sum(float(((np.array(own) - np.mean(own)) ** 2).sum()) for own in groups)
+    if np.ptp(values) > 0:
+        figures["eta_squared"] = 1 - within / total
+    if any(np.ptp(own) > 0 for own in groups):
+        test = f_oneway(*groups)
+        figures |= {"f": float(test.statistic), "df": f"{g - 1}, {n - g}", "p": float(test.pvalue)}
+    return figures
 
 
 def contrasts(rows: Sequence[Record]) -> Iterator[Record]:
     """Every two kinds of attributes against each other, over configurations: the difference of the
     mean accuracies, Cohen's d, and p of Welch's test (Bonferroni)."""
+    from scipy.stats import ttest_ind
+
     accuracies = {
         kind: [row["accuracy"] for row in own]
         for kind, own in grouped(rows, "kind", VERIFIABILITIES).items()
     }
-    pairs = list(combinations(accuracies.items(), 2))
-    tests = [anova_record([one, two], welch=True)["p"] for (_, one), (_, two) in pairs]
-    n_tests = sum(p is not None for p in tests)
-    for ((a, one), (b, two)), p in zip(pairs, tests, strict=True):
+    varied = {kind: len(set(own)) > 1 for kind, own in accuracies.items()}
+    pairs = list(combinations(accuracies, 2))
+    n_tests = sum(varied[a] and varied[b] for a, b in pairs)
+    for a, b in pairs:
+        one, two = accuracies[a], accuracies[b]
         difference = float(np.mean(one) - np.mean(two))
-        squares = float(np.var(one) * len(one) + np.var(two) * len(two))
-        n, varied = len(one + two), len(set(one)) > 1 or len(set(two)) > 1
-        yield {
-            "first": a, "second": b, "difference": difference,
-            "cohens_d": difference / np.sqrt(squares / (n - 2)) if n > 2 and varied else None,
-            "p_adjusted": None if p is None else min(1.0, p * n_tests),
-        }  # fmt: skip
+        squares, n = np.var(one) * len(one) + np.var(two) * len(two), len(one + two)
+        d = p = None
+        if n > 2 and (varied[a] or varied[b]):
+            d = difference / float(np.sqrt(squares / (n - 2)))
+        if varied[a] and varied[b]:
+            p = min(1.0, float(ttest_ind(one, two, equal_var=False).pvalue) * n_tests)
+        yield {"first": a, "second": b, "difference": difference, "cohens_d": d, "p_adjusted": p}
 
 
 def stability(rows: Sequence[Record]) -> tuple[dict[str, tuple[int, int]], Any]:

@@ -16,7 +16,6 @@ from typing import Any
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import sha256_of
 from judgesense.files.tables import read_table
 from judgesense.studies.paraphrase_robustness.scored_sets import (
     MIRRORED,
@@ -107,14 +106,6 @@ def sources(data: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
                 f"{', '.join(SOURCES[group])}"
             )
     return chosen
-
-
-def identity_of(chosen: Mapping[str, str]) -> dict[str, str]:
-    """The sources as JSON values: a set's name, or a file's hash."""
-    return {
-        group: source if source in SOURCES[group] else f"sha256:{sha256_of(Path(source))}"
-        for group, source in chosen.items()
-    }
 
 
 def sample(
@@ -240,19 +231,15 @@ def _own_file(path: Path, own: Mapping[str, Attribute]) -> Texts:
 
 
 def _on_scale(value: Any, attribute: Attribute, place: str) -> float:
-    """A human score, or the mean of a list of scores; JudgeSenseError off the scale."""
+    """A human score; JudgeSenseError off the scale."""
     labels = attribute.templates.task.labels
-    numbers = []
-    for one in value if isinstance(value, list) else [value]:
-        try:
-            numbers.append(float(one))
-        except (TypeError, ValueError):
-            numbers.append(math.nan)
-        if not float(labels[0]) <= numbers[-1] <= float(labels[-1]):
-            raise JudgeSenseError(
-                f"{place}: the human score {shorten(repr(one))} is off the scale of "
-                f"{attribute.name}, {labels[0]} to {labels[-1]}"
-            )
-    if not numbers:
-        raise JudgeSenseError(f"{place}: no human score")
-    return sum(numbers) / len(numbers)
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        score = math.nan
+    if not float(labels[0]) <= score <= float(labels[-1]):
+        raise JudgeSenseError(
+            f"{place}: the human score {shorten(repr(value))} is off the scale of "
+            f"{attribute.name}, {labels[0]} to {labels[-1]}"
+        )
+    return score
