@@ -14,8 +14,7 @@ from judgesense.statistics.comparison import paired_test
 from judgesense.statistics.consequence import consequence
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import wilson_from_sums
-from judgesense.statistics.planning import items_for_share
-from judgesense.statistics.share_design import ShareDesign
+from judgesense.statistics.planning import ShareDesign, items_for_share
 from judgesense.trust.sample_size import design_of
 
 THRESHOLD = 0.8

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from judgesense.statistics.intervals import Interval, mean_t_cluster, wilson_cluster
-from judgesense.statistics.result import ResultMapping
 
 
 @dataclass(frozen=True)
 class RateRatio:
-    """Two rates, ``rate / other`` with its interval, and the interval of ``rate - other``.
+    """Two rates, ``rate / other`` with its interval, and the lower end of ``rate - other``.
 
     ``high`` is None where the ratio has no upper bound, because the other rate may be zero. All
     ends are None if a rate has a single cluster.
     """
 
     rate: float
-    rate_low: float | None
-    rate_high: float | None
     other: float
     ratio: float
-    low: float | None
-    high: float | None
-    difference_low: float | None
-    difference_high: float | None
+    low: float | None = None
+    high: float | None = None
+    difference_low: float | None = None
 
 
 def rate_ratio(
@@ -60,55 +56,40 @@ def rate_ratio(
     first = wilson_cluster(one, clusters)
     second = wilson_cluster(two, other_clusters)
     ratio = p / (q if q > 0 else 0.5 / len(two))
-    if first.low is None or second.low is None:
-        return RateRatio(p, first.low, first.high, q, ratio, None, None, None, None)
-    low, high = _difference(p, first, q, second, 1.0)
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return RateRatio(p, q, ratio)
+    low, high = p - first.low, first.high - p
+    other_low, other_high = q - second.low, second.high - q
+
+    def lower(factor: float) -> float:
+        return float(p - factor * q - np.hypot(low, factor * other_high))
+
+    def upper(factor: float) -> float:
+        return float(p - factor * q + np.hypot(high, factor * other_low))
+
     return RateRatio(
         rate=p,
-        rate_low=first.low,
-        rate_high=first.high,
         other=q,
         ratio=ratio,
-        low=_root(p, first, q, second, lower=True),
-        high=_root(p, first, q, second, lower=False),
-        difference_low=low,
-        difference_high=high,
+        low=_root(lower),
+        high=None if second.low == 0 and upper(0.0) > 0 else _root(upper),
+        difference_low=lower(1.0),
     )
 
 
-def _difference(
-    p: float, first: Interval, q: float, second: Interval, factor: float
-) -> tuple[float, float]:
-    """MOVER's limits of p - factor * q."""
-    if first.low is None or first.high is None or second.low is None or second.high is None:
-        return -np.inf, np.inf
-    middle = p - factor * q
-    down = np.hypot(p - first.low, factor * (second.high - q))
-    up = np.hypot(first.high - p, factor * (q - second.low))
-    return float(middle - down), float(middle + up)
-
-
-def _root(p: float, first: Interval, q: float, second: Interval, *, lower: bool) -> float | None:
-    """The factor at which a limit of p - factor * q is zero; None if there is none."""
+def _root(limit: Callable[[float], float]) -> float | None:
+    """The factor at which a limit of the first rate less factor times the other is 0, or None."""
     from scipy.optimize import brentq
 
-    def limit(factor: float) -> float:
-        return _difference(p, first, q, second, factor)[0 if lower else 1]
-
-    if limit(0.0) <= 0:
-        return 0.0
-    if not lower and second.low == 0:
-        return None
     far = 1.0
     while limit(far) > 0:
         far *= 2
         if far > 1e12:
             return None
-    return float(brentq(limit, 0.0, far))
+    return float(brentq(limit, 0.0, far)) if limit(0.0) > 0 else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Shift(ResultMapping):
+class Shift(NamedTuple):
     """How verdicts moved from a base to a changed prompt.
 
     ``shift_rate`` is the share of verdicts that changed, with its interval. ``net_shift`` is for
@@ -118,8 +99,8 @@ class Shift(ResultMapping):
     """
 
     shift_rate: float | None
-    ci_low: float | None
-    ci_high: float | None
+    shift_ci_low: float | None
+    shift_ci_high: float | None
     net_shift: dict[str, float]
     score_shift: float | None
     score_shift_ci_low: float | None
@@ -159,18 +140,13 @@ def shift(
     one, two = (np.array([place[label] for label in verdicts]) for verdicts in (base, changed))
     moved = wilson_cluster(one != two, clusters)
     before, after = (np.bincount(codes, minlength=len(labels)) / len(one) for codes in (one, two))
-    mean = low = high = None
-    if ordinal:
-        change = (two - one).astype(float)
-        ends = mean_t_cluster(change, clusters)
-        mean, low, high = float(change.mean()), ends.low, ends.high
+    change = (two - one).astype(float)
+    ends = mean_t_cluster(change, clusters) if ordinal else Interval(None, None)
     return Shift(
         shift_rate=float((one != two).mean()),
-        ci_low=moved.low,
-        ci_high=moved.high,
-        net_shift={label: float(gain) for label, gain in zip(labels, after - before, strict=True)},
-        score_shift=mean,
-        score_shift_ci_low=low,
-        score_shift_ci_high=high,
+        **moved.fields("shift"),
+        net_shift=dict(zip(labels, (after - before).tolist(), strict=True)),
+        score_shift=float(change.mean()) if ordinal else None,
+        **ends.fields("score_shift"),
         n_pairs=len(one),
     )

@@ -18,7 +18,7 @@ from judgesense.statistics.comparison import holm
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import wilson_from_sums
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table
-from judgesense.statistics.permutation import lower_than_rest
+from judgesense.statistics.selection import lower_than_rest
 from judgesense.statistics.wording_rules import Rules
 
 Flag = Literal["fine", "outlier", "inverted", "unreadable"]

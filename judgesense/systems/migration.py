@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -176,13 +177,13 @@ def _needed(
     value = excess.excess
     limit = max(0.0, tolerance, key=lambda end: abs(value - end))
     needed = items_for_estimate(value, spread, clusters, threshold=limit, confidence_level=level)
-    if excess.wordings_error > 0 and needed.clusters is not None:
-        # The variance that decides, spread² clusters / needed, minus what items do not shrink.
-        left = 1 - excess.wordings_error**2 * needed.clusters / (spread**2 * clusters)
-        if left <= 0:
-            return None
-        needed = needed.scaled(1 / left)
-    return needed.scaled(len(set(shared.items)) / clusters).clusters
+    if needed is None:
+        return None
+    # The variance that decides, spread² clusters / needed, minus what items do not shrink.
+    left = 1 - excess.wordings_error**2 * needed / (spread**2 * clusters)
+    if left <= 0:
+        return None
+    return max(2, math.ceil(math.ceil(needed / left) * (len(set(shared.items)) / clusters)))
 
 
 def _direction(shared: SharedPrompts) -> tuple[LabelShift, ...]:

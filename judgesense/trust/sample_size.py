@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,12 @@ import numpy as np
 from judgesense.decisions.view import distinct
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.planning import PROBABILITY, items_for_share
-from judgesense.statistics.share_design import ShareDesign, share_chances
+from judgesense.statistics.planning import (
+    PROBABILITY,
+    ShareDesign,
+    items_for_share,
+    share_chances,
+)
 from judgesense.text import join, percent
 from judgesense.trust.thresholds import FEWEST_RANDOM, MOST_ITEMS
 
@@ -55,13 +60,9 @@ def steady_plan(
     design = design_of(agree, clusters, items, template_a, template_b)
     if design is None or not 0 < threshold < 1:
         return {}, ""
-    needed = items_for_share(
-        design, threshold=threshold, confidence_level=confidence_level, seen=k
-    ).scaled(n_items / k, least=n_items + 1)
-    planned, low, high = (
-        None if each is None or each > MOST_ITEMS else each
-        for each in (needed.clusters, needed.low, needed.high)
-    )
+    needed = items_for_share(design, threshold=threshold, confidence_level=confidence_level, seen=k)
+    items_of = [each and max(n_items + 1, math.ceil(each * (n_items / k))) for each in needed]
+    planned, low, high = (each if each and each <= MOST_ITEMS else None for each in items_of)
     wordings = None
     if design.wording_variance > 0:
         counts = np.arange(design.wordings + 1, _MOST_WORDINGS + 1)

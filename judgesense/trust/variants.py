@@ -129,12 +129,10 @@ def _shifted(stream: Stream, base: Codes, beside: Codes) -> dict[str, Any]:
     known = np.isin(log.labels, labels)
     both = known[log.decision[base]] & known[log.decision[beside]]
     base, beside = base[both], beside[both]
-    found = shift(
+    return shift(
         log.labels[log.decision[base]].tolist(),
         log.labels[log.decision[beside]].tolist(),
         labels,
         log.cluster[base],
         ordinal=stream.task.ordinal,
-    ).to_dict()
-    figures = {"shift_ci_low": found.pop("ci_low"), "shift_ci_high": found.pop("ci_high")}
-    return {**figures, **found}
+    )._asdict()

@@ -8,12 +8,13 @@ import pytest
 from judgesense.statistics.intervals import wilson_from_sums
 from judgesense.statistics.planning import (
     Needed,
+    ShareDesign,
     error_of,
     items_for_estimate,
     items_for_share,
+    share_chances,
     smallest_difference,
 )
-from judgesense.statistics.share_design import ShareDesign, share_chances
 
 
 def settled(design: ShareDesign, clusters: int, runs: int = 400) -> float:
@@ -77,10 +78,9 @@ def test_the_range_narrows_with_the_run_that_it_comes_from() -> None:
 
 def test_a_difference_is_planned_as_textbooks_do() -> None:
     # Cohen (1988): n = ((1.96 + 0.84) * sd / d)^2 for a mean of sd 1.
-    found = items_for_estimate(0.2, np.sqrt(0.5), 2, assumed=True)
-    assert found.clusters == pytest.approx((2.8016 / 0.2) ** 2, abs=4)
-    error = 1 / np.sqrt(found.clusters)
-    assert smallest_difference(float(error), found.clusters) == pytest.approx(0.2, abs=0.001)
+    found = items_for_estimate(0.2, np.sqrt(0.5), 2)
+    assert found == pytest.approx((2.8016 / 0.2) ** 2, abs=4)
+    assert smallest_difference(float(1 / np.sqrt(found)), found) == pytest.approx(0.2, abs=0.001)
     assert error_of(0.1, 0.5, 10_000) == pytest.approx(0.4 / 2 / 1.96, abs=1e-4)
 
 

@@ -17,7 +17,7 @@ def test_rate_direction_and_score() -> None:
     assert sum(found.net_shift.values()) == pytest.approx(0)
     assert found.score_shift == pytest.approx((1 - 2) / 4)
     rate = wilson_cluster([a != b for a, b in zip(base, changed, strict=True)], items)
-    assert (found.ci_low, found.ci_high) == (rate.low, rate.high)
+    assert (found.shift_ci_low, found.shift_ci_high) == (rate.low, rate.high)
     level = mean_t_cluster([1.0, 0.0, 0.0, -2.0] * 5, items)
     assert (found.score_shift_ci_low, found.score_shift_ci_high) == (level.low, level.high)
 

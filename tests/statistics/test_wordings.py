@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judgesense.statistics.permutation import gaps_between, lower_than_rest
-from judgesense.statistics.selection import choose
+from judgesense.statistics.selection import choose, gaps_between, lower_than_rest
 from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, consensus_scores, screen
 
 
