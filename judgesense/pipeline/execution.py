@@ -292,9 +292,6 @@ def _judge(
         stabilised = getattr(given, "stabilised", None)
         scorings = _scorings(judge, stabilised, settings, note)
         if "options" in scorings and (reading := facts["describe"].get("options")):
-            from local_judges.api.judge import UNREACHED
-
-            run.require_same_reading(reading, UNREACHED)
             note(f"{judge.name} reads option probabilities from {reading}")
         if stabilised is not None and len(stabilised.rule.wordings) > 1 and len(benchmark.pairs):
             note(

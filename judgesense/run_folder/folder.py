@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
@@ -25,7 +24,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_writable, sha256_of, write_text, writing
 from judgesense.files.documents import fit, parse_json
 from judgesense.run_folder.record import RunRecord, hardware, now, versions
-from judgesense.tasks import NO_ORDER, ORDERS, Pair, Prompt, load_label_map
+from judgesense.tasks import Pair, Prompt
 
 RUN_FILE = "run.json"
 PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
@@ -74,10 +73,7 @@ class Run:
     @cached_property
     def pairs(self) -> pa.Table | None:
         """The planned pairs; None for an import."""
-        pairs = self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)
-        if pairs is not None:
-            _require_sound_pairs(pairs, str(self.folder / PAIRS_FILE))
-        return pairs
+        return self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)
 
     @cached_property
     def prompts(self) -> pa.Table | None:
@@ -90,12 +86,7 @@ class Run:
             return None
         table = read_part(path)
         has = [f for f in known if f.name in needed.names or f.name in table.column_names]
-        table = conform(table, str(path), pa.schema(has), "table")
-        for column in needed.names:
-            if column != "gold" and table[column].null_count:
-                row = table[column].is_null().index(True).as_py() + 1
-                raise JudgeSenseError(f"{path}, row {row}, {column}: the value is missing")
-        return table
+        return conform(table, str(path), pa.schema(has), "table")
 
 
 def read_run(run_dir: Path) -> Run:
@@ -116,29 +107,6 @@ def read_run(run_dir: Path) -> Run:
             "the files from a copy, or rerun the command that made them"
         )
     return Run(run_dir, {"run_id": run_dir.resolve().name, **record})
-
-
-def _require_sound_pairs(pairs: pa.Table, where: str) -> None:
-    """Raise JudgeSenseError for a pair that is there twice, an unknown order or a bad label map."""
-    if pc.count_distinct(pairs["pair_id"]).as_py() < pairs.num_rows:
-        seen = pairs.group_by(PAIR_SCHEMA.names).aggregate([([], "count_all")])
-        twice = seen.filter(pc.greater(seen["count_all"], 1))
-        if twice.num_rows:
-            raise JudgeSenseError(
-                f"{where}: the pair {twice['pair_id'][0].as_py()!r} is there "
-                f"{twice['count_all'][0]} times; rerun the run's command to write it again"
-            )
-    for order in pc.unique(pairs["order"]).to_pylist():
-        if order not in (NO_ORDER, *ORDERS):
-            raise JudgeSenseError(
-                f"{where}, order: {order!r} is not one of {', '.join((NO_ORDER, *ORDERS))}"
-            )
-    for name in ("label_map_a", "label_map_b"):
-        for text in pc.unique(pairs[name]).to_pylist():
-            try:
-                load_label_map(text)
-            except JudgeSenseError as error:
-                raise JudgeSenseError(f"{where}, {name}: {error}") from error
 
 
 def digests_of(folder: Path, parts: str = PARTS) -> dict[str, str]:
@@ -202,26 +170,20 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
     path = run_dir / RUN_FILE
     try:
         record = parse_json(file_bytes(path), str(path), finite=True)
-        version = record.get("schema", SCHEMA_VERSION) if isinstance(record, dict) else None
-        if isinstance(version, int) and version > SCHEMA_VERSION:
-            raise _NewerError(
-                f"{path} has schema {version!r}, written by a newer JudgeSense; this version reads "
-                f"schema {SCHEMA_VERSION}. Upgrade judgesense"
-            )
-        fit(RunRecord, record, str(path), "the record of a run")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except _NewerError:
-        raise
     except (OSError, JudgeSenseError) as error:
         raise JudgeSenseError(
             f"{path} is damaged ({error}); restore it from a copy, or use another folder"
         ) from error
+    version = record.get("schema", SCHEMA_VERSION) if isinstance(record, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise JudgeSenseError(
+            f"{path} has schema {version!r}, written by a newer JudgeSense; this version reads "
+            f"schema {SCHEMA_VERSION}. Upgrade judgesense"
+        )
+    fit(RunRecord, record, str(path), "the record of a run")
     return dict(record)
-
-
-class _NewerError(JudgeSenseError):
-    """A record that a newer version wrote."""
 
 
 class RunFolder:
@@ -325,24 +287,6 @@ class RunFolder:
         self._entries.append(entry)
         self._enter(self._entries)
         return entry
-
-    def require_same_reading(self, reading: str, unknown: str) -> None:
-        """Raise JudgeSenseError if the current model's options were read in another way before.
-
-        ``reading`` says how, ``unknown`` that it was not found out. The endpoint determines it, so
-        it is not one of the run's settings.
-        """
-        before = self._before[len(self._entries) - 1 : len(self._entries)]
-        earlier = before[0].get("describe", {}).get("options") if before else None
-        if reading == unknown and earlier is not None:
-            # This start asks nothing; the record keeps what the next one is compared with.
-            self._entries[-1]["describe"]["options"] = earlier
-        elif earlier not in (None, unknown, reading):
-            raise JudgeSenseError(
-                f"{self.folder} was begun with option probabilities from {earlier}, but "
-                f"{self._entries[-1]['name']} now reads them from {reading}. Rerun the same "
-                "command with the same server, price and limits, or use another --out"
-            )
 
     def begin(self) -> None:
         """Write the record before the first prompt is asked.

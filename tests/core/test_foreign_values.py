@@ -7,14 +7,12 @@ import math
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import judgesense
 from judgesense.cli import main
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import in_schema
-from judgesense.run_folder.folder import PAIR_SCHEMA, Run
 from judgesense.systems.verdict_files import read_verdicts
 
 
@@ -37,26 +35,6 @@ def test_a_column_of_another_type_is_named() -> None:
         at = good.column_names.index(name)
         with pytest.raises(JudgeSenseError, match=f"t, {name}: "):
             in_schema(good.set_column(at, name, column), schema, "t")
-
-
-PAIR = {name: name for name in PAIR_SCHEMA.names} | {
-    "order": "AB", "label_map_a": '{"YES":"YES"}', "label_map_b": '{"YES":"YES"}',
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("rows", "place"),
-    [
-        ([PAIR, PAIR], r"'pair_id' is there 2 times"),
-        ([PAIR | {"order": "XX"}], r"order: 'XX'"),
-        ([PAIR | {"label_map_b": "{"}], r"label_map_b: "),
-    ],
-    ids=["twice", "order", "label map"],
-)
-def test_pairs_that_give_other_figures_are_refused(rows: list, place: str, tmp_path: Path) -> None:
-    pq.write_table(pa.Table.from_pylist(rows, PAIR_SCHEMA), tmp_path / "pairs.parquet")
-    with pytest.raises(JudgeSenseError, match=rf"pairs\.parquet.* {place}"):
-        _ = Run(tmp_path, {}).pairs
 
 
 def test_a_file_that_cannot_be_used_is_one_line(monkeypatch, capsys) -> None:
