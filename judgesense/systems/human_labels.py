@@ -14,7 +14,7 @@ from judgesense.files.documents import Shape
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import krippendorff_alpha
 from judgesense.systems.units import Units, strata_of
-from judgesense.systems.verdict_files import Id, SomeId, SomeLabel, read_columns
+from judgesense.systems.verdict_files import Id, SomeId, SomeLabel, read_rows
 from judgesense.systems.verdict_table import VerdictTable, numbers_of, objects
 
 
@@ -87,14 +87,12 @@ def read_labels(
     sources = [files] if isinstance(files, (str, Path)) else files
     matched = _Matched(table, units)
     for source in sources:
-        values, places, _ = read_columns(Path(source), LabelRow, columns or {}, "--label-columns")
-        labels = objects([(mapping or {}).get(label, label) for label in values["label"]])
+        rows = list(read_rows(Path(source), LabelRow, columns or {}, "--label-columns"))
+        labels = objects([(mapping or {}).get(row.label or "", row.label) for row, _ in rows])
         numbers = numbers_of(labels, table, positive)
-        rest = zip(places, values["item_id"], values["system_id"], values["rater"],
-                   values["stratum"], strict=True)  # fmt: skip
-        for label, number, row in zip(labels, numbers.tolist(), rest, strict=True):
-            if label is not None:
-                matched.add(number, *row)
+        for (row, record), value in zip(rows, numbers.tolist(), strict=True):
+            if row.label is not None:
+                matched.add(row, value, record.place)
     by_unit = matched.by_unit
     if not by_unit:
         raise JudgeSenseError(
@@ -145,16 +143,9 @@ class _Matched:
         for number, (item, code) in enumerate(zip(units.items, units.system, strict=True)):
             self.by_item.setdefault(item, {})[units.systems[code]] = number
 
-    def add(
-        self,
-        value: float,
-        place: str,
-        item: str,
-        system: str | None,
-        rater: str | None,
-        stratum: str | None,
-    ) -> None:
-        """Take one label, NaN if it is not on the judge's scale."""
+    def add(self, row: LabelRow, value: float, place: str) -> None:
+        """Take one label; ``value`` is NaN if it is not on the judge's scale."""
+        item, system, rater = row.item_id, row.system_id, row.rater or ""
         if np.isnan(value):
             raise self._off_scale(place)
         outputs = self.by_item.get(item, {})
@@ -178,17 +169,17 @@ class _Matched:
             self.unmatched.append(place)
             return
         labels = self.by_unit.setdefault(unit, {})
-        if (rater or "") in labels:
+        if rater in labels:
             raise JudgeSenseError(
-                f"{place}: a second label on item {item!r}, already in {labels[rater or ''][1]}; "
+                f"{place}: a second label on item {item!r}, already in {labels[rater][1]}; "
                 "remove one, or name the people in a column rater"
             )
-        labels[rater or ""] = (1 - value if flipped else value, place)
-        if stratum is not None:
+        labels[rater] = (1 - value if flipped else value, place)
+        if row.stratum is not None:
             self.picked = True
-            if stratum != self.strata[unit]:
+            if row.stratum != self.strata[unit]:
                 raise JudgeSenseError(
-                    f"{place}, stratum: {stratum!r}, but these verdicts put the output into "
+                    f"{place}, stratum: {row.stratum!r}, but these verdicts put the output into "
                     f"{self.strata[unit]!r}; use the verdicts that the labels were picked from"
                 )
 

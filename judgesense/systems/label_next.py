@@ -17,7 +17,7 @@ from judgesense.files.disk import write_text, writing
 from judgesense.run_folder.folder import PROMPTS_FILE
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.systems.estimate import chosen_systems, estimate_units
+from judgesense.systems.estimate import chosen_systems
 from judgesense.systems.human_labels import Labels, read_labels
 from judgesense.systems.units import Units, strata_of, units_of
 from judgesense.systems.verdict_files import read_verdicts
@@ -86,8 +86,8 @@ def label_next(
         out: the CSV file, with columns ``label`` and ``rater`` to fill in. It shows other columns
             of ``verdicts``, or the prompts of its run, and no verdicts.
         labels: the labels so far: a random sample, or picked by this function.
-        systems: two systems to decide between; by default the two best so far.
-        seed: of the draws, at least 0.
+        systems: the systems to decide between, such as two; all by default.
+        seed: of the draws.
         judge: as in `judgesense.estimate`, like the arguments below.
         task: as there.
         scoring: as there.
@@ -113,7 +113,7 @@ def label_next(
     if target.suffix != ".csv":
         raise JudgeSenseError(f"{target}: unknown file type; use .csv")
     if n < 1 or seed < 0:
-        raise JudgeSenseError("pick at least one output, with a seed of at least 0")
+        raise JudgeSenseError(f"n is {n} and seed {seed}; n is at least 1 and seed at least 0")
     table = read_verdicts(verdicts, judge=judge, task=task, scoring=scoring, columns=columns)
     units = units_of(table, positive)
     given = Labels(np.full(len(units), np.nan))
@@ -123,13 +123,6 @@ def label_next(
             positive=positive, columns=label_columns, mapping=mapping, raters=raters,
         )  # fmt: skip
     codes = chosen_systems(units, systems)
-    if units.comparative and len(codes) > 1:
-        raise JudgeSenseError(
-            f"{table.source} compares {len(codes)} pairs of systems; choose one with --systems A,B"
-        )
-    if len(codes) > 2:
-        best = estimate_units(table, units, given, systems=systems, positive=positive).systems[:2]
-        codes = [units.systems.index(row["system"]) for row in best]
     picked, stratum, weight, n_strata = pick(units, given.values, codes, n, seed)
     rows = []
     for unit, name, outputs in zip(picked.tolist(), stratum, weight.tolist(), strict=True):

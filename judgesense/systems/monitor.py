@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,10 +18,9 @@ from judgesense.systems.monitor_history import (
     SCHEMA_VERSION,
     Look,
     StreamLook,
-    locked,
+    add_look,
     read_history,
     require_same_rules,
-    write_history,
 )
 from judgesense.systems.shared_prompts import (
     SharedPrompts,
@@ -210,13 +208,13 @@ def monitor(
         error=error,
         streams=[_stream_look(each) for each in shared],
     )
-    with locked(path) if record else nullcontext():
-        looks = read_history(path)
-        require_same_rules(path, looks, look)
-        known = any(each.digest == look.digest for each in looks)
-        looks += [] if known else [look]
-        if record and not known:
-            write_history(path, looks)
+    looks = read_history(path)
+    require_same_rules(path, looks, look)
+    known = any(each.digest == look.digest for each in looks)
+    if not known:
+        looks.append(look)
+        if record:
+            add_look(path, look)
     tasks = tuple(_state(stream, looks, tolerance) for stream in look.streams)
     statuses = {each.status for each in tasks}
     return Monitoring(

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from filelock import FileLock, Timeout
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import read_text, write_text, writing
+from judgesense.files.disk import read_text, writing
 from judgesense.files.documents import OwnShape, fit, parse_json
 
 SCHEMA_VERSION = 1
 """The version of a line that is written; a newer one is refused."""
-
-_WAIT_S = 60
-"""How long to wait for another process that writes to the history."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -66,30 +61,6 @@ class _Versioned(OwnShape):
     schema_: int = Field(alias="schema")
 
 
-@contextmanager
-def locked(history: Path) -> Iterator[None]:
-    """Keep other processes from the history. Raises JudgeSenseError after a minute's wait."""
-    if not history.name:
-        raise JudgeSenseError(f"the history must be a file, got {str(history)!r}")
-    with writing(history.parent):
-        history.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(history.with_name(f".{history.name}.lock"))
-    try:
-        with writing(history.parent):
-            lock.acquire(timeout=_WAIT_S)
-    except Timeout as error:
-        raise JudgeSenseError(
-            f"another process is writing to {history}; wait until it ends, or set another --history"
-        ) from error
-    except NotImplementedError:
-        # The file system has no locks; a look is still written whole or not at all.
-        pass
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def read_history(history: Path) -> list[Look]:
     """The looks so far, in their order; none without a file.
 
@@ -116,11 +87,12 @@ def read_history(history: Path) -> list[Look]:
     return looks
 
 
-def write_history(history: Path, looks: Sequence[Look]) -> None:
-    """Write the looks, whole or not at all. Call it within `locked`."""
-    text = "".join(look.model_dump_json(by_alias=True) + "\n" for look in looks)
+def add_look(history: Path, look: Look) -> None:
+    """Append a look's line to the history."""
     with writing(history.parent):
-        write_text(history, text)
+        history.parent.mkdir(parents=True, exist_ok=True)
+        with history.open("a", encoding="utf-8") as lines:
+            lines.write(look.model_dump_json(by_alias=True) + "\n")
 
 
 def require_same_rules(history: Path, looks: Sequence[Look], now: Look) -> None:

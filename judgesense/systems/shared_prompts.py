@@ -122,7 +122,8 @@ def read_tasks(
 class SharedPrompts:
     """The prompts that a judge answered before and after, in the order of before, shape (n,) each.
 
-    ``old_row`` and ``new_row`` are their rows in the two tables. ``pair_row`` are prompts, each
+    ``old_row`` and ``new_row`` are their rows in the two tables, ``old`` and ``new`` their verdicts
+    in the item's own order, ``moved`` whether these differ. ``pair_row`` are prompts, each
     once for every other wording of its item that was answered before, with the other wording and
     whether its verdict differs. Left out are ``n_failed`` prompts that were not answered at one of
     the times, ``n_changed`` whose text differs, and ``n_single`` with one wording where others have
@@ -133,37 +134,18 @@ class SharedPrompts:
     after: JudgedTask
     old_row: Codes
     new_row: Codes
+    old: Words
+    new: Words
+    moved: Bools
+    items: Words
+    clusters: Words
+    wordings: Words
     pair_row: Codes
     pair_wording: Words
     pair_differs: Bools
     n_failed: int
     n_changed: int
     n_single: int
-
-    @cached_property
-    def old(self) -> Words:
-        """The verdicts before, in the item's own order."""
-        return self.before.verdicts[self.old_row]
-
-    @cached_property
-    def new(self) -> Words:
-        """The verdicts after, in the item's own order."""
-        return self.after.verdicts[self.new_row]
-
-    @cached_property
-    def items(self) -> Words:
-        """The item of each prompt."""
-        return self.before.table.column("item_id")[self.old_row]
-
-    @cached_property
-    def clusters(self) -> Words:
-        """The cluster of each prompt."""
-        return self.before.table.column("cluster_id")[self.old_row]
-
-    @cached_property
-    def wordings(self) -> Words:
-        """The wording of each prompt, "" where the source names none."""
-        return _wordings(self.before, self.old_row)
 
     @property
     def task(self) -> str:
@@ -174,12 +156,6 @@ class SharedPrompts:
     def scoring(self) -> str:
         """The scoring; "" for files."""
         return self.before.scoring or self.after.scoring
-
-    @cached_property
-    def moved(self) -> Bools:
-        """Whether the verdict moved."""
-        mask: Bools = self.old != self.new
-        return mask
 
     @cached_property
     def labels(self) -> set[str]:
@@ -286,15 +262,23 @@ def _shared(old: JudgedTask, new: JudgedTask) -> SharedPrompts:
     if n_single:
         # Both shares have to be of the same items.
         rows = rows[reworded]
-    place, other = _other_wordings(old, rows[:, 0])
+    old_row, new_row = rows.T
+    before, after = old.verdicts[old_row], new.verdicts[new_row]
+    place, other = _other_wordings(old, old_row)
     return SharedPrompts(
         before=old,
         after=new,
-        old_row=rows[:, 0],
-        new_row=rows[:, 1],
+        old_row=old_row,
+        new_row=new_row,
+        old=before,
+        new=after,
+        moved=before != after,
+        items=old.table.column("item_id")[old_row],
+        clusters=old.table.column("cluster_id")[old_row],
+        wordings=_wordings(old, old_row),
         pair_row=place,
         pair_wording=_wordings(old, other),
-        pair_differs=np.asarray(old.verdicts[rows[place, 0]] != old.verdicts[other], dtype=bool),
+        pair_differs=np.asarray(before[place] != old.verdicts[other], dtype=bool),
         n_failed=len(same_text) - len(answered),
         n_changed=len(common) - len(same_text),
         n_single=n_single,

@@ -61,33 +61,25 @@ class Units:
 def units_of(table: VerdictTable, positive: str | None = None) -> Units:
     """The outputs of a table of verdicts.
 
-    Raises JudgeSenseError for a table in which some rows name a system and others do not, or of
-    which some name two systems and others one.
+    Raises JudgeSenseError if rows name different numbers of systems (none, one or two).
     """
     named = table.column("system_id")
-    without = np.array([name is None for name in named])
-    if without.any() and not without.all():
-        row = int(np.argmax(without))
+    kinds = [0 if name is None else 1 + name.count("|") for name in named]
+    if len(set(kinds)) > 1 or max(kinds) > 2:
+        row = next(n for n, kind in enumerate(kinds) if kind != kinds[0] or kind > 2)
         raise JudgeSenseError(
-            f"{table.source}, row {row + 1}, system_id: is empty, but other rows name a system; "
-            "name every row's"
-        )
-    both = np.array([name is not None and "|" in name for name in named])
-    if both.any() and not table.comparative:
-        row = int(np.argmin(both)) if both.sum() > len(both) / 2 else int(np.argmax(both))
-        raise JudgeSenseError(
-            f"{table.source}, row {row + 1}, system_id: {named[row]!r}; name one system in every "
-            "row, or two (A|B) in every row"
+            f"{table.source}, row {row + 1}, system_id: {named[row] or 'is empty'}; name no "
+            "system, one, or two (A|B), alike in every row"
         )
     values = table.values(positive)
     gold = numbers_of(table.column("gold"), table, positive)
     flipped = np.zeros(len(table), dtype=np.bool_)
     if table.comparative:
-        sides = [name.split("|") for name in named]
-        flipped = np.array([one > two for one, two in sides])
-        named = np.array(["|".join(sorted(side)) for side in sides], dtype=object)
+        pairs = [name.split("|") for name in named]
+        flipped = np.array([one > two for one, two in pairs])
+        named = np.array(["|".join(sorted(pair)) for pair in pairs], dtype=object)
         values, gold = (np.where(flipped, 1 - each, each) for each in (values, gold))
-    elif without.all():
+    elif not any(kinds):
         named = np.full(len(table), ALL, dtype=object)
     systems, system = np.unique(named.astype(str), return_inverse=True)
     items, item = np.unique(table.column("item_id").astype(str), return_inverse=True)

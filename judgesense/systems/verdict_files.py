@@ -6,18 +6,18 @@ Decisions about systems and the monitoring of a judge start from `read_verdicts`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BeforeValidator, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, FiniteFloat
 
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Count, Shape, fit
-from judgesense.files.tables import ABSENT, SUFFIXES, Rows, read_table_rows
+from judgesense.files.documents import Count, S, Shape, fit
+from judgesense.files.tables import SUFFIXES, Record, read_table
 from judgesense.run_folder.folder import read_run
 from judgesense.systems.verdict_table import SCHEMA, VerdictTable, chosen, labels_of
 from judgesense.tasks import is_scale
@@ -122,41 +122,40 @@ def read_verdicts(
             f"no file or folder {path}; name a file of verdicts ({', '.join(SUFFIXES)}) or the "
             "--out folder of a run"
         )
-    values, places, others = read_columns(path, VerdictRow, columns or {}, "--columns")
-    judges_and_tasks = zip(values["judge"], values["task"], strict=True)
-    keep = chosen([(a or "", b or "") for a, b in judges_and_tasks], judge, task, str(path))
-    values = {name: [column[n] for n in keep] for name, column in values.items()}
-    _refuse_repeats(values, [places[n] for n in keep])
-    cells = zip(values["verdict"], values["error"], strict=True)
-    values["verdict"] = [v or ("ERROR" if failed else "UNCLEAR") for v, failed in cells]
-    ids = zip(values["cluster_id"], values["item_id"], strict=True)
-    values["cluster_id"] = [cluster or item for cluster, item in ids]
-    values["repeat"] = [value or 0 for value in values["repeat"]]
-    table = pa.Table.from_pydict(values, schema=SCHEMA)
+    rows = list(read_rows(path, VerdictRow, columns or {}, "--columns"))
+    keep = chosen([(row.judge or "", row.task or "") for row, _ in rows], judge, task, str(path))
+    rows = [rows[n] for n in keep]
+    _refuse_repeats(rows)
+    cells = {name: [getattr(row, name) for row, _ in rows] for name in SCHEMA.names} | {
+        "verdict": [row.verdict or ("ERROR" if row.error else "UNCLEAR") for row, _ in rows],
+        "cluster_id": [row.cluster_id or row.item_id for row, _ in rows],
+        "repeat": [row.repeat or 0 for row, _ in rows],
+    }
+    table = pa.Table.from_pydict(cells, schema=SCHEMA)
+    read = {*SCHEMA.names, *(columns or {}).values()}
     return VerdictTable(
         table,
         labels_of(table, str(path)),
         str(path),
-        values["judge"][0] or "",
-        values["task"][0] or "",
-        shown=tuple(others[n] for n in keep),
+        rows[0][0].judge or "",
+        rows[0][0].task or "",
+        shown=tuple(
+            {k: v for k, v in record.values.items() if k not in read and v is not None}
+            for _, record in rows
+        ),
     )
 
 
-def read_columns(
-    path: Path, shape: type[Shape], columns: Mapping[str, str], flag: str
-) -> tuple[dict[str, list[Any]], list[str], list[dict[str, Any]]]:
-    """A file's columns by the names of a shape's fields, each cell checked by its field.
+def read_rows(
+    path: Path, shape: type[S], columns: Mapping[str, str], flag: str
+) -> Iterator[tuple[S, Record]]:
+    """The rows of a table file as objects of a shape, each with its record.
 
     Args:
         path: a table file.
-        shape: the fields that are read; those without a default must be there.
+        shape: the columns that are read; those without a default must be there.
         columns: the file's names of some of them.
         flag: the option that sets ``columns``.
-
-    Returns:
-        The columns (None where a file lacks one), the place of each row (file and row), and each
-        row's other cells.
 
     Raises:
         JudgeSenseError: no such field or column, or a cell that does not fit; file, row and column
@@ -167,70 +166,33 @@ def read_columns(
         raise JudgeSenseError(
             f"{flag}: {unknown[0]!r} is not a column; choose from {', '.join(fields)}"
         )
-    named = {name: columns.get(name, name) for name in fields}
-    required = {name for name, field in fields.items() if field.is_required()} | columns.keys()
-    hints = get_type_hints(shape, include_extras=True)
-    readers = {name: TypeAdapter[Any](hints[name]) for name in fields}
-    values: dict[str, list[Any]] = {name: [] for name in fields}
-    places: list[str] = []
-    others: list[dict[str, Any]] = []
-    for rows in read_table_rows(path):
-        if any(ABSENT in rows.columns.get(named[name], (ABSENT,)) for name in required):
-            _refuse_absent(rows, [named[name] for name in fields if name in required], flag)
-        for name in fields:
-            values[name] += _checked(name, rows, named, readers[name], shape)
-        rest = {k: v for k, v in rows.columns.items() if k not in {*named, *named.values()}}
-        others += [
-            {k: column[at] for k, column in rest.items() if column[at] not in (None, ABSENT)}
-            for at in range(len(rows))
-        ]
-        places += rows.places
-    return values, places, others
-
-
-def _refuse_absent(rows: Rows, names: Sequence[str], flag: str) -> None:
-    """Raise JudgeSenseError for the first row that lacks one of the columns."""
-    for record in rows.records():
-        if absent := [name for name in names if name not in record.values]:
+    required = [name for name, field in fields.items() if field.is_required() or name in columns]
+    for record in read_table(path):
+        values = record.values
+        if absent := [name for name in required if columns.get(name, name) not in values]:
             raise JudgeSenseError(
-                f"{record.place}: no column {' and '.join(map(repr, absent))}; its columns: "
-                f"{', '.join(map(str, record.values))}. Name yours with {flag} {absent[0]}=YOURS"
+                f"{record.place}: no column "
+                f"{' and '.join(repr(columns.get(name, name)) for name in absent)}; its columns: "
+                f"{', '.join(map(str, values))}. Name yours with {flag} {absent[0]}=YOURS"
             )
-
-
-def _checked(
-    name: str, rows: Rows, named: Mapping[str, str], reader: TypeAdapter[Any], shape: type[Shape]
-) -> list[Any]:
-    """A column's cells, each distinct one checked once; JudgeSenseError names the row."""
-    known: dict[tuple[type, Any], Any] = {}
-    cells = []
-    for at, cell in enumerate(rows.columns.get(named[name], [None] * len(rows))):
-        cell = None if cell is ABSENT else cell
-        try:
-            if (type(cell), cell) not in known:
-                known[type(cell), cell] = reader.validate_python(cell)
-        except (ValidationError, TypeError):  # TypeError: a cell that holds a list or an object
-            values = rows.records()[at].values
-            row = {ours: values[theirs] for ours, theirs in named.items() if theirs in values}
-            cells.append(getattr(fit(shape, row, rows.places[at], "a row of the table"), name))
-        else:
-            cells.append(known[type(cell), cell])
-    return cells
+        renamed = {name: values[yours] for name, yours in columns.items()}
+        yield fit(shape, {**values, **renamed}, record.place, "a row of the table"), record
 
 
 _KEY = ("item_id", "system_id", "wording", "order", "repeat")
 
 
-def _refuse_repeats(values: Mapping[str, Sequence[Any]], places: Sequence[str]) -> None:
+def _refuse_repeats(rows: Sequence[tuple[VerdictRow, Record]]) -> None:
     """Raise JudgeSenseError if two rows judge the same output in the same way."""
     first: dict[tuple[Any, ...], str] = {}
-    for place, *cells in zip(places, *(values[name] for name in _KEY), strict=True):
-        key = tuple(cell or None for cell in cells)
-        if (before := first.setdefault(key, place)) != place:
+    for row, record in rows:
+        key = tuple(getattr(row, name) or None for name in _KEY)
+        if (before := first.setdefault(key, record.place)) != record.place:
             named = ", ".join(f"{n} {cell!r}" for n, cell in zip(_KEY, key, strict=True) if cell)
             raise JudgeSenseError(
-                f"{place}: a second verdict on {named}, already in {before.split(', ')[-1]}; "
-                "remove one, or name the column that tells them apart: --columns system_id=YOURS"
+                f"{record.place}: a second verdict on {named}, already in "
+                f"{before.split(', ')[-1]}; remove one, or name the column that tells them apart: "
+                "--columns system_id=YOURS"
             )
 
 

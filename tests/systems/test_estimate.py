@@ -181,6 +181,7 @@ def test_bad_labels_name_the_row(tmp_path, labels, named):
     ("verdicts", "how", "named"),
     [
         ("item_id,system_id,verdict\n1,a,YES\n2,,NO\n", {}, ("row 2", "system_id")),
+        ("item_id,system_id,verdict\n1,a|b,A\n2,a,B\n", {}, ("row 2", "system_id")),
         ("item_id,system_id,verdict\n1,a,great\n2,a,fine\n", {}, ("--positive", "fine")),
         (VERDICTS, {}, ("no gold", "--labels")),
         (VERDICTS, {"systems": ["a", "z"]}, ("'z'", "a, b")),
