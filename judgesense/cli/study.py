@@ -253,7 +253,6 @@ def prompt_ranking_command(
     ] = None,
     tasks: Annotated[str | None, opt.option("A,B", "gsm8k, mmlu.", default="both")] = None,
     limit: opt.Limit = None,
-    templates: opt.Templates = None,
     scoring: Annotated[
         Literal["generate", "options", "both"], opt.option(None, "How MMLU answers are read.")
     ] = "generate",
@@ -285,7 +284,6 @@ def prompt_ranking_command(
             opt.configured(responder or (), settings, _TOKENS),
             out,
             plan=plan,
-            templates=templates,
             mirror=mirror,
             note=opt.note,
         )

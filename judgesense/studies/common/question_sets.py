@@ -17,7 +17,7 @@ from numpy.random import Generator
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_writable, write_text, writing
-from judgesense.files.documents import Shape, fit, parse_json, read_yaml
+from judgesense.files.documents import Shape, fit, parse_json
 from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator
 from local_judges.registry import resolve
 from local_judges.responder import Question, respond
@@ -152,28 +152,6 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     braces inside the values, stay."""
     names = "|".join(map(re.escape, values))
     return re.sub(rf"\{{({names})\}}", lambda found: values[found[1]], text)
-
-
-def read_wordings(path: Path, section: str, kind: str) -> list[Any]:
-    """The list ``section.kind`` of a YAML file, such as ``tasks: {mmlu: [text, text, ...]}``.
-
-    Raises JudgeSenseError for a missing or unreadable file, and for fewer than two wordings.
-    """
-    content = read_yaml(path)
-    lists = content.get(section) if isinstance(content, dict) else None
-    found = lists.get(kind) if isinstance(lists, dict) else None
-    if not isinstance(found, list) or len(found) < 2:
-        raise JudgeSenseError(f"{path}, {section}.{kind}: must be a list of at least two templates")
-    return found
-
-
-def require_fields(text: Any, fields: Sequence[str], place: str) -> None:
-    """Raise JudgeSenseError, naming ``place``, unless a wording is a text with every field."""
-    if not isinstance(text, str):
-        raise JudgeSenseError(f"{place}: {text!r:.60} is not a text")
-    for name in fields:
-        if f"{{{name}}}" not in text:
-            raise JudgeSenseError(f"{place}: does not show {{{name}}}: {text!r:.80}")
 
 
 def draw(

@@ -17,7 +17,6 @@ from judgesense.studies.prompt_ranking.declared import DECLARED
 from judgesense.studies.prompt_ranking.grid import (
     PromptScores,
     ask,
-    prompts_from,
     prompts_of,
     read_scores,
 )
@@ -38,7 +37,6 @@ def prompt_ranking(
     out: str | Path,
     *,
     plan: RankingPlan | None = None,
-    templates: str | Path | None = None,
     mirror: str | Path | None = None,
     note: Callable[[str], None] = print,
 ) -> Result:
@@ -48,7 +46,6 @@ def prompt_ranking(
         responders: names, Hub ids, folders, GGUF files or functions.
         out: the study's folder; rerun with the same folder to resume or to measure again.
         plan: tasks, items, sizes, seeds and scorings.
-        templates: a YAML file with your prompts, in the format of the study's.
         mirror: a folder with the sets, instead of the Hub.
         note: receives progress messages.
 
@@ -61,10 +58,7 @@ def prompt_ranking(
     plan, out = plan or RankingPlan(), Path(out)
     check_models(responders)
     plan.check_sizes(plan.limit, "limit")
-    wordings = {
-        task: prompts_of(task) if templates is None else prompts_from(Path(templates), task)
-        for task in plan.tasks
-    }
+    wordings = {task: prompts_of(task) for task in plan.tasks}
     drawn = {task: draw(task, plan.limit, plan.seed, mirror, out) for task in plan.tasks}
     grids = [
         grid

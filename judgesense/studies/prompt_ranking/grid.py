@@ -23,8 +23,6 @@ from judgesense.studies.common.question_sets import (
     BenchmarkItem,
     ask_all,
     fill,
-    read_wordings,
-    require_fields,
 )
 from local_judges.responder import Question
 
@@ -33,10 +31,6 @@ SCORINGS = ("generate", "options")
 LETTERS = ("A", "B", "C", "D")
 
 _PROMPTS = Path(__file__).parent / "prompts.yaml"
-_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "gsm8k": ("question",),
-    "mmlu": ("question", "options"),
-}
 
 
 @dataclass(frozen=True)
@@ -67,18 +61,6 @@ class PromptScores:
 def prompts_of(task: str) -> Mapping[str, str]:
     """The 20 wordings of a task by prompt name ("gsm8k-01", ...)."""
     texts = read_yaml(_PROMPTS)["tasks"][task]
-    return {f"{task}-{number:02d}": text for number, text in enumerate(texts, 1)}
-
-
-def prompts_from(path: Path, task: str) -> Mapping[str, str]:
-    """Your wordings from a YAML file ``tasks: {task: [text, ...]}``, like the study's own.
-
-    Raises JudgeSenseError for an unreadable file, a task with fewer than two prompts, and a prompt
-    that does not show the question (or the options).
-    """
-    texts = read_wordings(path, "tasks", task)
-    for number, text in enumerate(texts, 1):
-        require_fields(text, _FIELDS[task], f"{path}, tasks.{task}, prompt {number}")
     return {f"{task}-{number:02d}": text for number, text in enumerate(texts, 1)}
 
 
