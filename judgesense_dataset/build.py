@@ -119,11 +119,15 @@ def build_dataset(
     facts = card.Facts(design=design, orders=orders, seed=seed)
     collected: list[Item] = []
     for source in _sources(sources, known, own, own_task):
-        chosen = _collected(source, known, reader, items, seed, match and source.public)
+        matched = match and source.public and items is not None
+        chosen = source.collect(reader, None if matched else items, seed)
+        if matched:
+            few = match_items(known[source.task], chosen.items, items, seed)
+            chosen = Collected(few.items, chosen.notes + few.notes)
         collected += chosen.items
         facts.add_source(source.title, source.citation, chosen)
     groups = group_items(known, collected)
-    validators = _FreeValidators() if verdicts and design != GRID_ONLY else None
+    embedder, missing = Embedder(), list[JudgeSenseError]()
     built = BuiltDataset(out, notes=facts.notes)
     with new_folder(out) as folder:
         prompts: list[Iterator[dict[str, Any]]] = []
@@ -135,16 +139,23 @@ def build_dataset(
             if design != GRID_ONLY:
                 wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
                 rows = pair_rows(entry, group, plan(entry, group, design, wanted, seed, orders))
-                judged = validators.add(rows) if validators else rows
-                counts["pairs"] = write_config(folder, name, PAIR_ROWS, judged)
+                rows = _judged(rows, embedder, missing) if verdicts else rows
+                counts["pairs"] = write_config(folder, name, PAIR_ROWS, rows)
             facts.add_task(entry, group, counts)
             built.tasks[name] = {n: k for n, k in counts.items() if k or n != "pairs"}
         schema = PROMPT_ROWS
         if any(template.aliases for name in groups for template in known[name].templates):
             schema = schema.append(pa.field(ALIASES, pa.string()))
         write_config(folder, PROMPTS, schema, chain.from_iterable(prompts))
-        if validators is not None:
-            facts.notes.append(validators.note)
+        if verdicts and design != GRID_ONLY:
+            facts.notes.append(
+                f"Every pair carries the verdicts polarity and reading in `validation`; surface is "
+                f"missing ({missing[0]}). `judgesense dataset validate` adds it."
+                if missing
+                else "Every pair carries verdicts in `validation`: polarity (label maps compared), "
+                "reading (by hand, for the project's own wordings) and surface (edit distance, and "
+                f"cosine by {MODEL}). `judgesense dataset validate` adds judges' and people's."
+            )
         card.write_card(folder, facts)
         if 0 < sum(counts.get("pairs", 0) for counts in built.tasks.values()) <= AUDITED:
             card.set_audit(folder, render(audit(folder), "md"))
@@ -181,49 +192,23 @@ def _sources(
     return sources
 
 
-def _collected(
-    source: DataSource,
-    known: Mapping[str, TaskTemplates],
-    reader: Reader,
-    n: int | None,
-    seed: int,
-    match: bool,
-) -> Collected:
-    """A source's items: n drawn at random, n matched, or all if n is None."""
-    if n is None or not match:
-        return source.collect(reader, n, seed)
-    every = source.collect(reader, None, seed)
-    matched = match_items(known[source.task], every.items, n, seed)
-    return Collected(matched.items, every.notes + matched.notes)
+def _judged(
+    rows: Iterator[dict[str, Any]], embedder: Embedder, missing: list[JudgeSenseError]
+) -> Iterator[dict[str, Any]]:
+    """The rows with the columns of the verdicts that need no judge.
 
-
-class _FreeValidators:
-    """The validators that need no judge: polarity, reading, and surface if its model is there."""
-
-    def __init__(self) -> None:
-        self._embedder: Embedder | None = Embedder()
-        self.note = (
-            "Every pair carries verdicts in `validation`: polarity (label maps compared), reading "
-            "(by hand, for the project's own wordings) and surface (edit distance, and cosine by "
-            f"{MODEL}). `judgesense dataset validate` adds judges' and people's."
-        )
-
-    def add(self, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The rows with ``valid``, ``semantic_equivalence_score`` and ``validation``."""
-        while group := list(islice(rows, ROW_GROUP)):
-            try:
-                votes = free_votes(group, self._embedder)
-            except JudgeSenseError as error:
-                self._embedder = None
-                self.note = (
-                    "Every pair carries the verdicts polarity and reading in `validation`; "
-                    f"surface is missing ({error}). `judgesense dataset validate` adds it."
-                )
-                votes = free_votes(group, None)
-            for at, row in enumerate(group):
-                of_pair = {name: of_group[at] for name, of_group in votes.items()}
-                validation = {name: vote.to_json() for name, vote in of_pair.items()}
-                yield {**row, **verdict_columns(*consensus(of_pair), validation)}
+    Without the embedding model surface has none, and the error goes to ``missing``.
+    """
+    while group := list(islice(rows, ROW_GROUP)):
+        try:
+            votes = free_votes(group, None if missing else embedder)
+        except JudgeSenseError as error:
+            missing.append(error)
+            votes = free_votes(group, None)
+        for at, row in enumerate(group):
+            of_pair = {name: of_group[at] for name, of_group in votes.items()}
+            validation = {name: vote.to_json() for name, vote in of_pair.items()}
+            yield {**row, **verdict_columns(*consensus(of_pair), validation)}
 
 
 def _pairs_wanted(

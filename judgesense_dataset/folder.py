@@ -159,15 +159,12 @@ def configs(folder: Path) -> dict[str, list[Path]]:
         for pattern in [paths[0]] if isinstance(paths[0], str) else paths[0]:
             try:
                 matches = sorted(path for path in folder.glob(pattern) if path.is_file())
-            except (ValueError, NotImplementedError) as error:
-                raise JudgeSenseError(
-                    f"{readme}: config {name!r}: {pattern!r} is no pattern of files below the "
-                    f"folder ({error})"
-                ) from error
+            except (ValueError, NotImplementedError):
+                matches = []
             if not matches:
                 raise JudgeSenseError(
-                    f"{readme}: config {name!r} names {pattern}, and no such file exists; fetch or "
-                    "rebuild the dataset"
+                    f"{readme}: config {name!r} names {pattern}, and the folder has no such file; "
+                    "fetch or rebuild the dataset"
                 )
             files[name] += matches
     return files
@@ -186,9 +183,8 @@ def read_config(folder: Path, config: str, columns: list[str] | None = None) -> 
     tables = []
     for path in available[config]:
         table = read_parquet(path)
-        names = table.column_names
-        if missing := [name for name in columns or () if name not in names]:
-            raise JudgeSenseError(f"{path} lacks the column {missing[0]!r}; it has {names}")
+        if missing := set(columns or ()) - set(table.column_names):
+            raise JudgeSenseError(f"{path} lacks the column {min(missing)!r}")
         tables.append(table.select(columns) if columns else table)
     try:
         return pa.concat_tables(tables, promote_options="permissive")

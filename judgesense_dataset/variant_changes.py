@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from types import MappingProxyType
@@ -39,80 +39,152 @@ _SPACE = tuple(
 """Separator, spacing, casing and enumeration mark: the formats that ``sampled`` draws from."""
 
 
-def base_of(entry: TaskTemplates) -> Template:
-    """The wording that variants start from: the first one that is not inverted."""
-    return next((t for t in entry.templates if not t.inverted), entry.templates[0])
+@dataclass(frozen=True)
+class VariantMaker:
+    """Applies variants to the base wording of a task and to its items.
 
-
-def applied(variant: Variant, task: Task, base: Template, seed: int = 0) -> Template | None:
-    """The base wording changed by a variant; None if the variant does not fit the task.
-
-    The template keeps the base's id. ``seed`` fixes which format ``sampled`` draws.
-
-    >>> from judgesense_dataset.embedded import embedded_templates
-    >>> from judgesense_dataset.variants import load_variants
-    >>> entry = embedded_templates()["relevance"]
-    >>> changed = applied(load_variants()["labels-digits"], entry.task, base_of(entry))
-    >>> changed.text, dict(changed.label_map)
-    ('Which passage is more relevant to the query? Answer 1 or 2.', {'1': 'A', '2': 'B'})
+    Examples and opposite items are drawn from ``pool``, the task's items, by ``seed``, which also
+    fixes which formats ``sampled`` draws.
     """
-    changed: Template | None = base
-    if variant.language:
-        changed = _translated(variant.language, base)
-    elif variant.texts:
-        if (wording := variant.texts.get(base.task)) is None:
+
+    entry: TaskTemplates
+    pool: Sequence[Item] = ()
+    seed: int = 0
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+        return self.entry.task
+
+    @property
+    def base(self) -> Template:
+        """The wording that variants start from: the first one that is not inverted."""
+        return next((t for t in self.entry.templates if not t.inverted), self.entry.templates[0])
+
+    def template(self, variant: Variant) -> Template | None:
+        """The base wording changed by a variant; None if the variant does not fit the task.
+
+        The template keeps the base's id.
+
+        >>> from judgesense_dataset.embedded import embedded_templates
+        >>> from judgesense_dataset.variants import load_variants
+        >>> maker = VariantMaker(embedded_templates()["relevance"])
+        >>> changed = maker.template(load_variants()["labels-digits"])
+        >>> changed.text, dict(changed.label_map)
+        ('Which passage is more relevant to the query? Answer 1 or 2.', {'1': 'A', '2': 'B'})
+        """
+        task, base = self.task, self.base
+        changed: Template | None = base
+        if variant.language:
+            changed = _translated(variant.language, base)
+        elif variant.texts:
+            if (wording := variant.texts.get(base.task)) is None:
+                return None
+            label_map = wording.label_map or {label: label for label in task.labels}
+            changed = replace(base, text=wording.text, label_map=MappingProxyType(label_map))
+        if changed and variant.option_labels:
+            changed = _relabelled(changed, task, variant.option_labels)
+        if changed and (_LAYOUT_KEYS & variant.model_fields_set or variant.instruction == "last"):
+            changed = _laid_out(changed, task, variant, self.seed)
+        if changed is None:
             return None
-        label_map = wording.label_map or {label: label for label in task.labels}
-        changed = replace(base, text=wording.text, label_map=MappingProxyType(label_map))
-    if changed and variant.option_labels:
-        changed = _relabelled(changed, task, variant.option_labels)
-    if changed and (_LAYOUT_KEYS & variant.model_fields_set or variant.instruction == "last"):
-        changed = _laid_out(changed, task, variant, seed)
-    if changed is None:
-        return None
-    if variant.instruction == "system" and not changed.layout.replace("{instruction}", "").strip():
-        return None  # Nothing would be left for the user message.
-    text = " ".join(part for part in (variant.before, changed.text, variant.after) if part)
-    layout = changed.layout
-    if variant.few_shot:
-        layout = layout.replace("{instruction}", f"{{instruction}}\n\n{{{EXAMPLES}}}", 1)
-    return replace(changed, text=text, layout=layout)
+        if (
+            variant.instruction == "system"
+            and not changed.layout.replace("{instruction}", "").strip()
+        ):
+            return None  # Nothing would be left for the user message.
+        text = " ".join(part for part in (variant.before, changed.text, variant.after) if part)
+        layout = changed.layout
+        if variant.few_shot:
+            layout = layout.replace("{instruction}", f"{{instruction}}\n\n{{{EXAMPLES}}}", 1)
+        return replace(changed, text=text, layout=layout)
 
+    def item(self, variant: Variant, item: Item, order: str) -> Item | None:
+        """The item as a variant shows it in an option order; None if it does not fit the item."""
+        if variant.few_shot:
+            shots = self._shots(variant.few_shot, item)
+            if len(shots) < variant.few_shot:
+                return None
+            if variant.examples == "reversed":
+                shots.reverse()
+            text = "\n\n".join(
+                f"Example {number}:\n{self._example(shot)}" for number, shot in enumerate(shots, 1)
+            )
+            return replace(item, fields={**item.fields, EXAMPLES: text})
+        if variant.language:
+            fields = _translations(variant.language, item.task).get(item.item_id)
+            return _with(item, fields) if fields and item.source == EMBEDDED_SOURCE else None
+        if variant.item:
+            return self._opposite(item)
+        if variant.append or variant.keep:
+            name = _judged_field(self.task, item, order)
+            text = item.fields[name]
+            if variant.append:
+                text = f"{text} {variant.append}"
+            else:
+                parts = _SENTENCE_END.split(text)
+                text = " ".join(parts[: max(1, int(len(parts) * variant.keep))])
+            return None if text == item.fields[name] else _with(item, {name: text})
+        return item
 
-def changed_item(
-    variant: Variant, task: Task, base: Template, item: Item, order: str, pool: Sequence[Item],
-    seed: int = 0,
-) -> Item | None:  # fmt: skip
-    """The item as a variant shows it in an option order; None if the variant does not fit it.
+    def _opposite(self, item: Item) -> Item | None:
+        """The same item with its options exchanged, or what another item of opposite gold shows.
 
-    ``pool`` are the task's items: examples and opposite items are drawn from it by the seed.
-    """
-    if variant.few_shot:
-        shots = _shots(variant.few_shot, task, item, pool, seed)
-        if len(shots) < variant.few_shot:
+        On a scale, opposite means at least two levels away. An item that shares every field but the
+        judged one is preferred.
+        """
+        task = self.task
+        if item.gold is None:
             return None
-        if variant.examples == "reversed":
-            shots.reverse()
-        text = "\n\n".join(
-            f"Example {number}:\n{_example(task, base, shot)}"
-            for number, shot in enumerate(shots, 1)
-        )
-        return replace(item, fields={**item.fields, EXAMPLES: text})
-    if variant.language:
-        fields = _translations(variant.language, item.task).get(item.item_id)
-        return _with(item, fields) if fields and item.source == EMBEDDED_SOURCE else None
-    if variant.item:
-        return _opposite(task, item, pool, seed)
-    if variant.append or variant.keep:
-        name = _judged_field(task, item, order)
-        text = item.fields[name]
-        if variant.append:
-            text = f"{text} {variant.append}"
-        else:
-            parts = _SENTENCE_END.split(text)
-            text = " ".join(parts[: max(1, int(len(parts) * variant.keep))])
-        return None if text == item.fields[name] else _with(item, {name: text})
-    return item
+        if task.comparative:
+            first, second = (task.options[label] for label in task.labels)
+            swapped = {first: item.fields[second], second: item.fields[first]}
+            gold = task.labels[1 - task.labels.index(item.gold)]
+            return replace(_with(item, swapped), gold=gold)
+        place, least = task.labels.index(item.gold), 2 if task.ordinal else 1
+        others = [
+            other
+            for other in self.pool
+            if other.gold is not None and abs(task.labels.index(other.gold) - place) >= least
+        ]
+        if not others:
+            return None
+        judged = _judged_field(task, item, "-")
+
+        def same(other: Item) -> bool:
+            return len(item.fields) > 1 and all(
+                other.fields.get(name) == text
+                for name, text in item.fields.items()
+                if name != judged
+            )
+
+        others = [other for other in others if same(other)] or others
+        rng = np.random.default_rng([self.seed, 7, *item.item_id.encode()])
+        donor = others[int(rng.integers(len(others)))]
+        return replace(item, fields=donor.fields, gold=donor.gold)
+
+    def _shots(self, k: int, item: Item) -> list[Item]:
+        """k examples with gold labels from other clusters, the labels in turn."""
+        rng = np.random.default_rng([self.seed, 29, *self.task.name.encode()])
+        able = [self.pool[n] for n in rng.permutation(len(self.pool)).tolist()]
+        able = [o for o in able if o.gold is not None and o.cluster_id != item.cluster_id]
+        groups = [[other for other in able if other.gold == label] for label in self.task.labels]
+        first = [group[0] for group in groups if group]
+        if self.task.ordinal and k <= len(first):
+            # Two examples from a scale of five show its ends, not its first two levels.
+            return [
+                first[n] for n in np.linspace(0, len(first) - 1, k).round().astype(int).tolist()
+            ]
+        turns = range(max(map(len, groups), default=0))
+        return [group[turn] for turn in turns for group in groups if turn < len(group)][:k]
+
+    def _example(self, shot: Item) -> str:
+        """An item as the base shows it, without the instruction, and its right answer."""
+        layout = self.base.layout.replace("{instruction}", "").strip()
+        bare = replace(self.base, text="", layout=layout)
+        shown = render(self.task, bare, shot, self.task.orders[0])
+        raw = next(raw for raw, label in self.base.label_map.items() if label == shot.gold)
+        return f"{shown.text}\nAnswer: {raw}"
 
 
 def _translated(language: str, base: Template) -> Template | None:
@@ -216,59 +288,3 @@ def _judged_field(task: Task, item: Item, order: str) -> str:
         first, second = (task.options[label] for label in task.labels)
         return first if order == "BA" else second
     return next((name for name in JUDGED if name in item.fields), list(item.fields)[-1])
-
-
-def _opposite(task: Task, item: Item, pool: Sequence[Item], seed: int) -> Item | None:
-    """The same item with its options exchanged, or what another item of opposite gold shows.
-
-    On a scale, opposite means at least two levels away. An item that shares every field but the
-    judged one is preferred.
-    """
-    if item.gold is None:
-        return None
-    if task.comparative:
-        first, second = (task.options[label] for label in task.labels)
-        swapped = {first: item.fields[second], second: item.fields[first]}
-        gold = task.labels[1 - task.labels.index(item.gold)]
-        return replace(_with(item, swapped), gold=gold)
-    place, least = task.labels.index(item.gold), 2 if task.ordinal else 1
-    others = [
-        other
-        for other in pool
-        if other.gold is not None and abs(task.labels.index(other.gold) - place) >= least
-    ]
-    if not others:
-        return None
-    judged = _judged_field(task, item, "-")
-
-    def same(other: Item) -> bool:
-        return len(item.fields) > 1 and all(
-            other.fields.get(name) == text for name, text in item.fields.items() if name != judged
-        )
-
-    others = [other for other in others if same(other)] or others
-    rng = np.random.default_rng([seed, 7, *item.item_id.encode()])
-    donor = others[int(rng.integers(len(others)))]
-    return replace(item, fields=donor.fields, gold=donor.gold)
-
-
-def _shots(k: int, task: Task, item: Item, pool: Sequence[Item], seed: int) -> list[Item]:
-    """k examples with gold labels from other clusters, the labels in turn."""
-    rng = np.random.default_rng([seed, 29, *task.name.encode()])
-    able = [pool[n] for n in rng.permutation(len(pool)).tolist()]
-    able = [o for o in able if o.gold is not None and o.cluster_id != item.cluster_id]
-    groups = [[other for other in able if other.gold == label] for label in task.labels]
-    first = [group[0] for group in groups if group]
-    if task.ordinal and k <= len(first):
-        # Two examples from a scale of five show its ends, not its first two levels.
-        return [first[n] for n in np.linspace(0, len(first) - 1, k).round().astype(int).tolist()]
-    turns = range(max(map(len, groups), default=0))
-    return [group[turn] for turn in turns for group in groups if turn < len(group)][:k]
-
-
-def _example(task: Task, base: Template, shot: Item) -> str:
-    """An item as the base shows it, without the instruction, and its right answer."""
-    layout = base.layout.replace("{instruction}", "").strip()
-    shown = render(task, replace(base, text="", layout=layout), shot, task.orders[0])
-    raw = next(raw for raw, label in base.label_map.items() if label == shot.gold)
-    return f"{shown.text}\nAnswer: {raw}"

@@ -14,7 +14,7 @@ from judgesense.run_folder.folder import PAIR_SCHEMA, VARIANT_SCHEMA
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
 from judgesense_dataset.polarity import INVERTED, cue, names_answer
 from judgesense_dataset.templates import TRANSLATION, TaskTemplates
-from judgesense_dataset.variant_changes import EXAMPLES, applied, base_of, changed_item
+from judgesense_dataset.variant_changes import EXAMPLES, VariantMaker
 from judgesense_dataset.variants import VARIANTS, Variant
 
 Made = tuple[Variant, Template]
@@ -64,14 +64,13 @@ def with_variants(
     layouts = {name: dict(texts) for name, texts in benchmark.layouts.items()}
     used: set[str] = set()
     for name, task in benchmark.tasks.items():
-        entry = templates[name]
-        base = base_of(entry)
-        pool = [item for item in items if item.task == name]
+        maker = VariantMaker(templates[name], [i for i in items if i.task == name], seed)
+        base = maker.base
         here = pc.filter(benchmark.prompts["item_id"], pc.equal(benchmark.prompts["task"], name))
         wanted = set(pc.unique(here).to_pylist())
-        chosen = [item for item in pool if item.item_id in wanted]
+        chosen = [item for item in maker.pool if item.item_id in wanted]
         shown = [order for order in task.orders if not orders or order in orders] or task.orders
-        made = made_variants(entry, chosen[:1], pool, variants, seed)
+        made = made_variants(maker, chosen[:1], variants)
         used |= {variant.name for variant, _ in made if not variant.language}
         wordings.setdefault(name, {})
         for variant, template in made:
@@ -83,7 +82,7 @@ def with_variants(
             for order in shown:
                 plain = render(task, base, item, order)
                 rows.append(_row(plain, None, again=True))
-                for variant, prompt, system in _prompts(task, base, made, item, order, pool, seed):
+                for variant, prompt, system in _prompts(maker, made, item, order):
                     rows.append(_row(prompt, variant, system=system))
                     used.add(variant.name)
                     if variant.variant_class == EQUIVALENT:
@@ -112,11 +111,7 @@ def with_variants(
 
 
 def made_variants(
-    entry: TaskTemplates,
-    sample: Sequence[Item],
-    pool: Sequence[Item],
-    variants: Sequence[Variant],
-    seed: int = 0,
+    maker: VariantMaker, sample: Sequence[Item], variants: Sequence[Variant]
 ) -> list[Made]:
     """The variants that fit a task with their templates, checked on a sample of its items.
 
@@ -124,15 +119,15 @@ def made_variants(
     or an answer, changes the answers without a map, is inverted but not declared contrast, or
     renders as another.
     """
-    task, base = entry.task, base_of(entry)
-    changed = ((variant, applied(variant, task, base, seed)) for variant in variants)
+    task, base = maker.task, maker.base
+    changed = ((variant, maker.template(variant)) for variant in variants)
     made = [(v, t) for v, t in changed if t is not None and not _for_other_labels(v, t, task)]
     for variant, template in made:
         _check(variant, template, task, base)
     for item in sample:
         order = task.orders[0]
         seen = {render(task, base, item, order).prompt_id: "the base wording"}
-        for variant, prompt, _ in _prompts(task, base, made, item, order, pool, seed):
+        for variant, prompt, _ in _prompts(maker, made, item, order):
             if prompt.prompt_id in seen:
                 raise variant.fail(
                     f"renders like {seen[prompt.prompt_id]} on task {task.name!r} (item "
@@ -143,15 +138,15 @@ def made_variants(
 
 
 def _prompts(
-    task: Task, base: Template, made: Sequence[Made], item: Item, order: str,
-    pool: Sequence[Item], seed: int,
-) -> Iterator[tuple[Variant, Prompt, str]]:  # fmt: skip
+    maker: VariantMaker, made: Sequence[Made], item: Item, order: str
+) -> Iterator[tuple[Variant, Prompt, str]]:
     """The prompts of an item's variants in an order, and the part for the system message.
 
     Gold is unknown under another criterion.
     """
+    task = maker.task
     for variant, template in made:
-        shown = changed_item(variant, task, base, item, order, pool, seed)
+        shown = maker.item(variant, item, order)
         if shown is None:
             continue
         prompt, system = render(task, template, shown, order), ""

@@ -12,13 +12,8 @@ from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense_dataset.audit import Audit, audit, render
 from judgesense_dataset.audit.checks import SEVERITIES, catalogue
-from judgesense_dataset.embedded import TEMPLATES, embedded_items
-from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.load import load_pairs
-from judgesense_dataset.pairing import group_items
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue
-from judgesense_dataset.recognition import PUBLISHED_TEMPLATES
-from judgesense_dataset.templates import load_templates
 
 Row = dict[str, Any]
 Fault = Callable[[dict[str, list[Row]]], None]
@@ -106,48 +101,6 @@ def test_a_planted_fault_is_named_and_no_other(fault: Fault, tmp_path: Path) -> 
     tasks = clean_set()
     fault(tasks)
     assert errors(audit(write(tasks, tmp_path))) == {FAULTS[fault]}
-
-
-def test_faults_are_named_in_rows_that_have_only_the_published_columns(tmp_path: Path) -> None:
-    """Whole sets of five faults, in wordings that the published pairs have, without label maps."""
-    tasks = published_style()
-    assert errors(audit(write(tasks, tmp_path / "clean"))) == set()
-    tasks["coherence"].append({**tasks["coherence"][0], "pair_id": "again"})
-    for row in tasks["relevance"]:
-        row["ground_truth_label"] = "A"
-    last = tasks["coherence"][-2]
-    last["prompt_b"] = last["prompt_b"][:-20]
-    first = tasks["factuality"][0]
-    first["prompt_b"] = first["prompt_b"].replace(
-        "Evaluate factual accuracy. One word answer - YES or NO.",
-        "Does this response contain factual errors? Answer NO (accurate) or YES (has errors).",
-    )
-    assert errors(audit(write(tasks, tmp_path / "bad"))) == {
-        ("coherence", "duplicate_pairs"),
-        ("relevance", "gold_one_label"),
-        ("coherence", "truncated_text"),
-        ("factuality", "inverted_template_without_map"),
-    }
-
-
-def published_style() -> dict[str, list[Row]]:
-    """One pair an item in two of the published wordings, with the published columns alone."""
-    from judgesense.tasks import render as render_prompt
-    from judgesense_dataset.pairing import judged_text
-
-    wordings = load_templates(PUBLISHED_TEMPLATES)
-    tasks: dict[str, list[Row]] = {}
-    for name, items in group_items(load_templates(TEMPLATES), embedded_items()).items():
-        entry = wordings[name]
-        for at, item in enumerate(items):
-            order = entry.task.orders[at % len(entry.task.orders)]
-            a, b = (render_prompt(entry.task, entry.templates[k], item, order) for k in (0, 4))
-            values = (
-                f"{name}-{at}", name, "own", a.text, b.text,
-                judged_text(entry.task, item, order), a.gold, 1.0,
-            )  # fmt: skip
-            tasks.setdefault(name, []).append(dict(zip(PAIR_ROWS.names[:8], values, strict=True)))
-    return tasks
 
 
 def test_exchanged_label_maps_are_a_swap_and_no_missing_map(tmp_path: Path) -> None:

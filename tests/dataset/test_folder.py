@@ -13,7 +13,6 @@ import pytest
 
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit, render
-from judgesense_dataset.card import set_audit
 from judgesense_dataset.folder import (
     PAIR_ROWS,
     PROMPT_ROWS,
@@ -129,20 +128,6 @@ def test_the_card_carries_the_audit(four_tasks: Path) -> None:
     section = text.split("## Audit\n")[1].split("\n## ")[0]
     assert section.strip() == render(audit(four_tasks), "md")
     assert section.strip().startswith("0 errors")
-
-
-def test_an_audit_takes_its_place_in_the_card_and_a_second_one_replaces_it(
-    own_folder: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(own_folder, copy)
-    before = (copy / "README.md").read_text(encoding="utf-8")
-    set_audit(copy, "First figures: \\1")
-    set_audit(copy, "Second figures")
-    text = (copy / "README.md").read_text(encoding="utf-8")
-    assert "First figures" not in text
-    assert text.count("## Audit\n\nSecond figures\n\n## Citation") == 1
-    assert text.split("## Audit")[0] == before.split("## Audit")[0]
 
 
 def test_rewritten_pairs_are_stated_in_the_card(own_folder: Path, tmp_path: Path) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.tasks import Item, Task, render
+from judgesense.tasks import Task
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.items import load_items
 from judgesense_dataset.recognition import PUBLISHED_TEMPLATES
@@ -57,32 +54,6 @@ def test_only_factuality_4_is_inverted() -> None:
             "factuality-4"
         ]
         assert dict(inverted[0].label_map) == {"YES": "NO", "NO": "YES"}
-
-
-@pytest.mark.parametrize("task", ["factuality", "coherence", "relevance", "preference"])
-def test_the_published_wordings_render_every_published_prompt(published: Path, task: str) -> None:
-    entry = load_templates(PUBLISHED_TEMPLATES)[task]
-    used = set()
-    for line in (published / f"{task}.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        shown = row["response_being_judged"]
-        for prompt in (row["prompt_a"], row["prompt_b"]):
-            fields = {"response": shown, "summary": shown}
-            if entry.task.comparative:
-                first, second = shown.removeprefix("A: ").split(" | B: ")
-                quoted = prompt[: prompt.index("\nA: ")]
-                query = quoted[quoted.index("'") + 1 : quoted.rindex("'")]
-                options = entry.task.options
-                fields = {"query": query, options["A"]: first, options["B"]: second}
-            item = Item("item", task, fields)
-            matching = [
-                template.template_id
-                for template in entry.templates
-                if render(entry.task, template, item, entry.task.orders[0]).text == prompt
-            ]
-            assert len(matching) == 1, prompt
-            used.update(matching)
-    assert used == {template.template_id for template in entry.templates}
 
 
 def test_labels_that_yaml_would_turn_into_booleans_or_numbers_stay_text(tmp_path: Path) -> None:
@@ -135,34 +106,6 @@ def test_an_error_in_a_template_file_names_file_and_line(
         load_templates(path)
     assert str(raised.value).startswith(f"{path}, line {line}: ")
     assert says in str(raised.value)
-
-
-ROWS = [
-    {"item_id": "m1", "message": "Thank you, Zoë.", "gold": "POLITE", "note": "kept out"},
-    {"item_id": "m2", "message": "Go away,\nnow.", "gold": "RUDE"},
-]
-
-
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
-def test_items_read_the_same_from_jsonl_csv_and_parquet(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / f"items.{kind}"
-    if kind == "parquet":
-        pq.write_table(pa.Table.from_pylist(ROWS), path)
-    elif kind == "csv":
-        path.write_text(
-            'item_id,message,gold,note\nm1,"Thank you, Zoë.",POLITE,kept out\n'
-            'm2,"Go away,\nnow.",RUDE,\n',
-            encoding="utf-8",
-        )
-    else:
-        path.write_text(
-            "\n\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS), encoding="utf-8"
-        )
-    items = load_items(path, TONE, ["message"])
-    assert items == [
-        Item("m1", "tone", {"message": "Thank you, Zoë."}, "POLITE"),
-        Item("m2", "tone", {"message": "Go away,\nnow."}, "RUDE"),
-    ]
 
 
 def test_a_file_without_items_of_the_task_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
 from judgesense.tasks import Item, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
-from judgesense_dataset.variant_changes import applied, base_of, changed_item
+from judgesense_dataset.variant_changes import VariantMaker
 from judgesense_dataset.variant_design import made_variants, with_variants
 from judgesense_dataset.variants import chosen_variants, load_variants
 
@@ -28,13 +28,13 @@ def items_of(task: str) -> list[Item]:
 
 def shown(name: str, task: str, order: str = "", number: int = 0) -> tuple[str, str | None]:
     """The text and the gold label of a variant on an item."""
-    entry, pool = ENTRIES[task], items_of(task)
-    base, order = base_of(entry), order or entry.task.orders[0]
-    template = applied(OWN[name], entry.task, base)
+    maker = VariantMaker(ENTRIES[task], items_of(task))
+    order = order or maker.task.orders[0]
+    template = maker.template(OWN[name])
     assert template is not None
-    item = changed_item(OWN[name], entry.task, base, pool[number], order, pool)
+    item = maker.item(OWN[name], maker.pool[number], order)
     assert item is not None
-    prompt = render(entry.task, template, item, order)
+    prompt = render(maker.task, template, item, order)
     return prompt.text, prompt.gold
 
 
@@ -47,7 +47,9 @@ def test_every_variant_of_the_package_fits_a_task_and_passes_its_checks() -> Non
     used = {
         variant.name
         for task, entry in ENTRIES.items()
-        for variant, _ in made_variants(entry, items_of(task)[:3], items_of(task), [*OWN.values()])
+        for variant, _ in made_variants(
+            VariantMaker(entry, items_of(task)), items_of(task)[:3], [*OWN.values()]
+        )
     }
     assert used == set(OWN)
     assert {v.variant_class for v in OWN.values()} == {"equivalent", "contrast", "intervention"}
@@ -68,7 +70,7 @@ def test_the_format_of_a_prompt_changes_and_its_fields_stay() -> None:
 def test_sampled_formats_depend_on_the_seed_alone() -> None:
     entry = ENTRIES["factuality"]
     layouts = [
-        applied(OWN["format-1"], entry.task, base_of(entry), seed).layout  # type: ignore[union-attr]
+        VariantMaker(entry, seed=seed).template(OWN["format-1"]).layout  # type: ignore[union-attr]
         for seed in (0, 0, 1, 2, 3)
     ]
     assert layouts[0] == layouts[1]
@@ -83,7 +85,10 @@ def test_an_opposite_item_has_another_gold_label() -> None:
             assert item.gold is not None
             assert gold is not None
             assert abs(labels.index(gold) - labels.index(item.gold)) >= least
-            assert text != render(ENTRIES[task].task, base_of(ENTRIES[task]), item, "AB").text
+            assert (
+                text
+                != render(ENTRIES[task].task, VariantMaker(ENTRIES[task]).base, item, "AB").text
+            )
 
 
 def test_few_shot_shows_labelled_examples_of_other_items_in_either_order() -> None:

@@ -13,9 +13,7 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.pipeline import prepare
 from judgesense.pipeline.data import data_reference
-from judgesense.pipeline.dry_run import describe, dry_run
 from judgesense.pipeline.fitting import answerable
 from judgesense.pipeline.settings import Settings
 from judgesense_dataset.embedded import embedded_items
@@ -107,24 +105,6 @@ def test_a_cap_on_thinking_is_sent_where_the_judge_takes_one_and_else_left_out(
         assert "persona" in asked
 
 
-def test_a_dry_run_counts_what_is_asked_twice() -> None:
-    settings = Settings.of("options", tasks=["relevance"], limit=3)
-    options = {"engine": "api", "base_url": "http://127.0.0.1:1/v1", "price": (1e6, 0)}
-
-    def told(names: list[str] | None) -> list[str]:
-        data = data_reference(None, None, None, names)
-        judges, _ = prepare("model", settings, options)
-        return list(describe(dry_run(judges, data, settings)))
-
-    assert "6 of them twice" in told(["json"])[1]
-    costs = [float(told(names)[2].partition("$")[2].partition(",")[0]) for names in (["json"], [])]
-    prompts = [row for row in prompts_of(["json"]).to_pylist() if row["again"]]
-    assert len(prompts) == 4
-    base = data_reference(None, None, None, ["json"]).selected(settings).prompts.to_pylist()
-    plain = [row for row in base if not row["variant"]]
-    assert costs[0] > costs[1] / 5 + 2 * sum(len(row["text"]) for row in plain[:6]) / 3
-
-
 def test_a_dataset_folder_has_the_variants_of_its_items(four_tasks: Path) -> None:
     tasks = ["factuality", "relevance", "preference"]
     whole = load_benchmark(four_tasks).select(tasks, limit=6)
@@ -183,26 +163,3 @@ def test_a_dataset_of_unknown_wordings_needs_their_file(own_folder: Path, tmp_pa
     assert [i.fields for i in items] == [i.fields for i in recover_parts(whole)[1]]
     with pytest.raises(JudgeSenseError, match="--templates needs --items"):
         data_reference(None, own, None, ["json"])
-
-
-def test_renamed_options_are_compared_by_what_they_mean(tmp_path: Path) -> None:
-    def first(messages: list[str]) -> list[dict[str, float]]:
-        found = []
-        for text in messages:
-            one, two = ("1", "2") if "Answer 1 or 2" in text else ("A", "B")
-            found.append({one: -0.1, two: -2.5})
-        return found
-
-    report = judgesense.run(
-        first, tasks=["relevance"], limit=4, note=str, scoring="options",
-        variants=["labels-digits"], out=tmp_path / "run",
-    )  # fmt: skip
-    cells = [
-        cell
-        for cell in report.cells
-        if cell["judge"].startswith("first") and cell["order"] == "both"
-    ]
-    assert {cell["labels"] for cell in cells} == {"raw", "mapped"}
-    for cell in cells:
-        assert (cell["jss"], cell["n_pairs"]) == (1, 8)
-        assert cell["soft_jss"] == pytest.approx(1)
