@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
-from judgesense.files.tables import UNREADABLE, in_schema, read_parquet, sound, unreadable
+from judgesense.files.tables import in_schema, read_parquet, sound
 
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
@@ -91,8 +91,6 @@ PARTS = "decisions"
 REWRITE = "; rerun the run's command to write it again"
 """How the error of a part that cannot be read ends."""
 
-_TEXTS_AT_ONCE = 4096
-
 
 def encode_part(table: pa.Table, sink: Any) -> None:
     """Write a part's bytes with checksums, so that resuming a run finds a flipped bit."""
@@ -162,22 +160,12 @@ def raw_texts(run_dir: Path, rows: Sequence[int]) -> list[str | None]:
     found: dict[int, str | None] = {}
     wanted, start = np.unique(np.asarray(rows, dtype=np.int64)), 0
     for part in require_parts(run_dir) if len(wanted) else ():
-        try:
-            with pq.ParquetFile(part, page_checksum_verification=True) as file:
-                end = start + file.metadata.num_rows
-                if ((wanted >= start) & (wanted < end)).any():
-                    # Batch by batch, since all texts of a part may not fit in memory.
-                    for batch in file.iter_batches(_TEXTS_AT_ONCE, columns=["raw_text"]):
-                        stop = start + len(batch)
-                        own = wanted[(wanted >= start) & (wanted < stop)]
-                        texts = sound(batch.take(pa.array(own - start)), str(part))
-                        found |= zip(own.tolist(), texts["raw_text"].to_pylist(), strict=True)
-                        start = stop
-                start = end
-        except JudgeSenseError:
-            raise
-        except UNREADABLE as error:
-            raise unreadable(part, error, REWRITE) from error
+        end = start + int(pq.read_metadata(part).num_rows)
+        inside = wanted[(wanted >= start) & (wanted < end)]
+        if len(inside):
+            texts = read_part(part, ("raw_text",))["raw_text"].take(pa.array(inside - start))
+            found |= zip(inside.tolist(), texts.to_pylist(), strict=True)
+        start = end
     return [found[int(row)] for row in rows]
 
 

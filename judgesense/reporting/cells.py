@@ -67,11 +67,6 @@ class CellPart:
         """The hash of the planned pairs; without a plan, of the judged pairs."""
         return self.pairs.hash_of(self.of_pairs if self.pairs.planned else self.used)
 
-    def decided(self, labels: str) -> Bools:
-        """The judged pairs of this part with a decision on both sides."""
-        decided: Bools = self.of_pairs & self.stream.decided(labels)
-        return decided
-
 
 def parts(stream: Stream, run_id: str) -> list[CellPart]:
     """A stream's parts by option order; the last one is the whole, over both orders if judged."""
@@ -106,7 +101,6 @@ def stream_cells(every: list[CellPart]) -> Iterator[dict[str, Any]]:
                 "labels": kind,
                 **figures,
                 **of_prompts,
-                **_repeats(part, kind),
                 "soft_jss": _soft(part, kind) if stream.scoring == "options" else None,
                 "degenerate": figures["degenerate"] or degenerate,
                 "signature": signature(
@@ -137,7 +131,7 @@ def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
         used, labels = part.used, part.log.labels.tolist()
         found = jss_of_codes(one[used], two[used], labels, part.pairs.cluster[used])
         figures = {key: found[key] for key in figures}
-    decided = part.decided(kind)
+    decided = part.of_pairs & part.stream.decided(kind)
     random = Interval(None, None)
     if decided.any():
         one, two = part.stream.sides(kind)
@@ -145,21 +139,14 @@ def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
         same = one[decided] == two[decided]
         random = two_way_interval(same, part.pairs.cluster[decided], *templates)
     figures |= {"ci_low_random": random.low, "ci_high_random": random.high}
+    # JSS of the same prompt asked again, and what rewording does beyond that.
+    again = repeated(part.stream, kind, decided)
+    figures |= {"jss_repeat": again.jss_repeat, "delta_jss": again.delta}
+    figures |= {"delta_ci_low": again.ci_low, "delta_ci_high": again.ci_high}
     figures["n_items"] = distinct(part.pairs.item[decided])
     figures["n_clusters"] = distinct(part.pairs.cluster[decided])
     figures["coverage"] = figures["n_pairs"] / part.n_planned if part.n_planned else None
     return figures
-
-
-def _repeats(part: CellPart, kind: str) -> dict[str, float | None]:
-    """JSS of the same prompt asked again, and what rewording does beyond that."""
-    found = repeated(part.stream, kind, part.decided(kind))
-    return {
-        "jss_repeat": found.jss_repeat,
-        "delta_jss": found.delta,
-        "delta_ci_low": found.ci_low,
-        "delta_ci_high": found.ci_high,
-    }
 
 
 def _degenerate(both: dict[str, dict[str, Any]]) -> str | None:
@@ -179,19 +166,14 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
     decided = (decision >= 0) & ~log.undecided[decision]
     graded = decided & (log.gold[rows] >= 0)
     hits = decision[graded] == log.gold[rows][graded]
-    result: dict[str, float | None] = {
-        "accuracy": float(hits.mean()) if len(hits) else None,
-        "accuracy_ci_low": None,
-        "accuracy_ci_high": None,
-        "first_position_rate": None,
-        "position_consistency": None,
-        "position_ci_low": None,
-        "position_ci_high": None,
-        "noise_floor": _noise(part) if stream.reruns is not None else None,
-    }
+    result: dict[str, float | None] = dict.fromkeys(
+        ("accuracy", "accuracy_ci_low", "accuracy_ci_high", "first_position_rate",
+         "position_consistency", "position_ci_low", "position_ci_high")
+    )  # fmt: skip
+    result["noise_floor"] = _noise(part) if stream.reruns is not None else None
     if len(hits):
-        graded_rows = rows[graded]
-        ends = wilson_cluster(hits, log.cluster[graded_rows])
+        ends = wilson_cluster(hits, log.cluster[rows[graded]])
+        result["accuracy"] = float(hits.mean())
         result |= {"accuracy_ci_low": ends.low, "accuracy_ci_high": ends.high}
     if stream.task.comparative:
         # A tie, or an answer outside the label map, is on no side: as in `position_bias`.
@@ -199,22 +181,15 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
         chosen = words[np.isin(words, stream.task.labels[:2])]
         if len(chosen):
             result["first_position_rate"] = float((chosen == stream.task.labels[0]).mean())
-        if part.order == POOLED:
-            result |= _position(stream)
+        if part.order == POOLED and (found := position(stream)).n:
+            # Over the prompts that were judged in both orders.
+            result |= {
+                "first_position_rate": found.first_position_rate,
+                "position_consistency": found.same_choice,
+                "position_ci_low": found.same_choice_ci_low,
+                "position_ci_high": found.same_choice_ci_high,
+            }
     return result
-
-
-def _position(stream: Stream) -> dict[str, float | None]:
-    """Position figures over the prompts that were judged in both orders; empty without any."""
-    found = position(stream)
-    if not found.n:
-        return {}
-    return {
-        "first_position_rate": found.first_position_rate,
-        "position_consistency": found.same_choice,
-        "position_ci_low": found.same_choice_ci_low,
-        "position_ci_high": found.same_choice_ci_high,
-    }
 
 
 def _noise(part: CellPart) -> float | None:

@@ -11,10 +11,7 @@ import pyarrow as pa
 from judgesense.decisions.rows import Log, mapped_shares
 from judgesense.decisions.view import Stream, agreement, distinct
 from judgesense.reporting.cells import CellPart
-from judgesense.run_folder.report import CELL_KEYS
 from judgesense.statistics.agreement import sampled_jss
-from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.intervals import wilson_cluster
 
 EXAMPLES_A_STREAM = 3
 LONGEST_TEXT = 4000
@@ -61,7 +58,7 @@ def template_figures(part: CellPart, table: list[dict[str, Any]]) -> list[dict[s
     opposite of what it means to most templates.
     """
     log, stream = part.log, part.stream
-    graded = _graded(stream)
+    graded = ~log.undecided[stream.decision] & (log.gold[stream.rows] >= 0)
     template = log.template[stream.rows]
     size = len(log.templates)
     shown = np.bincount(template, minlength=size)
@@ -92,15 +89,8 @@ def template_figures(part: CellPart, table: list[dict[str, Any]]) -> list[dict[s
     return sorted(result, key=lambda row: str(row["template"]))
 
 
-def _graded(stream: Stream) -> Bools:
-    """The rows with a decision and a gold label."""
-    decided = (stream.decision >= 0) & ~stream.log.undecided[stream.decision]
-    graded: Bools = decided & (stream.log.gold[stream.rows] >= 0)
-    return graded
-
-
-def diagnostics(part: CellPart) -> dict[str, Any]:
-    """What advice needs beside the cells.
+def diagnostics(part: CellPart, cell: Mapping[str, Any]) -> dict[str, Any]:
+    """What advice needs beside the cells; ``cell`` is the one of this part.
 
     ``gold_share`` is the share of the commonest gold label: what a constant answer would score.
     ``n_cut_off`` counts answers that the token cap ended before they decided anything.
@@ -112,6 +102,7 @@ def diagnostics(part: CellPart) -> dict[str, Any]:
     rows = pa.array(stream.rows)
     mass = log.table["option_mass"].take(rows).drop_null().to_numpy()
     cut = log.table["truncated"].take(rows).to_numpy(zero_copy_only=False)
+    accuracy_ci = [cell["accuracy_ci_low"], cell["accuracy_ci_high"]]
     return {
         **part.names,
         "n_prompts": len(stream.rows),
@@ -121,7 +112,7 @@ def diagnostics(part: CellPart) -> dict[str, Any]:
         "gold_label": str(log.labels[top]) if counts[top] else None,
         "gold_share": float(counts[top] / counts.sum()) if counts[top] else None,
         "n_items": distinct(log.item[stream.rows]),
-        "accuracy_ci": _accuracy_interval(stream),
+        "accuracy_ci": accuracy_ci if cell["accuracy"] is not None else None,
         "option_mass": float(np.median(mass)) if len(mass) else None,
         "orders": [
             log.orders[code] for code in np.flatnonzero(np.bincount(log.order[stream.rows]))
@@ -131,60 +122,32 @@ def diagnostics(part: CellPart) -> dict[str, Any]:
     }
 
 
-def _accuracy_interval(stream: Stream) -> list[float | None] | None:
-    graded = _graded(stream)
-    if not graded.any():
-        return None
-    rows = stream.rows[graded]
-    hits = stream.decision[graded] == stream.log.gold[rows]
-    spread = wilson_cluster(hits, stream.log.cluster[rows])
-    return [spread.low, spread.high]
-
-
-def to_settle(card: Mapping[str, Any], order: str) -> list[dict[str, Any]]:
-    """The entry of ``to_settle`` of a case: how many items would settle that it is steady.
-
-    Empty unless that is what keeps its trust ``unknown``.
-    """
-    details = card["checks"]["steady"]["details"]
-    if card["trust"] != "unknown" or "items_needed" not in details:
-        return []
-    case = {key: card[key] for key in CELL_KEYS[:4]}
-    return [{**case, "order": order, "labels": "mapped", "items": details["items_needed"]}]
-
-
 def examples(part: CellPart) -> list[dict[str, Any]]:
     """Pairs with a flipped mapped verdict: the surest ones, at most one per item."""
-    stream = part.stream
+    log, pairs, stream = part.log, part.pairs, part.stream
     assert stream.row_a is not None
     assert stream.row_b is not None
-    index = np.flatnonzero(part.decided("mapped") & (stream.mapped_a != stream.mapped_b))
-    if not len(index):
-        return []
-    margins = (_margins(part.log, rows[index]) for rows in (stream.row_a, stream.row_b))
+    flipped = part.of_pairs & stream.decided() & (stream.mapped_a != stream.mapped_b)
+    index = np.flatnonzero(flipped)
+    margins = []
+    for rows in (stream.row_a, stream.row_b):
+        known = log.table["margin"].take(pa.array(rows[index])).to_numpy().astype(np.float64)
+        margins.append(np.nan_to_num(known, nan=0.0))
     index = index[np.argsort(-np.minimum(*margins), kind="stable")]
-    _, at = np.unique(part.pairs.item[index], return_index=True)
-    chosen = index[np.sort(at)[:EXAMPLES_A_STREAM]]
-    return [_example(part, pair, stream.row_a[pair], stream.row_b[pair]) for pair in chosen]
-
-
-def _margins(log: Log, rows: Codes) -> Floats:
-    margins = log.table["margin"].take(pa.array(rows)).to_numpy().astype(np.float64)
-    sure: Floats = np.nan_to_num(margins, nan=0.0)
-    return sure
-
-
-def _example(part: CellPart, pair: int, row_a: int, row_b: int) -> dict[str, Any]:
-    log, pairs, stream = part.log, part.pairs, part.stream
-    gold = log.gold[row_a]
-    return {
-        **part.names,
-        "order": log.orders[pairs.order[pair]],
-        "item_id": log.items[log.item[row_a]],
-        "gold": str(log.labels[gold]) if gold >= 0 else None,
-        "a": _side(log, int(row_a), pairs.template_a[pair], stream.mapped_a[pair]),
-        "b": _side(log, int(row_b), pairs.template_b[pair], stream.mapped_b[pair]),
-    }
+    _, at = np.unique(pairs.item[index], return_index=True)
+    found = []
+    for pair in index[np.sort(at)[:EXAMPLES_A_STREAM]]:
+        row_a, row_b = int(stream.row_a[pair]), int(stream.row_b[pair])
+        gold = log.gold[row_a]
+        found.append({
+            **part.names,
+            "order": log.orders[pairs.order[pair]],
+            "item_id": log.items[log.item[row_a]],
+            "gold": str(log.labels[gold]) if gold >= 0 else None,
+            "a": _side(log, row_a, pairs.template_a[pair], stream.mapped_a[pair]),
+            "b": _side(log, row_b, pairs.template_b[pair], stream.mapped_b[pair]),
+        })  # fmt: skip
+    return found
 
 
 def _side(log: Log, row: int, template: int, decision: int) -> dict[str, Any]:
@@ -222,6 +185,10 @@ def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[st
     np.add.at(counts, (log.stimulus[rows], log.raw[rows]), 1)
     first, second = counts[pairs.first], counts[pairs.second]
     labels = np.arange(len(log.labels))
+    temperature = None
+    for entry in run.get("judges") or []:
+        if entry.get("name") == stream.judge:
+            temperature = entry.get("describe", {}).get("decoding", {}).get("temperature")
     known = {"run_id": str(run.get("run_id") or "-"), "judge": stream.judge}
     known |= {"task": stream.task.name, "scoring": stream.scoring}
     for kind in ("raw", "mapped"):
@@ -234,13 +201,5 @@ def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[st
             **sampled_jss(first, second, pairs.cluster).to_dict(),
             "n_draws": n_draws,
             "n_undecided": int(undecided.sum()),
-            "temperature": _temperature(run, stream.judge),
+            "temperature": temperature,
         }
-
-
-def _temperature(run: Mapping[str, Any], judge: str) -> float | None:
-    for entry in run.get("judges") or []:
-        if entry.get("name") == judge:
-            value = entry.get("describe", {}).get("decoding", {}).get("temperature")
-            return None if value is None else float(value)
-    return None

@@ -17,12 +17,10 @@ from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import rows
 from judgesense.run_folder.report import Key, identity, task_rank
-from judgesense.text import middle_cut, number, same_start, short_names, short_templates, signed
+from judgesense.text import middle_cut, number, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
 LONGEST_ANSWER = 300
-MOST_FLIPS = 3
-"""Flips of a judge on a task, and scoring."""
 
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
@@ -120,29 +118,21 @@ def _heatmaps(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]
 def _flips(report: Mapping[str, Any]) -> list[Data]:
     """Verdicts that flipped, by case: both prompts side by side, differing words marked."""
     names = short_names({example["judge"] for example in report["examples"]})
-    # Coherence first; a pair that flips in both scorings is shown once.
-    distinct: dict[tuple[Any, ...], Entry] = {}
-    for example in sorted(report["examples"], key=lambda each: task_rank(each["task"])):
-        pair = (example["a"]["prompt_id"], example["b"]["prompt_id"])
-        distinct.setdefault((example["judge"], example["task"], example["item_id"], pair), example)
     cases: dict[str, list[Data]] = {}
-    for example in distinct.values():
+    for example in sorted(report["examples"], key=lambda each: task_rank(each["task"])):
         where = [names[example["judge"]], example["task"], f"{example['scoring']} scoring"]
         case = cases.setdefault(" · ".join(where), [])
         where = [f"item {example['item_id']}"]
         where += [] if example["order"] == "-" else [f"order {example['order']}"]
         where += [] if example["gold"] is None else [f"gold {example['gold']}"]
         sides = (example["a"], example["b"])
-        texts = [side["text"] or "" for side in sides]
-        tail = _shared_tail(*texts)
-        parts = _differing(*(text[: len(text) - tail] for text in texts))
+        parts = _differing(*(side["text"] or "" for side in sides))
         shown = [
             {**side, "parts": part, "notes": ", ".join(_side_notes(side, example["gold"]))}
             for side, part in zip(sides, parts, strict=True)
         ]
-        shared = texts[0][len(texts[0]) - tail :].strip("\n")
-        case.append({"where": " · ".join(where), "shared": shared, "sides": shown})
-    return [{"name": name, "examples": found[:MOST_FLIPS]} for name, found in cases.items()]
+        case.append({"where": " · ".join(where), "sides": shown})
+    return [{"name": name, "examples": found} for name, found in cases.items()]
 
 
 def _differing(first: str, second: str) -> tuple[Parts, Parts]:
@@ -159,15 +149,6 @@ def _differing(first: str, second: str) -> tuple[Parts, Parts]:
             if words:
                 side.append(("".join(words), kind != "equal"))
     return left, right
-
-
-def _shared_tail(first: str, second: str) -> int:
-    """Length of the common end of two prompts, in whole lines."""
-    tail = same_start(first[::-1], second[::-1])[::-1]
-    if tail in (first, second):
-        return len(tail)
-    cut = tail.find("\n")
-    return 0 if cut < 0 else len(tail) - cut
 
 
 def _side_notes(side: Entry, gold: str | None) -> Iterator[str]:

@@ -28,7 +28,6 @@ from judgesense.reporting.details import (
     repeated_figures,
     template_figures,
     template_pairs,
-    to_settle,
 )
 from judgesense.reporting.tables import COLUMNS, rows
 from judgesense.reporting.terminal import render_terminal
@@ -258,14 +257,18 @@ def measure(
             table = template_pairs(whole)
             report["template_pairs"] += table
             report["templates"] += template_figures(whole, table)
-            report["diagnostics"].append(diagnostics(whole))
+            report["diagnostics"].append(diagnostics(whole, report["cells"][-1]))
             report["examples"] += examples(whole)
             if stream.reruns is not None:
                 report["repeated"] += repeated_figures(stream, run)
             case = {key: whole.names[key] for key in CELL_KEYS[:4]}
             for name, rows in conclusions(stream, limits, wording.get(stream.task.name)).items():
                 report[name] += [{**case, **row} for row in rows]
-            report["to_settle"] += to_settle(report["trust"][-1], whole.order)
+            card = report["trust"][-1]
+            steady = card["checks"]["steady"]["details"]
+            if card["trust"] == "unknown" and "items_needed" in steady:
+                settled = {"order": whole.order, "labels": "mapped"}
+                report["to_settle"].append({**case, **settled, "items": steady["items_needed"]})
     if report["examples"]:
         _add_texts(report["examples"], texts or _texts_of(log), prompts)
     report["runs"] = [dict(run)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +13,6 @@ from judgesense.reporting.result import Record, Table
 from judgesense.reporting.tables import undecided_share
 from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.statistics.consequence import Consequence, consequence
-from judgesense.statistics.ranks import competition_ranks
 from judgesense.tasks import NO_ORDER, is_scale
 from judgesense.text import join, p_value, percent, short_names
 from judgesense.trust.thresholds import SIGNIFICANT
@@ -133,7 +131,9 @@ def systems_table(
         rows += [
             {
                 "judge": ids[0], "task": ids[1], "scoring": ids[2], "template": template,
-                "winner": join(best), "ranking": _ranking(found.systems, values),
+                "winner": join(best),
+                "ranking": ", ".join(f"{name} {value:.2f}" for value, name in sorted(
+                    zip(values, found.systems, strict=True), reverse=True)),
             }
             for template, best, values in zip(
                 found.templates, found.winners, found.scores, strict=False
@@ -153,37 +153,16 @@ def ranking_finding(found: Consequence, p_corrected: float | None = None) -> str
     """
     if found.ranking_change_rate is None or found.winner_change_rate is None:
         return f"cannot tell whether the ranking of systems survives: {found.degenerate}"
-    if found.ranking_change_rate == 0:
-        return f"all {len(found.templates)} wordings rank the systems alike"
     p = found.p_value if p_corrected is None else p_corrected
-    figures = (
-        f"differs in {percent(found.ranking_change_rate)} of the pairs of wordings, the winner in "
-        f"{percent(found.winner_change_rate)} (most often: {join(found.modal_winner)})"
+    changed = p is not None and p < SIGNIFICANT
+    said = "does not survive rewording" if changed else "is not shown to change with the wording"
+    text = (
+        f"the ranking of the systems {said}: it differs in {percent(found.ranking_change_rate)} of "
+        f"the pairs of wordings, the winner in {percent(found.winner_change_rate)} "
+        f"({p_value(p)})"
     )
-    again = ""
     if found.repeat_change_rate is not None:
-        again = "; asked again with the same wording, it differs in "
-        again += f"{percent(found.repeat_change_rate)} of the pairs of repeats"
-    if p is None:
-        return f"the ranking of the systems {figures}; one item cannot tell whether by chance"
-    named = p_value(p, "p" if p_corrected is None else "corrected p")
-    if p < SIGNIFICANT:
-        return (
-            f"the ranking of the systems does not survive rewording: it {figures}, more than by "
-            f"chance ({named}){again}"
-        )
-    return (
-        f"the ranking of the systems {figures}, which chance differences between the items "
-        f"explain ({named}){again}: add items before you rank"
-    )
-
-
-def _ranking(systems: Sequence[str], values: Sequence[float]) -> str:
-    rows = zip(competition_ranks(values), values, systems, strict=True)
-    ranked = sorted(rows, key=lambda row: row[0])
-    text = f"{ranked[0][2]} {ranked[0][1]:.2f}"
-    for (before, *_), (rank, value, name) in pairwise(ranked):
-        text += f" {'=' if rank == before else '>'} {name} {value:.2f}"
+        text += f"; asked again with the same wording, in {percent(found.repeat_change_rate)}"
     return text
 
 

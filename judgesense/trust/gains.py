@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from judgesense.statistics.comparison import Gain, paired_gain
 from judgesense.statistics.selection import choice_error
 from judgesense.tasks import UNCLEAR, is_scale
 from judgesense.tasks import UNDECIDED as UNDECIDED_LABELS
-from judgesense.trust.card import TrustCard
+from judgesense.trust.card import CHECKS
 from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import (
     Remedy,
@@ -32,7 +33,7 @@ from judgesense.trust.fitting import (
 )
 from judgesense.trust.grid import NOT_ASKED, Grid
 from judgesense.trust.rules import TIE
-from judgesense.trust.thresholds import DEFAULTS, Thresholds
+from judgesense.trust.thresholds import Thresholds
 
 
 @dataclass(frozen=True)
@@ -117,23 +118,6 @@ def _as_stream(grid: Grid, units: list[Unit]) -> Stream | None:
     )  # fmt: skip
     task = TaskWords(grid.task, grid.labels, grid.comparative, is_scale(grid.labels))
     return stream_of(log, task, pairs_of(log, 0), np.arange(n))
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A remedy's effect on a log: see :func:`measured`."""
-
-    remedy: Remedy
-    gain: Gain | None
-    card: TrustCard | None
-    readable: float | None
-    n_items: int
-    accuracy_decided: float | None = None
-    ties: float | None = None
-
-    def figure(self, check: str) -> float | None:
-        """The estimate of one of the card's checks."""
-        return None if self.card is None else self.card.checks[check].estimate
 
 
 def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
@@ -231,49 +215,54 @@ def _inverted(grid: Grid, wording: int) -> bool:
 
 
 def measured(
-    grid: Grid,
-    remedy: Remedy,
-    folds: Codes,
-    thresholds: Thresholds = DEFAULTS,
-    before: list[Unit] | None = None,
-    card: bool = True,
-) -> Measured:
+    grid: Grid, remedy: Remedy, folds: Codes, thresholds: Thresholds, before: list[Unit]
+) -> dict[str, Any]:
     """A remedy's accuracy against asking as before, and the trust card of its verdicts.
 
     There is no card where nothing shows how steady the remedied verdicts are: one panel, or a
-    wording chosen anew for each fold; and none without ``card``. ``before`` are the units as asked,
-    if known.
+    wording chosen anew for each fold. ``before`` are the units as asked.
     """
-    before = before or units_of(grid, Remedy(), folds)
     after = units_of(grid, remedy, folds)
     told = np.stack([unit.codes for unit in after], axis=1)
     asked = told != NOT_ASKED
-    found = None
-    if card and not remedy.chosen and (remedy == Remedy() or n_disjoint(grid, remedy) > 1):
+    card = None
+    if not remedy.chosen and (remedy == Remedy() or n_disjoint(grid, remedy) > 1):
         compared = after
         if remedy.panel > 1:
             names = list(dict.fromkeys(unit.name for unit in after))[: n_disjoint(grid, remedy)]
             compared = [unit for unit in after if unit.name in names]
         stream = _as_stream(grid, [*compared, *_contrasts(grid, remedy, folds)])
-        found = None if stream is None else trust_card(stream, thresholds=thresholds)
-    shares = [_share_right(grid, units) for units in (before, after)]
-    both = ~np.isnan(shares[0]) & ~np.isnan(shares[1])
-    gain = None
-    if both.any():
-        gain = paired_gain(shares[0][both], shares[1][both], grid.clusters[both])
+        card = None if stream is None else trust_card(stream, thresholds=thresholds)
+    one, two = (_share_right(grid, units) for units in (before, after))
+    both = ~np.isnan(one) & ~np.isnan(two)
+    gain = paired_gain(one[both], two[both], grid.clusters[both]) if both.any() else None
     if remedy.chosen:
         gain = _widened(grid, remedy, folds, gain)
     given = (told >= 0) & (grid.gold >= 0)[:, None]
     ties = [unit.tied[unit.codes >= 0] for unit in after if unit.tied is not None]
-    return Measured(
-        remedy,
-        gain,
-        found,
-        float((told[asked] >= 0).mean()) if asked.any() else None,
-        int(asked.any(axis=1).sum()),
-        float((told == grid.gold[:, None])[given].mean()) if given.any() else None,
-        float(np.concatenate(ties).mean()) if ties and sum(map(len, ties)) else None,
-    )
+    change = gain if remedy != Remedy() else None
+    checks = card.checks if card else None
+    return {
+        "remedy": remedy.name,
+        "prompts_per_item": remedy.prompts,
+        "usd_per_item": None if grid.mean_cost is None else grid.mean_cost * remedy.prompts,
+        "accuracy_before": gain.before if gain else None,
+        "accuracy": gain.after if gain else None,
+        "accuracy_decided": (
+            float((told == grid.gold[:, None])[given].mean()) if given.any() else None
+        ),
+        "gain": change.gain if change else None,
+        "gain_ci_low": change.ci_low if change else None,
+        "gain_ci_high": change.ci_high if change else None,
+        "jss": checks["steady"].estimate if checks else None,
+        "same_choice": checks["fair"].estimate if checks else None,
+        "readable": float((told[asked] >= 0).mean()) if asked.any() else None,
+        "ties": float(np.concatenate(ties).mean()) if ties and sum(map(len, ties)) else None,
+        "n_items": int(asked.any(axis=1).sum()),
+        "trust": card.trust if card else None,
+        "because": list(card.because) if card else [],
+        "checks": {name: checks[name].to_dict() for name in CHECKS} if checks else None,
+    }
 
 
 def _widened(grid: Grid, remedy: Remedy, folds: Codes, gain: Gain | None) -> Gain | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,14 +10,11 @@ import numpy as np
 from judgesense.decisions.log import EQUIVALENT
 from judgesense.decisions.view import Stream
 from judgesense.statistics.selection import folds_of
-from judgesense.text import number, percent, s
-from judgesense.trust.card import CHECKS, TRUST
-from judgesense.trust.fitting import (
-    Remedy,
-    candidates,
-)
-from judgesense.trust.gains import Measured, measured, units_of
-from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
+from judgesense.text import number, percent, s, signed
+from judgesense.trust.card import LEADS, TRUST
+from judgesense.trust.fitting import Remedy, candidates
+from judgesense.trust.gains import measured, units_of
+from judgesense.trust.grid import NOT_ASKED, grid_of
 from judgesense.trust.thresholds import DEFAULTS, FEWEST_FOR_REMEDIES, Thresholds
 
 MOST_ITEMS = 2_000
@@ -64,10 +60,12 @@ def remedies(
         grid = grid.take(np.sort(rng.choice(len(grid), MOST_ITEMS, replace=False)))
     folds = folds_of(grid.clusters)
     before = units_of(grid, Remedy(), folds)
-    plain = measured(grid, Remedy(), folds, thresholds, before)
-    rows = [_row(grid, plain, plain)]
-    for remedy in candidates(grid):
-        rows.append(_row(grid, measured(grid, remedy, folds, thresholds, before), plain))
+    rows: list[dict[str, Any]] = []
+    for remedy in (Remedy(), *candidates(grid)):
+        row = measured(grid, remedy, folds, thresholds, before)
+        plain = rows[0] if rows else row
+        row |= {"jss_before": plain["jss"], "same_choice_before": plain["same_choice"]}
+        rows.append({**row, "text": _text(row)})
     absent = {}
     if grid.comparative and not grid.both_orders:
         absent["both orders"] = "add --orders AB,BA"
@@ -76,78 +74,33 @@ def remedies(
     if len(grid.of(EQUIVALENT)) < 2:
         absent["panel of 3"] = "judge the items under three wordings or more"
     for name, run in absent.items():
-        row: dict[str, Any] = {
-            **dict.fromkeys(rows[0]),
-            "remedy": name,
-            "n_items": 0,
-            "because": [],
-        }
+        row = {**dict.fromkeys(rows[0]), "remedy": name, "n_items": 0, "because": []}
         rows.append({**row, "text": f"{name}: not measured; {run}"})
     return rows
 
 
-def _row(grid: Grid, found: Measured, plain: Measured) -> dict[str, Any]:
-    gain, remedy, card = found.gain, found.remedy, found.card
-    change = gain if remedy != Remedy() else None
-    return {
-        "remedy": remedy.name,
-        "prompts_per_item": remedy.prompts,
-        "usd_per_item": None if grid.mean_cost is None else grid.mean_cost * remedy.prompts,
-        "accuracy_before": gain.before if gain else None,
-        "accuracy": gain.after if gain else None,
-        "accuracy_decided": found.accuracy_decided,
-        "gain": change.gain if change else None,
-        "gain_ci_low": change.ci_low if change else None,
-        "gain_ci_high": change.ci_high if change else None,
-        "jss_before": plain.figure("steady"),
-        "jss": found.figure("steady"),
-        "same_choice_before": plain.figure("fair"),
-        "same_choice": found.figure("fair"),
-        "readable": found.readable,
-        "ties": found.ties,
-        "n_items": found.n_items,
-        "trust": card.trust if card else None,
-        "because": list(card.because) if card else [],
-        "checks": {name: card.checks[name].to_dict() for name in CHECKS} if card else None,
-        "text": _text(found, plain),
-    }
-
-
-def _text(found: Measured, plain: Measured) -> str:
-    gain, remedy = found.gain, found.remedy
-    cost = f"{remedy.prompts} prompt{s(remedy.prompts)} per item"
+def _text(row: Mapping[str, Any]) -> str:
     parts = []
-    if gain and remedy != Remedy():
-        ends = (
-            ""
-            if gain.ci_low is None or gain.ci_high is None
-            else f" [{_points(gain.ci_low)}, {_points(gain.ci_high)}]"
-        )
+    if row["gain"] is not None:
+        ends = [signed(100 * row[f"gain_ci_{end}"], 1) for end in ("low", "high")
+                if row[f"gain_ci_{end}"] is not None]  # fmt: skip
+        shown = f" [{', '.join(ends)}]" if ends else ""
         parts.append(
-            f"right on {percent(gain.after)} instead of {percent(gain.before)} "
-            f"({_points(gain.gain)}{ends} points)"
+            f"right on {percent(row['accuracy'])} instead of {percent(row['accuracy_before'])} "
+            f"({signed(100 * row['gain'], 1)}{shown} points)"
         )
-    elif gain:
-        parts.append(f"right on {percent(gain.after)}")
-    if found.readable is not None and found.readable < 1 - _SHOWN_UNDECIDED:
-        undecided = f"undecided on {percent(1 - found.readable)}"
-        if found.accuracy_decided is not None:
-            undecided += f", right on {percent(found.accuracy_decided)} of the others"
-        parts.append(undecided)
-    if found.ties is not None and found.ties > _SHOWN_UNDECIDED:
-        parts.append(f"ties on {percent(found.ties)}, which take the first label")
-    jss, before = found.figure("steady"), plain.figure("steady")
-    if jss is not None:
-        was = "" if remedy == Remedy() or before is None else f", was {number(before)}"
-        parts.append(f"JSS {number(jss)}{was}")
-    if gain is None:
+    elif row["accuracy"] is not None:
+        parts.append(f"right on {percent(row['accuracy'])}")
+    else:
         parts.append("no gold labels: steadier is not righter")
-    return f"{remedy.name} ({cost}): {'; '.join(parts)}"
-
-
-def _points(share: float) -> str:
-    """A difference of shares in percentage points, with its sign."""
-    return f"{100 * share:+.1f}".replace("-", "−")
+    if row["readable"] is not None and row["readable"] < 1 - _SHOWN_UNDECIDED:
+        parts.append(f"undecided on {percent(1 - row['readable'])}")
+    if row["ties"] is not None and row["ties"] > _SHOWN_UNDECIDED:
+        parts.append(f"ties on {percent(row['ties'])}, which take the first label")
+    if row["jss"] is not None:
+        parts.append(f"JSS {number(row['jss'])}, as asked {number(row['jss_before'])}")
+    cost = row["prompts_per_item"]
+    return f"{row['remedy']} ({cost} prompt{s(cost)} per item): {'; '.join(parts)}"
 
 
 def passes(row: Mapping[str, Any]) -> bool:
@@ -185,33 +138,19 @@ def cheapest_that_passes(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
     return passing[0] if passing else None
 
 
-def first_line(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """How a report begins where a remedy makes a judge usable that is not usable as asked.
+def with_first_line(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A card's text; it begins with the remedy that makes a judge usable that is not as asked.
 
     >>> rows = [{"remedy": "as asked", "trust": "avoid", "because": ["right"],
     ...          "prompts_per_item": 1},
     ...         {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": 0.9,
     ...          "jss": 0.95, "checks": {"right": {"state": "pass"}}}]
-    >>> first_line(rows)
-    'avoid as asked; use with both orders averaged (2 prompts per item)'
+    >>> with_first_line("avoid: it is wrong", rows)
+    'avoid as asked; use with both orders (2 prompts per item): it is wrong'
     """
     best = cheapest_that_passes(rows)
     if not rows or best is None or rows[0]["trust"] in PASSING:
-        return None
-    was = {"avoid": "avoid as asked", "unknown": "not known yet as asked"}[rows[0]["trust"]]
-    now = "use" if best["trust"] == "use" else "use with care"
-    cost = best["prompts_per_item"]
-    said = best["remedy"].replace("both orders", "both orders averaged")
-    said = said.replace("calibrated", "its prior taken out")
-    said = re.sub(r"panel of (\d+)", r"a panel of \1 wordings", said)
-    return f"{was}; {now} with {said} ({cost} prompt{s(cost)} per item)"
-
-
-def with_first_line(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """A card's text that begins with :func:`first_line`, where there is one.
-
-    >>> with_first_line("use: it is steady", [])
-    'use: it is steady'
-    """
-    line = first_line(rows)
-    return text if line is None else f"{line}: {text.split(': ', 1)[-1]}"
+        return text
+    lead, cost = f"{LEADS[rows[0]['trust']]} as asked", best["prompts_per_item"]
+    now = f"{LEADS[best['trust']]} with {best['remedy']} ({cost} prompt{s(cost)} per item)"
+    return f"{lead}; {now}: {text.split(': ', 1)[-1]}"

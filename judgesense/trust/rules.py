@@ -7,7 +7,6 @@ stored second. Verdicts are in the item's own order, AB.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,10 +27,12 @@ from judgesense.statistics.calibration import (
     most_probable,
     votes,
 )
-from judgesense.tasks import NO_ORDER, ORDERS, is_scale
+from judgesense.tasks import NO_ORDER, is_scale
 
 Read = Literal["most probable", "expected score", "vote"]
 READS: tuple[Read, ...] = ("most probable", "expected score", "vote")
+
+_ORDERS = ((NO_ORDER,), ("AB",), ("BA",), ("AB", "BA"), ("BA", "AB"))
 
 TIE = 1e-9
 """A margin, in nats, up to which two labels are equally probable."""
@@ -86,35 +87,24 @@ class Rule:
     offsets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        def refuse(what: str) -> None:
-            raise JudgeSenseError(f"the rule {self.remedy!r}: {what}")
-
-        if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
-            refuse(f"labels must be at least two different ones, got {list(self.labels)}")
-        if not self.wordings or len(set(self.wordings)) < len(self.wordings):
-            refuse(f"wordings must be different and at least one, got {list(self.wordings)}")
-        if self.orders != (NO_ORDER,) and (
-            not self.orders or not set(self.orders) <= set(ORDERS) or len(self.orders) > 2
-        ):
-            refuse(f"orders must be AB, BA, both or '{NO_ORDER}', got {list(self.orders)}")
-        if self.read not in READS:
-            refuse(f"read must be one of {', '.join(READS)}, got {self.read!r}")
-        if self.read == "expected score" and not is_scale(self.labels):
-            refuse(f"an expected score needs whole numbers as labels, got {list(self.labels)}")
-        if self.read == "vote" and self.offsets:
-            refuse("a vote has no offsets")
-        for wording, row in self.offsets.items():
-            if set(row) != set(self.labels):
-                refuse(
-                    f"the offsets of {wording!r} are for {sorted(row)}, not "
-                    f"for the labels {sorted(self.labels)}"
-                )
-            if not all(
-                isinstance(value, (int, float)) and math.isfinite(value) for value in row.values()
-            ):
-                refuse(f"the offsets of {wording!r} must be finite numbers")
-        if self.offsets and (absent := [w for w in self.wordings if w not in self.offsets]):
-            refuse(f"no offsets for the wording {absent[0]!r}")
+        labels, wordings = set(self.labels), set(self.wordings)
+        wrong = {
+            "labels must be at least two different ones": 2 <= len(labels) == len(self.labels),
+            "wordings must be different and at least one": 1 <= len(wordings) == len(self.wordings),
+            "orders must be AB, BA, both or '-'": self.orders in _ORDERS,
+            f"read must be one of {', '.join(READS)}": self.read in READS,
+            "an expected score needs whole numbers as labels": self.read != "expected score"
+            or is_scale(self.labels),
+            "a vote has no offsets": self.read != "vote" or not self.offsets,
+            "each wording needs offsets for the rule's labels": not self.offsets
+            or wordings <= set(self.offsets),
+            f"offsets must be for the labels {', '.join(self.labels)}": all(
+                set(row) == labels for row in self.offsets.values()
+            ),
+        }
+        for what, fine in wrong.items():
+            if not fine:
+                raise JudgeSenseError(f"the rule {self.remedy!r}: {what}")
 
     @property
     def prompts_per_item(self) -> int:
@@ -188,20 +178,6 @@ def in_own_order(values: Floats, orders: tuple[str, ...]) -> Floats:
     place = orders.index("BA")
     swapped[..., place, :2] = values[..., place, 1::-1]
     return swapped
-
-
-def expected_scores(decided: Decided, labels: tuple[str, ...]) -> Floats:
-    """The expected scores behind verdicts that were read as expected scores, shape (n,).
-
-    >>> rule = Rule("expected score", ("c1",), ("-",), ("1", "2", "3"), "expected score")
-    >>> decided = rule.decide(np.log([[[[0.5, 0.25, 0.25]]]]))
-    >>> decided.codes.tolist(), expected_scores(decided, rule.labels).round(6).tolist()
-    ([1], [1.75])
-    """
-    one, two = float(labels[0]), float(labels[1])
-    gap = decided.logprobs[:, 0] - decided.logprobs[:, 1]
-    scores: Floats = (gap + one**2 - two**2) / (2 * (one - two))
-    return scores
 
 
 def _voted(codes: Codes, n_labels: int) -> Decided:

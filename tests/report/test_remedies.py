@@ -11,7 +11,7 @@ from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.trust.fitting import Remedy, candidates, fit, order_groups, remedy_named
 from judgesense.trust.grid import grid_of
-from judgesense.trust.remedies import cheapest_that_passes, first_line, remedies
+from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
 from judgesense.trust.rules import Rule
 
 ORDERS = {"relevance": ("AB", "BA"), "coherence": ("-",), "factuality": ("-",)}
@@ -112,7 +112,7 @@ def test_both_orders_turn_a_judge_that_takes_the_first_option_into_one_that_is_r
     assert found["both orders"]["same_choice"] == 1.0
     assert found["calibrated"]["accuracy"] > 0.95
     assert cheapest_that_passes(rows)["remedy"] == "calibrated"
-    assert first_line(rows).startswith("avoid as asked; use")
+    assert with_first_line("avoid: x", rows).startswith("avoid as asked; use")
 
 
 def test_an_unbiased_judge_gains_nothing_and_needs_no_remedy():
@@ -120,7 +120,7 @@ def test_an_unbiased_judge_gains_nothing_and_needs_no_remedy():
     both = by_name(rows)["both orders"]
     assert abs(both["gain"]) < 0.05
     assert both["gain_ci_low"] <= 0 <= both["gain_ci_high"]
-    assert first_line(rows) is None
+    assert with_first_line("use: x", rows) == "use: x"
 
 
 def test_as_asked_are_the_verdicts_of_the_log_even_in_ties():
@@ -245,8 +245,7 @@ def test_a_remedy_is_found_by_its_name_and_others_are_listed():
         ({"read": "expected score"}, "whole numbers"),
         ({"read": "loudest"}, "read"),
         ({"offsets": {"t": {"A": 0.0, "C": 0.0}}}, "for the labels"),
-        ({"offsets": {"t": {"A": float("nan"), "B": 0.0}}}, "finite"),
-        ({"offsets": {"u": {"A": 0.0, "B": 0.0}}}, "no offsets for the wording 't'"),
+        ({"offsets": {"u": {"A": 0.0, "B": 0.0}}}, "needs offsets"),
     ],
 )
 def test_an_inconsistent_rule_is_refused(change, named):
