@@ -171,27 +171,7 @@ def _row(
         "ci_low": found and shown(found.ci_low),
         "ci_high": found and shown(found.ci_high),
         "p_value": found and found.p_value,
-        "by_wording": [],
     }
-    for t, wording in enumerate(data.units.wordings):
-        verdicts = [data.units.predictions[each.rows, t] for each in systems]
-        if any(np.isnan(column).all() for column in verdicts):
-            continue
-        alone = less_threshold(
-            [data.naive(each.rows, column) for each, column in zip(systems, verdicts, strict=True)]
-        )
-        low, high, winner = alone.ci_low, alone.ci_high, None
-        if low is not None and high is not None and (low > 0 or high < 0):
-            winner = names[0] if low > 0 else names[1]
-        row["by_wording"].append(
-            {
-                "wording": wording or None,
-                "naive": alone.estimate + threshold,
-                "ci_low": None if low is None else low + threshold,
-                "ci_high": None if high is None else high + threshold,
-                "decision": winner,
-            }
-        )
     labels = np.concatenate([data.given.values[each.rows] for each in systems])
     row["n_labels"] = int((~np.isnan(labels)).sum())
     return row, naive, found

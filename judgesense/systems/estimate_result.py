@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.text import UNDEFINED, aligned, brackets, join, number, p_value, percent, signed
-
-MOST_PAIRS = 28
-"""Comparisons printed, those that labels change first; `to_dict` has all."""
+from judgesense.text import UNDEFINED, aligned, brackets, number, p_value, percent, signed
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +25,7 @@ class Estimate(ResultMapping):
     ``naive``, ``naive_ci_low``, ``naive_ci_high``, ``corrected``, ``ci_low``, ``ci_high``,
     ``p_value``, ``p_holm`` (Holm-corrected over the comparisons), ``decision_naive`` and
     ``decision`` (the better system, None if open), ``changed`` (whether labels change the decision;
-    None without a corrected one), ``by_wording`` (``wording``, ``naive``, ``ci_low``, ``ci_high``,
-    ``decision``), ``n_labels``, ``labels_needed`` with ``labels_needed_low`` and
+    None without a corrected one), ``n_labels``, ``labels_needed`` with ``labels_needed_low`` and
     ``labels_needed_high`` (labels in all that decide with 80% probability; None if labels on every
     output do not) and ``text``.
 
@@ -71,7 +66,7 @@ class Estimate(ResultMapping):
         if self.comparisons:
             lines += ["", "Decisions"]
             lines += aligned(self._comparison_table(), [True, False, False, True, True, False])
-            lines += ["", *(f"  - {each['text']}" for each in self._shown())]
+            lines += ["", *(f"  - {each['text']}" for each in self.comparisons)]
         if self.notes:
             lines += ["", *(f"Note: {note}." for note in self.notes)]
         return "\n".join(lines)
@@ -80,15 +75,6 @@ class Estimate(ResultMapping):
         tables = [self._system_table(), *([self._comparison_table()] if self.comparisons else [])]
         html = "".join(html_table(heading, rows) for heading, *rows in tables)
         return html + html_table((), [(note,) for note in self.notes])
-
-    def _shown(self) -> list[dict[str, Any]]:
-        """The comparisons to print: changed decisions first where there are many."""
-        if len(self.comparisons) <= MOST_PAIRS:
-            return self.comparisons
-        order = sorted(
-            self.comparisons, key=lambda each: (not each["changed"], each["decision"] is not None)
-        )
-        return order[:MOST_PAIRS]
 
     def _system_table(self) -> list[list[str]]:
         columns: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -107,7 +93,7 @@ class Estimate(ResultMapping):
     def _comparison_table(self) -> list[list[str]]:
         rows = [["A, B", "judge alone", "corrected by labels", "decision", "judge alone says",
                  "labels to decide"]]  # fmt: skip
-        for each in self._shown():
+        for each in self.comparisons:
             form = number if each["measure"] == "win_rate" else signed
             rows.append(
                 [
@@ -171,13 +157,6 @@ def comparison_text(row: Mapping[str, Any]) -> str:
             f"{alone}; corrected by labels, {winner} is better than {other[winner]} "
             f"({p_value(row['p_holm'], 'p')})."
         )
-    if len(row["by_wording"]) > 1:
-        counts = Counter(wording["decision"] for wording in row["by_wording"])
-        parts = [
-            f"{count} {'decide nothing' if name is None else f'are for {name}'}"
-            for name, count in counts.most_common()
-        ]
-        text += f" Of {len(row['by_wording'])} wordings, each on its own, {join(parts)}."
     if winner is None and row["labels_needed"] is None:
         text += " Labels on all outputs would not decide; judge more outputs."
     elif winner is None:

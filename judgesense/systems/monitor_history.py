@@ -45,7 +45,7 @@ class Look(OwnShape):
     ``allow`` and ``same_items`` are rules of 0.2 that could be set; only their defaults are read.
     """
 
-    schema_: int = Field(alias="schema")
+    schema_: int = Field(alias="schema", le=SCHEMA_VERSION)
     at: str
     run: str
     digest: str
@@ -55,10 +55,6 @@ class Look(OwnShape):
     allow: None = None
     same_items: Literal["once"] = "once"
     streams: list[StreamLook]
-
-
-class _Versioned(OwnShape):
-    schema_: int = Field(alias="schema")
 
 
 def read_history(history: Path) -> list[Look]:
@@ -72,17 +68,11 @@ def read_history(history: Path) -> list[Look]:
     for number, line in enumerate(read_text(history).splitlines(), 1):
         place = f"{history}, line {number}"
         try:
-            values = parse_json(line, place)
-            version = fit(_Versioned, values, place, "a look").schema_
-            if version > SCHEMA_VERSION:
-                raise JudgeSenseError(
-                    f"{place} has schema {version}, written by a newer JudgeSense; upgrade it"
-                )
-            looks.append(fit(Look, values, place, "a look"))
+            looks.append(fit(Look, parse_json(line, place), place, "a look"))
         except JudgeSenseError as error:
             raise JudgeSenseError(
-                f"{error}. Restore {history.name} from a copy, or set another --history to begin "
-                "again"
+                f"{error}. The line is damaged or written by a newer JudgeSense: restore "
+                f"{history.name} from a copy, upgrade, or set another --history to begin again"
             ) from error
     return looks
 

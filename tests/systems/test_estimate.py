@@ -54,7 +54,6 @@ def test_labels_take_back_what_a_biased_judge_decides(biased):
     assert pair["naive"] > 0.12
     assert pair["naive_ci_low"] > 0
     assert pair["ci_low"] < 0 < pair["ci_high"]
-    assert [row["decision"] for row in pair["by_wording"]] == ["x"] * 3
     assert pair["n_labels"] == 160
     for row in found.systems:
         assert row["ci_low"] < 0.6 < row["ci_high"]

@@ -1,13 +1,9 @@
 """Which outputs are picked for labels, and scales, on small arrays."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
-from judgesense.systems.estimate import _halved
-from judgesense.systems.estimate_pairs import scale_of
 from judgesense.systems.label_next import doubts, pick
 from judgesense.systems.units import Units, _cut, strata_of
 
@@ -71,15 +67,3 @@ def test_a_small_system_gets_as_many_labels_as_a_large_one():
     outputs = units([1] * 220, system=[0] * 20 + [1] * 200)
     picked, *_ = pick(outputs, np.full(220, NAN), [0, 1], 20)
     assert sum(picked < 20) == 10
-
-
-@pytest.mark.parametrize(("labels", "step"), [(("1", "2", "3", "4", "5"), 1.0), (("0", "10"), 2.5)])
-def test_a_label_on_a_scale_is_off_by_a_quarter_of_it(labels, step):
-    table = SimpleNamespace(good=lambda _: None, stated=True, labels=labels)
-    assert scale_of(table, units([1]), None, None)[0] == step  # type: ignore[arg-type]
-
-
-def test_a_tie_of_wordings_has_no_majority():
-    assert np.array_equal(
-        _halved(np.array([0.25, 0.5, 0.55, NAN])), [0, NAN, 1, NAN], equal_nan=True
-    )

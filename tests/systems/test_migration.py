@@ -37,12 +37,15 @@ def test_an_update_that_moves_less_than_rewording(write) -> None:
 
 def test_an_update_that_moves_more(write) -> None:
     old = write("old", worded)
-    found = migration(old, write("new", lambda i, w, r: steady(i + (i < 50), w, r)))
-    (task,) = found.tasks
-    assert (found.claim, found.exit_code) == ("more", 1)
+    update = migration(old, write("new", lambda i, w, r: steady(i + (i < 50), w, r)))
+    (task,) = update.tasks
+    assert (update.claim, update.exit_code) == ("more", 1)
     assert task.ci_low > 0
     assert task.excess == pytest.approx(task.moved - task.reworded)
     assert (task.n_prompts, task.n_items, task.n_wordings) == (300, 100, 3)
+    assert "same judge" in update.notes[0]
+    other = migration(old, write("other", worded, judge="other@1"))
+    assert "different names" in other.notes[0]
 
 
 def test_too_few_items_to_tell(write) -> None:
@@ -136,12 +139,6 @@ def test_a_run_in_progress_is_refused(folder) -> None:
     old, new = folder("old", rules), folder("new", rules, finished=False)
     with pytest.raises(JudgeSenseError, match="new is still being judged"):
         migration(old, new)
-
-
-def test_another_judge_is_said(write) -> None:
-    old = write("old", worded)
-    assert "different names" in migration(old, write("new", worded, judge="other@1")).notes[0]
-    assert "same judge" in migration(old, write("new", worded)).notes[0]
 
 
 @pytest.mark.parametrize(
