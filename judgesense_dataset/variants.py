@@ -20,28 +20,19 @@ from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 
 VARIANTS = DATA / "variants.yaml"
 LANGUAGE_VARIANTS = DATA / "language_variants.yaml"
-THINKING_VARIANTS = DATA / "thinking_variants.yaml"
 ALL = "all"
-Group = Literal["format", "order", "structure", "language", "contrast", "intervention", "thinking"]
+Group = Literal["format", "order", "structure", "language", "contrast", "intervention"]
 GROUPS = (REWORDING, *get_args(Group))
 """The groups that variants are chosen by; `rewording` stands for the templates themselves.
 
-Those of `language` and `thinking` are not among ``all``: languages would be mixed into one figure
-unasked, and thinking takes many times as long as an answer.
+Those of `language` are not among ``all``: languages would be mixed into one figure unasked.
 """
-MOST_THINKING = 32768
-"""The most tokens of thinking that a variant may ask for."""
 
 
 def _effort(text: str) -> str:
-    if text in ("low", "medium", "high"):
-        return text
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_THINKING):
-        raise invalid(
-            "must be low, medium or high, or a whole number of tokens of thinking from 1 to "
-            f"{MOST_THINKING}"
-        )
-    return str(int(text))
+    if text not in ("low", "medium", "high"):
+        raise invalid("must be low, medium or high")
+    return text
 
 
 def _reply_form(text: str) -> str:
@@ -167,7 +158,7 @@ def chosen_variants(names: Sequence[str]) -> tuple[bool, list[Variant]]:
     (True, ['fields-reversed', 'instruction-last'])
     """
     files = {path: load_variants(path) for path in variant_files(names)}
-    unasked = {**load_variants(LANGUAGE_VARIANTS), **load_variants(THINKING_VARIANTS)}
+    unasked = load_variants(LANGUAGE_VARIANTS)
     whole = {**load_variants(), **unasked}
     for variants in files.values():
         whole.update(variants)

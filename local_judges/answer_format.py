@@ -10,8 +10,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgesense.answers.text import without_thinking
-
 FIELD = "verdict"
 """The field of a JSON answer; the parser knows it."""
 
@@ -52,19 +50,3 @@ def fields_of(answer_format: str, options: Sequence[str], schema: bool = True) -
         return {"response_format": {"type": "json_object"}}
     described = {"name": FIELD, "strict": True, "schema": schema_of(options)}
     return {"response_format": {"type": "json_schema", "json_schema": described}}
-
-
-def obeys(text: str, answer_format: str, options: Sequence[str]) -> bool:
-    """Whether a complete text has the format.
-
-    >>> obeys('{"verdict": "NO"}', "json", ("YES", "NO")), obeys("NO.", "choice", ("YES", "NO"))
-    (True, False)
-    """
-    text = without_thinking(text).strip()
-    if answer_format == "choice":
-        return text in [option.strip() for option in options]
-    try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(said, dict) and said.get(FIELD) in options

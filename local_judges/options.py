@@ -115,9 +115,6 @@ class Style(Declared):
     sends_seed: bool = setting(True, "Send the seed.")
     token_parameter: str = setting("max_tokens", "Name of the cap; or max_completion_tokens.")
     reasoning_effort: bool = setting(False, "Takes reasoning_effort, which variants set.")
-    thinking_parameter: str | None = setting(
-        None, "What caps the tokens of thinking, such as thinking_budget or reasoning.max_tokens."
-    )
     begins_thinking: bool = setting(False, "The server's chat template writes <think> itself.")
     json_schema: bool = setting(True, "answer_format=json sends a schema; false: JSON mode.")
     extra_body: dict[str, Any] = setting({}, "Sent with every request as it is.")
@@ -166,7 +163,6 @@ class VllmOptions(LocalOptions):
     )
     load_format: str = setting("auto", "vLLM's load format; dummy draws random weights.")
     quantization: str | None = setting(None, "Quantise while loading, such as fp8.")
-    batch_invariant: bool | None = setting(None, "Answers do not depend on the batch.")
     tensor_parallel_size: int = limit(1, "GPUs that share each layer.", ge=1)
     pipeline_parallel_size: int = limit(1, "Groups of GPUs that share the layers.", ge=1)
     distributed_executor_backend: str | None = limit(None, "ray: one model on several machines.")

@@ -19,10 +19,9 @@ class Request:
 
     ``repeat`` is the number of times it was asked before; it affects only what a judge samples at
     a temperature above 0. ``system`` follows the judge's own system prompt in the system message.
-    ``effort`` is the reasoning effort to ask for (``low``, ``medium``, ``high``), or the most
-    tokens of thinking before the answer, in digits; "" for the judge's own. ``reply_form`` is the
-    whole reply that the message asks for, with ``ANSWER`` for the option; a judge that can
-    continue a reply scores the options there.
+    ``effort`` is the reasoning effort to ask for (``low``, ``medium``, ``high``); "" for the
+    judge's own. ``reply_form`` is the whole reply that the message asks for, with ``ANSWER`` for
+    the option; a judge that can continue a reply scores the options there.
     """
 
     prompt_id: str
@@ -32,11 +31,6 @@ class Request:
     system: str = ""
     effort: str = ""
     reply_form: str = ""
-
-    @property
-    def thinking(self) -> int:
-        """The most tokens of thinking before the answer; 0 if the request sets none."""
-        return int(self.effort) if self.effort.isdecimal() else 0
 
     @property
     def message(self) -> str:
@@ -120,27 +114,6 @@ class Judge(Protocol):
 
     def close(self) -> None:
         """Free the engine (memory, connections)."""
-        ...
-
-
-@runtime_checkable
-class ResolvedJudge(Protocol):
-    """A judge as asked for, not loaded yet: what `local_judges.registry.resolve` returns."""
-
-    name: str
-    engine: str
-    options: Mapping[str, Any]
-
-    def identity(self) -> dict[str, Any]:
-        """The judge as JSON values; a run can be resumed only if they are the same."""
-        ...
-
-    def seeded(self, seed: int) -> ResolvedJudge:
-        """The same judge; one with a temperature above 0 samples by this seed."""
-        ...
-
-    def load(self) -> Judge:
-        """Load the judge."""
         ...
 
 

@@ -31,7 +31,8 @@ from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.options import RayOptions, checked
 from local_judges.plan import Part, Requests, plan_parts
-from local_judges.protocol import Judge, ResolvedJudge
+from local_judges.protocol import Judge
+from local_judges.registry import JudgeSpec
 from local_judges.rows import decision_log
 from local_judges.runner import (
     Interrupted,
@@ -190,12 +191,12 @@ class RayJudge:
     def __init__(
         self,
         cluster: RayCluster,
-        source: ResolvedJudge | Judge,
+        source: JudgeSpec | Judge,
         folder: Path,
         *,
         note: Callable[[str], None],
     ) -> None:
-        given = source.options if isinstance(source, ResolvedJudge) else {}
+        given = source.options if isinstance(source, JudgeSpec) else {}
         if limit := next((name for name in _LIMITS if given.get(name) is not None), None):
             raise JudgeSenseError(
                 f"{limit} cannot be shared by the actors of a cluster; set a limit at the provider"
@@ -338,7 +339,7 @@ class RayJudge:
 class _Home:
     """Everything that an actor needs to load the judge and write the log."""
 
-    source: ResolvedJudge | Judge
+    source: JudgeSpec | Judge
     folder: Path
     version: str = __version__
 
@@ -355,7 +356,7 @@ class _Home:
                 f"this machine cannot read and write the run in {self.folder}; set --out to a "
                 "folder that all machines share"
             )
-        return self.source.load() if isinstance(self.source, ResolvedJudge) else self.source
+        return self.source.load() if isinstance(self.source, JudgeSpec) else self.source
 
 
 def _on_this_machine(error: JudgeSenseError) -> dict[str, str]:

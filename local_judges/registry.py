@@ -62,15 +62,6 @@ class JudgeSpec:
             return False
         return made(ApiOptions, self.options).style.reasoning_effort
 
-    @property
-    def takes_thinking(self) -> bool:
-        """Whether a request may cap the tokens of thinking before its answer."""
-        if self.stabilised is not None:
-            return False
-        if self.engine == "api":
-            return made(ApiOptions, self.options).style.thinking_parameter is not None
-        return self.engine == "transformers"
-
     def seeded(self, seed: int) -> JudgeSpec:
         """The same judge; one with a temperature above 0 samples by this seed. 0 is the default of
         all judges."""

@@ -84,8 +84,8 @@ Variants = Annotated[
     str | None,
     option(
         "A,B",
-        "Ways to ask: all, rewording, format, order, structure, contrast, intervention, thinking, "
-        "a variant or your YAML file.",
+        "Ways to ask: all, rewording, format, order, structure, contrast, intervention, a "
+        "variant or your YAML file.",
         default="rewording",
     ),
 ]

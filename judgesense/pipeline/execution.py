@@ -276,7 +276,7 @@ def _judge(
     whole = benchmark.prompts.num_rows
     benchmark = answerable(given, benchmark)
     if left_out := whole - benchmark.prompts.num_rows:
-        note(f"{name_of(given)} takes no such effort or thinking: {left_out} prompts are left out")
+        note(f"{name_of(given)} takes no reasoning effort: {left_out} prompts are left out")
     judge: Any
     if cluster is not None:
         from local_judges.ray_runner import RayJudge

@@ -34,8 +34,8 @@ def require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None
 
 
 def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None:
-    """Raise JudgeSenseError for a variant of a reasoning effort, or of a cap on thinking, that the
-    judge does not take, if it was asked for by name."""
+    """Raise JudgeSenseError for a variant of a reasoning effort that the judge does not take, if it
+    was asked for by name."""
     efforts: dict[str, str] = {}
     if data.variants:
         columns = benchmark.prompts.select(["variant", "effort"]).to_pydict()
@@ -44,32 +44,22 @@ def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None
             efforts.pop(name)
     for name in data.variants:
         if name in efforts:
-            caps = efforts[name].isdecimal()
-            what = "caps the tokens of thinking" if caps else "sets a reasoning effort"
-            style = "thinking_parameter: NAME" if caps else "reasoning_effort: true"
             raise JudgeSenseError(
-                f"the variant {name!r} {what}, which {name_of(spec)} does not take: leave it out, "
-                f"or add style: {{{style}}} to the judge's file if its endpoint takes one"
+                f"the variant {name!r} sets a reasoning effort, which {name_of(spec)} does not "
+                "take: leave it out, or add style: {reasoning_effort: true} to the judge's file if "
+                "its endpoint takes one"
             )
 
 
 def answerable(judge: Any, benchmark: Benchmark) -> Benchmark:
     """The benchmark without the prompts that the judge, or the spec of one, cannot be asked: those
-    with a reasoning effort or a cap on thinking, unless it takes one."""
+    with a reasoning effort, unless it takes one."""
     prompts = benchmark.prompts
-    effort, thinking = (getattr(judge, f"takes_{what}", False) for what in ("effort", "thinking"))
-    if "effort" not in prompts.column_names or (effort and thinking):
+    if "effort" not in prompts.column_names or getattr(judge, "takes_effort", False):
         return benchmark
     import pyarrow.compute as pc
 
-    efforts = prompts["effort"]
-    caps = pc.fill_null(pc.utf8_is_decimal(efforts), False)
-    kept = pc.is_null(efforts)
-    if thinking:
-        kept = pc.or_(kept, caps)
-    if effort:
-        kept = pc.or_(kept, pc.invert(caps))
-    return replace(benchmark, prompts=prompts.filter(kept))
+    return replace(benchmark, prompts=prompts.filter(pc.is_null(prompts["effort"])))
 
 
 def name_of(judge: Any) -> str:

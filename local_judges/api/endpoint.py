@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.answer_format import fields_of, instruction_of, obeys
+from local_judges.answer_format import fields_of, instruction_of
 from local_judges.api.keys import NO_KEY, read_key, require_loggable
 from local_judges.api.replies import FatalError, answer_of, diagnose, without_secrets
 from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
-from local_judges.options import KEY_VARIABLE, ApiOptions, Style
+from local_judges.options import KEY_VARIABLE, ApiOptions
 from local_judges.protocol import Answer, Request
 
 TOP_LOGPROBS = 20
@@ -91,7 +91,7 @@ class Endpoint:
         self.scorer: TokenScorer | None = None
         self.writes = True
         self.complete: Create | None = None
-        self._looked = self._obeyed = False
+        self._looked = False
         self._unreached: FatalError | None = None
         self._noise = random.Random(0).random
 
@@ -164,9 +164,8 @@ class Endpoint:
     async def ask(self, create: Create, request: Request, logprobs: bool) -> Answer:
         """The answer to one prompt, after as many tries as the retry budget allows.
 
-        Raises FatalError for failures that no other try and no other prompt can avoid, and for an
-        ``answer_format`` that the endpoint refuses or ignores; JudgeSenseError for options that
-        its tokenizer cannot spell.
+        Raises FatalError for failures that no other try and no other prompt can avoid, and
+        JudgeSenseError for options that the endpoint's tokenizer cannot spell.
         """
         from tenacity import (
             AsyncRetrying,
@@ -210,66 +209,25 @@ class Endpoint:
     ) -> Answer:
         """One try. Raises _TryError if another may succeed, FatalError if no prompt can."""
         left = self.retry.budget_s - (time.perf_counter() - started)
+        body = body_of(request, model=self.model, options=self.options, logprobs=logprobs)
+        begins_thinking = self.options.style.begins_thinking
         try:
             async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
-                return await self._once(create, request, logprobs)
+                if logprobs and self.scorer is not None:
+                    assert self.complete is not None
+                    return await self.scorer.ask(
+                        create, self.complete, body, request, begins_thinking, self.writes
+                    )
+                return answer_of(await create(**body), request, begins_thinking)
         except JudgeSenseError:
             raise
         except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
             kind, reason, retry_after = diagnose(error, self.hide)
         if kind == "fatal":
             raise FatalError(reason)
-        if kind != "bad request":
-            raise _TryError(kind, reason, retry_after)
-        if self.options.answer_format and not self._obeyed:
-            await self._require_format(create, request, reason)
-        return Answer(error=reason)
-
-    async def _once(self, create: Create, request: Request, logprobs: bool) -> Answer:
-        body = body_of(request, model=self.model, options=self.options, logprobs=logprobs)
-        begins_thinking = self.options.style.begins_thinking
-        if logprobs and self.scorer is not None:
-            assert self.complete is not None
-            return await self.scorer.ask(
-                create, self.complete, body, request, begins_thinking, self.writes
-            )
-        answer = answer_of(await create(**body), request, begins_thinking)
-        wanted, text = self.options.answer_format, answer.text or ""
-        # The end of a text that was cut off or refused cannot have the format.
-        if (
-            wanted
-            and request.options
-            and not self._obeyed
-            and not (answer.truncated or answer.refused)
-        ):
-            if not obeys(text, wanted, request.options):
-                raise FatalError(
-                    f"the endpoint ignores answer_format={wanted}: asked for one of "
-                    f"{', '.join(request.options)}, it wrote {self.hide(text)[:100]!r}. Leave "
-                    "answer_format out, or use an endpoint that enforces it"
-                )
-            self._obeyed = True
-        return answer
-
-    async def _require_format(self, create: Create, request: Request, reason: str) -> None:
-        """Raise FatalError if a prompt that was a bad request is none without the format."""
-        plain = self.options.model_copy(update={"answer_format": None})
-        body = body_of(request, model=self.model, options=plain, logprobs=False)
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                answer_of(await create(**body), request)
-        except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
-            diagnose(error, self.hide)
-            return
-        raise FatalError(
-            f"{reason}; the endpoint answers the same prompt without "
-            f"answer_format={self.options.answer_format}, so it refuses that format. Leave it out"
-            + (
-                ", or use answer_format=json"
-                if self.options.answer_format == "choice"
-                else ', or try --set "style={json_schema: false}"'
-            )
-        )
+        if kind == "bad request":
+            return Answer(error=reason)
+        raise _TryError(kind, reason, retry_after)
 
 
 async def _as_utf_8(response: Any) -> None:
@@ -323,21 +281,11 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
     # The client knows response_format; what else a format needs goes beside the style's own.
     body |= {key: value for key, value in wanted.items() if key == "response_format"}
     others = {key: value for key, value in wanted.items() if key != "response_format"}
-    if request.thinking:
-        body[style.token_parameter] += request.thinking
-        others |= _capped(style, request.thinking)
-    elif request.effort:
+    if request.effort:
         others["reasoning_effort"] = request.effort
     if extra := {**style.extra_body, **others}:
         body["extra_body"] = extra
     return body
-
-
-def _capped(style: Style, tokens: int) -> dict[str, Any]:
-    """The parameter that caps thinking, with what the style sends beside it."""
-    assert style.thinking_parameter is not None
-    name, _, inner = style.thinking_parameter.partition(".")
-    return {name: {**style.extra_body.get(name, {}), inner: tokens} if inner else tokens}
 
 
 def sender(client: Any, path: str = "/chat/completions") -> Create:

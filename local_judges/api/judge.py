@@ -81,8 +81,7 @@ class ApiJudge:
         style = {**vars(options.style), "extra_body": dict(options.style.extra_body)}
         # Only where it matters, so that other judges keep their fingerprint.
         structured: dict[str, Any] = {"answer_format": options.answer_format}
-        for key in ("reasoning_effort", "thinking_parameter"):
-            style.pop(key)  # A prompt's effort is part of its id.
+        style.pop("reasoning_effort")  # A prompt's effort is part of its id.
         if not style.pop("json_schema"):
             structured["format_instruction"] = instruction_of(("OPTION", "OPTION"))
         return {
@@ -301,8 +300,7 @@ class _Session:
         if by_request:
             await by_request.acquire()
         if by_token:
-            written = self._endpoint.options.max_tokens + request.thinking
-            tokens = len(request.message) / 4 + written
+            tokens = len(request.message) / 4 + self._endpoint.options.max_tokens
             await by_token.acquire(min(tokens, by_token.max_rate))
         answer = await self._endpoint.ask(self._create, request, self._logprobs)
         self._settle(request, answer)
@@ -341,5 +339,4 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
         schemas = (json.dumps(schema_of(request.options)) for request in requests)
         read += sum(len(schema.encode()) for schema in schemas) / 3
     written = len(requests) * options.get("max_tokens", MAX_TOKENS)
-    written += sum(request.thinking for request in requests)
     return float((read * price[0] + written * price[1]) / 1e6)

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
-from dataclasses import dataclass
 from typing import Any
 
-from judgesense.answers.text import BEGINS_THINKING, THINKING_TAG
+from judgesense.answers.text import BEGINS_THINKING
 from judgesense.errors import JudgeSenseError
 
 log = logging.getLogger(__name__)
@@ -119,47 +117,3 @@ class ChatFormat:
 
 def _prefix(system: str) -> str:
     return f"{system}\n\n" if system else ""
-
-
-class ThinkingFormat:
-    """How thinking with a cap is opened and closed, by the model's own tags or ``<think>``.
-
-    The thinking is opened and closed for the model ("budget forcing" in Muennighoff et al. 2025,
-    "s1: Simple test-time scaling", section 3.1), so the cap holds for a model that was never
-    trained to think, too. What it writes then is its own.
-
-    ``opened`` follows the prompt unless the chat template writes it; ``closed`` comes before the
-    answer. ``end`` is the token of the closing tag, if that is a single one.
-    """
-
-    def __init__(self, tokenizer: Any, chat: ChatFormat, model: str) -> None:
-        self.chat = ChatFormat(tokenizer, chat.system_prompt, model, thinking=True)
-        known = {token.content: n for n, token in tokenizer.added_tokens_decoder.items()}
-        own = [text for text in known if THINKING_TAG.fullmatch(text) and "/" not in text]
-        tag = self.chat.begun.strip() or (own[0] if own else "<think>")
-        self._closing = f"{tag[0]}/{tag[1:]}"
-        self.opened = "" if self.chat.begun else f"{tag}\n"
-        self.closed = f"\n{self._closing}\n\n"
-        self.end: int | None = known.get(self._closing)
-
-    def render(self, text: str, system: str = "") -> str:
-        """The prompt up to where the thinking begins."""
-        return self.chat.render(text, system) + self.opened
-
-    def finished(self, text: str) -> str:
-        """The thinking with its closing tag; what a model wrote behind a tag of its own is cut."""
-        before = re.split(re.escape(self._closing), text, maxsplit=1)[0]
-        return before.rstrip() + self.closed
-
-    @property
-    def begun(self) -> str:
-        """The beginning of the thinking, as a log shows it."""
-        return self.chat.begun or self.opened
-
-
-@dataclass(frozen=True, slots=True)
-class Thought:
-    """What a model thought before its answer: the text with its tags, and the tokens written."""
-
-    text: str
-    n_tokens: int

@@ -1,8 +1,7 @@
-"""Two ways to answer a batch with a transformers model, and a check that they agree.
+"""Answer a batch with a transformers model, and check that the model's own forward pass agrees.
 
 ``run_packed`` reads the token trie of the batch in one forward pass and continues all prompts
-together. ``run_plain`` passes one sequence at a time without a cache: for models whose attention
-cannot be replaced, and as the reference for the others.
+together.
 """
 
 from __future__ import annotations
@@ -146,37 +145,6 @@ def _choose(
     drawn = torch.tensor([[draw.random()] for draw in draws], device=logits.device)
     drawn_tokens = torch.searchsorted(sums, drawn.double() * sums[:, -1:], right=True)
     return [min(int(token), logits.shape[-1] - 1) for token in drawn_tokens[:, 0].tolist()]
-
-
-def run_plain(
-    model: Any, rows: Sequence[PromptState], decoding: Decoding | None, stop_tokens: Sequence[int]
-) -> Counter[str]:
-    """Answer rows one by one with the model's own forward pass, each sequence from its start."""
-    counted: Counter[str] = Counter()
-    device = model.get_input_embeddings().weight.device
-
-    def after(tokens: list[int]) -> torch.Tensor:
-        counted.update(forwards=1, prefilled_tokens=len(tokens))
-        with torch.inference_mode():
-            ids = torch.tensor([tokens], device=device)
-            return model(input_ids=ids, use_cache=False).logits[:, -1]
-
-    for row in rows:
-        if row.trie is not None:
-            paths: dict[int, list[int]] = {ROOT: []}
-            for node, (token, parent) in enumerate(row.trie.nodes):
-                paths[node] = [*paths[parent], token]
-            logits = torch.cat([after(row.tokens + path) for path in paths.values()])
-            _score_options([row], [0], logits, stop_tokens)
-        if decoding is not None:
-            draw = np.random.default_rng(decoding.seed_of(row.prompt_id, row.repeat))
-            while len(row.generated) < decoding.max_tokens and not row.stopped:
-                logits = after(row.tokens + row.generated)
-                (token,) = _choose(logits, decoding.temperature, [draw])
-                row.stopped = token in stop_tokens
-                if not row.stopped:
-                    row.generated.append(token)
-    return counted
 
 
 def difference(model: Any, probe: Sequence[list[int]]) -> str | None:

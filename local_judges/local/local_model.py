@@ -7,13 +7,12 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from judgesense.answers.text import THINKING_TAG
 from judgesense.decisions.log import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError
-from local_judges.local.chat import ChatFormat, ThinkingFormat, Thought
+from local_judges.local.chat import ChatFormat
 from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder
 from local_judges.local.option_scoring import OptionTrie, option_trie
 from local_judges.options import LocalOptions
@@ -75,47 +74,31 @@ class LocalModel:
             # The grammar masks the probabilities.
             self.scorings = frozenset({"generate"})
         self.decoding = Decoding(options.max_tokens, options.temperature, options.seed)
-        self._tries: dict[tuple[tuple[str, ...], str, str], OptionTrie] = {}
+        self._tries: dict[tuple[tuple[str, ...], str], OptionTrie] = {}
 
     def encode(self, requests: Sequence[Request]) -> list[list[int]]:
-        """The tokens of each request's prompt, up to its thinking if that is capped."""
-        texts = [
-            (self.thinking if request.thinking else self.chat).render(request.text, request.system)
-            for request in requests
-        ]
+        """The tokens of each request's prompt."""
+        texts = [self.chat.render(request.text, request.system) for request in requests]
         if not texts:
             return []
         # A prompt longer than the context gets our own error instead of the tokenizer's warning.
         encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)
         return list(encoded.input_ids)
 
-    @cached_property
-    def thinking(self) -> ThinkingFormat:
-        """How a request's thinking is opened and closed."""
-        return ThinkingFormat(self.tokenizer, self.chat, self.source.name)
-
-    def trie(self, options: tuple[str, ...], thinking: int = 0, reply_form: str = "") -> OptionTrie:
-        """The trie of the options, after the prompt or after thinking, in the form of a reply.
-        Raises JudgeSenseError if the vocabulary cannot spell one."""
-        tail = self.thinking.closed if thinking else self.chat.tail
-        key = (options, tail, reply_form)
+    def trie(self, request: Request) -> OptionTrie:
+        """The trie of a request's options. Raises JudgeSenseError if the vocabulary cannot spell
+        one."""
+        key = options, form = request.options, request.reply_form
         if key not in self._tries:
             self._tries[key] = option_trie(
-                self.tokenizer, tail, options, self.stop_tokens, reply_form
+                self.tokenizer, self.chat.tail, options, self.stop_tokens, form
             )
         return self._tries[key]
 
-    def trie_of(self, request: Request) -> OptionTrie:
-        """The trie of a request's options."""
-        return self.trie(request.options, request.thinking, request.reply_form)
-
-    def too_long(
-        self, tokens: Sequence[int], trie: OptionTrie | None, writes: bool, thinking: int = 0
-    ) -> str | None:
-        """Why a prompt with its thinking and answer does not fit into the context; None if it
-        does."""
+    def too_long(self, tokens: Sequence[int], trie: OptionTrie | None, writes: bool) -> str | None:
+        """Why a prompt with its answer does not fit into the context; None if it does."""
         options = [depth + 1 for depth in trie.depths] if trie else []
-        reserve = max([self.decoding.max_tokens if writes else 1, *options]) + thinking
+        reserve = max([self.decoding.max_tokens if writes else 1, *options])
         if len(tokens) + reserve <= self.context:
             return None
         return (
@@ -128,18 +111,11 @@ class LocalModel:
         answer.option_logprobs = option_logprobs
         answer.option_mass = sum(map(math.exp, option_logprobs))
 
-    def write(
-        self,
-        answer: Answer,
-        tokens: Sequence[int],
-        stopped: bool,
-        thought: Thought | None = None,
-    ) -> None:
+    def write(self, answer: Answer, tokens: Sequence[int], stopped: bool) -> None:
         """Set the text of an answer from the generated tokens without the stop token.
 
         Thinking stays in the text, with the start that the chat template wrote and with tags that
-        are special tokens, so that a reader can separate it from the answer. ``thought`` is what
-        was written before, with a cap.
+        are special tokens, so that a reader can separate it from the answer.
         """
         pieces, kept = [], list[int]()
         for token in tokens:
@@ -148,9 +124,8 @@ class LocalModel:
                 kept = []
             else:
                 kept.append(token)
-        before = thought or Thought(self.chat.begun, 0)
-        answer.text = before.text + "".join([*pieces, self._decode(kept)])
-        answer.output_tokens = before.n_tokens + len(tokens)
+        answer.text = "".join([self.chat.begun, *pieces, self._decode(kept)])
+        answer.output_tokens = len(tokens)
         answer.truncated = not stopped
 
     def what_fixes_answers(self) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
@@ -225,10 +224,3 @@ def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
             break
         length += 1
     return length
-
-
-def trie_floor(prompts: Sequence[Sequence[int]]) -> int:
-    """The number of nodes in the token trie of the prompts: the fewest tokens a model must read."""
-    ordered = sorted(prompts)
-    shared = sum(shared_prefix(a, b) for a, b in pairwise(ordered))
-    return sum(map(len, ordered)) - shared

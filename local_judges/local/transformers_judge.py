@@ -2,22 +2,19 @@
 
 Each batch is one forward pass over the token trie of its prompts and the inner nodes of their
 options (:mod:`local_judges.local.packed_forward`); greedy text continues from the keys and values
-of that pass. If a model does not use transformers' attention interface, a comparison at loading
-detects it, and the model reads one prompt at a time instead.
+of that pass. A model that does not use transformers' attention interface is refused: a comparison
+at loading detects it.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from judgesense.errors import MissingExtraError
-from local_judges.local.chat import Thought
+from judgesense.errors import JudgeSenseError, MissingExtraError
 from local_judges.local.devices import choose_device, choose_dtype, hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import find_model, load_model
@@ -25,13 +22,7 @@ from local_judges.local.option_scoring import shared_prefix
 from local_judges.options import TransformersOptions, made
 from local_judges.protocol import Answer, Request
 
-if TYPE_CHECKING:
-    from local_judges.local.forward import PromptState
-
-log = logging.getLogger(__name__)
-
 CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 6144, 16384
-PACKED, ONE_BY_ONE = "token trie", "one prompt at a time"
 _CACHE_FACTOR = 8
 """The maximum size of the padded cache for greedy text, rows x length, in multiples of the batch's
 tokens."""
@@ -47,12 +38,11 @@ class TransformersJudge(LocalModel):
     ``seed`` and its ``prompt_id`` alone (another text for each repeat).
 
     The constructor finds and hashes the weights and loads the tokenizer; the weights are loaded
-    with the first batch. Raises JudgeSenseError for an unknown or wrong option, and for a model,
-    device or dtype that does not exist.
+    with the first batch. Raises JudgeSenseError for an unknown or wrong option, for a model, device
+    or dtype that does not exist, and, with the first batch, for a model with attention of its own.
     """
 
     engine = "transformers"
-    takes_thinking = True
 
     def __init__(self, model: str | Path, *, name: str | None = None, **options: Any) -> None:
         chosen = made(TransformersOptions, options)
@@ -68,17 +58,15 @@ class TransformersJudge(LocalModel):
             CPU_BATCH_TOKENS if self.device == "cpu" else GPU_BATCH_TOKENS
         )
         self.counters: Counter[str] = Counter()
-        self.forward = PACKED
         self._model: Any = None
         self.name = self.full_name(name)
 
     def describe(self) -> dict[str, Any]:
         """The description of the model, with the forward pass, the batch size and the hardware."""
-        attention = self._model.config._attn_implementation if self._model is not None else None
         return {
             **super().describe(),
-            "forward": self.forward,
-            "attention": "sdpa over the token trie" if self.forward == PACKED else attention,
+            "forward": "token trie",
+            "attention": "sdpa over the token trie",
             "batch_tokens": self.batch_tokens,
             "hardware": hardware(self.device),
         }
@@ -90,7 +78,6 @@ class TransformersJudge(LocalModel):
         """
         order = sorted(range(len(requests)), key=lambda n: requests[n].text)
         longer = self.decoding.max_tokens if "generate" in scorings else 0
-        writes = longer > 0 or any(request.thinking for request in requests)
         batches: list[Sequence[int]] = []
         batch: list[int] = []
         new = longest = 0
@@ -99,11 +86,11 @@ class TransformersJudge(LocalModel):
             for n, tokens in zip(chunk, self.encode([requests[m] for m in chunk]), strict=True):
                 nodes = 0
                 if "options" in scorings:
-                    nodes = len(self.trie_of(requests[n]).nodes)
+                    nodes = len(self.trie(requests[n]).nodes)
                 added = len(tokens) - shared_prefix(before, tokens) + nodes
-                whole = len(tokens) + longer + requests[n].thinking
+                whole = len(tokens) + longer
                 longest = max(longest, whole)
-                padded = (len(batch) + 1) * longest if writes else 0
+                padded = (len(batch) + 1) * longest if longer else 0
                 full = new + added > self.batch_tokens or padded > _CACHE_FACTOR * self.batch_tokens
                 if batch and full:
                     batches.append(batch)
@@ -143,21 +130,18 @@ class TransformersJudge(LocalModel):
 
             probe = self.tokenizer(["One two.", "One six, ten."], add_special_tokens=False)
             model = load_model(self.folder, self.dtype, self.device)
-            reordered = prepack(model)
-            reason = difference(model, probe.input_ids)
-            if reason and reordered:  # the model's own code may read the weights, as Mamba's does
-                del model
-                model = load_model(self.folder, self.dtype, self.device)
-                reason = difference(model, probe.input_ids)
-            if reason:
-                self.forward = ONE_BY_ONE
-                log.warning("%s reads one prompt at a time, which is slow: %s", self.name, reason)
+            prepack(model)
+            if reason := difference(model, probe.input_ids):
+                raise JudgeSenseError(
+                    f"{self.source.name} does not use transformers' attention as other models do "
+                    f"({reason}); use --engine vllm"
+                )
             trim()
             self._model = model
         return self._model
 
     def _answer(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Answer]:
-        from local_judges.local.forward import PromptState, run_packed, run_plain
+        from local_judges.local.forward import PromptState, run_packed
 
         started = time.perf_counter()
         model = self.model
@@ -165,51 +149,21 @@ class TransformersJudge(LocalModel):
         answers = [Answer() for _ in requests]
         rows = []
         for n, (request, tokens) in enumerate(zip(requests, self.encode(requests), strict=True)):
-            trie = self.trie_of(request) if "options" in scorings else None
+            trie = self.trie(request) if "options" in scorings else None
             answers[n].input_tokens = len(tokens)
-            answers[n].error = self.too_long(tokens, trie, decoding is not None, request.thinking)
+            answers[n].error = self.too_long(tokens, trie, decoding is not None)
             if answers[n].error is None:
                 rows.append(PromptState(n, request.prompt_id, request.repeat, tokens, trie))
-        run = run_packed if self.forward == PACKED else run_plain
-        thoughts = self._think(run, [row for row in rows if requests[row.place].thinking], requests)
         rows.sort(key=lambda row: row.tokens)
         if rows:
-            self.counters.update(run(model, rows, decoding, self.stop_tokens))
+            self.counters.update(run_packed(model, rows, decoding, self.stop_tokens))
         for row in rows:
             answer = answers[row.place]
             if row.option_logprobs is not None:
                 self.score(answer, row.option_logprobs)
-            thought = thoughts.get(row.place)
             if decoding:
-                self.write(answer, row.generated, row.stopped, thought)
-            elif thought:
-                answer.output_tokens = thought.n_tokens
+                self.write(answer, row.generated, row.stopped)
         share = (time.perf_counter() - started) / max(len(requests), 1)
         for answer in answers:
             answer.latency_s = share
         return answers
-
-    def _think(
-        self, run: Any, rows: Sequence[PromptState], requests: Sequence[Request]
-    ) -> dict[int, Thought]:
-        """Let the rows think, each up to its cap, and append the thinking to their tokens."""
-        from local_judges.local.forward import PromptState
-
-        thoughts: dict[int, Thought] = {}
-        for cap in sorted({requests[row.place].thinking for row in rows}):
-            form = self.thinking
-            stops = [*self.stop_tokens, *([] if form.end is None else [form.end])]
-            drafts = [
-                PromptState(n, f"{row.prompt_id}/thinking", row.repeat, row.tokens, None)
-                for n, row in enumerate(rows)
-                if requests[row.place].thinking == cap
-            ]
-            drafts.sort(key=lambda draft: draft.tokens)
-            decoding = replace(self.decoding, max_tokens=cap)
-            self.counters.update(run(self.model, drafts, decoding, stops))
-            for draft in drafts:
-                row, text = rows[draft.place], form.finished(self._decode(draft.generated))
-                thoughts[row.place] = Thought(form.begun + text, len(draft.generated))
-                end = self.tokenizer(text, add_special_tokens=False).input_ids
-                row.tokens = [*row.tokens, *end]
-        return thoughts

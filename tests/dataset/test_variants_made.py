@@ -192,7 +192,6 @@ def test_a_variant_that_cannot_be_used_is_named_with_its_place(
         "{class: intervention, keep: 2}",
         "{class: intervention, effort: huge}",
         "{class: intervention, effort: 0}",
-        "{class: intervention, effort: 40000}",
         "{class: equivalent, reply_form: 'In short: ANSWER'}",
         '{class: equivalent, after: Use JSON., reply_form: \'{"verdict": "YES"}\'}',
         "{class: equivalent, after: Use JSON., reply_form: ANSWER}",
@@ -214,7 +213,6 @@ def test_choosing_by_name_group_and_file(tmp_path: Path) -> None:
     )
     own = chosen_variants([own_file(tmp_path, "{class: equivalent, casing: lower}")])[1]
     assert [v.name for v in own] == ["mine"]
-    assert [v.effort for v in chosen_variants(["thinking"])[1]] == ["32", "256"]
     with pytest.raises(JudgeSenseError, match="unknown variant 'jsn'"):
         chosen_variants(["jsn"])
 

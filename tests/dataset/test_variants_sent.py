@@ -21,7 +21,6 @@ from judgesense_dataset.load import load_benchmark
 from judgesense_dataset.recognition import language_of, recover_parts
 from judgesense_dataset.templates import DATA, load_templates
 from local_judges.api.endpoint import body_of
-from local_judges.api.judge import most_cost
 from local_judges.callable_judge import CallableJudge
 from local_judges.options import ApiOptions, Style
 from local_judges.plan import Requests
@@ -72,37 +71,6 @@ def test_an_effort_is_sent_where_the_endpoint_takes_one_and_else_left_out(tmp_pa
         asked = set(answerable(judge, whole).prompts["variant"].to_pylist())
         assert "persona" in asked
         assert asked & EFFORTS == wanted
-
-
-def test_a_cap_on_thinking_is_sent_where_the_judge_takes_one_and_else_left_out(
-    tmp_path: Path,
-) -> None:
-    prompts = prompts_of(["thinking-short", "thinking-long"])
-    requests = {r.thinking: r for r in Requests(prompts)}
-    assert set(requests) == {0, 32, 256}
-    style = Style(thinking_parameter="reasoning.max_tokens", extra_body={"reasoning": {"a": 1}})
-    body = body_of(requests[32], options=ApiOptions(style=style, max_tokens=20), **ASKED)
-    assert body["extra_body"] == {"reasoning": {"a": 1, "max_tokens": 32}}
-    assert body["max_tokens"] == 52
-    style = Style(thinking_parameter="thinking_budget")
-    body = body_of(requests[256], options=ApiOptions(style=style), **ASKED)
-    assert body["extra_body"] == {"thinking_budget": 256}
-    price = {"price": (0, 1e6), "max_tokens": 20}
-    assert most_cost([requests[256], requests[0]], price) == 256 + 2 * 20
-    with pytest.raises(JudgeSenseError, match="'thinking-long' caps the tokens of thinking"):
-        judgesense.run(
-            lambda texts: ["A"] * len(texts), tasks=["relevance"], limit=2, note=str,
-            variants=["thinking-long"], out=tmp_path / "named",
-        )  # fmt: skip
-    names = ["intervention", "thinking"]
-    whole = data_reference(None, None, None, names).selected(Settings.of(limit=1))
-    local = JudgeSpec("m", "transformers", "m", {})
-    caps = JudgeSpec("m", "api", "m", {"style": {"thinking_parameter": "thinking_budget"}})
-    thinking = {"thinking-short", "thinking-long"}
-    for judge, wanted in ((local, thinking), (caps, thinking), (TAKES_EFFORT, EFFORTS)):
-        asked = set(answerable(judge, whole).prompts["variant"].to_pylist())
-        assert asked & (EFFORTS | thinking) == wanted
-        assert "persona" in asked
 
 
 def test_a_dataset_folder_has_the_variants_of_its_items(four_tasks: Path) -> None:

@@ -13,7 +13,6 @@ from local_judges.local.option_scoring import (
     option_logprobs,
     path_to,
     tokens_asked,
-    trie_floor,
 )
 
 END = 2
@@ -57,8 +56,3 @@ def test_options_that_cannot_be_told_apart_are_refused() -> None:
         build_trie([(5,), (5,)], [END])
     with pytest.raises(JudgeSenseError, match="one option begins another"):
         build_trie([(5,), (5, 6)], [])
-
-
-def test_the_floor_counts_every_shared_prefix_once() -> None:
-    assert trie_floor([[1, 2, 3], [1, 2, 4, 5], [1, 2, 3], [7]]) == 6
-    assert trie_floor([]) == 0

@@ -14,7 +14,6 @@ import judgesense
 from judgesense.cli import app
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
-from local_judges.local.chat import ThinkingFormat
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.registry import resolve_each
 
@@ -123,22 +122,6 @@ def test_tags_that_are_special_tokens_stay_in_the_text(thinker: Path) -> None:
     judge.write(answer, tokens, stopped=True)
     assert answer.text == "<think>\n[THINK]it is YES[/THINK]NO"
     assert judge.scorings == {"generate"}
-    plain = TransformersJudge("smollm2-135m")
-    assert plain.chat.begun == ""
-    # Capped thinking uses what the template writes, then the model's own tags, then <think>.
-    forms = [
-        ThinkingFormat(tokenizer, chat, "m")
-        for tokenizer, chat in ((judge.tokenizer, judge.chat), (plain.tokenizer, plain.chat))
-    ]
-    (end,) = judge.tokenizer("[/THINK]", add_special_tokens=False).input_ids
-    assert [(form.opened, form.closed, form.end) for form in forms] == [
-        ("", "\n</think>\n\n", None),
-        ("<think>\n", "\n</think>\n\n", None),
-    ]
-    plain.tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
-    own = ThinkingFormat(plain.tokenizer, plain.chat, "m")
-    assert (own.opened, own.closed, own.end) == ("[THINK]\n", "\n[/THINK]\n\n", end)
-    assert own.finished("It is so. [/THINK] NO") == "It is so.\n[/THINK]\n\n"
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ import judgesense
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
 from judgesense_dataset.variants import load_variants
-from local_judges.local.forward import PromptState, run_plain
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.options import SYSTEM_PROMPT
 from local_judges.plan import Requests
@@ -87,26 +86,3 @@ def test_json_is_scored_at_the_place_of_its_value(judge: TransformersJudge) -> N
             places = range(len(before), len(whole))
             found.append(sum(logprobs[at - 1, whole[at]].item() for at in places))
         assert answer.option_logprobs == pytest.approx(found, abs=1e-4)
-
-
-def test_thinking_is_capped_and_the_answer_asked_for_after_it(judge: TransformersJudge) -> None:
-    settings = Settings.of(tasks=["factuality"], limit=1)
-    data = data_reference(None, None, None, ["thinking-short", "thinking-long"])
-    asked = [r for r in Requests(data.selected(settings).prompts) if r.thinking]
-    assert sorted(r.thinking for r in asked) == [32, 256]
-    scorings = frozenset({"generate", "options"})
-    ((_, answers),) = judge.judge([(0, asked)], scorings)
-    for request, tokens, answer in zip(asked, judge.encode(asked), answers, strict=True):
-        assert answer.text is not None
-        assert answer.output_tokens is not None
-        assert answer.output_tokens <= request.thinking + judge.decoding.max_tokens
-        opened, closed = "<think>\n", "\n</think>\n\n"
-        assert answer.text.startswith(opened)
-        assert answer.text.count(closed) == 1
-        thought = answer.text.removeprefix(opened).partition(closed)[0] + closed
-        # The same thinking as a part of the prompt gives the same option probabilities.
-        after = judge.tokenizer(thought, add_special_tokens=False).input_ids
-        trie = judge.trie(request.options, request.thinking)
-        row = PromptState(0, "", 0, [*tokens, *after], trie)
-        run_plain(judge.model, [row], None, judge.stop_tokens)
-        assert row.option_logprobs == pytest.approx(answer.option_logprobs, abs=1e-3)

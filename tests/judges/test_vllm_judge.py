@@ -23,7 +23,6 @@ from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.trust.rules import Rule
 from judgesense_dataset.embedded import embedded_templates, load_embedded
-from local_judges.answer_format import obeys
 from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
 from local_judges.local.option_scoring import build_trie, path_to, scores_of, tokens_asked
 from local_judges.local.transformers_judge import TransformersJudge
@@ -45,6 +44,13 @@ ENVIRONMENT = {
 }
 SURE = 0.05
 TASKS, LIMIT = ["factuality", "preference"], 8
+
+
+def obeys(text: str, answer_format: str, options: tuple[str, ...]) -> bool:
+    """Whether a complete text has the format."""
+    if answer_format == "choice":
+        return text.strip() in options
+    return json.loads(text)["verdict"] in options
 
 
 def test_without_vllm_the_error_names_the_extra() -> None:
@@ -158,11 +164,9 @@ def test_drawn_texts_come_from_the_seed_and_not_from_the_batch(said: dict[str, A
 @pytest.mark.slow
 def test_what_cannot_be_had_is_refused_before_the_engine_starts(said: dict[str, Any]) -> None:
     refused = said["refused"]
-    assert "no batch-invariant mode on a CPU" in refused["batch_invariant"]
     assert "8192, the model's context" in refused["max_model_len"]
     assert "equal to 2" in refused["temperature"]
     assert "no config.json" in refused["dummy"]
-    assert "need 4000.0 GB" in refused["giant"]
 
 
 @pytest.mark.slow

@@ -57,24 +57,11 @@ def refusal(model: Path, **settings: object) -> str:
     return ""
 
 
-def giant(model: Path, folder: Path) -> Path:
-    """The model's folder with weights of 4 TB, of which only the header is there."""
-    for file in model.iterdir():
-        if file.suffix == ".json":
-            (folder / file.name).write_bytes(file.read_bytes())
-    header = json.dumps({"w": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4]}})
-    length = len(header).to_bytes(8, "little")
-    (folder / "model.safetensors").write_bytes(length + header.encode() + b"0000")
-    return folder
-
-
 def main(model: Path, out: Path) -> None:
     refused = {
-        "batch_invariant": refusal(model, batch_invariant=True),
         "max_model_len": refusal(model, max_model_len=9000),
         "temperature": refusal(model, temperature=3.0),
         "dummy": refusal(out.parent, load_format="dummy"),
-        "giant": refusal(giant(model, out.parent)),
     }
     judge = VllmJudge(model, **SETTINGS)
     requests = asked()
