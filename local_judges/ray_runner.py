@@ -141,9 +141,6 @@ def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str,
 
     ``engine="ray"`` asks for one; ``actor_engine`` is then the engine of the actors. Raises
     JudgeSenseError for options of Ray without ``engine="ray"``.
-
-    >>> cluster_of({"engine": "ray", "ray_actors": 2, "dtype": "float32"})[1]
-    {'dtype': 'float32'}
     """
     about_ray = {k: v for k, v in options.items() if k.startswith("ray_") or k == "actor_engine"}
     others = {key: value for key, value in options.items() if key not in about_ray}
@@ -160,12 +157,8 @@ def _require_reachable(address: str | None) -> None:
     """Raise JudgeSenseError if HOST:PORT does not answer; Ray itself would try for a minute."""
     if address is None or address in ("auto", "local"):
         return
-    if address.startswith("ray://"):
-        raise JudgeSenseError(
-            f"{address} is the address of a Ray client, which does not support Ray Data; run with "
-            "ray_address=auto on a machine of the cluster (ray job submit runs a command there)"
-        )
-    if not (parts := re.fullmatch(r"\[?([^\]]+?)\]?:(\d+)", address)):
+    # Ray Data does not support the addresses of Ray's client (ray://).
+    if not (parts := re.fullmatch(r"\[?([^\]/]+?)\]?:(\d+)", address)):
         raise JudgeSenseError(f"ray_address must be auto or HOST:PORT, got {address!r}")
     try:
         socket.create_connection((parts[1], int(parts[2])), _REACH_WITHIN_S).close()
@@ -201,7 +194,6 @@ class RayJudge:
             raise JudgeSenseError(
                 f"{limit} cannot be shared by the actors of a cluster; set a limit at the provider"
             )
-
         cluster.require_room(note)
         self._cluster, self._note = cluster, note
         self._home = _Home(source, folder.resolve())
@@ -300,10 +292,7 @@ class RayJudge:
             )
         try:
             for row in answered.iter_rows():
-                reply = json.loads(row["reply"])
-                if "error" in reply:
-                    raise JudgeSenseError(reply["error"])
-                yield reply
+                yield _value(json.loads(row["reply"]))
         except ray.exceptions.RayActorError as error:
             raise JudgeSenseError(
                 f"the Ray cluster lost {LOSSES_A_CALL + 1} actors over the same prompts "
@@ -311,25 +300,22 @@ class RayJudge:
                 "more memory than the machine has"
             ) from error
 
-    def _on_a_machine(self, function: Callable[..., dict[str, Any]], *arguments: Any) -> Any:
+    def _on_a_machine(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """The result of a function where an actor will run, with the actor's resources.
 
         Raises JudgeSenseError for its errors, and if every machine is lost that tries.
         """
         import ray
 
-        task = ray.remote(function).options(**self._cluster.resources(), max_retries=LOSSES_A_CALL)
+        task = ray.remote(_caught).options(**self._cluster.resources(), max_retries=LOSSES_A_CALL)
         try:
-            reply = ray.get(task.remote(*arguments))
+            return _value(ray.get(task.remote(function, *arguments)))
         except ray.exceptions.RayError as error:
             if isinstance(error, ray.exceptions.RayTaskError):
                 raise
             raise JudgeSenseError(
                 f"no actor of the Ray cluster could load the judge: {' '.join(str(error).split())}"
             ) from error
-        if "error" in reply:
-            raise JudgeSenseError(reply["error"])
-        return reply["value"]
 
     def close(self) -> None:
         """Nothing to free: the actors end with the run."""
@@ -359,33 +345,36 @@ class _Home:
         return self.source.load() if isinstance(self.source, JudgeSpec) else self.source
 
 
-def _on_this_machine(error: JudgeSenseError) -> dict[str, str]:
-    return {"error": f"{error} (on the machine {socket.gethostname()})"}
+def _caught(function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """A function's value, or its error with the name of this machine."""
+    try:
+        return {"value": function(*arguments)}
+    except JudgeSenseError as error:
+        return {"error": f"{error} (on the machine {socket.gethostname()})"}
+
+
+def _value(reply: Mapping[str, Any]) -> Any:
+    """The value of a reply of `_caught`. Raises its error."""
+    if "error" in reply:
+        raise JudgeSenseError(reply["error"])
+    return reply["value"]
 
 
 def _described(home: _Home) -> dict[str, Any]:
     """The judge's name, scorings and description."""
-    try:
-        judge = home.load()
-        described = {"name": judge.name, "scorings": sorted(judge.scorings)}
-        return {"value": {**described, "describe": dict(judge.describe())}}
-    except JudgeSenseError as error:
-        return _on_this_machine(error)
+    judge = home.load()
+    described = dict(judge.describe())
+    return {"name": judge.name, "scorings": sorted(judge.scorings), "describe": described}
 
 
 def _planned(
     home: _Home, prompts: pa.Table, scorings: tuple[str, ...], index: int, repeats: int, seed: int
-) -> dict[str, Any]:
+) -> list[Part]:
     """The planned parts."""
-    try:
-        return {
-            "value": plan_parts(
-                home.load(), Requests(prompts), frozenset(scorings), judge_index=index,
-                repeats=repeats, seed=seed,
-            )
-        }  # fmt: skip
-    except JudgeSenseError as error:
-        return _on_this_machine(error)
+    return plan_parts(
+        home.load(), Requests(prompts), frozenset(scorings), judge_index=index, repeats=repeats,
+        seed=seed,
+    )  # fmt: skip
 
 
 class _PartJudge:
@@ -410,11 +399,8 @@ class _PartJudge:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         """One row per call: the outcome and the notes, or the error that stops the run."""
-        try:
-            reply = self._answer([self._parts[number] for number in batch["id"]])
-        except JudgeSenseError as error:
-            reply = _on_this_machine(error)
-        return {"reply": [json.dumps(reply)]}
+        parts = [self._parts[number] for number in batch["id"]]
+        return {"reply": [json.dumps(_caught(self._answer, parts))]}
 
     def _answer(self, parts: Sequence[Part]) -> dict[str, Any]:
         self._judge = judge = self._judge or self._home.load()

@@ -252,7 +252,7 @@ def test_the_actors_engine_is_that_of_the_judge() -> None:
     ("address", "said"),
     [
         ("127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"),
-        ("ray://127.0.0.1:10001", "Ray client"),
+        ("ray://127.0.0.1:10001", "auto or HOST:PORT"),
         ("somewhere", "auto or HOST:PORT"),
     ],
 )
