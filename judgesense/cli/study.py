@@ -225,20 +225,17 @@ def answer_matching_command(
     """Is prompt sensitivity the model's or the matcher's? 12 templates, two matchers."""
     from judgesense.studies import answer_matching as study
 
-    plan = study.MatchingPlan(
+    result = study.answer_matching(
+        opt.configured(responder or (), settings, _TOKENS),
+        out,
+        grader=grader,
         benchmarks=opt.names(benchmarks) or study.BENCHMARKS,
         limit=limit or 100,
         n_templates=n_templates,
         max_tokens=answer_tokens,
         grader_tokens=grader_tokens,
-        seed=seed,
-    )
-    result = study.answer_matching(
-        opt.configured(responder or (), settings, _TOKENS),
-        out,
-        grader=grader,
-        plan=plan,
         mirror=mirror,
+        seed=seed,
         note=opt.note,
     )
     finish(result, out, format)

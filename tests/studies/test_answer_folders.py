@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.answer_matching import MatchingPlan, answer_matching
+from judgesense.studies.answer_matching import answer_matching
 from judgesense.studies.common.question_sets import check_models, folder_names
 from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking, rank_scores
 
@@ -48,8 +48,13 @@ def seeds_in(out: Path) -> set[int]:
 @pytest.mark.parametrize("seed", [0, 7])
 def test_answers_and_verdicts_are_drawn_by_the_seed_of_the_study(tmp_path: Path, seed: int) -> None:
     out = stored_items(tmp_path, "arc-challenge", 2, seed)
-    plan = MatchingPlan(("arc-challenge",), limit=2, n_templates=2, seed=seed)
-    answer_matching([says_a], out, grader=says_a, plan=plan, note=quiet)
+    plan: dict[str, Any] = {
+        "benchmarks": ("arc-challenge",),
+        "limit": 2,
+        "n_templates": 2,
+        "seed": seed,
+    }
+    answer_matching([says_a], out, grader=says_a, **plan, note=quiet)
     assert len(list(out.glob("*/*/run.json"))) == 2
     assert seeds_in(out) == {seed}
 

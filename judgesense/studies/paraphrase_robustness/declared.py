@@ -12,7 +12,6 @@ import numpy as np
 from judgesense.reporting.result import Record
 from judgesense.reporting.run_tables import cost_table
 from judgesense.run_folder.folder import Run
-from judgesense.statistics.ranks import chosen
 from judgesense.statistics.robustness import TOLERANCES
 from judgesense.studies.common.figures import Heatmap, Scatter
 from judgesense.studies.common.study import Figure, Study, Tables, table
@@ -131,10 +130,6 @@ def attributes(s: Measured) -> Iterator[Record]:
 )  # fmt: skip
 def judges(s: Measured) -> Iterator[Record]:
     """Judges by accuracy."""
-    wins = [
-        own[int(chosen([row["accuracy"] for row in own]))]["judge"]
-        for own in grouped(s.rows, "attribute").values()
-    ]
     rows = []
     for name, own in grouped(s.rows, "judge").items():
         share = sum(row["insensitive"] for row in own) / len(own)
@@ -143,7 +138,7 @@ def judges(s: Measured) -> Iterator[Record]:
                 "judge": name,
                 **means(own, "accuracy", "constant_accuracy", "gap", "sensitivity", "consistency",
                         "top_score", "option_mass"),
-                "best_on": wins.count(name), "n_attributes": len(own), "insensitive": share,
+                "n_attributes": len(own), "insensitive": share,
                 "finding": "insensitive, not robust" if share >= 0.5 else "",
             }
         )  # fmt: skip
