@@ -20,7 +20,6 @@ import pyarrow as pa
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
 from judgesense_dataset import card
-from judgesense_dataset.audit import audit, render
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.folder import (
     ALIASES,
@@ -49,9 +48,6 @@ from judgesense_dataset.templates import TaskTemplates, load_templates
 from judgesense_dataset.validators import MODEL, Embedder, consensus, free_votes
 
 DEFAULT_ITEMS = 125
-AUDITED = 2000
-"""Up to this number of pairs the card carries the audit, which holds all of them in memory."""
-
 GRID_ONLY = "prompts"
 """The design without pairs: the folder holds only the grid of prompts."""
 
@@ -157,8 +153,6 @@ def build_dataset(
                 f"cosine by {MODEL}). `judgesense dataset validate` adds judges' and people's."
             )
         card.write_card(folder, facts)
-        if 0 < sum(counts.get("pairs", 0) for counts in built.tasks.values()) <= AUDITED:
-            card.set_audit(folder, render(audit(folder), "md"))
     return built
 
 

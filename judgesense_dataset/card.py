@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,15 +93,6 @@ def write_card(folder: Path, facts: Facts) -> None:
         prompt_columns=", ".join(pq.read_schema(folder / config_file(PROMPTS)).names),
     )
     write_text(folder / README, card)
-
-
-def set_audit(folder: Path, markdown: str) -> None:
-    """Replace the section "Audit" of the card with this Markdown."""
-    readme = folder / README
-    section = f"## Audit\n\n{markdown.strip()}\n\n"
-    before = readme.read_text(encoding="utf-8")
-    old = re.compile(r"^## Audit\n.*?(?=^## |\Z)", re.M | re.S)
-    write_text(readme, old.sub(lambda _: section, before, count=1))
 
 
 def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:

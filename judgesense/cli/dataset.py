@@ -185,11 +185,9 @@ def validate(
 @opt.command(app)
 def audit(
     dataset: Dataset = "embedded",
-    format: Annotated[
-        Literal["text", "md", "json"], opt.option(None, "Output format.", "--format", "-f")
-    ] = "text",
     exclude: Annotated[str | None, opt.option("ID,ID", "Pairs to leave out.")] = None,
     revision: opt.Revision = None,
+    format: opt.Format = "text",
 ) -> None:
     """Check what a set of pairs can and cannot tell about judges.
 
@@ -199,7 +197,7 @@ def audit(
     from judgesense_dataset.audit import render
 
     found = audit_dataset(dataset, revision=revision, exclude=opt.names(exclude) or ())
-    typer.echo(render(found, format))
+    opt.output(format, found.to_dict, lambda: render(found))
     if found.failed:
         raise typer.Exit(1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections import Counter
 from collections.abc import Collection
@@ -10,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from judgesense.reporting.documents import escape_markdown as escape
 from judgesense.text import aligned, number, s
 from judgesense_dataset.audit.checks import ERROR, WARNING, Finding, findings, oracle
 from judgesense_dataset.audit.rows import TaskRows, read_audit_rows
@@ -91,25 +89,21 @@ def _audit(task: TaskRows) -> TaskAudit:
     )
 
 
-def render(audit: Audit, form: str) -> str:
-    """The audit as text, Markdown or JSON. Markdown has no heading, so that a card can hold it."""
-    if form == "json":
-        return json.dumps(audit.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+def render(audit: Audit) -> str:
+    """The audit as text: the counts of each task, then its findings."""
     severities = [f.severity for task in audit.tasks.values() for f in task.findings]
     counts = {name: severities.count(name) for name in (ERROR, WARNING)}
-    summary = " and ".join(f"{n} {name}{s(n)}" for name, n in counts.items())
-    if form == "md":
-        head, *body = ["| " + " | ".join(row) + " |" for row in _counts(audit)]
-        lines = [f"{summary}.", "", head, "| --- " * len(_COLUMNS) + "|", *body]
-    else:
-        lines = [f"Audit of {audit.dataset}: {summary}", "", *aligned(_counts(audit))]
+    summary = " and ".join(f"{n} {name}{s(n)}" for n, name in counts.items())
+    table: list[tuple[str, ...]] = [_COLUMNS]
     for name, task in audit.tasks.items():
-        lines += ["", f"**{name}**", ""] if form == "md" else ["", f"{name}:"]
+        gold = ", ".join(f"{label}: {rows}" for label, rows in task.gold.items())
+        scores = (number(score, 4) for score in (task.oracle_jss_raw, task.oracle_jss_mapped))
+        numbers = map(str, (task.rows, task.items, task.prompts, task.pairs))
+        table.append((name, *numbers, *scores, gold or "none"))
+    lines = [f"Audit of {audit.dataset}: {summary}", "", *aligned(table)]
+    for name, task in audit.tasks.items():
+        lines += ["", f"{name}:"]
         for finding in task.findings:
-            if form == "md":
-                message = escape(finding.message)
-                lines.append(f"- {finding.severity} `{finding.code}`: {message}")
-                continue
             lines += textwrap.wrap(
                 f"{finding.severity:7}  {finding.code}: {finding.message}",
                 width=100,
@@ -119,14 +113,3 @@ def render(audit: Audit, form: str) -> str:
                 break_on_hyphens=False,
             )
     return "\n".join(lines)
-
-
-def _counts(audit: Audit) -> list[tuple[str, ...]]:
-    """The table of counts, oracle scores and gold labels: a row a task."""
-    table: list[tuple[str, ...]] = [_COLUMNS]
-    for name, task in audit.tasks.items():
-        gold = ", ".join(f"{label}: {rows}" for label, rows in task.gold.items())
-        scores = (number(score, 4) for score in (task.oracle_jss_raw, task.oracle_jss_mapped))
-        numbers = map(str, (task.rows, task.items, task.prompts, task.pairs))
-        table.append((name, *numbers, *scores, gold or "none"))
-    return table

@@ -251,14 +251,12 @@ def test_every_finding_has_a_severity_and_is_documented() -> None:
         assert f"`{code}`" in page
 
 
-def test_the_three_formats_say_the_same(published: Path) -> None:
+def test_text_and_json_say_the_same(published: Path) -> None:
     found = audit(published)
-    as_json = json.loads(render(found, "json"))
-    flat = " ".join(render(found, "text").split())
-    for task in as_json["tasks"].values():
+    flat = " ".join(render(found).split())
+    for task in found.to_dict()["tasks"].values():
         for finding in task["findings"]:
             assert f"{finding['code']}: {finding['message']}" in flat
-            assert f"`{finding['code']}`" in render(found, "md")
 
 
 def test_the_command_exits_1_on_errors_and_0_without(published: Path, tmp_path: Path) -> None:

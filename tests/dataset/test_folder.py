@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from judgesense.version import __version__
-from judgesense_dataset.audit import audit, render
 from judgesense_dataset.folder import (
     PAIR_ROWS,
     PROMPT_ROWS,
@@ -121,13 +120,6 @@ def test_the_card_names_sources_revisions_papers_and_doubts(four_tasks: Path) ->
         assert f"{{{key}," in text
     assert "not proven irrelevant" in text
     assert __version__ in text
-
-
-def test_the_card_carries_the_audit(four_tasks: Path) -> None:
-    text = (four_tasks / "README.md").read_text(encoding="utf-8")
-    section = text.split("## Audit\n")[1].split("\n## ")[0]
-    assert section.strip() == render(audit(four_tasks), "md")
-    assert section.strip().startswith("0 errors")
 
 
 def test_rewritten_pairs_are_stated_in_the_card(own_folder: Path, tmp_path: Path) -> None:
