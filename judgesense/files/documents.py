@@ -170,18 +170,6 @@ _DEEPEST, _MOST_VALUES, _MOST_ALIASES = 100, 100_000, 100
 values."""
 
 
-class _Loader(_PARSER):  # type: ignore[misc]
-    """PyYAML's safe loader; a date or number that Python cannot hold is an error with its line."""
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        try:
-            return super().construct_object(node, deep=deep)
-        except (ValueError, OverflowError) as error:
-            raise yaml.constructor.ConstructorError(
-                None, None, str(error).partition(";")[0], node.start_mark
-            ) from error
-
-
 @dataclass(frozen=True, slots=True)
 class YamlNode:
     """A YAML value and its place ("FILE, line N"). Scalars are always text: YES is no boolean."""
@@ -293,7 +281,7 @@ def _yaml(text: str, where: str, *, as_nodes: bool) -> Any:
     """The value of YAML text, as a `YamlNode` or as plain values; None for no text."""
     try:
         _require_bounded(text, where)
-        loader = _Loader(text)
+        loader = _PARSER(text)
         try:
             if (root := loader.get_single_node()) is None:
                 return None
@@ -306,8 +294,11 @@ def _yaml(text: str, where: str, *, as_nodes: bool) -> Any:
         problem = getattr(error, "problem", None) or "cannot be parsed"
         place = _place(where, mark) if mark else where
         raise JudgeSenseError(f"{place}: invalid YAML: {problem}") from error
-    except UnicodeEncodeError as error:
-        raise JudgeSenseError(f"{where}: character {error.start} is not UTF-8") from error
+    except JudgeSenseError:
+        raise
+    except (ValueError, OverflowError) as error:
+        # A date or number that Python cannot hold, or half a surrogate pair.
+        raise JudgeSenseError(f"{where}: invalid YAML: {error!s:.100}") from error
 
 
 def _require_bounded(text: str, where: str) -> None:

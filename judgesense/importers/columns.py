@@ -129,16 +129,11 @@ def parse_columns(texts: Sequence[str], targets: Sequence[str] = TARGETS) -> dic
                 raise JudgeSenseError(
                     f"columns: {entry!r} is not TARGET=COLUMN or TARGET=:CONSTANT"
                 )
-            check_target(target, targets)
+            if target not in targets:
+                raise JudgeSenseError(
+                    f"columns: unknown column {target!r}; choose one of {', '.join(targets)}"
+                )
             if target in columns:
                 raise JudgeSenseError(f"columns: {target} appears twice")
             columns[target] = source
     return columns
-
-
-def check_target(target: str, targets: Sequence[str] = TARGETS) -> None:
-    """Raise JudgeSenseError unless ``target`` is one of ``targets``."""
-    if target not in targets:
-        raise JudgeSenseError(
-            f"columns: unknown column {target!r}; choose one of {', '.join(targets)}"
-        )

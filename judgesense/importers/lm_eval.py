@@ -98,7 +98,7 @@ def _is_choice(requests: Sequence[Sequence[Any]]) -> bool:
 
 
 def _samples(path: Path, encoding: str) -> Iterator[tuple[Sample, Record]]:
-    """The samples, as far as an import reads them, and their lines. Raises as `read`."""
+    """The samples and their lines. Raises as `read`."""
     for record in read_json_lines(path, encoding):
         yield fit(Sample, record.values, record.place, "a sample of lm-eval 0.4"), record
 

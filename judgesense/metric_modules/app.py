@@ -13,32 +13,27 @@ from judgesense.metric_modules.registry import METRICS
 def interface(name: str, app_file: str) -> Any:
     """The `gradio.Interface` of a metric, not launched; its card is the README beside `app_file`.
 
-    The function of the interface takes the pasted rows and the options, returns the metric's
-    figures, and raises `gradio.Error` for input that cannot be scored.
+    The function of the interface takes the pasted rows, returns the metric's figures, and raises
+    `gradio.Error` for input that cannot be scored.
     """
     import gradio as gr
 
     metric = METRICS[name]
 
-    def compute(rows: str, *options: Any) -> dict[str, Any]:
+    def compute(rows: str) -> dict[str, Any]:
         try:
             table = parse_rows(rows)
             if metric.cells not in (None, len(table[0])):
                 raise ValueError(
                     f"a line has {len(table[0])} cells, not {metric.cells}: {metric.line}"
                 )
-            chosen = dict(zip((option for option, *_ in metric.options), options, strict=True))
-            return metric.function(**metric.rows(table), **chosen).to_dict()
+            return metric.function(**metric.rows(table)).to_dict()
         except ValueError as error:
             raise gr.Error(str(error)) from error
 
-    inputs = [gr.Textbox(label=metric.line, value=metric.example, lines=8)]
-    for _, kind, settings in metric.options:
-        first = settings["choices"][0] if "choices" in settings else settings.get("value", False)
-        inputs.append(getattr(gr, kind)(**{**settings, "value": first}))
     return gr.Interface(
         fn=compute,
-        inputs=inputs,
+        inputs=gr.Textbox(label=metric.line, value=metric.example, lines=8),
         outputs=gr.JSON(label="Result"),
         title=metric.title,
         article=_card(app_file),

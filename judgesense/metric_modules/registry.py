@@ -29,8 +29,7 @@ class Metric:
 
     ``inputs`` are its row arguments, each with what refuses bad rows of it. On the page a visitor
     pastes lines of comma-separated cells: ``line`` says what one holds, ``cells`` how many it has
-    (None: any), and ``rows`` turns them into the function's arguments. ``options`` are Gradio
-    components: option name -> (kind, settings).
+    (None: any), and ``rows`` turns them into the function's arguments.
     """
 
     function: Callable[..., ResultMapping]
@@ -40,7 +39,6 @@ class Metric:
     example: str
     rows: Callable[[list[list[str]]], dict[str, Any]]
     cells: int | None = None
-    options: tuple[tuple[str, str, dict[str, Any]], ...] = ()
 
 
 def text_rows(values: Any, name: str) -> None:
@@ -129,7 +127,6 @@ METRICS: Mapping[str, Metric] = {
         "item-3,UNCLEAR,YES\n",
         _by_column("item_ids", "references", "predictions"),
         cells=3,
-        options=(("interval", "Radio", {"choices": ["wilson", "bootstrap"], "label": "Interval"}),),
     ),
     "paraphrase_robustness": Metric(
         paraphrase_robustness,
@@ -138,10 +135,6 @@ METRICS: Mapping[str, Metric] = {
         "One item per line: human score, then the judge's score under each paraphrase",
         "4,4,4,5\n2,2,3,2\n5,5,5,5\n3,2,3,3\n1,1,1,1\n",
         _robustness_rows,
-        options=(
-            ("tolerance", "Number", {"value": 0.5, "minimum": 0, "label": "Tolerance"}),
-            ("round_references", "Checkbox", {"label": "Round human scores to whole numbers"}),
-        ),
     ),
     "prompt_sensitivity": Metric(
         prompt_sensitivity,
@@ -158,10 +151,6 @@ METRICS: Mapping[str, Metric] = {
         "One condition (seed, subset) per line: the score of each prompt",
         "0.20,0.50,0.40,0.44\n0.30,0.40,0.50,0.45\n0.10,0.60,0.50,0.43\n",
         lambda rows: {"predictions": parse_numbers(rows)},
-        options=(
-            ("k", "Number", {"value": 3, "minimum": 1, "precision": 0, "label": "k of top-k"}),
-            ("z", "Number", {"value": 1.0, "minimum": 0, "label": "z of the lower bound"}),
-        ),
     ),
     "position_bias": Metric(
         position_bias,
@@ -171,7 +160,6 @@ METRICS: Mapping[str, Metric] = {
         "A,B\nA,A\nB,A\nA,B\nTIE,A\n",
         _by_column("references", "predictions"),
         cells=2,
-        options=(("labels", "Radio", {"choices": ["position", "item"], "label": "A and B name"}),),
     ),
     "answer_match": Metric(
         match_answers,
@@ -182,13 +170,6 @@ METRICS: Mapping[str, Metric] = {
         '"None of these is right.",A\n',
         _by_column("predictions", "references"),
         cells=2,
-        options=(
-            (
-                "method",
-                "Radio",
-                {"choices": ["choice", "f1", "math", "exact"], "label": "Method"},
-            ),
-        ),
     ),
 }
 """The metrics by name."""

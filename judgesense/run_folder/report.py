@@ -75,7 +75,7 @@ def main_cells(report: Mapping[str, Any]) -> dict[Key, dict[str, dict[str, Any]]
 
 
 def load_report(run_dir: Path) -> dict[str, Any]:
-    """The ``report.json`` of a folder.
+    """The ``report.json`` of a folder, with every list that it lacks as an empty one.
 
     Raises JudgeSenseError if it is missing or damaged, is not a report, or has another schema.
     """
@@ -90,7 +90,19 @@ def load_report(run_dir: Path) -> dict[str, Any]:
         raise JudgeSenseError(
             f"{path} is damaged ({error}); delete it and rerun: judgesense report {run_dir}"
         ) from error
-    return as_report(report, path)
+    if not _is_report(report):
+        raise JudgeSenseError(
+            f"{path} is no report of JudgeSense: it lacks a schema or cells; move it away to "
+            "measure the run again"
+        )
+    if report["schema"] != VERSION:
+        age = "a newer" if report["schema"] > VERSION else "an earlier"
+        raise JudgeSenseError(
+            f"{path} has schema {report['schema']}, written by {age} JudgeSense (this one reads "
+            f"schema {VERSION}); upgrade judgesense, or move the file away and measure the run "
+            "again where its decisions are: judgesense report DIR"
+        )
+    return {**{name: [] for name in LISTS}, **report}
 
 
 def saved_report(run_dir: Path) -> dict[str, Any] | None:
@@ -103,32 +115,7 @@ def saved_report(run_dir: Path) -> dict[str, Any] | None:
         report = parse_json(file_bytes(run_dir / REPORT_FILE), REPORT_FILE)
     except (OSError, JudgeSenseError):
         return None
-    if not _is_report(report) or report["schema"] < VERSION:
-        return None
-    return as_report(report, run_dir / REPORT_FILE)
-
-
-def as_report(report: Any, path: Path) -> dict[str, Any]:
-    """A report that was read from ``path``, with every list that it lacks as an empty one.
-
-    Raises JudgeSenseError if it is not a report, or has another schema.
-    """
-    if not _is_report(report):
-        raise JudgeSenseError(
-            f"{path} is no report of JudgeSense: it lacks a schema or cells; move it away to "
-            "measure the run again"
-        )
-    if report["schema"] < VERSION:
-        raise JudgeSenseError(
-            f"{path} has schema {report['schema']}, written by an earlier JudgeSense; measure the "
-            "run again where its decisions are: judgesense report DIR"
-        )
-    if report["schema"] > VERSION:
-        raise JudgeSenseError(
-            f"{path} has schema {report['schema']}, written by a newer JudgeSense (this one reads "
-            f"schema {VERSION}); upgrade judgesense, or move the file away to measure the run again"
-        )
-    return {**{name: [] for name in LISTS}, **report}
+    return load_report(run_dir) if _is_report(report) and report["schema"] >= VERSION else None
 
 
 def _is_report(value: Any) -> bool:

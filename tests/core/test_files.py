@@ -149,6 +149,6 @@ def test_a_file_too_deep_or_too_large_is_refused_before_it_is_built(
 
 
 @pytest.mark.parametrize("value", ["1" * 100_000, "2020-99-99"])
-def test_a_scalar_that_python_cannot_hold_is_named_by_its_line(value: str) -> None:
-    with pytest.raises(JudgeSenseError, match=r"f\.yaml, line 2: invalid YAML"):
+def test_a_scalar_that_python_cannot_hold_is_refused(value: str) -> None:
+    with pytest.raises(JudgeSenseError, match=r"f\.yaml: invalid YAML"):
         parse_yaml(f"a: 1\nb: {value}", "f.yaml")

@@ -35,7 +35,7 @@ def opened(folder: Path) -> RunFolder:
     [
         ('{"schema": 2, "finished": "now"}', "has schema 2, written by a newer JudgeSense"),
         ("{", "is damaged"),
-        ("[]", ".*not the record of a run"),
+        ("[]", ".*not the record"),
         (b"\xff\xfe", "is damaged"),
     ],
 )
@@ -45,7 +45,7 @@ def test_a_record_that_is_damaged_or_newer_is_refused_by_name(
     run_judge(CallableJudge(tells_parity), benchmark(2), tmp_path, ["generate"])
     path = tmp_path / "run.json"
     path.write_bytes(written if isinstance(written, bytes) else written.encode())
-    with pytest.raises(JudgeSenseError, match=rf"run\.json {said}"):
+    with pytest.raises(JudgeSenseError, match=rf"run\.json.*{said}"):
         read(tmp_path)
 
 

@@ -62,14 +62,14 @@ def test_an_app_tells_the_visitor_what_is_wrong(rows, told):
     import gradio
 
     with pytest.raises(gradio.Error, match=told):
-        demo_of("jss").demo.fn(rows, "wilson")
+        demo_of("jss").demo.fn(rows)
 
 
 def test_a_cell_that_is_no_number_is_named():
     import gradio
 
     with pytest.raises(gradio.Error, match="line 2, cell 3: 'x' is not a number"):
-        demo_of("ranking_stability").demo.fn("1,2,3\n4,5,x", 1, 1.0)
+        demo_of("ranking_stability").demo.fn("1,2,3\n4,5,x")
 
 
 def test_a_running_app_scores_rows_that_a_client_sends():
@@ -80,9 +80,9 @@ def test_a_running_app_scores_rows_that_a_client_sends():
     )
     try:
         client = gradio_client.Client(url, verbose=False)
-        result = client.predict("q1,YES,YES\nq2,NO,YES", "wilson", api_name="/compute")
+        result = client.predict("q1,YES,YES\nq2,NO,YES", api_name="/compute")
         assert result["jss"] == 0.5
         with pytest.raises(gradio_client.exceptions.AppError, match="2 cells, not 3"):
-            client.predict("q1,YES", "wilson", api_name="/compute")
+            client.predict("q1,YES", api_name="/compute")
     finally:
         demo.close()

@@ -57,14 +57,6 @@ def test_rows_added_in_batches_or_one_by_one_give_the_same(load, name):
     assert metric.compute() == whole
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_module_works_again_after_a_refusal(load, name):
-    metric = load(name)
-    with pytest.raises(ValueError, match=r"predictions\[1\]"):
-        metric.compute(**{**given(name), "predictions": [ROWS[name][0][0], float("nan"), None]})
-    assert metric.compute(**given(name)) == METRICS[name].function(**given(name))
-
-
 def test_combine_passes_each_module_its_own_options(load):
     both = evaluate.combine([load("jss"), load("position_bias")])
     rows = {"predictions": ["A", "B", "A"], "references": ["A", "A", "B"]}
@@ -75,17 +67,6 @@ def test_combine_passes_each_module_its_own_options(load):
     assert result["signature"] == jss["signature"]
     assert result["position_consistency"] == bias["position_consistency"]
     assert result["position_bias_n_items"] == bias["n_items"] == result["jss_n_items"]
-
-
-def test_combine_takes_modules_with_and_without_references(load):
-    both = evaluate.combine([load("prompt_sensitivity"), load("ranking_stability")])
-    both.add_batch(**given("prompt_sensitivity"))
-    result = both.compute(k=1)
-    assert (
-        result["mean_std"]
-        == judgesense.prompt_sensitivity(ROWS["prompt_sensitivity"][0])["mean_std"]
-    )
-    assert result["k"] == 1
 
 
 def test_an_option_nobody_has_is_refused(load):
@@ -112,60 +93,30 @@ def test_nothing_undefined_is_nan_and_numbers_are_plain(load, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "told"),
+    ("name", "predictions", "references", "told"),
     [
-        (
-            "jss",
-            {"predictions": ["A", float("nan")], "references": ["A", "B"]},
-            r"predictions\[1\]",
-        ),
-        ("jss", {"predictions": ["A", ["B"]], "references": ["A", "B"]}, r"predictions\[1\]"),
-        ("jss", {"predictions": ["A", "B"], "references": ["A", 4]}, r"references\[1\] is 4"),
-        ("jss", {"predictions": ["A"], "references": ["A", "B"]}, "predictions has 1 rows"),
-        ("jss", {"predictions": [], "references": []}, "predictions is empty"),
-        ("jss", {"predictions": "AB", "references": "AB"}, "predictions is a str"),
-        ("jss", {}, "no rows"),
-        (
-            "position_bias",
-            {"predictions": ["A", None], "references": ["A", "B"]},
-            r"predictions\[1\]",
-        ),
-        (
-            "paraphrase_robustness",
-            {"predictions": [[1, 2], [1, "2"]], "references": [1, 2]},
-            r"predictions\[1\]\[1\]",
-        ),
-        (
-            "paraphrase_robustness",
-            {"predictions": [[1, 2], [1, 2, 3]], "references": [1, 2]},
-            r"predictions\[1\] has 3",
-        ),
-        (
-            "paraphrase_robustness",
-            {"predictions": [[1, 2], [1, 2]], "references": [1, float("inf")]},
-            r"references\[1\]",
-        ),
-        ("prompt_sensitivity", {"predictions": [[0.1, 0.2], [0.3]]}, r"predictions\[1\]"),
-        ("ranking_stability", {"predictions": [[0.1, float("nan")]]}, r"predictions\[0\]\[1\]"),
-        ("answer_match", {"predictions": ["A", 3], "references": ["A", "B"]}, r"predictions\[1\]"),
-        (
-            "answer_match",
-            {"predictions": ["A", "B"], "references": [["A"], "B"]},
-            r"references\[1\] is 'B'",
-        ),
+        ("jss", ["A", float("nan")], ["A", "B"], r"predictions\[1\]"),
+        ("jss", ["A", ["B"]], ["A", "B"], r"predictions\[1\]"),
+        ("jss", ["A", "B"], ["A", 4], r"references\[1\] is 4"),
+        ("jss", ["A"], ["A", "B"], "predictions has 1 rows"),
+        ("jss", [], [], "predictions is empty"),
+        ("jss", "AB", "AB", "predictions is a str"),
+        ("jss", None, None, "no rows"),
+        ("position_bias", ["A", None], ["A", "B"], r"predictions\[1\]"),
+        ("paraphrase_robustness", [[1, 2], [1, "2"]], [1, 2], r"predictions\[1\]\[1\]"),
+        ("paraphrase_robustness", [[1, 2], [1, 2, 3]], [1, 2], r"predictions\[1\] has 3"),
+        ("paraphrase_robustness", [[1, 2], [1, 2]], [1, float("inf")], r"references\[1\]"),
+        ("prompt_sensitivity", [[0.1, 0.2], [0.3]], None, r"predictions\[1\]"),
+        ("ranking_stability", [[0.1, float("nan")]], None, r"predictions\[0\]\[1\]"),
+        ("answer_match", ["A", 3], ["A", "B"], r"predictions\[1\]"),
+        ("answer_match", ["A", "B"], [["A"], "B"], r"references\[1\] is 'B'"),
     ],
 )
-def test_bad_rows_are_refused_before_evaluate_turns_them_into_text(load, name, rows, told):
+def test_bad_rows_are_refused_before_evaluate_turns_them_into_text(
+    load, name, predictions, references, told
+):
     with pytest.raises(ValueError, match=told):
-        load(name).compute(**rows)
-
-
-def test_rows_of_a_later_batch_must_have_the_width_of_the_first(load):
-    metric = load("prompt_sensitivity")
-    metric.add_batch(predictions=[[0.1, 0.2]])
-    metric.add_batch(predictions=[[0.1, 0.2, 0.3]])
-    with pytest.raises(ValueError, match=r"predictions\[1\] has 3 numbers"):
-        metric.compute()
+        load(name).compute(predictions=predictions, references=references)
 
 
 def test_numpy_arrays_are_rows_too(load):
