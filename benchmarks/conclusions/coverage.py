@@ -217,7 +217,7 @@ def gold_cell(
             names[said(gold, hit)], names[gold], clusters, names.tolist(), ordinal=size > 2
         )
         for name in FIGURES:
-            low, high = found[f"{name}_ci_low"], found[f"{name}_ci_high"]
+            low, high = (getattr(found, f"{name}_ci_{end}") for end in ("low", "high"))
             if low is not None:
                 inside[name].append(bool(low - 1e-9 <= exact[name] <= high + 1e-9))
                 widths[name].append(high - low)

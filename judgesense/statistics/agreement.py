@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,7 @@ from judgesense.statistics.intervals import (
 )
 from judgesense.statistics.kappa import (
     bootstrap_kappa,
-    contingency,
-    kappa_from_table,
+    kappa_of_codes,
     wilson_kappa,
 )
 from judgesense.statistics.resampling import bootstrap_mean
@@ -204,7 +203,7 @@ def jss_of_codes(
         if len(used) == 1:
             reason = f"every decision is {labels[used[0]]!r}: kappa is undefined"
         else:
-            value = kappa_from_table(contingency(first, second, len(used)))
+            value = kappa_of_codes(first, second, len(used))
             if kappa_interval:
                 of_kappa = bootstrap_kappa if draws else wilson_kappa
                 kappa_spread = of_kappa(first, second, clusters, confidence_level, *draws)
@@ -244,8 +243,7 @@ def soft_jss(p: Floats, q: Floats) -> float:
     return float(np.clip((1 - np.abs(p - q).sum(axis=1) / 2).mean(), 0, 1))
 
 
-@dataclass(frozen=True, eq=False)
-class SampledAgreement(ResultMapping):
+class SampledAgreement(NamedTuple):
     """JSS over draws, the noise floor of the same prompts, and their difference.
 
     ``jss`` is the share of agreeing pairs of draws, one of each prompt, averaged over pairs;

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from judgesense.statistics.inputs import (
     OPTIONS,
@@ -109,11 +108,15 @@ def position_bias(
         raise ValueError(f"labels is {labels!r}: pass 'position' or 'item'")
     level = check_level(confidence_level)
     in_ab, in_ba, seen = encode_pair(references, predictions)
-    side = _sides(seen, options, ties, undecided)
+    if len(check_labels(options, "options")) != 2 or len(options) != 2 or isinstance(options, Set):
+        raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
+    left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
+    place = {**dict.fromkeys(left_out, -1), options[0]: 0, options[1]: 1}
+    side = np.array([place.get(label, -2) for label in seen])
     clusters, _ = cluster_codes(item_ids, len(in_ab))
     ab, ba = side[in_ab], side[in_ba]
     for name, stream, codes in (("references", ab, in_ab), ("predictions", ba, in_ba)):
-        if len(wrong := np.flatnonzero(stream == _UNKNOWN)):
+        if len(wrong := np.flatnonzero(stream == -2)):
             raise ValueError(
                 f"{name}[{wrong[0]}] is {seen[codes[wrong[0]]]!r}: pass {options[0]!r} or "
                 f"{options[1]!r}, a tie ({', '.join(ties)}) or {', '.join(undecided)}; name other "
@@ -133,14 +136,14 @@ def position_bias(
     always_first, always_second = first_ab & first_ba, ~first_ab & ~first_ba
     lean = always_second.astype(np.float64) - always_first
     n_items = len(np.unique(clusters))
-    place = wilson_cluster(np.concatenate([first_ab, first_ba]), np.tile(clusters, 2), level)
+    first = wilson_cluster(np.concatenate([first_ab, first_ba]), np.tile(clusters, 2), level)
     same = wilson_cluster(consistent, clusters, level)
     fair = mean_t_cluster(lean, clusters, level).within(-1.0, 1.0)
     return PositionBias(
         position_consistency=float(consistent.mean()),
         **same.fields("position_consistency"),
         first_position_rate=float((first_ab.mean() + first_ba.mean()) / 2),
-        **place.fields("first_position_rate"),
+        **first.fields("first_position_rate"),
         consistent_first=float(always_first.mean()),
         consistent_second=float(always_second.mean()),
         preference_fairness=float(lean.mean()),
@@ -150,21 +153,6 @@ def position_bias(
         n_excluded=len(kept) - n,
         degenerate=None if n_items > 1 else "one item: no interval",
     )
-
-
-_EXCLUDED, _UNKNOWN = -1, -2
-
-
-def _sides(
-    seen: Sequence[str], options: Sequence[str], ties: Collection[str], undecided: Collection[str]
-) -> npt.NDArray[np.int8]:
-    """0 or 1 for the options, a negative code for labels that are left out or unknown."""
-    if len(check_labels(options, "options")) != 2 or len(options) != 2 or isinstance(options, Set):
-        raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
-    left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
-    place = dict.fromkeys(left_out, _EXCLUDED)
-    place.update({options[0]: 0, options[1]: 1})
-    return np.array([place.get(label, _UNKNOWN) for label in seen], dtype=np.int8)
 
 
 @dataclass(frozen=True)

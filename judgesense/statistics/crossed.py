@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import (
     Interval,
@@ -82,16 +82,13 @@ def two_way_interval(
 
 def _leave_one_out(hits: Bools, one: Codes, two: Codes, n: int) -> float | None:
     """Jackknife variance of the share of hits over n wordings; None if one is in all pairs."""
-
-    def per_wording(weights: Any) -> Floats:
-        both = np.where(one == two, 0.0, weights)
-        sums = np.bincount(one, weights, minlength=n) + np.bincount(two, both, minlength=n)
-        return sums.astype(np.float64)
-
-    left = len(hits) - per_wording(np.ones(len(hits)))
+    # A pair counts once for each of its wordings, and once if they are the same.
+    apart = one != two
+    wording, agree = np.append(one, two[apart]), np.append(hits, hits[apart])
+    left = len(hits) - np.bincount(wording, minlength=n)
     if (left == 0).any():
         return None
-    shares = (hits.sum() - per_wording(hits.astype(np.float64))) / left
+    shares = (hits.sum() - np.bincount(wording, agree, minlength=n)) / left
     return float((n - 1) / n * ((shares - shares.mean()) ** 2).sum())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +17,19 @@ from judgesense.statistics.inputs import (
     encode_pair,
 )
 from judgesense.statistics.intervals import (
+    Interval,
     difference_interval,
     residual_correlation,
     wilson_cluster,
 )
 from judgesense.statistics.resampling import percentile_ends
-from judgesense.statistics.result import ResultMapping
 
 _DRAWS = 4_000
 """Draws of the table of counts behind an interval: an end moves by about 0.03 standard errors."""
 
 
-@dataclass(frozen=True, eq=False)
-class GoldAgreement(ResultMapping):
+@dataclass(frozen=True)
+class GoldAgreement:
     """How well decisions agree with gold labels, over the `n` rows whose gold is a known label.
 
     A row without a decision, or with one outside `labels`, is a wrong answer in every figure:
@@ -40,43 +40,28 @@ class GoldAgreement(ResultMapping):
 
     `constant_label` is the commonest gold label, and `constant_accuracy` the accuracy of always
     giving it, on the same rows. `beats_constant` is accuracy - constant_accuracy.
-    `undecided_share` is the share of rows without a decision, `n_gold_unknown` the number of rows
-    left out for their gold. An undefined figure is None, and `degenerate` says why.
+    `undecided_share` is the share of rows without a decision. An undefined figure is None.
     """
 
-    labels: ClassVar = {
-        "accuracy": "right",
-        "balanced_accuracy": "right, mean over gold labels",
-        "kappa": "kappa with gold",
-        "gwet_ac1": "Gwet's AC1",
-        "constant_accuracy": "right if it always gave the commonest answer",
-        "beats_constant": "better than that by",
-        "n": "prompts",
-        "n_clusters": "clusters",
-        "degenerate": "note",
-    }
-    accuracy: float | None
-    accuracy_ci_low: float | None
-    accuracy_ci_high: float | None
-    balanced_accuracy: float | None
-    balanced_accuracy_ci_low: float | None
-    balanced_accuracy_ci_high: float | None
-    kappa: float | None
-    kappa_ci_low: float | None
-    kappa_ci_high: float | None
-    gwet_ac1: float | None
-    gwet_ac1_ci_low: float | None
-    gwet_ac1_ci_high: float | None
-    constant_label: str | None
-    constant_accuracy: float | None
-    beats_constant: float | None
-    beats_constant_ci_low: float | None
-    beats_constant_ci_high: float | None
-    undecided_share: float | None
-    n: int
-    n_clusters: int
-    n_gold_unknown: int
-    degenerate: str | None
+    n: int = 0
+    accuracy: float | None = None
+    accuracy_ci_low: float | None = None
+    accuracy_ci_high: float | None = None
+    balanced_accuracy: float | None = None
+    balanced_accuracy_ci_low: float | None = None
+    balanced_accuracy_ci_high: float | None = None
+    kappa: float | None = None
+    kappa_ci_low: float | None = None
+    kappa_ci_high: float | None = None
+    gwet_ac1: float | None = None
+    gwet_ac1_ci_low: float | None = None
+    gwet_ac1_ci_high: float | None = None
+    constant_label: str | None = None
+    constant_accuracy: float | None = None
+    beats_constant: float | None = None
+    beats_constant_ci_low: float | None = None
+    beats_constant_ci_high: float | None = None
+    undecided_share: float | None = None
 
 
 def gold_agreement(
@@ -104,78 +89,53 @@ def gold_agreement(
     >>> result.accuracy, result.balanced_accuracy, result.constant_accuracy
     (0.75, 0.75, 0.5)
     """
-    scale = list(labels)
     truth, said, seen = encode_pair(gold, decision)
     codes, _ = cluster_codes(clusters, len(truth))
-    place = {label: code for code, label in enumerate(scale)}
-    # Code -1: no label of the task.
-    code_of = np.array([place.get(label, -1) for label in seen], dtype=np.intp)
-    no_decision = np.array([label in UNDECIDED for label in seen])[said]
+    size = len(labels)
+    place = {label: code for code, label in enumerate(labels)}
+    # The last code is for answers, and gold, that are no label of the task.
+    code_of = np.array([place.get(label, size) for label in seen], dtype=np.intp)
+    no_decision = np.isin(seen, UNDECIDED)[said]
     truth, said = code_of[truth], code_of[said]
-    known = truth >= 0
-    truth, said, codes, no_decision = (x[known] for x in (truth, said, codes, no_decision))
-    n, left_out = len(truth), int((~known).sum())
-    codes, k = cluster_codes(codes, n)
-    counts: dict[str, Any] = {"n": n, "n_clusters": k, "n_gold_unknown": left_out}
-    if not n:
-        strange = sorted({str(label) for label in gold})[:3]
-        reason = f"no gold label is one of {', '.join(scale)}: the gold holds {', '.join(strange)}"
-        return GoldAgreement.undefined(**counts, degenerate=reason)
-    commonest = int(np.bincount(truth, minlength=len(scale)).argmax())
-    counts["constant_label"] = scale[commonest]
-    counts["constant_accuracy"] = float((truth == commonest).mean())
-    counts["undecided_share"] = float(no_decision.mean())
+    known = truth < size
+    truth, said, no_decision = truth[known], said[known], no_decision[known]
+    codes, k = cluster_codes(codes[known], len(truth))
+    if not len(truth):
+        return GoldAgreement()
+    commonest = int(np.bincount(truth, minlength=size).argmax())
+    hits, constant = truth == said, truth == commonest
+    found: dict[str, Any] = {
+        "n": len(truth),
+        "constant_label": labels[commonest],
+        "constant_accuracy": float(constant.mean()),
+        "undecided_share": float(no_decision.mean()),
+    }
     if no_decision.all():
-        return GoldAgreement.undefined(**counts, degenerate="no prompt has a decision")
-    return GoldAgreement.undefined(**counts, **_figures(truth, said, codes, k, scale, ordinal))
-
-
-def _figures(
-    truth: Codes, said: Codes, codes: Codes, k: int, scale: list[str], ordinal: bool
-) -> dict[str, Any]:
-    size = len(scale)
-    hits, constant = truth == said, truth == int(np.bincount(truth, minlength=size).argmax())
-    right, always = wilson_cluster(hits, codes), wilson_cluster(constant, codes)
+        return GoldAgreement(**found)
+    right = wilson_cluster(hits, codes)
     gap = difference_interval(
-        (float(constant.mean()), always),
+        (float(constant.mean()), wilson_cluster(constant, codes)),
         (float(hits.mean()), right),
         residual_correlation(
             *(np.bincount(codes, column - column.mean()) for column in (constant, hits))
         ),
     )
-    # The last column is for answers that are no label.
-    said = np.where(said < 0, size, said)
+    found |= {"accuracy": float(hits.mean()), **right.fields("accuracy")}
+    found |= {"beats_constant": float(hits.mean() - constant.mean())}
+    found |= gap.fields("beats_constant")
     tally = np.bincount(truth * (size + 1) + said, minlength=size * (size + 1))
     table = tally.reshape(size, size + 1).astype(np.float64)
     measures = table_figures(table, ordinal)
-    used = table.sum(axis=1) > 0
-    reason = None
-    if used.sum() == 1:
-        label = scale[int(used.argmax())]
-        reason = f"every gold label is {label!r}: kappa and balanced accuracy are undefined"
+    if constant.all():
+        # With one gold label there is neither kappa nor a mean over labels.
         measures = {"gwet_ac1": measures["gwet_ac1"]}
-    found: dict[str, Any] = {
-        "accuracy": float(hits.mean()),
-        "accuracy_ci_low": right.low,
-        "accuracy_ci_high": right.high,
-        "beats_constant": float(hits.mean() - constant.mean()),
-        "beats_constant_ci_low": gap.low,
-        "beats_constant_ci_high": gap.high,
-    }
-    for name, value in measures.items():
-        found[name] = float(value)
-    if k < 2:
-        one = "one cluster: no interval"
-        return {**found, "degenerate": "; ".join(filter(None, [reason, one]))}
-    if k < 2 * len(scale):
-        few = f"fewer than {2 * len(scale)} clusters: only accuracy has an interval"
-        return {**found, "degenerate": "; ".join(filter(None, [reason, few]))}
-    drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal), ordinal)
-    for name, value in measures.items():
-        ends = percentile_ends(drawn[name])
-        found[f"{name}_ci_low"] = min(ends[0], float(value))
-        found[f"{name}_ci_high"] = max(ends[1], float(value))
-    return {**found, "degenerate": reason}
+    found |= {name: float(value) for name, value in measures.items()}
+    if k >= max(2, 2 * size):
+        drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal), ordinal)
+        for name in measures:
+            low, high = percentile_ends(drawn[name])
+            found |= Interval(min(low, found[name]), max(high, found[name])).fields(name)
+    return GoldAgreement(**found)
 
 
 def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
@@ -199,7 +159,12 @@ def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
     diagonal = np.diagonal(p, axis1=-2, axis2=-1)
     present = gold > 0
     recall = np.divide(diagonal, gold, out=np.zeros_like(gold), where=present)
-    cost = _costs(size, ordinal)
+    # The cost of each answer for each gold label; the last answer is no label.
+    steps = np.arange(size)
+    cost = np.hstack([1.0 - np.eye(size), np.ones((size, 1))])
+    if ordinal:
+        far = np.maximum(steps, size - 1 - steps)
+        cost = np.hstack([np.subtract.outer(steps, steps), far[:, None]]).astype(float) ** 2
     expected = np.einsum("...i,ij,...j->...", gold, cost, answer)
     observed = (p * cost).sum(axis=(-2, -1))
     hits = diagonal.sum(axis=-1)
@@ -214,15 +179,6 @@ def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
         "kappa": kappa,
         "gwet_ac1": (hits - chance) / (1 - chance),
     }
-
-
-def _costs(size: int, ordinal: bool) -> Floats:
-    """Cost of each answer for each gold label, shape (L, L + 1); the last answer is no label."""
-    steps = np.arange(size)
-    if not ordinal:
-        return np.hstack([1.0 - np.eye(size), np.ones((size, 1))])
-    far = np.maximum(steps, size - 1 - steps)
-    return np.hstack([np.subtract.outer(steps, steps) ** 2, far[:, None] ** 2]).astype(np.float64)
 
 
 def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool) -> Floats:

@@ -34,7 +34,7 @@ def cohen_kappa(a: Labels, b: Labels) -> float | None:
     0.5
     """
     first, second, labels = encode_pair(a, b)
-    return kappa_from_table(contingency(first, second, len(labels)))
+    return kappa_of_codes(first, second, len(labels))
 
 
 def disagreement_weights(n_labels: int, ordinal: bool = False) -> Floats:
@@ -47,24 +47,23 @@ def disagreement_weights(n_labels: int, ordinal: bool = False) -> Floats:
     return steps**2 if ordinal else (steps != 0).astype(float)
 
 
-def contingency(first: Codes, second: Codes, n_labels: int) -> Floats:
-    """Counts of each pair of codes, shape (L, L).
+def kappa_of_codes(first: Codes, second: Codes, n_labels: int) -> float | None:
+    """Cohen's kappa of two streams of label codes, shape (n,) each; None if it is undefined.
 
-    >>> contingency(np.array([0, 1]), np.array([0, 0]), 2).tolist()
-    [[1.0, 0.0], [1.0, 0.0]]
+    >>> kappa_of_codes(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 2)
+    0.5
     """
     flat = np.bincount(first * n_labels + second, minlength=n_labels * n_labels)
-    return flat.reshape(n_labels, n_labels).astype(np.float64)
+    table = flat.reshape(n_labels, n_labels).astype(np.float64)
+    return kappa_from_table(table, 1.0 - np.eye(n_labels))
 
 
-def kappa_from_table(table: Floats, weights: Floats | None = None) -> float | None:
+def kappa_from_table(table: Floats, weights: Floats) -> float | None:
     """Kappa of a contingency table, shape (L, L): 1 - observed / expected disagreement.
 
-    >>> kappa_from_table(np.array([[2.0, 0.0], [0.0, 3.0]]))
+    >>> kappa_from_table(np.array([[2.0, 0.0], [0.0, 3.0]]), disagreement_weights(2))
     1.0
     """
-    if weights is None:
-        weights = disagreement_weights(len(table))
     expected = float((weights * np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
     if expected == 0:
         return None
@@ -162,21 +161,14 @@ def bootstrap_kappa(
         ]
     )
     sums = resampled_sums(statistics, n_resamples, seed, counts)
-    replicates = _kappas(sums)
-    replicates = replicates[np.isfinite(replicates)]
-    if 2 * len(replicates) <= n_resamples:
-        return Interval(None, None)
-    return Interval(*percentile_ends(replicates, confidence_level))
-
-
-def _kappas(sums: Floats) -> Floats:
-    """Kappa of each row: disagreements, label counts of the first, label counts of the second."""
-    labels = sums.shape[1] // 2
     rows, columns = sums[:, 1 : 1 + labels], sums[:, 1 + labels :]
     n = rows.sum(axis=1)
     expected = n - (rows * columns).sum(axis=1) / n
-    undefined = expected <= 1e-12 * n
-    return np.where(undefined, np.nan, 1 - sums[:, 0] / np.where(undefined, 1, expected))
+    defined = expected > 1e-12 * n
+    replicates = 1 - sums[defined, 0] / expected[defined]
+    if 2 * len(replicates) <= n_resamples:
+        return Interval(None, None)
+    return Interval(*percentile_ends(replicates, confidence_level))
 
 
 def krippendorff_alpha(

@@ -163,18 +163,16 @@ def lcb_sweep(table: Floats, z: Sequence[float]) -> list[dict[str, Any]]:
     >>> [row["selected"] for row in rows]
     [1, 1]
     """
-    rows = []
-    for weight in z:
-        held = held_out(table, weight)
-        rows.append(
-            {
-                "z": weight,
-                "selected": int(chosen(lower_bounds(table, weight))),
-                "loso_mean": float(held.mean()),
-                "loso_std": float(held.std()),
-            }
-        )
-    return rows
+    held = {weight: held_out(table, weight) for weight in z}
+    return [
+        {
+            "z": weight,
+            "selected": int(chosen(lower_bounds(table, weight))),
+            "loso_mean": float(scores.mean()),
+            "loso_std": float(scores.std()),
+        }
+        for weight, scores in held.items()
+    ]
 
 
 def lower_bounds(table: Floats, z: float) -> Floats:

@@ -48,12 +48,27 @@ def resampled_sums(
     else:
         distinct, tally = rows, np.asarray(counts)
     k = int(tally.sum())
-    if len(distinct) <= _FEW_DISTINCT:
-        return _multinomial_sums(distinct, tally / k, k, n_resamples, rng)
-    if k <= _MANY_CLUSTERS:
-        each = rows if counts is None else np.repeat(distinct, tally, axis=0)
-        return _index_sums(each, n_resamples, rng)
-    return _normal_sums(distinct, tally / k, k, n_resamples, rng)
+    sums = np.empty((n_resamples, rows.shape[1]))
+    if len(distinct) > _FEW_DISTINCT and k > _MANY_CLUSTERS:
+        shares = tally / k
+        mean = shares @ distinct
+        centred = distinct - mean
+        values, vectors = np.linalg.eigh((centred * shares[:, None]).T @ centred)
+        root = vectors * np.sqrt(np.clip(values, 0, None))
+        sums[:] = k * mean + np.sqrt(k) * (rng.standard_normal(sums.shape) @ root.T)
+        return sums
+    each = rows if counts is None else np.repeat(distinct, tally, axis=0)
+    few = len(distinct) <= _FEW_DISTINCT
+    step = max(1, _DRAWS_AT_ONCE // (len(distinct) if few else k))
+    for start in range(0, n_resamples, step):
+        size = min(step, n_resamples - start)
+        if few:
+            sums[start : start + size] = rng.multinomial(k, tally / k, size=size) @ distinct
+        else:
+            drawn = rng.integers(0, k, size=(size, k), dtype=np.uint16)
+            weights = np.array([np.bincount(indices, minlength=k) for indices in drawn], float)
+            sums[start : start + size] = weights @ each
+    return sums
 
 
 def percentile_ends(draws: Any, confidence_level: float = 0.95) -> tuple[float, float]:
@@ -78,43 +93,6 @@ def _distinct(rows: Floats) -> tuple[Floats, Codes]:
             return rows[first], tally
     distinct, tally = np.unique(rows, axis=0, return_counts=True)
     return distinct, tally
-
-
-def _multinomial_sums(
-    distinct: Floats, shares: Floats, k: int, n_resamples: int, rng: np.random.Generator
-) -> Floats:
-    sums = np.empty((n_resamples, distinct.shape[1]))
-    step = max(1, _DRAWS_AT_ONCE // len(distinct))
-    for start in range(0, n_resamples, step):
-        stop = min(start + step, n_resamples)
-        sums[start:stop] = rng.multinomial(k, shares, size=stop - start) @ distinct
-    return sums
-
-
-def _index_sums(rows: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
-    k = len(rows)
-    sums = np.empty((n_resamples, rows.shape[1]))
-    step = max(1, _DRAWS_AT_ONCE // k)
-    for start in range(0, n_resamples, step):
-        stop = min(start + step, n_resamples)
-        drawn = rng.integers(0, k, size=(stop - start, k), dtype=np.uint16)
-        weights = np.empty((stop - start, k))
-        for row, indices in zip(weights, drawn, strict=True):
-            row[:] = np.bincount(indices, minlength=k)
-        sums[start:stop] = weights @ rows
-    return sums
-
-
-def _normal_sums(
-    distinct: Floats, shares: Floats, k: int, n_resamples: int, rng: np.random.Generator
-) -> Floats:
-    mean = shares @ distinct
-    centred = distinct - mean
-    values, vectors = np.linalg.eigh((centred * shares[:, None]).T @ centred)
-    root = vectors * np.sqrt(np.clip(values, 0, None))
-    normal = rng.standard_normal((n_resamples, len(mean)))
-    sums: Floats = k * mean + np.sqrt(k) * (normal @ root.T)
-    return sums
 
 
 def bootstrap_mean(

@@ -14,7 +14,7 @@ import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.inputs import cluster_codes
-from judgesense.statistics.intervals import Interval, wilson, wilson_from_sums
+from judgesense.statistics.intervals import wilson, wilson_from_sums
 
 _TIE = 1e-9
 
@@ -53,8 +53,6 @@ class Choice:
     score: float | None
     ci_low: float | None
     ci_high: float | None
-    n_cells: int
-    n_clusters: int
 
 
 def choose(
@@ -85,6 +83,8 @@ def choose(
     >>> found.best, found.score
     ((0,), 1.0)
     """
+    from scipy.special import stdtrit
+
     table = np.asarray(scores, dtype=np.float64)
     codes, k = cluster_codes(clusters, table.shape[1])
     sums = np.zeros((k, len(table)))
@@ -100,26 +100,13 @@ def choose(
             break
         left = [j for j, gone in zip(left, out, strict=True) if not gone]
     sizes = np.bincount(codes, minlength=k)
-    score, ends = _held_out(sums, sizes, rng)
-    return Choice(p_any, tuple(left), score, ends.low, ends.high, table.shape[1], k)
-
-
-def _held_out(
-    sums: Floats,
-    sizes: Codes,
-    rng: np.random.Generator,
-) -> tuple[float | None, Interval]:
-    """The mean held-out score and its interval; options that tie share the choice."""
-    from scipy.special import stdtrit
-
-    k, n_options = sums.shape
     if k < 2:
-        return None, Interval(None, None)
+        return Choice(p_any, tuple(left), None, None, None)
     folds = min(FOLDS, k)
-    scored, chosen = np.zeros(k), np.zeros(n_options)
+    scored, chosen = np.zeros(k), np.zeros(len(table))
     for _ in range(_PARTITIONS):
         fold = rng.permutation(np.arange(k) % folds)
-        parts, part_sizes = np.zeros((folds, n_options)), np.bincount(fold, sizes)
+        parts, part_sizes = np.zeros((folds, len(table))), np.bincount(fold, sizes)
         np.add.at(parts, fold, sums)
         others = parts.sum(axis=0) - parts
         best = others >= others.max(axis=1, keepdims=True) - _TIE
@@ -135,7 +122,7 @@ def _held_out(
     variance = max(score * (1 - score), _TIE)
     n = 1 / (_NARROW / spread.effective_n + 2 * by_choice / variance)
     low, high = wilson(score, n, float(stdtrit(k - 1, 0.975)))
-    return score, Interval(low, high, n)
+    return Choice(p_any, tuple(left), score, low, high)
 
 
 def lower_than_rest(sums: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:

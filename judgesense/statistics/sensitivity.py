@@ -15,9 +15,7 @@ import numpy as np
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.inputs import check_labels, numbers
 from judgesense.statistics.intervals import Interval
-from judgesense.statistics.ranks import (
-    spearman_matrix,
-)
+from judgesense.statistics.ranks import spearman_matrix
 from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.result import ResultMapping, data_frame
 
@@ -110,15 +108,13 @@ def prompt_sensitivity(predictions: Any, models: Sequence[str] | None = None) ->
 
 def _by_name(values: Floats, models: Sequence[str] | None) -> list[float] | dict[str, float]:
     """One value per model: a list, or a dict if the models have names."""
-    found: list[float] = values.tolist()
     if models is None:
-        return found
-    if not len(check_labels(models, "models")) == len(models) == len(found):
+        return list(values.tolist())
+    if not len(check_labels(models, "models")) == len(models) == len(values):
         raise ValueError(
-            f"models is {models}: pass {len(found)} different names, one for each row of "
-            "predictions"
+            f"models is {models}: pass {len(values)} different names, one for each row"
         )
-    return dict(zip(models, found, strict=True))
+    return dict(zip(models, values.tolist(), strict=True))
 
 
 def off_diagonal(matrix: Floats) -> Floats:

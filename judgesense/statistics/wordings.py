@@ -95,7 +95,7 @@ def screen(
     >>> [row.flag for row in found], found[2].kappa
     (['fine', 'fine', 'inverted'], -1.0)
     """
-    table = _Table.of(decisions, clusters, n_labels, ordinal)
+    table = _Table(decisions, clusters, n_labels, ordinal)
     n = len(table.codes)
     flags: list[Flag] = [
         "unreadable" if share > rules.unreadable else "fine" for share in table.unread
@@ -143,7 +143,7 @@ def consensus_scores(decisions: Any, n_labels: int, voters: Any = None) -> Float
     >>> consensus_scores([[0, 1], [0, 0], [1, -2]], 2).tolist()
     [[0.5, 0.0], [0.5, 0.0], [0.0, 0.0]]
     """
-    table = _Table.of(decisions, None, n_labels, False)
+    table = _Table(decisions, None, n_labels, False)
     votes = np.ones(len(table.codes), bool) if voters is None else np.asarray(voters, dtype=bool)
     scores = np.full(table.codes.shape, np.nan)
     for j, own in enumerate(table.codes):
@@ -155,30 +155,16 @@ def consensus_scores(decisions: Any, n_labels: int, voters: Any = None) -> Float
     return scores
 
 
-@dataclass(frozen=True)
 class _Table:
-    """Decisions by wording and cell, with the counts behind every consensus."""
+    """Decisions by wording and cell, with the share of answers without a decision."""
 
-    codes: Codes
-    clusters: Codes
-    k: int
-    n_labels: int
-    weights: Floats
-    ordinal: bool
-
-    @classmethod
-    def of(cls, decisions: Any, clusters: Any, n_labels: int, ordinal: bool) -> _Table:
-        codes = np.asarray(decisions, dtype=np.int64)
-        places, k = cluster_codes(clusters, codes.shape[1])
-        weights = disagreement_weights(n_labels, ordinal)
-        return cls(codes, places, k, n_labels, weights, ordinal)
-
-    @property
-    def unread(self) -> Floats:
-        """The share of each wording's answers without a decision; 0 without answers."""
+    def __init__(self, decisions: Any, clusters: Any, n_labels: int, ordinal: bool) -> None:
+        self.codes = np.asarray(decisions, dtype=np.int64)
+        self.clusters, self.k = cluster_codes(clusters, self.codes.shape[1])
+        self.n_labels, self.ordinal = n_labels, ordinal
+        self.weights = disagreement_weights(n_labels, ordinal)
         answered = (self.codes != NOT_JUDGED).sum(axis=1)
-        shares: Floats = (self.codes == UNDECIDED).sum(axis=1) / np.maximum(answered, 1)
-        return shares
+        self.unread = (self.codes == UNDECIDED).sum(axis=1) / np.maximum(answered, 1)
 
     def consensus(self, j: int, votes: Bools) -> Floats:
         """The most frequent labels of the voters other than j, shape (cells, L); ties share 1."""
@@ -186,9 +172,7 @@ class _Table:
         others[j] = False
         if not self.n_labels:
             return np.zeros((self.codes.shape[1], 0))
-        counts = np.stack(
-            [(self.codes[others] == label).sum(axis=0) for label in range(self.n_labels)], axis=1
-        )
+        counts = (self.codes[others][:, :, None] == np.arange(self.n_labels)).sum(axis=0)
         top = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
         shares: Floats = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
         return shares
@@ -219,11 +203,15 @@ class _Table:
         The consensus is permuted over clusters, one random cell of each cluster at a time.
         """
         kappa = self.kappa(own, shares) if len(own) else None
-        if (
-            kappa is None
-            or kappa >= 0
-            or not self._reversal_agrees(own, shares, kappa, rules.opposite)
-        ):
+        if kappa is None or kappa >= 0:
+            return 1.0
+        if self.n_labels > 2 and not self.ordinal:
+            # Several labels without an order have no reverse.
+            reversal_agrees = kappa < -rules.opposite / (self.n_labels - 1)
+        else:
+            turned = self.kappa(self.n_labels - 1 - own, shares)
+            reversal_agrees = turned is not None and turned > rules.opposite
+        if not reversal_agrees:
             return 1.0
         order = np.argsort(clusters, kind="stable")
         own, shares = own[order], shares[order]
@@ -241,13 +229,6 @@ class _Table:
             drawn = cost[rng.permuted(cells, axis=1), said].sum(axis=1)
             hits += int((drawn >= seen - 1e-9).sum())
         return (1 + hits) / (1 + n)
-
-    def _reversal_agrees(self, own: Codes, shares: Floats, kappa: float, least: float) -> bool:
-        if self.n_labels > 2 and not self.ordinal:
-            # Several labels without an order have no reverse.
-            return kappa < -least / (self.n_labels - 1)
-        turned = self.kappa(self.n_labels - 1 - own, shares)
-        return turned is not None and turned > least
 
     def figures(self, j: int, votes: Bools) -> WordingFigures:
         """Wording j beside the consensus of the voters."""
@@ -313,12 +294,10 @@ def _settle_halves(
 ) -> Bools:
     """Which half is inverted: the one that contradicts gold; without gold, both."""
     others = np.flatnonzero(votes).tolist()
-    sides = []
-    for members in (inverted, others):
-        kappas = [_kappa_with_gold(table, j, gold) for j in members] if gold is not None else []
-        known = [kappa for kappa in kappas if kappa is not None]
-        sides.append(float(np.mean(known)) if known else None)
-    one, two = sides
+    one, two = (
+        None if gold is None else _kappa_with_gold(table, members, gold)
+        for members in (inverted, others)
+    )
     if one is None or two is None:
         for j in others:
             flags[j] = "inverted"
@@ -334,10 +313,13 @@ def _settle_halves(
     return turned
 
 
-def _kappa_with_gold(table: _Table, j: int, gold: Any) -> float | None:
-    """Kappa of wording j with gold labels, on its decided cells that have one."""
+def _kappa_with_gold(table: _Table, members: list[int], gold: Any) -> float | None:
+    """The mean kappa of wordings with gold labels, on their decided cells that have one."""
     labels = np.asarray(gold, dtype=np.int64)
-    cells = (table.codes[j] >= 0) & (labels >= 0)
-    if not cells.any():
-        return None
-    return table.kappa(table.codes[j][cells], np.eye(table.n_labels)[labels[cells]])
+    kappas = []
+    for j in members:
+        cells = (table.codes[j] >= 0) & (labels >= 0)
+        if cells.any():
+            kappas.append(table.kappa(table.codes[j][cells], np.eye(table.n_labels)[labels[cells]]))
+    known = [kappa for kappa in kappas if kappa is not None]
+    return float(np.mean(known)) if known else None

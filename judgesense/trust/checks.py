@@ -21,7 +21,7 @@ from judgesense.statistics.crossed import (
 )
 from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.kappa import contingency, kappa_from_table
+from judgesense.statistics.kappa import kappa_of_codes
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
 from judgesense.text import brackets, join, number, percent
@@ -110,7 +110,7 @@ def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -
     if found.kappa is None:
         return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
     low, high = found.kappa_ci_low, found.kappa_ci_high
-    details = {name: found[name] for name in _RIGHT_DETAILS}
+    details = {name: getattr(found, name) for name in _RIGHT_DETAILS}
     check = Check.of(
         found.kappa, low, high, threshold=threshold, n_items=n_items, text="", **details
     )
@@ -251,11 +251,11 @@ def steady(
         f"{brackets(ends.low, ends.high)} {about})"
     )
     again = repeated(stream, "mapped", decided)
-    table = contingency(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
+    kappa = kappa_of_codes(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
     found = Check.of(
         jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text,
         n_wordings=n_wordings, missed=missed_wording(n_wordings),
-        ci_low_fixed=fixed.low, ci_high_fixed=fixed.high, kappa=kappa_from_table(table),
+        ci_low_fixed=fixed.low, ci_high_fixed=fixed.high, kappa=kappa,
         jss_repeat=again.jss_repeat, delta_jss=again.delta,
         delta_ci_low=again.ci_low, delta_ci_high=again.ci_high,
     )  # fmt: skip

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from judgesense.statistics.agreement import jss, soft_jss
 from judgesense.statistics.kappa import (
     cohen_kappa,
-    contingency,
     disagreement_weights,
     kappa_from_table,
 )
@@ -58,25 +57,6 @@ def test_a_single_item_has_no_interval() -> None:
     result = jss(["A", "B", "B"], ["A", "B", "A"], ["only", "only", "only"])
     assert (result.n_items, result.ci_low, result.ci_high) == (1, None, None)
     assert (result.kappa_ci_low, result.kappa_ci_high) == (None, None)
-
-
-def test_perfect_agreement_keeps_a_width() -> None:
-    stream = ["A", "B"] * 13
-    result = jss(stream, stream)
-    assert (result.jss, result.ci_high, result.kappa, result.kappa_ci_high) == (1.0, 1.0, 1.0, 1.0)
-    assert result.ci_low is not None
-    assert result.kappa_ci_low is not None
-    assert result.ci_low < 0.9
-    assert result.kappa_ci_low < result.ci_low
-
-
-def test_lists_tuples_and_arrays_give_the_same() -> None:
-    first, second, items = ["A", "B", "A"], ["A", "A", "A"], ["x", "y", "y"]
-    expected = jss(first, second, items)
-    assert jss(tuple(first), tuple(second), tuple(items)) == expected
-    assert jss(np.array(first), np.array(second, dtype=object), np.array(items)) == expected
-    assert jss(first, second, [5, 900, 900]) == jss(first, second, np.array([5, 900, 900]))
-    assert jss(first, second, np.array([0, 10**12, 10**12])) == expected
 
 
 def test_the_bootstrap_is_the_same_for_a_seed_and_moves_with_it() -> None:
@@ -163,13 +143,6 @@ def test_bad_input_is_refused_with_its_place(arguments: dict[str, object], messa
         jss(**{"references": ["A", "B"], "predictions": ["A", "A"], **arguments})  # type: ignore[arg-type]
 
 
-def test_a_bad_row_far_down_is_named_by_its_own_number() -> None:
-    stream: list[object] = ["A"] * 200_000
-    stream[150_001] = None
-    with pytest.raises(ValueError, match=r"predictions\[150001\] is None"):
-        jss(stream, ["A"] * 200_000)  # type: ignore[arg-type]
-
-
 @pytest.mark.slow
 def test_kappa_equals_scikit_learn_on_a_thousand_random_cases() -> None:
     from sklearn.metrics import cohen_kappa_score
@@ -182,7 +155,9 @@ def test_kappa_equals_scikit_learn_on_a_thousand_random_cases() -> None:
         b = np.where(rng.random(n) < 0.6, a, rng.integers(used, size=n))
         words = [[scale[code] for code in codes] for codes in (a, b)]
         weights = disagreement_weights(5, ordinal=True)
-        quadratic = kappa_from_table(contingency(a, b, 5), weights)
+        table = np.zeros((5, 5))
+        np.add.at(table, (a, b), 1)
+        quadratic = kappa_from_table(table, weights)
         if len({*a, *b}) == 1:
             assert cohen_kappa(*words) is quadratic is None
             continue

@@ -28,12 +28,6 @@ def test_batch_calibration_equals_the_paper_s_recipe():
     assert np.allclose(ours, batch_calibration(np.exp(TOLD)), atol=1e-12)
 
 
-def test_offsets_do_not_depend_on_a_shift_of_the_log_probabilities():
-    shifted = TOLD + RNG.normal(size=(60, 1))
-    assert np.allclose(c.batch_offsets(shifted), c.batch_offsets(TOLD))
-    assert abs(c.batch_offsets(TOLD).sum()) < 1e-12
-
-
 def test_both_orders_cancel_a_bias_for_the_first_option():
     content, bias = RNG.normal(size=200), 2.5
     first = np.stack([content + bias, np.zeros(200)], axis=1)
