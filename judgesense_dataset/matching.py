@@ -102,8 +102,12 @@ def _drawn(
     rng: np.random.Generator,
 ) -> list[int]:
     """Up to n items in the order in which they were added."""
+    from scipy.stats import rankdata
+
     # What each item adds to every feature's lead over chance.
-    values = np.sign(table) if comparative else _ranks(table)
+    values = np.sign(table)
+    if not comparative:  # Ranks within -1 to 1, halves for ties.
+        values = (2 * rankdata(table, axis=0) - 1) / len(table) - 1
     leads = (2 * gold[:, None] / (n_labels - 1) - 1) * values
     _, cluster = np.unique([one.cluster_id for one in graded], return_inverse=True)
     owners = defaultdict(list)
@@ -141,11 +145,3 @@ def _drawn(
             for other in owners[text]:
                 free[other] &= cluster[other] == cluster[best]
     return chosen
-
-
-def _ranks(table: Floats) -> Floats:
-    """Each column's ranks within -1 to 1, halves for ties."""
-    from scipy.stats import rankdata
-
-    ranks: Floats = 2 * (rankdata(table, axis=0) - 0.5) / len(table) - 1
-    return ranks

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -227,8 +226,11 @@ def _item(task: Task, row: Mapping[str, Any], fields: dict[str, str]) -> Item:
     if row["order"] == "BA":
         first, second = (task.options[label] for label in task.labels)
         fields[first], fields[second] = fields[second], fields[first]
-    return replace(
-        Item(row["item_id"], task.name, fields, task.gold_as_shown(row["gold"], row["order"])),
+    return Item(
+        item_id=row["item_id"],
+        task=task.name,
+        fields=fields,
+        gold=task.gold_as_shown(row["gold"], row["order"]),
         cluster_id=row["cluster_id"],
         system_id=row["system_id"] or "",
     )

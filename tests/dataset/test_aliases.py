@@ -16,7 +16,6 @@ from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_record
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.load import load_benchmark
-from judgesense_dataset.rubric import read_rubric, read_wordings
 from judgesense_dataset.sources.own import OwnData
 from judgesense_dataset.templates import load_templates
 
@@ -139,12 +138,3 @@ def test_invalid_aliases_of_a_dataset_are_refused_with_their_place(
     pq.write_table(table.append_column("aliases", pa.array([column] * len(table))), path)
     with pytest.raises(JudgeSenseError, match=r"template 'e[sn]', column aliases"):
         load_benchmark(tmp_path / "set")
-
-
-def test_the_wordings_of_a_rubric_keep_theirs(
-    templates: Callable[[str], Path], items: Path, tmp_path: Path
-) -> None:
-    rubric = tmp_path / "rubric.txt"
-    rubric.write_text("Is it A or B?\n{text}", "utf-8")
-    read = read_wordings(templates(ALIASES), read_rubric(rubric, items, ["A", "B"], None))
-    assert [len(template.aliases) for template in read.templates] == [0, 2, 0]

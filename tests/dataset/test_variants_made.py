@@ -217,15 +217,6 @@ def test_choosing_by_name_group_and_file(tmp_path: Path) -> None:
         chosen_variants(["jsn"])
 
 
-def test_a_variant_asked_for_by_name_must_fit_a_task() -> None:
-    _, found = chosen_variants(["labels-digits"])
-    with pytest.raises(JudgeSenseError, match="fits none of the tasks coherence"):
-        with_variants(
-            load_embedded().select(["coherence"], limit=2), ENTRIES, ITEMS, found,
-            named=["labels-digits"],
-        )  # fmt: skip
-
-
 def test_english_texts_stay_out_of_german_data_and_of_other_labels() -> None:
     settings = Settings.of(limit=2)
     german = data_reference("embedded-de", None, None, ["all"]).selected(settings)
