@@ -270,7 +270,8 @@ def measure(
                 settled = {"order": whole.order, "labels": "mapped"}
                 report["to_settle"].append({**case, **settled, "items": steady["items_needed"]})
     if report["examples"]:
-        _add_texts(report["examples"], texts or _texts_of(log), prompts)
+        shown = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
+        _add_texts(report["examples"], shown, prompts)
     report["runs"] = [dict(run)]
     report["notes"] = list(map(str, run.get("notes") or []))
     if "asked" in run and not run.get("finished"):
@@ -278,14 +279,6 @@ def measure(
     report["findings"] = advise(report)
     report["advice"] = list(map(as_sentence, report["findings"]))
     return report
-
-
-def _texts_of(log: pa.Table) -> Callable[[list[int]], list[str | None]]:
-    def texts(rows: list[int]) -> list[str | None]:
-        found: list[str | None] = log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist()
-        return found
-
-    return texts
 
 
 def _add_texts(

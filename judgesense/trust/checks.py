@@ -312,9 +312,13 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     pairs = stream.pairs
     follows, follow_clusters, n_inverted, n_items = _contrasts(stream, mislabelled)
     used = same_polarity(stream, mislabelled) & stream.decided()
-    items_followed = _item_contrasts(stream)
-    details = {} if items_followed is None else {"follows_item": float(items_followed[0].mean())}
-    item_ignored = items_followed is not None and _ignored(*items_followed)
+    log, details, item_ignored = stream.log, dict[str, float](), False
+    if stream.item_contrast is not None:
+        base, changed = answered(stream, *stream.item_contrast)
+        if len(base):
+            turned = log.raw[base] != log.raw[changed]
+            details["follows_item"] = float(turned.mean())
+            item_ignored = _ignored(turned, log.cluster[base])
     item_text = (
         f"an item with another gold label hardly changes its answer "
         f"({percent(details.get('follows_item'))})"
@@ -389,15 +393,6 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
     )
 
 
-def _item_contrasts(stream: Stream) -> tuple[Bools, Codes] | None:
-    """Whether the raw answer changed with the item, at each contrast of items, and its cluster."""
-    log = stream.log
-    if stream.item_contrast is None:
-        return None
-    base, changed = answered(stream, *stream.item_contrast)
-    return (log.raw[base] != log.raw[changed], log.cluster[base]) if len(base) else None
-
-
 def answered(stream: Stream, base: Codes, changed: Codes) -> tuple[Codes, Codes]:
     """The contrasts with two readable answers, where a judge that reads them answers otherwise."""
     log = stream.log
@@ -418,9 +413,6 @@ def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Bools:
     return kept
 
 
-__all__ = ["fair", "readable", "responsive", "right", "same_polarity", "steady", "trust_card"]
-
-
 def trust_card(
     stream: Stream,
     *,
@@ -435,17 +427,6 @@ def trust_card(
         mislabelled: templates whose answers mean the opposite of what their label map says. They
             are left out of `steady`, `responsive` and `right`: they tell of the wording, not of
             the judge.
-
-    >>> import pyarrow as pa
-    >>> from judgesense.decisions.log import SCHEMA
-    >>> from judgesense.decisions.view import view
-    >>> row = {"judge": "j", "task": "t", "scoring": "generate", "status": "ok"}
-    >>> said = [{**row, "template_id": t, "item_id": f"i{n}", "decision": "YES", "gold": g}
-    ...         for t in "12" for n, g in enumerate(["YES", "NO"] * 30)]
-    >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
-    >>> card = trust_card(stream)
-    >>> card.trust, card.because, card.checks["steady"].state
-    ('avoid', ('right',), 'pass')
     """
     return conclude({
         "readable": readable(stream, thresholds.readable),

@@ -91,9 +91,6 @@ IGNORED_CONTRAST = 0.5
 NO_DIFFERENCE = 0.02
 """Wordings, or a JSS and 1, that differ by less are not told apart."""
 
-FEWEST_WORDINGS = 3
-"""Below this number no wording can stand out from the others."""
-
 POLARITY_GAP = 0.1
 """With raw and mapped JSS further apart, an inverted wording decides the raw one."""
 

@@ -44,7 +44,11 @@ def variants(stream: Stream, mislabelled: Collection[str] = ()) -> list[dict[str
     reworded_code = log.variants.index(REWORDING) if REWORDING in log.variants else -1
     plain = stream.rows[log.variant[stream.rows] == reworded_code]
     pairs = same_polarity(stream, mislabelled) & stream.decided()
-    reworded = pairs & ~_of_variants(stream)
+    reworded = pairs.copy()
+    if stream.row_a is not None and stream.row_b is not None:
+        # Without the pairs that have a variant on either side.
+        is_plain = np.append(log.variant == reworded_code, True)
+        reworded &= is_plain[stream.row_a] & is_plain[stream.row_b]
     same, clusters = stream.mapped_a == stream.mapped_b, stream.pairs.cluster
     found = [
         {**_row(log, REWORDING, plain), **_jss(same[reworded], clusters[reworded])},
@@ -64,16 +68,6 @@ def variants(stream: Stream, mislabelled: Collection[str] = ()) -> list[dict[str
             found.append({**row, **_followed(stream, base, beside, reworded)})
         else:
             found.append({**row, **_shifted(stream, base, beside)})
-    return found
-
-
-def _of_variants(stream: Stream) -> Bools:
-    """The pairs with a variant on either side."""
-    log, no = stream.log, np.zeros(len(stream.pairs), bool)
-    if stream.row_a is None or stream.row_b is None:
-        return no
-    own = np.append(np.array([name != REWORDING for name in log.variants])[log.variant], False)
-    found: Bools = own[stream.row_a] | own[stream.row_b]
     return found
 
 
