@@ -97,16 +97,14 @@ def screen(
     """
     table = _Table(decisions, clusters, n_labels, ordinal)
     n = len(table.codes)
-    flags: list[Flag] = [
-        "unreadable" if share > rules.unreadable else "fine" for share in table.unread
-    ]
+    unreadable = table.unread > rules.unreadable
+    flags: list[Flag] = np.where(unreadable, "unreadable", "fine").tolist()
     p_values: list[float | None] = [None] * n
     votes = np.ones(n, bool) if voters is None else np.asarray(voters, dtype=bool)
-    votes = votes & np.array([flag == "fine" for flag in flags], bool)
+    votes = votes & ~unreadable
     at_first = int(votes.sum())
     rng = np.random.default_rng(seed)
-    enough = table.k >= rules.fewest
-    while enough:
+    while table.k >= rules.fewest:
         compared = [j for j in range(n) if flags[j] == "fine"]
         beside = {j: table.beside(j, votes) for j in compared}
         draws = max(n_resamples, 100 * len(compared))  # Enough for Holm's smallest p-value.

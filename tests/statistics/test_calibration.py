@@ -47,18 +47,6 @@ def test_an_option_of_no_probability_does_not_make_the_mean_unknown():
     assert c.most_probable(c.mean_log_odds(told)).tolist() == [0]
 
 
-def test_expected_scores_are_weighted_means():
-    shares = np.array([[0.5, 0.0, 0.5], [0.1, 0.2, 0.7]])
-    with np.errstate(divide="ignore"):
-        scores = c.expected_score(np.log(shares), [1, 2, 3])
-    assert scores.round(12).tolist() == [2.0, 2.6]
-
-
-def test_votes_count_readable_verdicts_and_leave_ties_undecided():
-    codes = np.array([[0, 1, 1], [0, 1, -1], [-1, -1, 2], [-1, -1, -1]])
-    assert c.majority(codes, 3).tolist() == [1, -1, 2, -1]
-
-
 def test_folds_keep_clusters_together_and_are_of_equal_size():
     clusters = np.repeat(np.arange(23), 3)
     folds = folds_of(clusters, 10)
