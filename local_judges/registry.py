@@ -186,10 +186,10 @@ def _named(
         )
     # An option that another engine lacks (a device) is about this machine, not about the judge.
     known = ENGINES[engine].model_fields
-    own = {key: value for key, value in named.options.items() if key in known}
-    options: dict[str, Any] = {**own, **given}
-    if isinstance(own.get("style"), Mapping) and isinstance(given.get("style"), Mapping):
-        options["style"] = {**own["style"], **given["style"]}
+    defaults = {key: value for key, value in named.options.items() if key in known}
+    options: dict[str, Any] = {**defaults, **given}
+    if isinstance(defaults.get("style"), Mapping) and isinstance(given.get("style"), Mapping):
+        options["style"] = {**defaults["style"], **given["style"]}
     chosen = model or named.model
     absent = [] if chosen else ["--set model=ID"]
     if engine == "api" and not (options.get("base_url") or options.get("provider")):
@@ -237,21 +237,21 @@ def _stabilised(path: Path, engine: str | None, given: Mapping[str, Any]) -> Jud
     Another engine, model or option makes it another judge than the one that was stabilised.
     """
     stabilised = read_stabilised(path)
-    own = stabilised.judge
-    if "engine" not in own:
+    source = stabilised.judge
+    if "engine" not in source:
         raise JudgeSenseError(
-            f"{path}: its judge {own['name']} is a Python function or comes from an imported log; "
-            "pass the judge itself: judgesense.load_judge(FILE, judge=JUDGE)"
+            f"{path}: its judge {source['name']} is a Python function or comes from an imported "
+            "log; pass the judge itself: judgesense.load_judge(FILE, judge=JUDGE)"
         )
-    stated = {**own.get("options", {}), "model": own.get("model")}
-    kind = str(engine or own["engine"])
+    stated = {**source.get("options", {}), "model": source.get("model")}
+    kind = str(engine or source["engine"])
     changed = {key for key, value in given.items() if value != stated.get(key)}
-    if kind != own["engine"]:
+    if kind != source["engine"]:
         stated, changed = {}, {*changed, "engine"}
     values = {**stated, **given}
-    name = str(own.get("judge") or own["name"]).split("@")[0]
+    name = str(source.get("judge") or source["name"]).split("@")[0]
     if kind != "api":
-        name = str(values.pop("model", None) or own.get("model") or name)
+        name = str(values.pop("model", None) or source.get("model") or name)
     try:
         spec = resolve(name, engine=kind, **values)
     except JudgeSenseError as error:
@@ -264,7 +264,7 @@ def _stabilised(path: Path, engine: str | None, given: Mapping[str, Any]) -> Jud
         )
     known = ENGINES[kind].model_fields
     same = not any(key not in known or fixes_answers(known[key]) for key in changed)
-    named = str(own.get("judge") or spec.name)
+    named = str(source.get("judge") or spec.name)
     return replace(spec, name=named, stabilised=stabilised, same_judge=same)
 
 

@@ -148,8 +148,8 @@ def _resolved(
     given = {k: value for k, value in {**options, **decoding}.items() if value is not None}
     if isinstance(responder, (str, Path)):
         named = entries().get(str(responder))
-        own = named.options if named else {}
-        defaults |= {key: own[key] for key in defaults if key in own}
+        stated = named.options if named else {}
+        defaults |= {key: stated[key] for key in defaults if key in stated}
         return resolve(str(responder), **{**defaults, **given})
     if isinstance(responder, JudgeSpec):
         return replace(responder, options={**defaults, **responder.options, **given})

@@ -98,11 +98,11 @@ def data_reference(
     identity = {name: {"path": str(path.resolve()), "sha256": sha256_of(path)}
                 for name, path in paths.items()}  # fmt: skip
     if not paths:
-        found = _named(dataset)
+        reference = _named(dataset)
     elif dataset is not None and list(paths) == ["templates"] and variants:
         named = _named(dataset)
         parts = partial(_recovered, named.load, paths["templates"])
-        found = replace(named, identity={**named.identity, **identity}, parts=parts)
+        reference = replace(named, identity={**named.identity, **identity}, parts=parts)
     elif len(paths) == 1:
         (given,), (absent,) = paths, files.keys() - paths
         raise JudgeSenseError(f"--{given} needs --{absent}: give templates and items together")
@@ -112,10 +112,10 @@ def data_reference(
         from judgesense_dataset.pairing import build_from_files, read_files
 
         both = paths["templates"], paths["items"]
-        found = DataReference(
+        reference = DataReference(
             identity, partial(build_from_files, *both), partial(read_files, *both)
         )
-    return varied(found, variants)
+    return varied(reference, variants)
 
 
 def varied(data: DataReference, variants: Sequence[str] | None) -> DataReference:

@@ -80,5 +80,5 @@ class Settings:
     @property
     def identity(self) -> dict[str, Any]:
         """The settings as a run's record has them, in JSON values."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return found
+        identity: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return identity

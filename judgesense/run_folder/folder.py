@@ -124,18 +124,18 @@ def changes(folder: Path, record: Mapping[str, Any], parts: str = PARTS) -> dict
     if not isinstance(recorded, Mapping):
         return {}
     try:
-        found = digests_of(folder, parts)
+        digests = digests_of(folder, parts)
     except OSError as error:
         raise JudgeSenseError(f"cannot read {error.filename}: {error.strerror}") from error
-    told = {}
-    for name in sorted({*recorded, *found}):
-        if name not in found:
-            told[name] = f"{name} is missing"
+    differences = {}
+    for name in sorted({*recorded, *digests}):
+        if name not in digests:
+            differences[name] = f"{name} is missing"
         elif name not in recorded:
-            told[name] = f"{name} is not part of the run"
-        elif found[name] != recorded[name]:
-            told[name] = f"{name} has other contents"
-    return told
+            differences[name] = f"{name} is not part of the run"
+        elif digests[name] != recorded[name]:
+            differences[name] = f"{name} has other contents"
+    return differences
 
 
 @contextmanager

@@ -36,9 +36,9 @@ def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> An
         text = _text(message.get("content")) or (refusal if isinstance(refusal, str) else "")
         reason = choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        said = reply.get("error") if isinstance(reply, Mapping) else None
+        problem = reply.get("error") if isinstance(reply, Mapping) else None
         raise ValueError(
-            f"the reply is an error: {said}" if said else "the reply has no choices with text"
+            f"the reply is an error: {problem}" if problem else "the reply has no choices with text"
         ) from error
     if begins_thinking and not text.lstrip().startswith("<think>"):
         text = f"<think>\n{text}"
@@ -74,11 +74,11 @@ def _top(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
     """The first token's best alternatives; empty if they do not have the expected shape."""
     try:
         entries = choice["logprobs"]["content"][0]["top_logprobs"]
-        found = [(entry["token"], float(entry["logprob"])) for entry in entries]
+        top = [(entry["token"], float(entry["logprob"])) for entry in entries]
     except (IndexError, KeyError, OverflowError, TypeError, ValueError):
         return []
     # Rounding on the server may leave a logarithm slightly above 0.
-    read = [(t, min(p, 0.0)) for t, p in found if isinstance(t, str) and -math.inf < p < 0.01]
+    read = [(t, min(p, 0.0)) for t, p in top if isinstance(t, str) and -math.inf < p < 0.01]
     # Tokens listed twice are no probabilities.
     return read if sum(math.exp(p) for _, p in read) < 1.01 else []
 
@@ -98,23 +98,23 @@ def first_token_options(
     >>> [round(value, 3) for value in values], round(mass, 3)
     ([-0.1, -2.5], 0.987)
     """
-    found = dict.fromkeys(options, 0.0)
+    probability = dict.fromkeys(options, 0.0)
     shared = dict.fromkeys(options, 0.0)
     for token, logprob in top:
         stem = token.strip().lstrip("▁Ġ")
         begun = [option for option in options if stem and option.startswith(stem)]
         for option in begun:
-            (found if len(begun) == 1 else shared)[option] += math.exp(logprob)
-    mass = sum(found.values())
+            (probability if len(begun) == 1 else shared)[option] += math.exp(logprob)
+    mass = sum(probability.values())
     if mass == 0.0:
         return None, 0.0
     unseen = max(1.0 - sum(math.exp(logprob) for _, logprob in top), 0.0)
     bound = min(unseen, math.exp(min(logprob for _, logprob in top)))
-    best = max(found, key=lambda option: found[option])
-    most = {o: p + shared[o] + (0.0 if p else bound) for o, p in found.items()}
-    if any(most[option] >= found[best] for option in options if option != best):
+    best = max(probability, key=lambda option: probability[option])
+    most = {o: p + shared[o] + (0.0 if p else bound) for o, p in probability.items()}
+    if any(most[option] >= probability[best] for option in options if option != best):
         return None, min(mass, 1.0)
-    values = (p if p else max(most[option], 1e-12) for option, p in found.items())
+    values = (p if p else max(most[option], 1e-12) for option, p in probability.items())
     return tuple(math.log(p) for p in values), min(mass, 1.0)
 
 
@@ -128,9 +128,9 @@ def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, fl
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     cause = error.__cause__ if _named(error, "APIConnectionError") else None
-    told = str(error) + (f" ({str(cause) or type(cause).__name__})" if cause else "")
+    described = str(error) + (f" ({str(cause) or type(cause).__name__})" if cause else "")
     # Hide before cutting: half a key would not be recognised.
-    message = hide(told or "no complete reply in time")[:300]
+    message = hide(described or "no complete reply in time")[:300]
     reason = f"{type(error).__name__}: {message}"
     if status is not None:
         reason = f"HTTP {status}: {message}"

@@ -163,7 +163,13 @@ def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
         return f"{type(error).__name__}: {error}"
     ends = [path_to(trie, node) for node in (ROOT, *range(len(trie.nodes)))]
     read = [[*row.tokens, *end] for row in rows for end in (*ends, row.generated[:1])]
-    logits = _plain_logits(model, read)
+    # Padding on the right changes nothing: no token sees what follows it.
+    width = max(map(len, read))
+    ids = torch.tensor([[*tokens, *[tokens[-1]] * (width - len(tokens))] for tokens in read])
+    device = model.get_input_embeddings().weight.device
+    with torch.inference_mode():
+        logits = model(input_ids=ids.to(device), use_cache=False).logits
+    logits = logits[torch.arange(len(ids)), torch.tensor([len(tokens) - 1 for tokens in read])]
     size = len(ends) + 1
     plain = [PromptState(row.place, "", 0, row.tokens, trie) for row in rows]
     _score_options(plain, range(0, len(read), size), logits, ())
@@ -178,16 +184,3 @@ def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
     gap = float(np.max(gaps))
     allowed = 1e-3 if model.dtype == torch.float32 else 0.5
     return None if gap <= allowed else f"the log-probabilities differ by {gap:.3g} nats"
-
-
-def _plain_logits(model: Any, sequences: Sequence[list[int]]) -> torch.Tensor:
-    """Logits (sequences, vocabulary) after each sequence, by the model's own forward pass.
-
-    The padding on the right changes nothing, because no token sees what follows it.
-    """
-    width = max(map(len, sequences))
-    device = model.get_input_embeddings().weight.device
-    ids = torch.tensor([[*tokens, *[tokens[-1]] * (width - len(tokens))] for tokens in sequences])
-    with torch.inference_mode():
-        logits = model(input_ids=ids.to(device), use_cache=False).logits
-    return logits[torch.arange(len(ids)), torch.tensor([len(tokens) - 1 for tokens in sequences])]

@@ -84,16 +84,16 @@ def _write_tensors(path: Path, model: Any, target: Path) -> bool:
         names = theirs.get_gguf_hf_weights_map(model, processor)
     except NotImplementedError:
         return False
-    found = {names.get(tensor.name): tensor for tensor in reader.tensors}
+    tensors = {names.get(tensor.name): tensor for tensor in reader.tensors}
     wanted = _stored(model)
-    if not wanted.keys() <= found.keys():
+    if not wanted.keys() <= tensors.keys():
         return False
     with target.open("wb") as file:
         header = json.dumps(_header(wanted)).encode()
         header += b" " * (-len(header) % 8)
         file.write(len(header).to_bytes(8, "little") + header)
         for name, empty in wanted.items():
-            tensor = found[name]
+            tensor = tensors[name]
             result = processor.process(
                 weights=_values(tensor),
                 name=tensor.name,

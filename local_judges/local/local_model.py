@@ -182,8 +182,8 @@ class LocalModel:
         """The tokens that end an answer: the tokenizer's and the generation configuration's."""
         import transformers
 
-        found = {self.tokenizer.eos_token_id}
+        tokens = {self.tokenizer.eos_token_id}
         if (self.folder / "generation_config.json").is_file():
-            asked = transformers.GenerationConfig.from_pretrained(self.folder).eos_token_id
-            found.update(asked if isinstance(asked, list) else [asked])
-        return sorted(found - {None})
+            configured = transformers.GenerationConfig.from_pretrained(self.folder).eos_token_id
+            tokens.update(configured if isinstance(configured, list) else [configured])
+        return sorted(tokens - {None})
