@@ -109,6 +109,7 @@ def _without_question(text: str, space: Space) -> str:
         end = start + 1
         while place == 0 and end < len(places) and places[end] == end - start < most:
             end += 1
-        if end - start >= min(3, most):
+        # Two lines may be a reasoned verdict, but not where the text ends with them.
+        if end - start >= min(3, most) or (end - start == 2 and not any(lines[end:])):
             return "\n".join([*lines[:start], "", *lines[end:]])
     return "\n".join(lines)

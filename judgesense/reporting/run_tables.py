@@ -132,8 +132,8 @@ def systems_table(
             {
                 "judge": ids[0], "task": ids[1], "scoring": ids[2], "template": template,
                 "winner": join(best),
-                "ranking": ", ".join(f"{name} {value:.2f}" for value, name in sorted(
-                    zip(values, found.systems, strict=True), reverse=True)),
+                "ranking": ", ".join(f"{name} {-value:.2f}" for value, name in sorted(
+                    zip([-value for value in values], found.systems, strict=True))),
             }
             for template, best, values in zip(
                 found.templates, found.winners, found.scores, strict=False
