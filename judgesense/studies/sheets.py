@@ -112,6 +112,9 @@ def read_sheets(out: Path) -> Result:
     if not place.is_file():
         raise JudgeSenseError(f"{out} holds no kit ({KIT_FILE}); write one first")
     kit = fit(Kit, read_json(place), str(place), "a kit of sheets")
+    needed = {"item_id", "attribute", "wording", "answers"}
+    if broken := [number for number, row in kit.rows.items() if not needed <= row.keys()]:
+        raise JudgeSenseError(f"{place}: row {broken[0]} is incomplete; restore the file")
     scores = {path.stem: _read(path, kit) for path in sorted(out.glob("rater-*.csv"))}
     if not any(any(own.values()) for own in scores.values()):
         raise JudgeSenseError(f"{out}: no row of any file (rater-*.csv) has a score")

@@ -310,7 +310,7 @@ def test_a_real_model_that_calls_everything_polite_fails_with_exit_code_1(rubric
     env = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=rubric.parent, env=env)
     assert done.returncode == 1, done.stderr
-    assert done.stdout.splitlines()[0].startswith("FAIL: JSS 1.000 says nothing")
+    assert done.stdout.splitlines()[0].startswith("FAIL: JSS 1.000 [")
     (run,) = (rubric.parent / "runs" / "check").iterdir()
     again = subprocess.run(command, capture_output=True, text=True, cwd=rubric.parent, env=env)
     assert again.stdout == done.stdout

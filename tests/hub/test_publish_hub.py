@@ -123,7 +123,7 @@ def test_a_publication_that_broke_off_is_finished_by_the_same_command(hub, publi
     assert "busy (500)" in line
     assert "rerun the command to resume" in line
     sent = [path for method, path in hub.requests if method == "PUT"]
-    assert len(sent) == 3  # two Parquet files and the card's figure
+    assert len(sent) == 2  # the Parquet files
     repo = hub.repos["dataset", "org/pairs"]
     # The commit is made, and its answer is lost on the way.
     hub.fail("POST", "/commit/", 502, after=True)

@@ -122,7 +122,7 @@ def test_a_check_that_settles_nothing_counts_as_chosen(session: pytest.Pytester)
         (session.path / "pytest.ini").write_text(ini)
         done = session.runpytest_subprocess(*PLUGIN, *flag)
         done.assert_outcomes(**{outcome: 1})
-        done.stdout.fnmatch_lines(["*: INCONCLUSIVE: JSS 1.000*"])
+        done.stdout.fnmatch_lines(["*: INCONCLUSIVE: *(JSS 1.000 *"])
 
 
 @pytest.mark.slow

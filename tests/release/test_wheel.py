@@ -120,12 +120,11 @@ def test_it_judges_reports_and_shows_what_it_would_publish(does, dist, home):
     (home / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     own = ("--source", "own", "--task", "factuality", "--items", "sums.jsonl")
     does("dataset", "build", *own, "--no-verdicts", "--out", "pairs")
-    wheel = ("--wheel", distributions(dist)[0])
     for what, arguments, shown in (
         ("dataset", ("pairs", "--repo", "org/pairs"), "+ factuality/test.parquet"),
         ("results", ("run", "--repo", "org/results"), "/report.json"),
-        ("metrics", ("--org", "org", "jss", *wheel), "+ jss.py"),
-        ("space", ("--repo", "org/board", *wheel), "+ app.py"),
+        ("metrics", ("--org", "org", "jss", "--wheel", distributions(dist)[0]), "+ jss.py"),
+        ("space", ("--repo", "org/board", "--results", "run"), "+ board.json"),
     ):
         said = does("publish", what, *arguments, "--dry-run")
         assert shown in said

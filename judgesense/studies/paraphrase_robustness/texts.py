@@ -235,7 +235,7 @@ def _on_scale(value: Any, attribute: Attribute, place: str) -> float:
     labels = attribute.templates.task.labels
     try:
         score = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         score = math.nan
     if not float(labels[0]) <= score <= float(labels[-1]):
         raise JudgeSenseError(
