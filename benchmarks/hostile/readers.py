@@ -196,8 +196,6 @@ READERS = (
     Reader("check rubric", "check", ("rubric.txt",), call=_check_rows, weight=0.3),
     Reader("estimate run", "old-run", ("run.json",),
            ("estimate", "{dir}", "--judge", "hostile@callable", "--positive", "A"), weight=0.3),
-    Reader("robustness log", "old-run", ("run.json",),
-           ("study", "paraphrase-robustness", "--log", "{dir}", "--out", "{out}"), weight=0.05),
     Reader("dataset show", "dataset", ("politeness/test.parquet", "README.md"),
            ("dataset", "show", "{dir}"), weight=0.5),
     Reader("dataset build", "own", ("own.yaml", "items.jsonl"),

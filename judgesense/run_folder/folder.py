@@ -73,7 +73,13 @@ class Run:
     @cached_property
     def pairs(self) -> pa.Table | None:
         """The planned pairs; None for an import."""
-        return self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)
+        pairs = self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)
+        for name in ("item_id", "template_a", "template_b"):
+            if pairs is not None and pairs[name].null_count:
+                raise JudgeSenseError(
+                    f"{self.folder / PAIRS_FILE}, column {name}: a row has no value; restore the file"
+                )
+        return pairs
 
     @cached_property
     def prompts(self) -> pa.Table | None:
