@@ -77,7 +77,7 @@ class Run:
         for name in ("item_id", "template_a", "template_b"):
             if pairs is not None and pairs[name].null_count:
                 raise JudgeSenseError(
-                    f"{self.folder / PAIRS_FILE}, column {name}: a row has no value; restore the file"
+                    f"{self.folder / PAIRS_FILE}, column {name}: a value is missing; restore it"
                 )
         return pairs
 
