@@ -25,13 +25,24 @@ Texts = Iterator[tuple[str, str]]
 """Kinds of findings and their texts."""
 
 _FLAGS = {
-    "inverted": "asks the opposite, or its label map is wrong, so the card leaves it out. Correct "
-    "the label map, or drop it",
-    "outlier": "disagrees with the others more than they disagree among themselves",
-    "unreadable": "mostly gets answers that cannot be read. Drop it, or ask for a form that can be "
-    "parsed",
+    "inverted": (
+        "{} asks the opposite of the other wordings, or its label map is wrong, so the card leaves "
+        "it out. Correct the label map.",
+        "{} ask the opposite of the other wordings, or their label maps are wrong, so the card "
+        "leaves them out. Correct the label maps.",
+    ),
+    "outlier": (
+        "{} is an outlier: it disagrees with the other wordings more than they disagree among "
+        "themselves.",
+        "{} are outliers: they disagree with the other wordings more than those disagree among "
+        "themselves.",
+    ),
+    "unreadable": (
+        "Most answers under {} cannot be read: ask for a form that can be parsed.",
+        "Most answers under {} cannot be read: ask for forms that can be parsed.",
+    ),
 }
-"""What is wrong with a wording of each flag."""
+"""What is wrong with one wording of each flag, and with several."""
 
 
 def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -101,7 +112,7 @@ def _on_card(card: Entry) -> Texts:
 def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
     """Wordings that stand out: mislabelled, unlike the others, or unreadable."""
     texts = []
-    for flag, what in _FLAGS.items():
+    for flag, (one, several) in _FLAGS.items():
         names = []
         for row in wordings:
             if row["flag"] == flag:
@@ -114,8 +125,7 @@ def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
                 "them out. Correct the label maps, or add gold labels."
             )
         elif names and not (flag == "inverted" and set(names) <= set(declared)):
-            which = "which" if len(names) == 1 else "each of which"
-            texts.append(f"Flagged as {flag}: {join(names)}, {which} {what}.")
+            texts.append((one if len(names) == 1 else several).format(join(names)))
     if texts:
         yield "wording", " ".join(texts)
 
