@@ -185,20 +185,3 @@ def test_generated_samples_of_several_filters_need_one_to_be_picked(
     rows = read_log(tmp_path / "out").to_pylist()
     assert {row["raw_text"] for row in rows} == {"lol"}
     assert [row["gold"] for row in rows] == ["YES", "NO", "YES", "NO", "YES"]
-
-
-def test_a_folder_or_line_that_is_no_lm_eval_log_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(JudgeSenseError, match=r"no lm-eval log .*--log_samples"):
-        import_log(tmp_path, "lm-eval", tmp_path / "out")
-    (tmp_path / "samples_x.jsonl").write_text('{"a": 1}', "utf-8")
-    with pytest.raises(
-        JudgeSenseError, match=r"line 1, doc_id: not a sample of lm-eval 0.4.* missing"
-    ):
-        import_log(tmp_path, "lm-eval", tmp_path / "out")
-
-
-def test_a_sample_of_lm_eval_of_another_shape_is_named_with_its_field(tmp_path: Path) -> None:
-    sample = {"doc_id": 1, "arguments": [["Is it?", " YES"]], "resps": "YES"}
-    (tmp_path / "samples_x.jsonl").write_text(json.dumps(sample), "utf-8")
-    with pytest.raises(JudgeSenseError, match=r"line 1, resps: .*found 'YES'"):
-        import_log(tmp_path, "lm-eval", tmp_path / "out")

@@ -190,34 +190,6 @@ def test_a_bad_row_is_named_with_line_column_and_reason(
     assert not (tmp_path / "out").exists()
 
 
-BAD_FILES = [
-    ("log.csv", "", "is empty"),
-    ("log.csv", "a,b\n", "has no rows"),
-    ("log.csv", "a,b\n1,2,3\n", r"row 1 \(line 2\): 3 cells, but the header has 2"),
-    ("log.csv", 'a,b\n1,"2\n', "not CSV"),
-    ("log.csv", "a,a\n1,2\n", "column 'a' appears twice"),
-    (
-        "log.csv",
-        "model,id\nm,1\n",
-        r"no column 'prompt' \(for template_id\); its columns: model, id",
-    ),
-    ("log.jsonl", "{oops\n", "line 1: not JSON"),
-    ("log.jsonl", "[1]\n", "line 1: expected a JSON object, got list"),
-    ("log.parquet", "nonsense", "cannot be read as Parquet"),
-    ("log.xlsx", "x", "a table is one of .csv, .tsv, .jsonl, .ndjson, .parquet"),
-]
-
-
-@pytest.mark.parametrize(("name", "text", "said"), BAD_FILES)
-def test_a_bad_file_is_named_with_the_reason(
-    name: str, text: str, said: str, tmp_path: Path
-) -> None:
-    source = write(tmp_path / name, text)
-    columns = {"judge": "model", "task": ":t", "item_id": "id", "template_id": "prompt"}
-    with pytest.raises(JudgeSenseError, match=said):
-        import_log(source, "table", tmp_path / "out", columns=columns)
-
-
 def test_an_answer_beside_the_gold_labels_is_no_label_but_counted(tmp_path: Path) -> None:
     source = write(tmp_path / "log.csv", CSV.replace("2,p2,,NO", "2,p2,dunno,NO"))
     columns = {**MAP, "task": ":t", "gold": "right"}
