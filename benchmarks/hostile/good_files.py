@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def build(base: Path) -> None:
     """Write the good files of every reader under ``base``."""
     for write in (
-        _tables, _pairs, _lm_eval, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
+        _tables, _lm_eval, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
         _check, _estimate, _studies, _action,
     ):  # fmt: skip
         write(base)
@@ -52,18 +52,6 @@ def _tables(base: Path) -> None:
         "\n".join([",".join(header), *(",".join(str(row[k]) for k in header) for row in rows)])
         + "\n"
     )
-
-
-def _pairs(base: Path) -> None:
-    rows = [
-        {"pair_id": f"x#1-{pair}", "item_id": f"i{item}", "task_type": "relevance", "model": "j",
-         "template_a": "1", "template_b": f"{pair}", "ab_order": "original",
-         "ground_truth_label": "A", "decision_a": "A", "decision_b": "AB"[item % 2],
-         "decision_a_repeat": "A", "decision_b_repeat": "B", "prompt_a_raw": "A or B?",
-         "usage_a": {"input_tokens": 3}}
-        for item in range(3) for pair in (2, 3)
-    ]  # fmt: skip
-    _lines(base / "pairs" / "pairs.jsonl", rows)
 
 
 def _lm_eval(base: Path) -> None:

@@ -120,7 +120,6 @@ READERS = (
     _import("table", "table", "log.csv"),
     _import("table", "table", "log.jsonl"),
     _import("table", "table", "log.parquet"),
-    _import("pairs", "pairs", "pairs.jsonl"),
     _import("lm-eval", "lm-eval", "samples_tone_2026-01-01T00-00-00.jsonl"),
     Reader("import lm-eval results", "lm-eval", ("results_2026-01-01T00-00-00.json",),
            ("import", "{dir}", "--format", "lm-eval", "--out", "{out}")),

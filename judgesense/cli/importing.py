@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from judgesense.cli import options as opt
-from judgesense.importers import NAMES
+from judgesense.importers import FORMATS
 
 if TYPE_CHECKING:
     Format: TypeAlias = str
 else:
-    Format = Literal[NAMES]
+    Format = Literal[tuple(FORMATS)]
 
 
 def import_log(
@@ -74,6 +74,4 @@ def _show(record: dict[str, Any], out: Path) -> None:
     typer.echo(f"judges: {', '.join(judge['name'] for judge in record['judges'])}")
     if record["without_gold"]:
         typer.echo(f"{record['without_gold']} decisions have no gold label")
-    for note in record["notes"]:
-        typer.echo(note)
     typer.echo(f"Written to {out}; next: judgesense report {out}")

@@ -1,4 +1,10 @@
 """Importers of foreign logs, one module per format, which `judgesense.importers.log` uses."""
 
-NAMES = ("table", "pairs", "lm-eval", "inspect", "promptfoo", "deepeval")
-"""The formats. Their modules load when they are used, so that ``--help`` is quick."""
+FORMATS = {
+    "table": "table",
+    "lm-eval": "lm_eval",
+    "inspect": "inspect_logs",
+    "promptfoo": "promptfoo",
+    "deepeval": "deepeval",
+}
+"""The formats and their modules, which load when they are used, so that ``--help`` is quick."""

@@ -231,4 +231,6 @@ IMPORTER = Importer(
     patterns=(".latest_test_run.json", "test_run_*.json"),
     read=read,
     labels=LABELS,
+    graded=read_graded,
+    keys=("testRunData", "testCases", "conversationalTestCases"),
 )

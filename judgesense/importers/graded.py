@@ -16,7 +16,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
-from judgesense.importers.importer import Items
+from judgesense.importers.items import Items
 from judgesense.tasks import NO_ORDER, Aliases, Item, Task, Template, render
 
 TASK = "rubric"

@@ -1,12 +1,11 @@
 """What an importer is.
 
-To add a format, write a module with an `Importer` called ``IMPORTER``, and add the module to
-`judgesense.importers.log.FORMATS` and the name to `judgesense.importers.NAMES`.
+To add a format, write a module with an `Importer` called ``IMPORTER``, and add its name to
+`judgesense.importers.FORMATS`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,32 +13,8 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, Rows, in_rows
-
-
-class Items:
-    """Tells a repeated judgement from a judgement of another answer to the same question.
-
-    >>> items = Items()
-    >>> items.name("q1", "Paris"), items.name("q1", "Rome"), items.name("q1", "Paris")
-    ('q1', 'q1/2', 'q1')
-    >>> items.repeat("judge", "q1"), items.repeat("judge", "q1"), items.repeat("judge", "q1/2")
-    (0, 1, 0)
-    """
-
-    def __init__(self) -> None:
-        self._texts: dict[str, dict[object, str]] = {}
-        self._judged: Counter[tuple[object, ...]] = Counter()
-
-    def name(self, question: str, judged: object) -> str:
-        """The item's name: the question for its first answer, ``question/2`` for its second."""
-        texts = self._texts.setdefault(question, {})
-        number = len(texts) + 1
-        return texts.setdefault(judged, question if number == 1 else f"{question}/{number}")
-
-    def repeat(self, *key: object) -> int:
-        """How often this was judged before."""
-        self._judged[key] += 1
-        return self._judged[key] - 1
+from judgesense.importers.graded import GradedLog
+from judgesense.importers.items import Items
 
 
 @dataclass(frozen=True)
@@ -65,8 +40,8 @@ class Importer:
     decision log's columns or with names that ``columns`` maps to them; a value called ``labels`` is
     the decision space of the record's task, if the file states it. It raises JudgeSenseError with
     file, row and column. ``patterns`` are the names of the format's files, for a folder of them.
-    ``labels`` is the decision space where the format fixes it; ``notes`` go to ``run.json`` and to
-    the user.
+    ``labels`` is the decision space where the format fixes it. ``graded`` reads the rubric with the
+    grades, given the name of a scorer or metric or None, from a JSON file with one of ``keys``.
     """
 
     name: str
@@ -76,7 +51,8 @@ class Importer:
     options: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
+    graded: Callable[[Path, str | None], GradedLog] | None = None
+    keys: tuple[str, ...] = ()
     by_column: bool = False
     """Whether ``read`` yields `Rows`."""
 

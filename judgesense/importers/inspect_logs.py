@@ -24,8 +24,9 @@ from judgesense.importers.graded import (
     only,
     own_wording,
 )  # fmt: skip
-from judgesense.importers.importer import Importer, Items, ReadOptions
+from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
+from judgesense.importers.items import Items
 from judgesense.tasks import UNCLEAR, UNDECIDED
 
 GRADES, PARTIAL_GRADES = ("C", "I"), ("C", "P", "I")
@@ -335,4 +336,6 @@ IMPORTER = Importer(
     read=read,
     options=("pick",),
     columns={"order": "metadata.order"},
+    graded=read_graded,
+    keys=("eval",),
 )

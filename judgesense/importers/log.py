@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,7 @@ from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file, sha256_of
 from judgesense.files.documents import read_json
-from judgesense.files.tables import SUFFIXES, read_table_rows
-from judgesense.importers import deepeval, inspect_logs, lm_eval, pairs, promptfoo
+from judgesense.importers import FORMATS
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.graded import GradedLog
@@ -30,27 +30,13 @@ from judgesense.run_folder.folder import changes, digests_of, read_record, save_
 from judgesense.run_folder.record import now
 from judgesense.version import __version__
 
-TABLE = Importer(
-    name="table",
-    summary="CSV, TSV, JSON lines or Parquet; a decision per row, or a column per judge",
-    patterns=tuple(f"*{suffix}" for suffix in SUFFIXES),
-    read=lambda path, options: read_table_rows(path, options.encoding),
-    by_column=True,
-)
-_MODULES = (pairs, lm_eval, inspect_logs, promptfoo, deepeval)
-FORMATS: Mapping[str, Importer] = {
-    each.name: each for each in (TABLE, *(module.IMPORTER for module in _MODULES))
-}
-"""The registry: every format by its name."""
 
-_GRADED: Mapping[str, Callable[[Path, str | None], GradedLog]] = {
-    "eval": inspect_logs.read_graded,
-    "results": promptfoo.read_graded,
-    "testRunData": deepeval.read_graded,
-    "testCases": deepeval.read_graded,
-    "conversationalTestCases": deepeval.read_graded,
-}
-"""The key that identifies a tool's log, and what reads it."""
+def importer_of(format: str) -> Importer:
+    """The importer of a format. Raises JudgeSenseError for an unknown one."""
+    if format not in FORMATS:
+        raise JudgeSenseError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
+    importer: Importer = import_module(f"judgesense.importers.{FORMATS[format]}").IMPORTER
+    return importer
 
 
 def import_log(
@@ -71,7 +57,7 @@ def import_log(
 
     Args:
         source: a file of the format, or a folder of such files.
-        format: a name in `FORMATS`.
+        format: a name in `judgesense.importers.FORMATS`.
         out: the folder to write.
         columns: from columns of the decision log to the source's columns, to several joined by text
             (``{dataset}/{query}``), or to a ``:constant``. ``raw_decision: *`` reads every column
@@ -92,9 +78,7 @@ def import_log(
     >>> import_log(folder / "log.csv", "table", folder / "out")["counts"]
     {'t': {'ok': 2}}
     """
-    if format not in FORMATS:
-        raise JudgeSenseError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
-    importer, source, out = FORMATS[format], Path(source), Path(out)
+    importer, source, out = importer_of(format), Path(source), Path(out)
     if pick is not None and "pick" not in importer.options:
         raise JudgeSenseError(f"format {format!r} has no option pick")
     files = [path for path in importer.files(source) if not path.is_relative_to(out)]
@@ -130,7 +114,6 @@ def import_log(
         "schema": 1,
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
         "imported": asked,
-        "notes": list(importer.notes),
         "tasks": built.tasks,
         "counts": built.counts,
         "not_labels": built.unknown,
@@ -166,9 +149,9 @@ def read_graded(path: str | Path, pick: str | None = None) -> GradedLog:
     path = Path(path)
     require_file(path)
     content = {"eval": None} if zipfile.is_zipfile(path) else read_json(path)
-    for key, read in _GRADED.items():
-        if isinstance(content, dict) and key in content:
-            return read(path, pick)
+    for importer in map(importer_of, FORMATS) if isinstance(content, dict) else ():
+        if importer.graded is not None and content.keys() & {*importer.keys}:
+            return importer.graded(path, pick)
     raise JudgeSenseError(
         f"{path}: not a log of Inspect (.eval, .json), promptfoo (results.json) or DeepEval "
         "(.latest_test_run.json)"

@@ -28,7 +28,8 @@ from judgesense.importers.graded import (
     only,
     own_wording,
 )  # fmt: skip
-from judgesense.importers.importer import Importer, Items, ReadOptions
+from judgesense.importers.importer import Importer, ReadOptions
+from judgesense.importers.items import Items
 from judgesense.tasks import ERROR, UNCLEAR
 
 LABELS = ("PASS", "FAIL")
@@ -286,4 +287,6 @@ IMPORTER = Importer(
     patterns=("*.json",),
     read=read,
     labels=LABELS,
+    graded=read_graded,
+    keys=("results",),
 )

@@ -14,9 +14,9 @@ import pytest
 from judgesense.answers import parse
 from judgesense.decisions.log import SCHEMA, read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.importers import NAMES
+from judgesense.importers import FORMATS
 from judgesense.importers.columns import parse_columns
-from judgesense.importers.log import FORMATS, import_log
+from judgesense.importers.log import import_log, importer_of
 from judgesense.tasks import prompt_id
 
 MAP = parse_columns(["judge=model, item_id=id, template_id=prompt", "raw_decision=verdict"])
@@ -211,9 +211,9 @@ def test_the_documentation_lists_every_format() -> None:
     page = (Path(__file__).parents[2] / "docs" / "import.md").read_text("utf-8")
     listed = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \|", page, re.M)
     assert [row for row in listed if row[0] in FORMATS] == [
-        (each.name, each.summary) for each in FORMATS.values()
+        (name, importer_of(name).summary) for name in FORMATS
     ]
-    assert tuple(FORMATS) == NAMES
+    assert [importer_of(name).name for name in FORMATS] == list(FORMATS)
 
 
 def test_a_folder_of_tables_is_one_log(tmp_path: Path) -> None:

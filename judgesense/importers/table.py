@@ -1,0 +1,12 @@
+"""Tables of your own: CSV, TSV, JSON lines or Parquet, read by a column map."""
+
+from judgesense.files.tables import SUFFIXES, read_table_rows
+from judgesense.importers.importer import Importer
+
+IMPORTER = Importer(
+    name="table",
+    summary="CSV, TSV, JSON lines or Parquet; a decision per row, or a column per judge",
+    patterns=tuple(f"*{suffix}" for suffix in SUFFIXES),
+    read=lambda path, options: read_table_rows(path, options.encoding),
+    by_column=True,
+)

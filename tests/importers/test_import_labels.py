@@ -1,0 +1,50 @@
+"""How stray answers are kept out of an imported task's labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgesense.importers.log import import_log
+
+
+def answers(tmp_path: Path, *said: str, gold: str = "") -> dict[str, Any]:
+    lines = [f"m,t,{n},a,{answer},{gold}" for n, answer in enumerate(said)]
+    source = tmp_path / "log.csv"
+    source.write_text("\n".join(["judge,task,item_id,template_id,raw_decision,gold", *lines]))
+    return import_log(source, "table", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("said", "labels", "stray"),
+    [
+        (["YES", "NO", "YES", "maybe"], ["YES", "NO"], "maybe"),
+        (["1", "5", "4", "N/A"], ["1", "2", "3", "4", "5"], "N/A"),
+        (["A", "B", "A", "tie then"], ["A", "B"], "tie then"),
+        (["good"] * 60 + ["bad"] * 60 + ["god"], ["good", "bad"], "god"),
+        (["YES", "NO", "7"], ["YES", "NO"], "7"),
+    ],
+)
+def test_a_stray_answer_is_unclear_and_no_label(
+    said: list[str], labels: list[str], stray: str, tmp_path: Path
+) -> None:
+    record = answers(tmp_path, *said)
+    assert record["tasks"]["t"]["labels"] == labels
+    assert record["not_labels"]["t"] == {stray: 1}
+
+
+def test_a_rating_outside_the_scale_of_gold_is_a_label_only_if_it_is_frequent(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "rare").mkdir()
+    (tmp_path / "often").mkdir()
+    rare = answers(tmp_path / "rare", *["3"] * 60, *["4"] * 60, "70", gold="3")
+    assert rare["tasks"]["t"]["labels"] == ["3", "4"]
+    often = answers(tmp_path / "often", *["3"] * 9, "4", gold="3")
+    assert often["tasks"]["t"]["labels"] == ["3", "4"]
+
+
+def test_letters_of_several_options_are_all_labels(tmp_path: Path) -> None:
+    assert answers(tmp_path, *"ABCDABCA")["tasks"]["t"]["labels"] == ["A", "B", "C", "D"]
