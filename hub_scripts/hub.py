@@ -41,7 +41,7 @@ def hub_client(purpose: str = "publishing") -> Any:
     return huggingface_hub
 
 
-def transport_errors() -> tuple[type[BaseException], ...]:
+def transport_errors() -> tuple[type[Exception], ...]:
     """Errors of the client's HTTP library: httpx up to huggingface_hub 1, httpx2 from 2 on."""
     loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     return (ConnectionError, *(module.TransportError for module in loaded if module is not None))

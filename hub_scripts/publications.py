@@ -104,10 +104,8 @@ def metric_publications(
         }
         site = f"{hub_client().constants.ENDPOINT}/spaces/{repo_id}/resolve/main"
         address = f"{site}/{wheel.name}#sha256={digest}"
-        required = _CORE.sub(
-            lambda line, address=address: f"judgesense{line[1] or ''} @ {address}",
-            (Path(metric_path(name)) / REQUIREMENTS).read_text("utf-8"),
-        )
+        text = (Path(metric_path(name)) / REQUIREMENTS).read_text("utf-8")
+        required = _CORE.sub(rf"judgesense\g<1> @ {address}", text)
         publications.append(
             Publication(
                 repo_id=repo_id,

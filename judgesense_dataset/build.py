@@ -115,9 +115,8 @@ def build_dataset(
     facts = card.Facts(design=design, orders=orders, seed=seed)
     collected: list[Item] = []
     for source in _sources(sources, known, own, own_task):
-        matched = match and source.public and items is not None
-        chosen = source.collect(reader, None if matched else items, seed)
-        if matched:
+        chosen = source.collect(reader, None if match and source.public else items, seed)
+        if match and source.public and items is not None:
             few = match_items(known[source.task], chosen.items, items, seed)
             chosen = Collected(few.items, chosen.notes + few.notes)
         collected += chosen.items

@@ -104,7 +104,8 @@ def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:
     files = {name: [config_file(name)] for name in (*tasks, PROMPTS)}
     if tasks:
         files = {ALL: [config_file(name) for name in tasks], **files}
-    configs, infos = [], []
+    configs: list[dict[str, Any]] = []
+    infos = []
     dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}
     for name, paths in files.items():
         data_files = [{"split": SPLIT, "path": paths if len(paths) > 1 else paths[0]}]

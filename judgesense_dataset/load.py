@@ -269,7 +269,7 @@ def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
     for name, task in tasks.items():
         here = pc.equal(rows["task_type"], name)
         labels = ", ".join(task.labels)
-        known = {
+        known: dict[str, tuple[Sequence[str | None], str]] = {
             "order": (task.orders, f"must be one of {', '.join(task.orders)}"),
             "ground_truth_label": (
                 (*task.labels, None),

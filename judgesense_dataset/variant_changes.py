@@ -220,7 +220,8 @@ def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Te
         return None
     gap, default = shown[0][0], (shown[1][0] if len(shown) > 1 else "\n")
     separator, spacing = variant.separator, variant.spacing or default
-    casing, mark = variant.casing, variant.enumeration
+    casing: str = variant.casing
+    mark = variant.enumeration
     if variant.sampled:
         rng = np.random.default_rng([seed, 811, *task.name.encode()])
         own_format = (shown[0][2], default, "", "")
@@ -270,7 +271,7 @@ def _relabelled(template: Template, task: Task, labels: Sequence[str]) -> Templa
     layout, n_shown = template.layout, 0
     for label, new in zip(task.labels, labels, strict=True):
         layout, count = re.subn(
-            rf"(?m)^{re.escape(label)}(?=[:.)\s-])", lambda _, new=new: new, layout
+            rf"(?m)^{re.escape(label)}(?=[:.)\s-])", new.replace("\\", r"\\"), layout
         )
         n_shown += count
     if not n_named or n_shown != len(task.labels):

@@ -170,7 +170,7 @@ def _entry(
 ) -> JudgeEntry:
     place = f"{path}, judges.{name}"
     keys = checked(_JudgeKeys, values, f"{place}.", "key")
-    engine = keys.engine or ("api" if keys.endpoint else None)
+    engine = keys.engine or ("api" if keys.endpoint else "")
     if engine not in ENGINES:
         what = f"unknown engine {engine!r}" if engine else "needs an engine or an endpoint"
         raise JudgeSenseError(f"{place}.engine: {what}; the engines are {', '.join(ENGINES)}")

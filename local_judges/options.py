@@ -96,8 +96,7 @@ def setting(default: Any, meaning: str, **bounds: Any) -> Any:
 def limit(default: Any, meaning: str, **bounds: Any) -> Any:
     """A setting of prices, limits or hardware, which does not change an answer: a resumed run may
     have another value."""
-    marks = {"fixes_answers": False}
-    return Field(default, description=meaning, json_schema_extra=marks, **bounds)
+    return Field(default, description=meaning, json_schema_extra={"fixes_answers": False}, **bounds)
 
 
 class Declared(BaseModel):

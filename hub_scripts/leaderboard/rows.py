@@ -228,9 +228,11 @@ def _ranked(members: Sequence[Entry], unfit: str | None) -> list[Row]:
     ranks = iter(zip(first.tolist(), below.tolist(), strict=True))
     rows = []
     for entry, why in zip(members, reasons, strict=True):
-        rank, after = next(ranks) if why is None else (None, None)
-        last = None if rank is None else max(rank, n_judges + 1 - after)
-        rows.append(_row(entry, rank, last, why))
+        if why is not None:
+            rows.append(_row(entry, None, None, why))
+            continue
+        rank, after = next(ranks)
+        rows.append(_row(entry, rank, max(rank, n_judges + 1 - after), None))
     return rows
 
 

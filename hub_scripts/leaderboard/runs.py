@@ -56,9 +56,10 @@ def find_runs(results: str | None) -> Runs:
             )
         return Runs(path.resolve().name, folders)
     if _REPO.fullmatch(results):
+        unreadable: tuple[type[Exception], ...] = (OSError, *transport_errors())
         try:
             return _from_hub(results)
-        except (OSError, *transport_errors()) as error:
+        except unreadable as error:
             first = (str(error).strip().splitlines() or [""])[0][:200]
             raise JudgeSenseError(
                 f"cannot read the results dataset {results} ({type(error).__name__}: {first}); "

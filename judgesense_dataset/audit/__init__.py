@@ -93,7 +93,7 @@ def render(audit: Audit) -> str:
     """The audit as text: the counts of each task, then its findings."""
     severities = [f.severity for task in audit.tasks.values() for f in task.findings]
     counts = {name: severities.count(name) for name in (ERROR, WARNING)}
-    summary = " and ".join(f"{n} {name}{s(n)}" for n, name in counts.items())
+    summary = " and ".join(f"{n} {name}{s(n)}" for name, n in counts.items())
     table: list[tuple[str, ...]] = [_COLUMNS]
     for name, task in audit.tasks.items():
         gold = ", ".join(f"{label}: {rows}" for label, rows in task.gold.items())

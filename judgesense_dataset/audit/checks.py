@@ -203,7 +203,8 @@ def _wordings(task: TaskRows) -> Facts:
 
 def _texts(task: TaskRows) -> Facts:
     """Prompts that show only the beginning of the judged text, or nothing of it."""
-    cut, absent = [], []
+    cut: list[str] = []
+    absent: list[str] = []
     for row in task.rows:
         for text in row.texts:
             for prompt in row.prompts:

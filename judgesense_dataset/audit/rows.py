@@ -156,7 +156,8 @@ def _task_rows(name: str, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, 
     prompts: dict[tuple[str, str, str], AuditPrompt] = {}
     rows = []
     for number, (recorded, row) in enumerate(pairs, 1):
-        both, fields = [], {}
+        both = []
+        fields: dict[str, str] = {}
         for letter in "ab":
             text, map_column = row[f"prompt_{letter}"], f"label_map_{letter}"
             match = known(text)

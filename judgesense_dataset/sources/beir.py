@@ -100,7 +100,8 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
 def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> list[_Question]:
     """The questions in order, with those last that share a passage with an earlier one."""
     seen: set[str] = set()
-    first, last = [], []
+    first: list[_Question] = []
+    last: list[_Question] = []
     for question in questions:
         shown = {question.positive, negatives[question]}
         (last if shown & seen else first).append(question)

@@ -194,7 +194,7 @@ class Endpoint:
             reraise=True,
         )
         try:
-            answer = await tries(self._try, create, request, logprobs, started)
+            answer: Answer = await tries(self._try, create, request, logprobs, started)
         except _TryError as error:
             if not self.proven and error.kind == "unreachable":
                 raise _never_answered(error.reason) from None

@@ -63,6 +63,8 @@ class ChatFormat:
                 f"the chat template of {model} does not contain the user message exactly once; "
                 "use a model folder with another template in tokenizer_config.json"
             )
+        self.head: str
+        self.tail: str
         self.head, self.tail = rendered.split(_MARK)
         begun = BEGINS_THINKING.search(self.tail)
         self.begun = begun.group() if begun else ""

@@ -54,7 +54,8 @@ def run_packed(
     layout = Layout(
         [row.tokens for row in rows], [row.trie for row in rows], device, decoding is not None
     )
-    places, firsts = [], []
+    places: list[int] = []
+    firsts: list[int] = []
     for n in range(len(rows)):
         firsts.append(len(places))
         places += [layout.last[n], *layout.nodes(n)]

@@ -102,7 +102,9 @@ def _write_tensors(path: Path, model: Any, target: Path) -> bool:
             )
             if result.weights is None or result.weights.shape != tuple(empty.shape):
                 return False
-            values = torch.from_numpy(np.require(result.weights, requirements="CW")).to(empty.dtype)
+            values = torch.from_numpy(np.require(result.weights, requirements=["C", "W"])).to(
+                empty.dtype
+            )
             file.write(values.view(torch.uint8).numpy().data)
     return True
 
@@ -126,7 +128,8 @@ def _values(tensor: Any) -> np.ndarray:
 
     data = tensor.data
     if data.ndim < 2 or tensor.n_elements <= _CHUNK:
-        return gguf.dequantize(data, tensor.tensor_type)
+        dequantised: np.ndarray = gguf.dequantize(data, tensor.tensor_type)
+        return dequantised
     whole = np.empty([int(size) for size in reversed(tensor.shape)], np.float32)
     step = max(1, _CHUNK * len(data) // int(tensor.n_elements))
     for start in range(0, len(data), step):

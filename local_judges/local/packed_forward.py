@@ -88,7 +88,9 @@ class Layout:
     ) -> None:
         self.prompts, self.tries, self.attended = prompts, tries, False
         self.tokens: list[int] = []
-        self.starts, self.ends, self.last = [], [], []  # type: tuple[list[int], ...]
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.last: list[int] = []
         self.paths: list[np.ndarray] = []
         positions: list[int] = []
         before: Sequence[int] = ()
@@ -182,7 +184,7 @@ class Continuation:
             paths[row, : len(prompt)] = path[: len(prompt)]
         index = torch.from_numpy(paths)
         self.cache: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self._step: dict[Any, Any] = {}
+        self._step: dict[Any, tuple[Any, Any, Any]] = {}
         for layer in list(layout.cache):
             # Popped, so that the keys of a layer are never held twice.
             k, v = layout.cache.pop(layer)
@@ -288,7 +290,7 @@ def trie_attention(model: Any) -> Iterator[None]:
         model.set_attn_implementation(before)
 
 
-class Float32Products(TorchFunctionMode):
+class Float32Products(TorchFunctionMode):  # type: ignore[misc]
     """Compute 16-bit linear layers as float32 matrix products, then round to 16 bits.
 
     16-bit instructions compute the same (exact products, float32 sums); on a CPU without them this

@@ -41,7 +41,7 @@ ROWS = 512
 _CHUNK_BYTES = 1 << 25
 
 
-class PrepackedLinear(nn.Module):
+class PrepackedLinear(nn.Module):  # type: ignore[misc]
     """A linear layer with a reordered weight, for inference on a CPU.
 
     ``in_features`` and ``out_features`` are those of the layer that it replaces; ``weight`` is
@@ -176,7 +176,7 @@ def trim() -> None:
         _libc().malloc_trim(0)
 
 
-class MappedHead(nn.Module):
+class MappedHead(nn.Module):  # type: ignore[misc]
     """An output layer whose weight stays in the file: read, multiplied and given back in parts.
 
     It runs once per pass, for few rows, so reading it again costs little. For a bfloat16 weight,

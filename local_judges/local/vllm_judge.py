@@ -77,7 +77,7 @@ class VllmJudge(LocalModel):
             if chosen.load_format == "dummy"
             else find_model(model, revision=chosen.revision, gguf_file=chosen.gguf_file)
         )
-        dtype = chosen.dtype
+        dtype: str | None = chosen.dtype
         if dtype in (None, "auto"):
             import torch
 
@@ -132,7 +132,8 @@ class VllmJudge(LocalModel):
 
         Raises JudgeSenseError if the vocabulary cannot spell an option.
         """
-        texts, kinds = [], {}
+        texts = []
+        kinds: dict[tuple[Any, str], Request] = {}
         for request in requests:
             texts.append(request.message)
             kinds.setdefault((request.options, request.reply_form), request)
