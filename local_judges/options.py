@@ -60,14 +60,6 @@ def _variable(name: str) -> str:
     return name
 
 
-def _no_format(value: str | None) -> None:
-    if value is not None:
-        raise ValueError(
-            "the engine transformers cannot restrict what a model writes; use --scoring options, "
-            "which reads the probability of each option and no text, or --engine vllm"
-        )
-
-
 def _price(value: Any) -> tuple[float, float]:
     try:
         read, written = (_number(each) for each in value)
@@ -115,7 +107,6 @@ class Style(Declared):
     token_parameter: str = setting("max_tokens", "Name of the cap; or max_completion_tokens.")
     reasoning_effort: bool = setting(False, "Takes reasoning_effort, which variants set.")
     begins_thinking: bool = setting(False, "The server's chat template writes <think> itself.")
-    json_schema: bool = setting(True, "answer_format=json sends a schema; false: JSON mode.")
     extra_body: dict[str, Any] = setting({}, "Sent with every request as it is.")
 
 
@@ -128,9 +119,6 @@ class Options(Declared):
     )
     temperature: NotNegative = setting(0.0, "Sampling temperature; 0 is greedy.")
     seed: int = setting(0, "Seed of sampled answers; a run's --seed comes first.")
-    answer_format: Literal["json", "choice"] | None = setting(
-        None, "json or choice: only a verdict can be written (vllm, api)."
-    )
 
 
 class LocalOptions(Options):
@@ -147,9 +135,6 @@ class LocalOptions(Options):
 class TransformersOptions(LocalOptions):
     """Settings of the engine transformers."""
 
-    answer_format: Annotated[Literal["json", "choice"] | None, AfterValidator(_no_format)] = (
-        setting(None, "json or choice: only a verdict can be written (vllm, api).")
-    )
     device: str | None = setting(None, "cpu, cuda, cuda:1 or mps; the first GPU by default.")
     batch_tokens: int | None = setting(None, "Tokens per forward pass.", ge=1)
 

@@ -256,11 +256,10 @@ def _stabilised(path: Path, engine: str | None, given: Mapping[str, Any]) -> Jud
         spec = resolve(name, engine=kind, **values)
     except JudgeSenseError as error:
         raise JudgeSenseError(f"{path}, key judge: {error}") from error
-    format, logprobs = spec.options.get("answer_format"), spec.options.get("logprobs", True)
-    if kind == "api" and stabilised.rule.needs_probabilities and (format or not logprobs):
+    silent = kind == "api" and not spec.options.get("logprobs", True)
+    if silent and stabilised.rule.needs_probabilities:
         raise JudgeSenseError(
-            f"{path} needs log-probabilities, and judge {spec.name} gives none "
-            f"({'answer_format is set' if format else 'logprobs=false'})"
+            f"{path} needs log-probabilities, and judge {spec.name} gives none (logprobs=false)"
         )
     known = ENGINES[kind].model_fields
     same = not any(key not in known or fixes_answers(known[key]) for key in changed)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.answer_format import fields_of, instruction_of
 from local_judges.api.keys import NO_KEY, read_key, require_loggable
 from local_judges.api.replies import FatalError, answer_of, diagnose, without_secrets
 from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
@@ -242,28 +241,13 @@ def _never_answered(reason: str) -> FatalError:
 
 
 def scorings_of(options: ApiOptions) -> frozenset[str]:
-    """The scorings of a judge with these options.
-
-    With an ``answer_format`` it is ``generate`` alone: the first token is then a brace, or has the
-    probabilities of a masked distribution.
-    """
-    if options.logprobs and not options.answer_format:
-        return frozenset({"generate", "options"})
-    return frozenset({"generate"})
+    """The scorings of a judge with these options."""
+    return frozenset({"generate", "options"} if options.logprobs else {"generate"})
 
 
 def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool) -> dict[str, Any]:
-    """The arguments of ``chat.completions.create`` for one prompt.
-
-    A request without options, such as one for a paraphrase, has no answer format.
-    """
+    """The arguments of ``chat.completions.create`` for one prompt."""
     style, system_prompt = options.style, request.system_after(options.system_prompt)
-    wanted: Mapping[str, Any] = {}
-    if options.answer_format and request.options:
-        wanted = fields_of(options.answer_format, request.options, style.json_schema)
-        if options.answer_format == "json" and not style.json_schema:
-            # JSON mode is refused unless the prompt names JSON.
-            system_prompt = f"{system_prompt} {instruction_of(request.options)}".strip()
     messages = [{"role": "user", "content": request.text}]
     if system_prompt and style.system_role:
         messages.insert(0, {"role": "system", "content": system_prompt})
@@ -278,12 +262,8 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
         body["seed"] = options.seed + request.repeat
     if logprobs:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-    # The client knows response_format; what else a format needs goes beside the style's own.
-    body |= {key: value for key, value in wanted.items() if key == "response_format"}
-    others = {key: value for key, value in wanted.items() if key != "response_format"}
-    if request.effort:
-        others["reasoning_effort"] = request.effort
-    if extra := {**style.extra_body, **others}:
+    effort = {"reasoning_effort": request.effort} if request.effort else {}
+    if extra := {**style.extra_body, **effort}:
         body["extra_body"] = extra
     return body
 

@@ -14,7 +14,6 @@ from typing import Any, NoReturn, TypeVar
 
 from judgesense.decisions.log import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.answer_format import instruction_of, schema_of
 from local_judges.api.endpoint import Endpoint, Retry, scorings_of, sender
 from local_judges.api.replies import FatalError
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
@@ -79,11 +78,7 @@ class ApiJudge:
     def _fixed(self) -> dict[str, Any]:
         options, endpoint = self.options, self.endpoint
         style = {**vars(options.style), "extra_body": dict(options.style.extra_body)}
-        # Only where it matters, so that other judges keep their fingerprint.
-        structured: dict[str, Any] = {"answer_format": options.answer_format}
         style.pop("reasoning_effort")  # A prompt's effort is part of its id.
-        if not style.pop("json_schema"):
-            structured["format_instruction"] = instruction_of(("OPTION", "OPTION"))
         return {
             "engine": "api",
             "model": endpoint.model,
@@ -95,7 +90,6 @@ class ApiJudge:
                 "seed": options.seed,
             },
             "style": style,
-            **(structured if options.answer_format else {}),
         }
 
     def describe(self) -> Mapping[str, Any]:
@@ -334,9 +328,5 @@ def most_cost(requests: Sequence[Request], options: Mapping[str, Any]) -> float 
         return None
     overhead = len(options.get("system_prompt", SYSTEM_PROMPT).encode()) + 64
     read = sum((len(request.message.encode()) + overhead) / 3 for request in requests)
-    if options.get("answer_format") == "json":
-        # A schema may be counted as part of the prompt.
-        schemas = (json.dumps(schema_of(request.options)) for request in requests)
-        read += sum(len(schema.encode()) for schema in schemas) / 3
     written = len(requests) * options.get("max_tokens", MAX_TOKENS)
     return float((read * price[0] + written * price[1]) / 1e6)

@@ -11,7 +11,6 @@ from typing import Any
 
 from judgesense.answers.text import THINKING_TAG
 from judgesense.decisions.log import SCORES_IN_FORM
-from judgesense.errors import JudgeSenseError
 from local_judges.local.chat import ChatFormat
 from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder
 from local_judges.local.option_scoring import OptionTrie, option_trie
@@ -42,9 +41,8 @@ class LocalModel:
     """A causal language model and its decoding, without the engine that runs it.
 
     A model that thinks aloud supports no option scoring, because its thinking comes where the
-    answer would be; nor does one with an ``answer_format``. ``context`` is the maximum number of
-    tokens of a prompt with its answer. Raises JudgeSenseError for a tokenizer or chat template that
-    cannot be used, and for an ``answer_format`` of a model that thinks aloud.
+    answer would be. ``context`` is the maximum number of tokens of a prompt with its answer. Raises
+    JudgeSenseError for a tokenizer or chat template that cannot be used.
     """
 
     engine = ""
@@ -64,15 +62,6 @@ class LocalModel:
         self.config = transformers.AutoConfig.from_pretrained(self.folder).get_text_config()
         self.context = int(getattr(self.config, "max_position_embeddings", None) or 1 << 30)
         self.stop_tokens = self._stop_tokens()
-        self.answer_format = options.answer_format
-        if self.answer_format:
-            if self.chat.thinks:
-                raise JudgeSenseError(
-                    f"answer_format={self.answer_format} leaves {source.name} no room to think "
-                    "aloud; leave out answer_format, or set thinking=false"
-                )
-            # The grammar masks the probabilities.
-            self.scorings = frozenset({"generate"})
         self.decoding = Decoding(options.max_tokens, options.temperature, options.seed)
         self._tries: dict[tuple[tuple[str, ...], str], OptionTrie] = {}
 
@@ -131,7 +120,6 @@ class LocalModel:
     def what_fixes_answers(self) -> dict[str, Any]:
         """The engine, weights, dtype, prompt format and decoding, as JSON values."""
         sampled = {"seed": self.decoding.seed} if self.decoding.temperature else {}
-        structured = {"answer_format": self.answer_format} if self.answer_format else {}
         return {
             "engine": self.engine,
             "weights": self.source.weights,
@@ -143,7 +131,6 @@ class LocalModel:
                 "stop_tokens": self.stop_tokens,
                 **sampled,
             },
-            **structured,
         }
 
     def describe(self) -> dict[str, Any]:

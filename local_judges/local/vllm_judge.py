@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 import time
 from collections import Counter
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.answer_format import FIELD
 from local_judges.local.devices import hardware
 from local_judges.local.local_model import LocalModel
 from local_judges.local.model_loading import ModelFiles, find_model
@@ -265,11 +263,7 @@ class VllmJudge(LocalModel):
 
         drawn = writes and self.decoding.temperature > 0
         seed = self.decoding.seed_of(request.prompt_id, request.repeat) >> 1 if drawn else None
-        structured = None
-        if writes and self.answer_format and request.options:
-            structured = _structured(self.answer_format, request.options)
         return SamplingParams(
-            structured_outputs=structured,
             max_tokens=self.decoding.max_tokens if writes else 1,
             temperature=self.decoding.temperature if drawn else 0.0,
             seed=seed,
@@ -337,13 +331,3 @@ def _dummy_source(folder: Path, seed: int) -> ModelFiles:
         raise JudgeSenseError(f"{folder} has no config.json; dummy weights need a model folder")
     shape = hashlib.sha256((folder / "config.json").read_bytes()).hexdigest()
     return ModelFiles(folder.resolve().name, folder, None, f"dummy:{shape}:{seed}", str(folder))
-
-
-def _structured(answer_format: str, options: Sequence[str]) -> Any:
-    """vLLM's parameters of an answer format."""
-    from vllm.sampling_params import StructuredOutputsParams
-
-    if answer_format == "json":
-        # Not a schema: it allows white space, with which a small model may fill its tokens.
-        options = [json.dumps({FIELD: option}, ensure_ascii=False) for option in options]
-    return StructuredOutputsParams(choice=list(options))

@@ -265,7 +265,7 @@ def test_an_endpoint_from_the_environment_is_recorded_and_is_part_of_the_name(
     assert default.describe()["endpoint"] == "default"
     assert moved.describe()["endpoint"] == "http://localhost:7/v1"
     assert moved.name != default.name
-    assert moved.name == ApiJudge("m", base_url="http://localhost:7/v1").name
+    assert moved.name == ApiJudge("m", base_url="http://localhost:7/v1").name == "m@d9bfb5a9"
     assert str(moved.endpoint.client().base_url) == "http://localhost:7/v1/"
 
 

@@ -73,15 +73,7 @@ def main(model: Path, out: Path) -> None:
         other = VllmJudge(model, **SETTINGS, temperature=1.0, seed=seed, max_tokens=6)
         other._llm = engine  # one engine is enough for this process
         drawn.append([answer.text for answer in ask(other, some, "generate")])
-    structured = {}
-    for answer_format in ("json", "choice"):
-        other = VllmJudge(model, **SETTINGS, answer_format=answer_format, max_tokens=60)
-        other._llm = engine
-        answered = ask(other, requests, "generate")
-        described = {"name": other.name, "scorings": sorted(other.scorings)}
-        structured[answer_format] = {**described, "texts": [answer.text for answer in answered]}
     record = {
-        "structured": structured,
         "name": judge.name,
         "describe": dict(judge.describe()),
         "refused": refused,
