@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import shutil
@@ -270,8 +269,6 @@ def _check(base: Path) -> None:
 
 
 def _studies(base: Path) -> None:
-    from judgesense.studies.sheets import rating_kit, write_sheets
-
     scores = [
         {"prompt": f"p{prompt}", "item": f"i{item}", "score": (prompt * item) % 3 % 2}
         for prompt in range(3) for item in range(12)
@@ -280,20 +277,6 @@ def _studies(base: Path) -> None:
     (base / "scores" / "scores.csv").write_text(
         "prompt,item,score\n" + "".join(",".join(map(str, r.values())) + "\n" for r in scores)
     )
-    essays = [
-        {"assignment": "Cats?", "essay": f"Essay {n} on cats and dogs.", "organisation": 1 + n % 6}
-        for n in range(6)
-    ]  # fmt: skip
-    _lines(base / "essays" / "essays.jsonl", essays)
-    data = {"essays": str(base / "essays" / "essays.jsonl")}
-    write_sheets(base / "kit", rating_kit(["organisation"], data, 6, None), 3)
-    for sheet in (base / "kit").glob("rater-*.csv"):
-        with sheet.open(encoding="utf-8-sig", newline="") as source:
-            rows = list(csv.DictReader(source))
-        with sheet.open("w", encoding="utf-8-sig", newline="") as sink:
-            writer = csv.DictWriter(sink, rows[0])
-            writer.writeheader()
-            writer.writerows({**row, "score": 1 + len(row["item_id"]) % 6} for row in rows)
 
 
 def _action(base: Path) -> None:

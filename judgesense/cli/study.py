@@ -165,38 +165,6 @@ def paraphrase_robustness_command(
     finish(result, out, format)
 
 
-@opt.command(app, "rater-kit")
-def rater_kit(
-    out: opt.Out,
-    read: Annotated[
-        bool, opt.option(None, "Read the raters' filled-in files and measure.", "--read")
-    ] = False,
-    attributes: Attributes = None,
-    source: Sources = None,
-    limit: Annotated[int, opt.option("N", "Texts per attribute.", min=2)] = 6,
-    raters: Annotated[int, opt.option("N", "Files to write.", min=1)] = 3,
-    mirror: opt.Mirror = None,
-    format: opt.Format = "text",
-) -> None:
-    """Have people rate texts under several wordings: CSV out, CSV in."""
-    from judgesense.studies import sheets
-
-    if read:
-        finish(sheets.read_sheets(out), out, format)
-        return
-    kit = sheets.rating_kit(opt.names(attributes), opt.pairs(source, "--source"), limit, mirror)
-    files = sheets.write_sheets(out, kit, raters)
-    opt.output(
-        format,
-        lambda: {"out": str(out), "files": [str(file) for file in files]},
-        lambda: (
-            f"{len(files)} files in {out}: give each rater one of rater-*.csv and "
-            "instructions.txt. Put the filled-in files back, then: "
-            f"judgesense study rater-kit --out {out} --read"
-        ),
-    )
-
-
 @opt.command(app, "answer-matching")
 def answer_matching_command(
     out: opt.Out,

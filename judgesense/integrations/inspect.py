@@ -1,10 +1,8 @@
-"""Scorers, metrics and a task for Inspect, by the entry point ``inspect_ai``.
+"""Scorers and metrics for Inspect, by the entry point ``inspect_ai``.
 
 - ``judgesense/stable`` scores with a judge of JudgeSense, such as a stabilised judge's file.
 - ``judgesense/model_graded`` grades with a model of Inspect under several wordings, both orders
   where two answers are compared, and says whether the grades depend on the wording.
-- ``judgesense/verdict`` reads verdicts in completions; ``judgesense/benchmark`` is the embedded
-  benchmark, whose samples it scores.
 """
 
 from __future__ import annotations
@@ -26,25 +24,18 @@ from judgesense.tasks import (
     UNDECIDED,
     Item,
     Prompt,
+    Task,
     Template,
     is_scale,
     load_label_map,
     render,
 )
-from judgesense.tasks import (
-    Task as JudgingTask,
-)
 from judgesense.trust.card import Trust
-from judgesense_dataset.embedded import EMBEDDED, embedded_items, embedded_templates
-from judgesense_dataset.pairing import build
 from judgesense_dataset.templates import TaskTemplates, load_templates
-from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT
 
 try:
     import anyio
-    from inspect_ai import Task, task
-    from inspect_ai.dataset import MemoryDataset, Sample
-    from inspect_ai.model import GenerateConfig, Model, get_model
+    from inspect_ai.model import Model, get_model
     from inspect_ai.scorer import (
         CORRECT,
         INCORRECT,
@@ -60,7 +51,7 @@ try:
         scorer,
         stderr,
     )
-    from inspect_ai.solver import TaskState, generate, system_message
+    from inspect_ai.solver import TaskState
     from inspect_ai.util import collect
 except ImportError as error:
     raise MissingExtraError("inspect-ai", "inspect", "scoring in Inspect") from error
@@ -88,7 +79,7 @@ def jss() -> Metric:
 @metric(scores="unreduced")
 def delta_jss() -> Metric:
     """JSS minus the agreement of the same prompt with itself: what rewording does beyond asking
-    again. It needs ``repeats=2`` or more, or epochs of ``judgesense/benchmark``."""
+    again. It needs ``repeats=2`` or more."""
     names = {"delta_jss": "delta_jss", "delta_jss_low": "delta_ci_low",
              "delta_jss_high": "delta_ci_high"}  # fmt: skip
 
@@ -243,72 +234,6 @@ def model_graded(
     return score
 
 
-@scorer(metrics=[accuracy(), stderr(), jss(), delta_jss(), trust()])
-def verdict() -> Scorer:
-    """Read the verdicts in completions of ``judgesense/benchmark`` or of a published dataset.
-
-    A completion without a readable verdict counts as no answer. An epoch is a repeat.
-    """
-
-    async def score(state: TaskState, target: Target) -> Score:
-        held = state.metadata
-        try:
-            label_map = str(held.get("label_map") or held["label_map_a"])
-            prompt = Prompt(
-                prompt_id=str(held.get("prompt_id") or held["pair_id"]), text=state.input_text,
-                task=str(held.get("task") or held["task_type"]), item_id=str(held["item_id"]),
-                cluster_id=str(held["cluster_id"]), order=str(held["order"]), label_map=label_map,
-                template_id=str(held.get("template_id") or held["template_a"]),
-                gold=load_label_map(label_map)[target.text] if target.text else None,
-            )  # fmt: skip
-        except KeyError as error:
-            raise JudgeSenseError(
-                f"sample {state.sample_id}: its metadata has no {error.args[0]!r}; "
-                "judgesense/verdict scores samples of judgesense/benchmark and of datasets that "
-                "JudgeSense published"
-            ) from error
-        options = tuple(load_label_map(label_map))
-        raw = parse(state.output.completion, options)
-        labels = tuple(dict.fromkeys(load_label_map(label_map).values()))
-        told = row(prompt, labels, str(state.model), raw)
-        value = NOANSWER if raw in UNDECIDED else CORRECT if raw == target.text else INCORRECT
-        return Score(
-            value=value, answer=raw, explanation=state.output.completion, metadata={KEY: [told]}
-        )
-
-    return score
-
-
-@task
-def benchmark(task: str = "factuality", dataset: str = EMBEDDED, items: int | None = None) -> Task:
-    """The embedded benchmark: every wording of every item, in both orders where options are shown.
-
-    Args:
-        task: ``factuality``, ``coherence``, ``relevance`` or ``preference``.
-        dataset: another embedded set (``judgesense dataset show`` lists them).
-        items: how many items, the first ones.
-    """
-    entries = embedded_templates(dataset)
-    if task not in entries:
-        raise JudgeSenseError(f"unknown task {task!r}; choose from {', '.join(entries)}")
-    chosen = [item for item in embedded_items(dataset) if item.task == task][:items]
-    prompts = build({task: entries[task]}, chosen, "full").prompts.to_pylist()
-    samples = []
-    for each in prompts:
-        label_map = load_label_map(each["label_map"])
-        answer = next((raw for raw, label in label_map.items() if label == each["gold"]), "")
-        place = [each["item_id"], each["template_id"]]
-        place += [each["order"]] if each["order"] != "-" else []
-        text = each.pop("text")
-        samples.append(Sample(text, target=answer, id="/".join(place), metadata=each))
-    return Task(
-        dataset=MemoryDataset(samples, name=f"{dataset}-{task}"),
-        solver=[system_message(SYSTEM_PROMPT), generate()],
-        scorer=verdict(),
-        config=GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS),
-    )
-
-
 def _labels(given: str | int | Sequence[str | int]) -> list[str]:
     """Labels as text: on the command line (``-S passing=YES``) Inspect reads YAML, in which YES is
     true and 4 a number."""
@@ -323,7 +248,7 @@ def _templates(template: str, grades: tuple[str, ...]) -> TaskTemplates:
         same = MappingProxyType({label: label for label in grades})
         own = Template(template, "model_graded", own_wording(name), "{instruction}", same)
         others = known_wordings(name, grades, "model_graded")
-        return TaskTemplates(JudgingTask("model_graded", grades), (own, *others))
+        return TaskTemplates(Task("model_graded", grades), (own, *others))
     path = Path(template)
     if path.suffix not in (".yaml", ".yml"):
         raise JudgeSenseError(
