@@ -40,15 +40,16 @@ class _ItemRow(Shape):
     fields: dict[str, Text]
 
 
-_COLUMNS = {"task", *_ItemRow.model_fields} - {"fields"}
+_COLUMNS = {"task", "id", *_ItemRow.model_fields} - {"fields"}
 
 
 def load_items(path: str | Path, task: Task, fields: Iterable[str] | None = None) -> list[Item]:
     """Load the items of one task from a JSONL, CSV or Parquet file, in the file's order.
 
     ``fields`` are the columns that the templates show (``TaskTemplates.fields``); without it,
-    every text column is a field. ``item_id`` defaults to ``<task>-<row>``, ``cluster_id`` to the
-    item's id. In a file with a ``task`` column only the task's rows are read.
+    every text column is a field. ``item_id`` defaults to the column ``id`` and then to
+    ``<task>-<row>``, ``cluster_id`` to the item's id. In a file with a ``task`` column only the
+    task's rows are read.
 
     Raises JudgeSenseError naming the file, row and column for a missing or empty field, a value
     that is not text, a repeated id, a gold label outside the decision space, or a file without
@@ -73,9 +74,10 @@ def items_of(
                 f"{record.place}: missing column {missing[0]!r}, which the templates of task "
                 f"{task.name!r} show; the row has {', '.join(values)}"
             )
-        row = fit(
-            _ItemRow, {**values, "fields": {n: values[n] for n in shown}}, record.place, "an item"
-        )
+        id_column = "item_id" if "item_id" in values or "id" in shown else "id"
+        texts = {name: values[name] for name in shown}
+        entry = {**values, "item_id": values.get(id_column), "fields": texts}
+        row = fit(_ItemRow, entry, record.place, "an item")
         if row.gold and row.gold not in task.labels:
             raise JudgeSenseError(
                 f"{record.place}, column gold: {row.gold!r} is not a label of task "
@@ -84,8 +86,8 @@ def items_of(
         item_id = row.item_id or f"{task.name}-{number}"
         if item_id in items:
             raise JudgeSenseError(
-                f"{record.place}, column item_id: {item_id!r} is already the id of an earlier row; "
-                "give every item its own id"
+                f"{record.place}, column {id_column}: {item_id!r} is already the id of an earlier "
+                "row; give every item its own id"
             )
         items[item_id] = Item(
             item_id=item_id,

@@ -79,7 +79,7 @@ def judge(
     )
     opt.output(format, found.to_dict, lambda: _print(found))
     if failed := failed_prompts(found.run_folder):
-        opt.note(f"{len(failed)} items have no answer: see the column error")
+        opt.note_failures(failed, "items have no answer: see the column error")
         raise typer.Exit(1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -10,6 +11,9 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from judgesense.errors import JudgeSenseError
+
+_REASONS = 3
+"""Reasons of failed prompts that are listed."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -185,6 +189,19 @@ def configured(
 def note(message: str) -> None:
     """A line on stderr: what a person should know on the way."""
     typer.echo(message, err=True)
+
+
+def note_failures(failed: Sequence[str], what: str) -> None:
+    """How many prompts failed, and the commonest reasons, on stderr.
+
+    ``failed`` are lines of `judgesense.pipeline.failed_prompts`.
+    """
+    note(f"\n{len(failed)} {what}")
+    reasons = Counter(line.partition(": ")[2] for line in failed)
+    for reason, count in reasons.most_common(_REASONS):
+        note(f"  {count} of {len(failed)}: {reason}")
+    if len(reasons) > _REASONS:
+        note(f"  … and {len(reasons) - _REASONS} more reasons")
 
 
 def print_json(value: Mapping[str, Any]) -> None:

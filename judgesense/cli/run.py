@@ -9,9 +9,6 @@ import typer
 
 from judgesense.cli import options as opt
 
-_SHOWN = 20
-"""Failed prompts that are listed."""
-
 
 def run(
     judge: opt.Judges,
@@ -70,9 +67,5 @@ def run(
         print_report(report, out)
         typer.echo(f"\n{out}/report.html has the figures and the flipped examples.")
     if failed := failed_prompts(out):
-        opt.note(f"\n{len(failed)} prompts have no answer:")
-        for line in failed[:_SHOWN]:
-            opt.note(f"  {line}")
-        if len(failed) > _SHOWN:
-            opt.note(f"  … and {len(failed) - _SHOWN} more, in {out}/run.json")
+        opt.note_failures(failed, f"prompts have no answer; {out}/run.json lists them")
         raise typer.Exit(1)

@@ -15,12 +15,15 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
+from judgesense.files.tables import read_table
 from judgesense.systems.verdict_table import SCHEMA
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.stabilised_file import Stabilised
+
+Row = Mapping[str, Any]
 
 FORMATS = (".parquet", ".jsonl", ".csv")
 """The types of files of verdicts."""
@@ -60,11 +63,12 @@ class ItemVerdict:
 
 def read_items(
     items: str | Path, stabilised: Stabilised, columns: Mapping[str, str]
-) -> tuple[list[Item], dict[str, Any]]:
-    """The items of a file, a Hub set or a dataset's folder, and what identifies them.
+) -> tuple[list[Item], dict[str, Any], list[Row]]:
+    """The items of a file, a Hub set or a dataset's folder, what identifies them, and their rows.
 
-    ``columns`` maps columns of items to those of the data. Raises JudgeSenseError naming the place,
-    row and column of what is missing or invalid.
+    A row has a file's columns as they are; items of the Hub or of a folder have none. ``columns``
+    maps columns of items to those of the data. Raises JudgeSenseError naming the place, row and
+    column of what is missing or invalid.
     """
     known = {*stabilised.fields, "item_id", "cluster_id", "system_id", "gold"}
     if unknown := sorted(columns.keys() - known):
@@ -94,28 +98,66 @@ def read_items(
             )
         own = OwnData(hub_id=hub_id, config=config or None, split=split or "test", columns=columns)
         place.update(hub=str(items))
-    read = collect(own, asked, reader, None, 0).items
-    return list(read), {**place, "revision": read[0].revision}
+    read = list(collect(own, asked, reader, None, 0).items)
+    rows: list[Row] = []
+    if own.path is not None:
+        name = asked.task.name
+        every = (record.values for record in read_table(own.path))
+        rows = [row for row in every if row.get("task") in (None, "", name)]
+    return read, {**place, "revision": read[0].revision}, rows
 
 
-def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path) -> None:
+def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path, items: Sequence[Row] = ()) -> None:
     """Write verdicts as Parquet, JSONL or CSV, whole or not at all.
+
+    ``items`` are the rows of the items' file, one per verdict: their columns stand after the
+    verdict's. A column with the name of one of the verdict's is kept as ``input_<name>``, unless
+    both hold the same.
 
     Raises JudgeSenseError if the file cannot be written.
     """
     rows = [asdict(verdict) for verdict in verdicts]
+    kept = _kept_columns(rows, items)
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    for name, values in kept.items():
+        table = table.append_column(name, _as_column(values))
     try:
         with replacing(out) as temporary:
             if out.suffix == ".parquet":
-                pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), temporary)
+                pq.write_table(table, temporary)
             elif out.suffix == ".jsonl":
-                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
                 temporary.write_text("".join(lines), encoding="utf-8")
             else:
                 text = io.StringIO()
-                writer = csv.DictWriter(text, SCHEMA.names, lineterminator="\n")
+                writer = csv.DictWriter(text, table.column_names, lineterminator="\n")
                 writer.writeheader()
-                writer.writerows(rows)
+                writer.writerows(table.to_pylist())
                 temporary.write_text(text.getvalue(), encoding="utf-8")
     except OSError as error:
         raise JudgeSenseError(f"cannot write {out}: {error.strerror or error}") from error
+
+
+def _kept_columns(verdicts: Sequence[Row], items: Sequence[Row]) -> dict[str, list[Any]]:
+    """The columns of the items' file that a verdict's row does not have already."""
+    kept = {}
+    for name in dict.fromkeys(name for row in items for name in row):
+        values = [row.get(name) for row in items]
+        if name in SCHEMA.names:
+            own = [row[name] for row in verdicts]
+            if all(str(a or "") == str(b or "") for a, b in zip(own, values, strict=True)):
+                continue
+            name = f"input_{name}"
+        kept[name] = values
+    return kept
+
+
+def _as_column(values: list[Any]) -> pa.Array:
+    """Values of one type as they are; nested ones, and those of several types, as JSON."""
+    try:
+        column = pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        column = None
+    if column is not None and not pa.types.is_nested(column.type):
+        return column
+    return pa.array([None if v is None else json.dumps(v, ensure_ascii=False) for v in values])

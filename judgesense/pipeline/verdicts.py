@@ -62,7 +62,7 @@ def judge_items(
     note: Note | None = None,
     **judge_options: Any,
 ) -> Judged:
-    """Judge items and write a row per item, in the items' order.
+    """Judge items and write a row per item, in the items' order, with the columns of their file.
 
     Interrupt it at any time; call it again with the same arguments to resume. The decision log is
     kept in the folder ``OUT.run``, which ``judgesense report`` reads.
@@ -98,7 +98,7 @@ def judge_items(
     ...         items, judge, out, task="relevance", scoring="generate", note=str
     ...     )
     ...     print(out.read_text().splitlines()[1])
-    relevance-1,A,,1.0,,,,,relevance-1,,first@callable,relevance,relevance-1,AB,0,
+    relevance-1,A,,1.0,,,,,relevance-1,,first@callable,relevance,relevance-1,AB,0,,sun,a star,a moon
     """
     from local_judges.ray_runner import cluster_of
 
@@ -110,7 +110,7 @@ def judge_items(
     cluster, options = cluster_of(judge_options)
     spec = _resolved(judge, task, wording, scoring, templates, options)
     stabilised: Stabilised = spec.stabilised
-    read, identity = read_items(items, stabilised, columns or {})
+    read, identity, rows = read_items(items, stabilised, columns or {})
     data = DataReference(
         {"items": identity, "stabilised": stabilised.digest},
         lambda: benchmark_of(stabilised, read),
@@ -119,7 +119,7 @@ def judge_items(
     settings = Settings.of(stabilised.scoring)
     execute([spec], data, settings, folder, note or to_stderr, cluster)
     found = verdicts_of(read_log(folder), stabilised, read)
-    write_verdicts(found, target)
+    write_verdicts(found, target, rows)
     asked = [v.ask_person for v in found if v.ask_person is not None]
     costs = [v.cost_usd for v in found if v.cost_usd is not None]
     return Judged(

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import read_table
 from judgesense.pipeline import run
 from judgesense.pipeline.verdict_files import write_verdicts
 from judgesense.pipeline.verdicts import judge_items, load_judge
@@ -50,6 +51,28 @@ def test_a_file_of_judge_is_read_back_in_every_format(tmp_path):
         # Softmax of -|l - 4| over 1..5.
         assert first["score"] == pytest.approx(3.7813, abs=1e-3)
         assert table.values()[0] == first["score"]
+
+
+def test_verdicts_keep_the_columns_and_the_ids_of_the_items(tmp_path):
+    items = tmp_path / "items.csv"
+    items.write_text(
+        "id,query,passage_a,passage_b,team,verdict\nx7,sun,star,moon,red,B\nx9,sea,water,sand,,A\n"
+    )
+    judge = CallableJudge(lambda messages: ["A"] * len(messages), name="first")
+    for suffix in ("csv", "jsonl", "parquet"):
+        out = tmp_path / f"verdicts.{suffix}"
+        judge_items(items, judge, out, task="relevance", scoring="generate", note=quiet)
+        rows = [record.values for record in read_table(out)]
+        assert [row["item_id"] for row in rows] == [row["id"] for row in rows] == ["x7", "x9"]
+        assert [row["verdict"] for row in rows] == ["A", "A"]
+        assert [row["input_verdict"] for row in rows] == ["B", "A"]
+        assert rows[0]["team"] == "red"
+        assert rows[1]["passage_b"] == "sand"
+    items.write_text(items.read_text().replace("x9", "x7"))
+    with pytest.raises(JudgeSenseError, match="line 3, column id: 'x7' is already the id"):
+        judge_items(
+            items, judge, tmp_path / "v.csv", task="relevance", scoring="generate", note=quiet
+        )
 
 
 def test_a_run_gives_every_wording_in_the_items_own_order(tmp_path):
