@@ -225,6 +225,12 @@ def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
             )
         return JudgeSpec(path.stem if path.is_file() else path.name, engine, path.resolve(), given)
     if judge.count("/") == 1 and not judge.startswith((".", "/", "~")):
+        served = entries().get(judge.partition("/")[2])
+        if served is not None and served.engine == "api":
+            raise JudgeSenseError(
+                f"unknown judge {judge!r}: an API serves this model; use --judge {served.name}, or "
+                "--set base_url=URL for another endpoint"
+            )
         return JudgeSpec(judge, engine, judge, given)
     if "/" in judge:
         raise JudgeSenseError(f"unknown judge {judge!r}: no such folder or file")

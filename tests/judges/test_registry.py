@@ -302,9 +302,16 @@ def test_bad_usage_is_one_line(
     assert near in line
 
 
-def test_a_path_that_does_not_exist_is_no_unknown_name() -> None:
-    with pytest.raises(JudgeSenseError, match=r"no such folder or file$"):
-        resolve("./absent")
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [
+        ("./absent", r"no such folder or file$"),
+        ("openai/gpt-4o-mini", "an API serves this model; use --judge gpt-4o-mini"),
+    ],
+)
+def test_what_is_neither_a_name_nor_a_model_here(judge: str, message: str) -> None:
+    with pytest.raises(JudgeSenseError, match=message):
+        resolve(judge)
 
 
 def test_the_list_of_judges_as_json() -> None:
