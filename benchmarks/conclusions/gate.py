@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from judgesense.trust.sample_size import design_of
 
 from conclusions.frame import Cell, simulate
 from judgesense.statistics.comparison import paired_test
@@ -15,7 +16,6 @@ from judgesense.statistics.consequence import consequence
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import wilson_from_sums
 from judgesense.statistics.planning import ShareDesign, items_for_share
-from judgesense.trust.sample_size import design_of
 
 THRESHOLD = 0.8
 

@@ -18,8 +18,8 @@ from judgesense.pipeline import Settings, execute, identity_of, resolve_all
 from judgesense.pipeline.data import DataReference, varied
 from judgesense.reporting.report import Report, write_report
 from judgesense.reporting.run_tables import cases
-from judgesense.reporting.summary import next_steps
 from judgesense.run_folder.folder import read_record, save_run
+from judgesense.run_folder.invocation import invocation
 from judgesense.tasks import Item, Template
 from judgesense.trust.card import gate
 from judgesense.trust.thresholds import Thresholds
@@ -82,7 +82,11 @@ def run_check(
     benchmark = build({task.name: entry}, items, "full", seed=terms.seed)
     reference = DataReference(identity, lambda: benchmark, lambda: ({task.name: entry}, items))
     data = varied(reference, terms.variants or ())
-    report = execute([spec], data, settings, out, note, spent=spent)
+    given = {**vars(terms), "judge_options": judge_options}
+    if terms.rubric is None:
+        given["log"] = given.pop("data")
+    started = invocation("check", Terms, given)
+    report = execute([spec], data, settings, out, note, spent=spent, started=started)
     # The thresholds are kept in run.json for every later report.
     record, thresholds = read_record(out) or {}, {"steady": terms.threshold}
     if Thresholds().but(record.get("thresholds")) != Thresholds().but(thresholds):
@@ -100,14 +104,13 @@ def run_check(
     failed = sum(len(each["failed"]) for run in report["runs"] for each in run["judges"])
     steady, constant = card["checks"]["steady"], cell["degenerate"] is not None
     decided = gate(card, failed=failed, coverage=cell["coverage"], constant=constant)
-    flagged = [row["template"] for row in report["wordings"] if row["flag"] != "fine"]
-    (step,) = next_steps(report, out).values()
-    remedy = step if step.get("remedy") else None
+    (step,) = report["next"]
+    command = f" `{step['command']}`" if step["command"] else ""
     found = CheckResult(
-        result=result, report=Report.of(report, out), out=out, jss=steady["estimate"],
+        result=result, report=Report.of(report), out=out, jss=steady["estimate"],
         ci_low=steady["ci_low"], ci_high=steady["ci_high"], threshold=terms.threshold,
         degenerate=constant, coverage=cell["coverage"], failed=failed, gate=decided, card=card,
-        next_step=terms.next_step(decided, len(items), file, out, flagged, remedy),
+        next_step=f"Next: {step['text']}{command}",
         inconclusive=terms.inconclusive,
     )  # fmt: skip
     result.findings[:0] = [found.verdict, found.next_step]

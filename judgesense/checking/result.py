@@ -72,8 +72,7 @@ class CheckResult(ResultMapping):
         """The figures, `decision`, `passed` and `verdict`, and the tables (`study.json`) under
         `study`."""
         kept = {name: self[name] for name in self if name not in ("result", "report", "out")}
-        gate = {"decision": self.decision, "cause": self.gate.cause, "because": self.gate.because,
-                "plan": self.gate.plan}  # fmt: skip
+        gate = {"decision": self.decision, "cause": self.gate.cause, "because": self.gate.because}
         return {
             "passed": self.passed, "verdict": self.verdict, "out": str(self.out),
             "decision": self.decision, **kept, "gate": gate, "card": dict(self.card),

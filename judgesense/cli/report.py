@@ -35,7 +35,7 @@ def report(
         raise JudgeSenseError("--badge writes to one folder; name one run, without --format")
     if format is None:
         measured = report_runs(*run_dirs, thresholds=limits)
-        print_report(measured, str(run_dirs[0]) if len(run_dirs) == 1 else None)
+        print_report(measured)
         if badge:
             _write_badge(measured, run_dirs[0])
         return

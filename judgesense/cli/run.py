@@ -44,11 +44,13 @@ def run(
 
     Exit codes: 0 done; 1 some prompts have no answer; 2 bad usage or input.
     """
+    given = {key: value for key, value in locals().items() if key not in ("dry_run", "format")}
     from judgesense.pipeline import Settings, execute, failed_prompts, prepare
     from judgesense.pipeline.data import data_reference
     from judgesense.pipeline.dry_run import describe
     from judgesense.pipeline.dry_run import dry_run as planned
     from judgesense.reporting.terminal import print_report
+    from judgesense.run_folder.invocation import invocation
 
     data = data_reference(dataset, templates, items, opt.names(variants))
     terms = Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit)
@@ -58,13 +60,14 @@ def run(
         plan = planned(judges, data, terms)
         opt.output(format, lambda: plan, lambda: "\n".join(describe(plan)))
         return
-    report = execute(judges, data, terms, out, opt.note, cluster)
+    started = invocation("run", run, given)
+    report = execute(judges, data, terms, out, opt.note, cluster, started=started)
     if os.environ.get("RANK", "0") != "0":
         return  # The first process of several reports.
     if format == "json":
         opt.print_json(report)
     else:
-        print_report(report, out)
+        print_report(report)
         typer.echo(f"\n{out}/report.html has the figures and the flipped examples.")
     if failed := failed_prompts(out):
         opt.note_failures(failed, f"prompts have no answer; {out}/run.json lists them")

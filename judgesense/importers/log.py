@@ -27,6 +27,7 @@ from judgesense.importers.graded import GradedLog
 from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.importers.readings import Parser
 from judgesense.run_folder.folder import changes, digests_of, read_record, save_run
+from judgesense.run_folder.invocation import invocation
 from judgesense.run_folder.record import now
 from judgesense.version import __version__
 
@@ -78,6 +79,7 @@ def import_log(
     >>> import_log(folder / "log.csv", "table", folder / "out")["counts"]
     {'t': {'ok': 2}}
     """
+    given = {name: value for name, value in locals().items() if name not in ("parse", "encoding")}
     importer, source, out = importer_of(format), Path(source), Path(out)
     if pick is not None and "pick" not in importer.options:
         raise JudgeSenseError(f"format {format!r} has no option pick")
@@ -114,6 +116,7 @@ def import_log(
         "schema": 1,
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
         "imported": asked,
+        "invocation": invocation("import", import_log, given),
         "tasks": built.tasks,
         "counts": built.counts,
         "not_labels": built.unknown,

@@ -15,6 +15,7 @@ from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.fitting import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.run_folder.folder import RunFolder, claimed, read_record
+from judgesense.run_folder.invocation import invocation
 from judgesense.run_folder.report import saved_report
 
 if TYPE_CHECKING:
@@ -84,10 +85,14 @@ def run(
     """
     from judgesense.reporting.report import Report
 
+    given = {name: value for name, value in locals().items() if name not in ("note", "Report")}
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
     data = data_reference(dataset, templates, items, variants)
     judges, cluster = prepare(judge, settings, judge_options)
-    return Report.of(execute(judges, data, settings, out, note or to_stderr, cluster), out)
+    started = invocation("run", run, given)
+    return Report.of(
+        execute(judges, data, settings, out, note or to_stderr, cluster, started=started)
+    )
 
 
 def prepare(
@@ -155,12 +160,14 @@ def execute(
     note: Note,
     cluster: RayCluster | None = None,
     spent: float = 0.0,
+    started: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Judge what is not judged yet, then measure; a finished run returns its report at once.
 
-    ``spent`` US dollars and the spending of all judges of the run count together against each
-    judge's ``max_cost``. Several processes may share a run (see :mod:`local_judges.ranks`); each
-    returns the report.
+    ``started`` is the command that asks for it
+    (:func:`judgesense.run_folder.invocation.invocation`). ``spent`` US dollars and the spending of
+    all judges of the run count together against each judge's ``max_cost``. Several processes may
+    share a run (see :mod:`local_judges.ranks`); each returns the report.
 
     Raises JudgeSenseError for a judge given twice and a folder that holds another run.
     """
@@ -200,6 +207,7 @@ def execute(
                 stack.enter_context(cluster.connected())
             benchmark = data.selected(settings)
             _describe(run, benchmark, settings)
+            run.record["invocation"] = started
             run.record["hardware"]["processes"] = 1 if ranks is None else ranks.size
             for judge in judges:
                 require_fitting(judge, benchmark, settings)

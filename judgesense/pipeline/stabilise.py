@@ -19,6 +19,7 @@ from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
 from judgesense.trust.card import AS_ASKED
+from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import (
     Remedy,
     best_wording,
@@ -97,7 +98,9 @@ def stabilise(
     table = Wordings.of(stream)
     flags = {row["template"]: row["flag"] for row in wordings(table)}
     flags |= dict.fromkeys(in_reply_form(run, stream), "reply form")
-    rows = remedies(stream, Thresholds().but(run.record.get("thresholds")), table.mislabelled)
+    thresholds = Thresholds().but(run.record.get("thresholds"))
+    asked = trust_card(stream, thresholds=thresholds, mislabelled=table.mislabelled)
+    rows = remedies(stream, asked, thresholds, table.mislabelled)
     grid = grid_of(stream, frozenset(table.mislabelled))
     chosen = _remedy(grid, rows, remedy)
     order = order_groups(grid, chosen)[0]

@@ -45,6 +45,8 @@ from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, same_start
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.checks import trust_card
+from judgesense.trust.next import next_step
+from judgesense.trust.planning import gate_outlook, plan
 from judgesense.trust.thresholds import FEW_CLUSTERS, Thresholds
 from judgesense.trust.variants import variants
 from judgesense.trust.wordings import Wordings, recommendation, wordings
@@ -54,7 +56,8 @@ from judgesense.trust.wordings import Wordings, recommendation, wordings
 class Report(ResultMapping):
     """Every figure of a run or of several runs, with the keys of ``report.json``.
 
-    ``trust`` has the trust card of each judge, task and scoring (`judgesense.trust.card`).
+    ``trust`` has the trust card of each judge, task and scoring (`judgesense.trust.card`), ``next``
+    the next step, ``plan`` what would settle the card and how a gate behaves at this size.
     ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
     `judgesense.run_folder.report.CELL_KEYS` names its keys. ``advice`` holds the findings as
     sentences.
@@ -74,20 +77,16 @@ class Report(ResultMapping):
     templates: list[dict[str, Any]]
     examples: list[dict[str, Any]]
     diagnostics: list[dict[str, Any]]
-    to_settle: list[dict[str, Any]]
+    next: list[dict[str, Any]]
+    plan: list[dict[str, Any]]
     repeated: list[dict[str, Any]]
     runs: list[dict[str, Any]]
     notes: list[str]
 
-    _folder = None  # without an annotation, so that it is no field
-
     @classmethod
-    def of(cls, contents: Mapping[str, Any], folder: str | Path | None = None) -> Report:
-        """The report with the contents of a ``report.json``; ``folder`` is that of its run, which
-        the commands of ``str()`` name."""
-        made = cls(**{field.name: contents[field.name] for field in fields(cls)})
-        object.__setattr__(made, "_folder", folder)
-        return made
+    def of(cls, contents: Mapping[str, Any]) -> Report:
+        """The report with the contents of a ``report.json``."""
+        return cls(**{field.name: contents[field.name] for field in fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of ``report.json``."""
@@ -98,7 +97,7 @@ class Report(ResultMapping):
         return data_frame(self.cells)
 
     def __str__(self) -> str:
-        return render_terminal(self, self._folder)
+        return render_terminal(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's plain text: the table, not every figure."""
@@ -120,7 +119,7 @@ def conclusions(
 
     The wordings are looked at one by one first, so that the card leaves out those whose label map
     is wrong; the recommendation and the remedies then start from the card. Where a remedy makes a
-    judge usable, the card's ``text`` begins with it, and ``remedy`` names the cheapest that passes.
+    judge usable, the card's ``remedy`` names the cheapest that passes.
     """
     table = Wordings.of(stream)
     mislabelled = table.mislabelled
@@ -133,11 +132,10 @@ def conclusions(
     }
     # Of fewer items no remedied verdicts can pass the check `steady`.
     if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
-        from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
+        from judgesense.trust.remedies import cheapest_that_passes, remedies
 
-        found["remedies"] = remedies(stream, thresholds, mislabelled)
+        found["remedies"] = remedies(stream, card, thresholds, mislabelled)
         best = cheapest_that_passes(found["remedies"])
-        shown["text"] = with_first_line(card.text, found["remedies"])
         shown["remedy"] = best["remedy"] if best else None
     if stream.variants:
         found["variants"] = variants(stream, mislabelled)
@@ -215,6 +213,7 @@ def measure(
     prompts: pa.Table | None = None,
     thresholds: Mapping[str, object] | None = None,
     texts: Callable[[list[int]], list[str | None]] | None = None,
+    folder: str | Path | None = None,
 ) -> dict[str, Any]:
     """Every figure of a run, and what follows from it.
 
@@ -229,6 +228,7 @@ def measure(
             those left out are the run's, or the defaults.
         texts: reads the judge's text at some rows of the log, for the flipped examples; by default
             they are the log's ``raw_text``.
+        folder: the run's folder, for the commands of next steps.
 
     Returns:
         The contents of ``report.json``: the lists of `judgesense.run_folder.report.LISTS`,
@@ -262,13 +262,19 @@ def measure(
             if stream.reruns is not None:
                 report["repeated"] += repeated_figures(stream, run)
             case = {key: whole.names[key] for key in CELL_KEYS[:4]}
-            for name, rows in conclusions(stream, limits, wording.get(stream.task.name)).items():
+            concluded = conclusions(stream, limits, wording.get(stream.task.name))
+            for name, rows in concluded.items():
                 report[name] += [{**case, **row} for row in rows]
-            card = report["trust"][-1]
-            steady = card["checks"]["steady"]["details"]
-            if card["trust"] == "unknown" and "items_needed" in steady:
-                settled = {"order": whole.order, "labels": "mapped"}
-                report["to_settle"].append({**case, **settled, "items": steady["items_needed"]})
+            (card,) = concluded["trust"]
+            planned = plan(card["checks"], limits.confidence) if card["trust"] != "avoid" else None
+            outlook = gate_outlook(card["checks"]["steady"], limits.confidence)
+            report["plan"].append({**case, "settles": planned, "gate": outlook})
+            step = next_step(
+                {**case, **card}, remedies=concluded.get("remedies", ()),
+                wordings=concluded["wordings"], diagnostics=report["diagnostics"][-1],
+                planned=planned, record=run, folder=folder,
+            )  # fmt: skip
+            report["next"].append({**case, **step})
     if report["examples"]:
         shown = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
         _add_texts(report["examples"], shown, prompts)
@@ -314,6 +320,7 @@ def measure_run(run_dir: Path, thresholds: Mapping[str, object] | None = None) -
         prompts=run.prompts,
         thresholds=thresholds,
         texts=partial(raw_texts, run_dir),
+        folder=run_dir,
     )
 
 
@@ -389,4 +396,4 @@ def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None =
     reports = [write_report(Path(run_dir), thresholds) for run_dir in run_dirs]
     if len(reports) > 1:
         return Report.of(merge(reports))
-    return Report.of(reports[0], run_dirs[0])
+    return Report.of(reports[0])

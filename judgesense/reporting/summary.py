@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
-from judgesense.text import brackets, join, middle_cut, percent, s, short_names
+from judgesense.text import brackets, join, middle_cut, percent, short_names
 from judgesense.trust.card import AS_ASKED, TRUST
 
 Data = dict[str, Any]
@@ -20,9 +18,6 @@ MOST_WORDINGS = 8
 
 MOST_IN_TITLE = 4
 LONGEST_TITLE = 240
-
-_UNKNOWN = "DIR"
-"""The folder of a run in a command of a page, which can be moved."""
 
 _REASONS = {
     "readable": (
@@ -51,8 +46,7 @@ class Case:
     """A trust card, and what its report has on the same judge, task and scoring.
 
     ``judge`` is the whole name, ``name`` the one that is shown. ``usable`` is ``use`` or ``care``
-    if the judge can be used, with ``remedy`` if it has one. ``maybe`` are the changes of which it
-    is not known whether they make it usable, the cheapest first.
+    if the judge can be used, with ``remedy`` if it has one.
     """
 
     def __init__(self, report: Mapping[str, Any], card: Entry) -> None:
@@ -70,12 +64,9 @@ class Case:
         self.remedies, self.wordings, self.recommendation = lists.values()
         self.cell = main_cells(report).get(self.key, {}).get("mapped", {})
         self.remedy: Entry | None = None
-        self.maybe: list[str] = []
         for row in self.remedies:
             if row["remedy"] == card.get("remedy") != AS_ASKED:
                 self.remedy = row
-            if row["trust"] == "unknown" and row["remedy"] != AS_ASKED:
-                self.maybe.append(row["remedy"])
         self.usable: str | None = self.trust if self.trust in ("use", "care") else None
         self.change: str | None = None
         """What makes a judge usable that is not usable as asked."""
@@ -187,7 +178,7 @@ def first_screen(report: Mapping[str, Any]) -> Data:
         "remedies": _remedies(first),
         "wordings": list(_wordings(first)),
         "n_wordings": n_wordings,
-        "next": _next(first),
+        "next": _next(report, first),
         "one_judge": len(names) == 1,
     }
 
@@ -211,7 +202,7 @@ def _matrix(cases: Sequence[Case]) -> Data | None:
 
 def _remedies(cases: Sequence[Case]) -> Data:
     """The changes that pass, or how many were measured without one."""
-    passing, measured, maybe, needed = [], {AS_ASKED}, set(), False
+    passing, measured, needed = [], {AS_ASKED}, False
     for case in cases:
         for row in case.remedies:
             if row["n_items"]:
@@ -221,13 +212,11 @@ def _remedies(cases: Sequence[Case]) -> Data:
             passing.append({"judge": case.name, "task": case.task, "text": text})
         if case.trust in ("avoid", "unknown"):
             needed = True
-            maybe.update(case.maybe)
     tried = sorted(measured - {AS_ASKED})
     return {
         "passing": passing[:MOST_IN_TITLE],
         "more": max(0, len(passing) - MOST_IN_TITLE),
         "tried": join(tried, "or") if tried else "",
-        "maybe": sorted(maybe),
         "n_tried": len(tried),
         "needed": needed,
     }
@@ -258,64 +247,12 @@ def _wordings(cases: Sequence[Case]) -> Iterator[Data]:
             }
 
 
-def next_steps(report: Mapping[str, Any], folder: str | Path | None = None) -> dict[Key, Data]:
-    """The next step for each judge, task and scoring: its ``text`` and one ``command``.
-
-    ``remedy`` says whether it makes a judge usable that is not usable as asked. ``folder`` is that
-    of the run, for the command; without it, a step that needs it has the command None.
-    """
-    found = {}
-    for case in _cases(report):
-        step = _step(case, [case.task], str(folder or _UNKNOWN))
-        if folder is None and _UNKNOWN in step["command"].split():
-            step |= {"command": None, "text": f"{step['text'].removesuffix(':')}."}
-        found[case.key] = step
-    return found
-
-
-def _next(cases: Sequence[Case]) -> Data | None:
+def _next(report: Mapping[str, Any], cases: Sequence[Case]) -> Entry | None:
     """The next step for the most usable case."""
-    if not cases:
-        return None
     order = {"use": 0, "care": 1, None: 2}
-    case = min(cases, key=lambda case: (order[case.usable], case.rank))
-    return _step(case, list(dict.fromkeys(case.task for case in cases)))
-
-
-def _step(case: Case, tasks: Sequence[str], folder: str = _UNKNOWN) -> Data:
-    """The next step in words and as one command; another judge would be measured on ``tasks``."""
-    run = shlex.quote(folder)
-    who = f"--judge {shlex.quote(case.judge.partition('@')[0])}"
-    task = shlex.quote(case.task)
-    write = f"judgesense stabilise {run} {who} --task {task} --scoring {case.scoring}"
-    if case.change:
-        text = f"Write the judge for {case.task} with this change ({case.change}) to a file:"
-        return {"remedy": True, "text": text, "command": f"{write} --out stable.yaml"}
-    fair, steady = case.checks["fair"], case.checks["steady"]
-    unsettled = "open" in {check["state"] for check in case.checks.values()}
-    if case.trust == "use":
-        text = f"Judge your own items on {case.task}:"
-        command = f"judgesense judge ITEMS {who} --task {task} --out verdicts.jsonl"
-    elif case.trust != "avoid" and fair["applies"] and fair["state"] == "unmeasured":
-        text = "Ask in both orders of the options:"
-        command = f"judgesense run {who} --tasks {task} --orders AB,BA --out DIR2"
-    elif case.trust == "unknown" and steady["state"] == "unmeasured":
-        text = "Judge the items under several wordings:"
-        command = f"judgesense run {who} --tasks {task} --templates FILE --out DIR2"
-    elif case.trust == "unknown" or (case.trust == "care" and unsettled):
-        text = "Judge more items, as many as the card asks for:"
-        command = f"judgesense run {who} --tasks {task} --out DIR2"
-    elif case.trust == "care":
-        text = "Write it as a judge that asks a person where it is unsure:"
-        command = f"{write} --out stable.yaml"
-    else:
-        text = f"Measure another judge on the same task{s(len(tasks))}:"
-        if case.maybe:
-            first = "Judge more items: it is not known yet whether"
-            text = f"{first} {case.maybe[0]} makes it usable. Or m{text[1:]}"
-        others = shlex.quote(",".join(tasks))
-        command = f"judgesense run --judge ANOTHER --tasks {others} --out DIR2"
-    return {"text": text, "command": command}
+    best = min(cases, key=lambda case: (order[case.usable], case.rank), default=None)
+    steps = {identity(step): step for step in report["next"]}
+    return None if best is None else steps.get(best.key)
 
 
 def _title(cases: Sequence[Case]) -> str:

@@ -113,8 +113,9 @@ def rows(report: Mapping[str, Any]) -> list[Row]:
 
 
 def advice_by_case(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The findings of each judge, task and scoring: key, names, ``tone`` and ``texts``."""
+    """Findings of each judge, task and scoring: key, names, ``tone``, ``texts`` and ``next``."""
     names = short_names({f["judge"] for f in report["findings"]} | set(BASELINES))
+    steps = {identity(step): step for step in report["next"]}
     found = []
     for key, group in groupby(report["findings"], key=identity):
         findings = list(group)
@@ -126,6 +127,7 @@ def advice_by_case(report: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "scoring": key[3],
                 "tone": findings[0]["kind"],
                 "texts": [sentence(finding["text"]) for finding in findings],
+                "next": steps.get(key),
             }
         )
     return found

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from judgesense.reporting.palette import STYLES
-from judgesense.reporting.summary import next_steps
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
     COLUMNS,
@@ -24,26 +22,22 @@ from judgesense.reporting.tables import (
 from judgesense.text import aligned
 
 
-def render_terminal(report: Mapping[str, Any], folder: str | Path | None = None) -> str:
-    """The tables and the advice as plain text, one line per row and finding.
-
-    ``folder`` is that of the run, for the next commands; without it, those that need it are left
-    out.
-    """
-    return "\n".join(line.plain for line in _lines(report, folder))
+def render_terminal(report: Mapping[str, Any]) -> str:
+    """The tables, the advice and the next steps as plain text, one line per row and finding."""
+    return "\n".join(line.plain for line in _lines(report))
 
 
-def print_report(report: Mapping[str, Any], folder: str | Path | None = None) -> None:
-    """Print the report of the run in ``folder``, in colour on a terminal."""
+def print_report(report: Mapping[str, Any]) -> None:
+    """Print a report, in colour on a terminal."""
     if not sys.stdout.isatty():
-        print(render_terminal(report, folder))
+        print(render_terminal(report))
         return
     console = Console()
-    for line in _lines(report, folder):
+    for line in _lines(report):
         console.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 
-def _lines(report: Mapping[str, Any], folder: str | Path | None) -> Iterator[Text]:
+def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
     table = rows(report)
     texts = [tuple(COLUMNS.values()), *(tuple(row.texts.values()) for row in table)]
     heading, rule, *body = aligned(texts, [key in TEXT_COLUMNS for key in COLUMNS])
@@ -59,13 +53,12 @@ def _lines(report: Mapping[str, Any], folder: str | Path | None) -> Iterator[Tex
         left = [at < side.n_text for at in range(len(side.columns))]
         yield from map(Text, aligned([side.columns, *side.rows], left))
         yield from (Text(note, "dim") for note in side.notes)
-    steps = next_steps(report, folder)
     for case in advice_by_case(report):
         heading = f"{case['judge']} on {case['task']}, {case['scoring']} scoring"
         yield from (Text(), Text(heading, "bold"))
         yield from (Text(f"  - {text}") for text in case["texts"])
-        if step := steps.get(case["key"]):
-            yield Text(f"  - Next: {step['text'][:1].lower()}{step['text'][1:]}")
+        if step := case["next"]:
+            yield Text(f"  Next: {step['text']}", "bold")
             if step["command"]:
                 yield Text(f"    {step['command']}")
     if report["notes"]:

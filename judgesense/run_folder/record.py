@@ -52,6 +52,7 @@ class RunRecord(OwnShape):
     dataset: dict[str, Any] | None = None
     data_hash: str | None = None
     imported: dict[str, Any] | None = None
+    invocation: dict[str, Any] | None = None
     tasks: dict[str, TaskRecord] | None = None
     aliases: dict[str, dict[str, Any]] | None = None
     reply_forms: list[str] | None = None

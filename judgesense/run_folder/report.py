@@ -35,7 +35,7 @@ prompt asked again, ``delta_jss`` is ``jss - jss_repeat``. ``position_ci_low`` a
 LISTS = (
     "trust", "wordings", "recommendation", "remedies", "variants", "cells",
     "advice", "findings",
-    "template_pairs", "templates", "examples", "diagnostics", "to_settle", "repeated", "runs",
+    "template_pairs", "templates", "examples", "diagnostics", "next", "plan", "repeated", "runs",
     "notes",
 )  # fmt: skip
 """The lists of a report: conclusions first, then figures.

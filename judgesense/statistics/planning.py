@@ -1,19 +1,17 @@
 """How many items or labels settle a question, and the smallest difference that a sample shows.
 
-A question is settled if the interval of an estimate excludes a threshold. Plans are for a
-probability, and say how uncertain they are, because estimate, intra-cluster correlation and spread
-over wordings come from a sample themselves.
+A question is settled if the interval of an estimate excludes a threshold.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.arrays import Floats
 
 PROBABILITY = 0.8
 """Probability with which a plan settles its question."""
@@ -21,21 +19,15 @@ PROBABILITY = 0.8
 MOST_CLUSTERS = 200_000
 """A plan that needs more is no plan."""
 
-_WORDINGS_MARGIN = 0.05
-"""Planned on top where wordings vary: runs with a low share also show a wide spread, which the
-plan's average spread misses (`benchmarks/conclusions`)."""
-
-_DRAWS = 100
 _LABEL_DRAWS = 400
 _RANGE = (0.1, 0.9)
-_SCANNED = 300
 
 
 class Needed(NamedTuple):
     """How many clusters (items, labels) settle a question with the wanted probability.
 
-    `low` and `high` are the 10% and 90% quantiles of that number over what estimate, correlation
-    and spread may truly be. None: no number up to 200,000 (or to all units) suffices.
+    `low` and `high` are the 10% and 90% quantiles of that number over what estimate and error may
+    truly be. None: no number up to 200,000 (or to all units) suffices.
     """
 
     clusters: int | None
@@ -44,203 +36,79 @@ class Needed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ShareDesign:
-    """What decides how exactly a share (JSS, same choice in both orders) is known.
-
-    Attributes are numbers, or arrays of shape (d,) for several designs at once.
+class Pilot:
+    """An estimate with its interval on a first sample, from which a larger one is planned.
 
     Attributes:
-        share: the share, in [0, 1].
-        pairs: pairs per cluster.
-        icc: intra-cluster correlation, in [0, 1].
-        wordings: number of wordings; 1 where they do not matter.
-        wording_variance: variance of the share over wordings, per wording: the variance that a
-            sample of `wordings` adds to the mean is this divided by `wordings`. 0 for a claim about
-            these wordings only.
-        cell_variance: variance of the share over wordings within one cluster, per wording. The
-            interval counts it as spread over wordings; it shrinks with the number of clusters.
+        estimate: the figure.
+        low: the lower end of its interval.
+        high: the upper end, or None where there is no bound.
+        seen: number of clusters (items) behind it, at least 2.
+        scale: of the figure: ``share`` in [0, 1], ``correlation`` in [-1, 1], ``ratio`` above 0 or
+            ``plain``. Errors are constant on its logit, Fisher's z, its log or itself.
+        fixed: the interval without the part of the error that more items do not shrink (the spread
+            over wordings), or None if all of it shrinks.
+        level: confidence level of the interval.
     """
 
-    share: Any
-    pairs: Any = 1.0
-    icc: Any = 0.0
-    wordings: Any = 1
-    wording_variance: Any = 0.0
-    cell_variance: Any = 0.0
+    estimate: float
+    low: float
+    high: float | None
+    seen: int
+    scale: str = "plain"
+    fixed: tuple[float, float] | None = None
+    level: float = 0.95
 
-    @property
-    def varies(self) -> Any:
-        """Whether wordings are a sample, too."""
-        return (self.wordings > 1) & (self.wording_variance + self.cell_variance > 0)
+    def drawn(
+        self,
+        threshold: float,
+        sizes: Any,
+        rng: np.random.Generator,
+        n: int = 400,
+        fresh: bool = False,
+    ) -> Floats:
+        """Where the interval lies in runs of several sizes: 1 above, -1 below, 0 including.
 
-    def precision(self, clusters: Any) -> Any:
-        """Effective sample size with this many clusters.
+        The estimate of each larger run is drawn around this one's, with the error that is left
+        to see: runs keep the items at hand and add others, so that the variance of the change is
+        that of the estimate times (1 - seen / size); or, if ``fresh``, have other items alone
+        (times 1 + seen / size). Their interval has this one's width, less what more items shrink.
 
-        >>> float(ShareDesign(0.9, pairs=10, icc=0.5).precision(11))
-        20.0
+        Returns:
+            States, shape (sizes, n).
         """
-        spread = np.maximum(self.share * (1 - self.share), 1e-9)
-        over_items = spread * (1 + (self.pairs - 1) * self.icc) / (self.pairs * clusters)
-        return spread / (over_items + self.wording_variance / self.wordings)
+        from scipy.special import ndtri, stdtrit
 
-    def printed(self, clusters: Any, share: Any) -> tuple[Any, Any]:
-        """Effective sample size and degrees of freedom of the interval at an observed share.
+        sizes = np.asarray(sizes, dtype=np.float64)
+        at, limit = self._on_scale(self.estimate), float(self._on_scale(threshold))
+        t = stdtrit(np.maximum(self.seen - 1, 1), (1 + self.level) / 2)
+        below = (at - self._on_scale(self.low)) / t
+        above = below if self.high is None else (self._on_scale(self.high) - at) / t
+        error, rest = np.maximum([below, above], 1e-9), np.zeros(2)
+        if self.fixed is not None:
+            own = [at - self._on_scale(self.fixed[0]), self._on_scale(self.fixed[1]) - at] / t
+            rest = np.sqrt(np.maximum(0.0, error**2 - own**2))
+            error = np.maximum(own, 1e-9)
+        left = self.seen / sizes
+        spread = error.mean() * np.sqrt(1 + left if fresh else np.maximum(0.0, 1 - left))
+        # Evenly spread quantiles in random order: the shares of states are exact to 1 / n.
+        drawn = ndtri((rng.permutation(n) + 0.5) / n)
+        estimates = at + spread[:, None] * drawn
+        widths = np.sqrt(error[:, None] ** 2 * left + rest[:, None] ** 2)
+        widths = widths * stdtrit(np.maximum(sizes - 1, 1), (1 + self.level) / 2)
+        above_it = estimates - widths[0][:, None] > limit
+        states: Floats = above_it.astype(float) - (estimates + widths[1][:, None] < limit)
+        return states
 
-        They are those of `intervals.wilson_cluster`, or of `crossed.two_way_interval` if wordings
-        vary, on average.
-        """
-        spread = np.maximum(share * (1 - share), 1e-9)
-        icc = self.printed_icc(clusters, share)
-        over_items = spread * (1 + (self.pairs - 1) * icc) / (self.pairs * clusters)
-        over_wordings = (self.wording_variance + self.cell_variance / clusters) / self.wordings
-        total = over_items + over_wordings
-        others = np.maximum(self.wordings - 1, 1)
-        df = total**2 / (over_wordings**2 / others + over_items**2 / (clusters - 1))
-        return spread / total, np.where(over_wordings > 0, df, clusters - 1)
-
-    def printed_icc(self, clusters: Any, share: Any) -> Any:
-        """The intra-cluster correlation that `wilson_cluster` will estimate, on average.
-
-        It adds an all-agreeing and an all-disagreeing pseudo-cluster, which raises the estimate if
-        few clusters hold the rarer outcome: see `intervals.wilson_cluster`.
-
-        >>> round(float(ShareDesign(0.9, pairs=10, icc=0.1).printed_icc(10, 0.9)), 2)
-        0.17
-        """
-        k, m = clusters, self.pairs
-        spread = share * (1 - share) * (1 + (m - 1) * self.icc) / m
-        rare = np.minimum(share, 1 - share)
-        spread_over = np.maximum(1.0, k * rare**2 / np.where(rare > 0, rare**2 + spread, 1.0))
-        weight = 2 * (0.02 + 0.5 / spread_over**2)
-        grand = (k * share + weight / 2) / (k + weight)
-        pseudo = weight / 2 * ((1 - grand) ** 2 + grand**2)
-        between = m * (k * spread + k * (share - grand) ** 2 + pseudo) / (k + weight - 1)
-        others = np.where(m > 1, m - 1, 1.0)
-        within = k * (share * (1 - share) - spread) * m / ((k + weight) * others)
-        total = between + (m - 1) * within
-        icc = np.clip((between - within) / np.where(total > 0, total, 1.0), 0.0, 1.0)
-        return np.where(m > 1, np.where(total > 0, icc, self.icc), 0.0)
-
-
-def share_chances(
-    designs: ShareDesign, clusters: Any, *, threshold: float, confidence_level: float = 0.95
-) -> Floats:
-    """Probability that the interval of a share excludes the threshold, for several designs.
-
-    Wilson's interval on n effective rows lies above p0 if the share observed is above
-    p0 + t * sqrt(p0 (1 - p0) / n), and below it by symmetry. The share observed is taken as
-    binomial on the design's effective rows: exact with one pair per cluster, otherwise by its beta
-    tail at half a row beyond the limit.
-
-    Args:
-        designs: the true share and how it varies, of d designs.
-        clusters: number of clusters, at least 2, or one for each design.
-        threshold: p0, within (0, 1).
-
-    Returns:
-        Probabilities, shape (d,).
-
-    >>> designs = ShareDesign(0.9, pairs=np.array([1, 3]), icc=np.array([0, 0.2]))
-    >>> share_chances(designs, 100, threshold=0.8).round(2).tolist()
-    [0.8, 0.98]
-    """
-    from scipy.special import betainc, stdtrit
-
-    n = designs.precision(clusters)
-    binomial = np.logical_and(designs.pairs == 1, np.logical_not(designs.varies))
-    chance = np.zeros(np.shape(n))
-    for share, p0 in ((designs.share, threshold), (1 - designs.share, 1 - threshold)):
-        limit = (p0 + np.maximum(p0, designs.share)) / 2
-        for _ in range(4):
-            # The interval is judged by what a run at this limit would print.
-            rows, df = designs.printed(clusters, np.minimum(limit, 0.999))
-            t = stdtrit(df, (1 + confidence_level) / 2)
-            limit = p0 + t * np.sqrt(p0 * (1 - p0) / rows)
-        hits = n * limit
-        hits = np.where(binomial, np.floor(hits + 1e-9) + 1, hits + 0.5)
-        inside = hits <= n
-        tail = betainc(np.where(inside, hits, 1.0), np.where(inside, n - hits + 1, 1.0), share)
-        beyond = np.where(~binomial & (hits <= n + 0.5), share**n, 0.0)
-        chance += np.where(inside, tail, beyond)
-    return np.minimum(1.0, chance)
-
-
-def _least_clusters(
-    designs: ShareDesign, wanted: float, most: int, threshold: float, level: float
-) -> Floats:
-    """The number of clusters from which each design has the wanted chance, shape (d,); or inf."""
-    columns = np.array(np.broadcast_arrays(*astuple(designs)))
-    every = ShareDesign(*columns)
-
-    def short(rows: Codes, clusters: Floats) -> Bools:
-        some = ShareDesign(*columns[:, rows])
-        return share_chances(some, clusters, threshold=threshold, confidence_level=level) < wanted
-
-    # Bisection of all designs side by side.
-    high = np.full(columns.shape[1], 2.0)
-    left = np.arange(len(high))
-    while len(left := left[short(left, high[left])]):
-        high[left] *= 2
-        left = left[high[left] <= most]
-    low = high // 2
-    high[high > most] = np.inf
-    left = np.flatnonzero(np.isfinite(high))
-    while len(left := left[high[left] - low[left] > 1]):
-        middle = (low[left] + high[left]) // 2
-        is_short = short(left, middle)
-        low[left[is_short]], high[left[~is_short]] = middle[is_short], middle[~is_short]
-    binomial = (every.pairs == 1) & ~every.varies
-    for row in np.flatnonzero(binomial & (high < _SCANNED)).tolist():
-        # Whole hits make the probability a sawtooth, which bisection does not follow.
-        scanned = np.arange(2.0, high[row] + 1)
-        high[row] = scanned[np.argmin(short(np.full(len(scanned), row), scanned))]
-    return high
-
-
-def items_for_share(
-    design: ShareDesign,
-    *,
-    threshold: float,
-    confidence_level: float = 0.95,
-    seen: int | None = None,
-) -> Needed:
-    """How many clusters settle with probability 0.8 on which side of a threshold a share lies.
-
-    Args:
-        design: the share and how it varies, assumed or estimated.
-        threshold: within (0, 1).
-        confidence_level: of the two-sided interval; 0.9 for a one-sided bound at 95%.
-        seen: number of clusters that the design was estimated from; the range then follows from a
-            Jeffreys posterior of the share, Fisher's variance of the intra-cluster correlation
-            and a chi-square for the spread over wordings. None for assumed figures: no range.
-
-    >>> items_for_share(ShareDesign(0.9), threshold=0.8)
-    Needed(clusters=100, low=None, high=None)
-    >>> items_for_share(ShareDesign(0.9), threshold=0.8, seen=60).low
-    48
-    """
-    if not 0 < threshold < 1:
-        raise ValueError(f"threshold is {threshold!r}: pass a number between 0 and 1")
-    wanted = PROBABILITY + (_WORDINGS_MARGIN if design.varies else 0)
-
-    share, icc = np.array([design.share]), np.array([design.icc])
-    spread = np.array([design.wording_variance])
-    if seen is not None:
-        rng = np.random.default_rng(0)
-        n = float(design.precision(seen))
-        shares = rng.beta(n * design.share + 0.5, n * (1 - design.share) + 0.5, _DRAWS)
-        iccs = np.full(_DRAWS, design.icc)
-        if design.pairs > 1:
-            error = (1 - design.icc) * (1 + (design.pairs - 1) * design.icc)
-            error *= math.sqrt(2 / (seen * design.pairs * (design.pairs - 1)))
-            iccs = np.clip(rng.normal(design.icc, error, _DRAWS), 0, 1)
-        freedom = max(1, design.wordings - 1)
-        spreads = design.wording_variance * rng.chisquare(freedom, _DRAWS) / freedom
-        share, icc = np.append(share, shares), np.append(icc, iccs)
-        spread = np.append(spread, spreads)
-    designs = replace(design, share=share, icc=icc, wording_variance=spread)
-    numbers = _least_clusters(designs, wanted, MOST_CLUSTERS, threshold, confidence_level)
-    return _needed(numbers[0], numbers[1:] if seen else None)
+    def _on_scale(self, value: float) -> Any:
+        # A figure at the end of its range is half an event inside it.
+        inside = 0.5 / (self.seen + 1)
+        if self.scale == "share":
+            kept = min(max(value, inside), 1 - inside)
+            return np.log(kept / (1 - kept))
+        if self.scale == "correlation":
+            return np.arctanh(min(max(value, inside - 1), 1 - inside))
+        return np.log(max(value, 1e-6)) if self.scale == "ratio" else np.float64(value)
 
 
 def items_for_estimate(

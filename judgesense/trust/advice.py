@@ -71,14 +71,14 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         told += _on_wordings(of_case["wordings", *key], declared)
         if declared:
             told += _on_polarity(cells[key], declared, perfect.get(key[2]))
-        told += _on_answers(card, mapped, about)
+        told += _on_answers(card, mapped, about, _noise_known(report, key))
         (advised,) = of_case["recommendation", *key]
         # A judge to avoid gets no wording to use, unless one passes.
         if card["trust"] != "avoid" or advised["template"] is not None:
             told.append(("prefer", f"{advised['text']}."))
         if 0 < (n := mapped["n_clusters"]) < FEW_CLUSTERS:
             text = f"these figures rest on {n} independent item{s(n)}, however many pairs that "
-            told.append(("sample", f"{text}makes. Add items before you draw conclusions."))
+            told.append(("sample", f"{text}makes."))
         found += [{**case, "kind": kind, "text": text} for kind, text in told]
     return found
 
@@ -105,7 +105,7 @@ def _on_card(card: Entry) -> Texts:
         yield (
             "missed",
             f"{details['n_wordings']} wordings can miss a kind of wording that makes up less than "
-            f"{percent(details['missed'])} of all: add wordings to find a rarer one.",
+            f"{percent(details['missed'])} of all.",
         )
 
 
@@ -147,7 +147,20 @@ def _on_polarity(cell: Entry, declared: list[str], perfect: float | None) -> Tex
         yield "polarity", f"{text}opposite there. Drop {wordings}."
 
 
-def _on_answers(card: Entry, mapped: Entry, about: Entry) -> Texts:
+def _noise_known(report: Entry, key: tuple[Any, ...]) -> bool:
+    """Whether a judge that never flips when asked again shows something by that.
+
+    One that takes the most probable token and was asked twice in one batch does not.
+    """
+    rows = [row for row in report["repeated"] if identity(row) == key]
+    asked = [run["asked"]["settings"]["repeats"] for run in report["runs"]
+             if run.get("run_id") == key[0] and (run.get("asked") or {}).get("settings")]  # fmt: skip
+    return (
+        any(row["temperature"] or row["n_draws"] > 2 for row in rows) or max(asked, default=1) > 1
+    )
+
+
+def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> Texts:
     """One label throughout, noise, forced choices, and answers that are missing."""
     steady = card["checks"]["steady"]
     if steady["state"] == "pass" and (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA:
@@ -160,7 +173,13 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry) -> Texts:
         text = f"it flips {percent(noise)} of verdicts when simply asked again, {percent(flips)} "
         blame = "Fix decoding, batching and precision before you blame the wording."
         text += "when reworded: "
-        if noise == 0:
+        ordered = card["checks"]["fair"]["estimate"]
+        if noise == 0 and not (flips and noise_known):
+            text = ""
+        elif noise == 0 and ordered is not None and 1 - ordered > flips:
+            text += f"wording is behind that. The order of the options moves {percent(1 - ordered)}"
+            text += " of its choices."
+        elif noise == 0:
             text += "its flips come from wording alone."
         elif abs(flips - noise) < NO_DIFFERENCE:
             text += f"that is no more than asking again. {blame}"
@@ -168,15 +187,15 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry) -> Texts:
             text += f"most of that is noise. {blame}"
         else:
             text += f"up to {percent(noise)} is noise."
-        yield "noise", text
+        if text:
+            yield "noise", text
     mass = about["option_mass"]
     if mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
         text = f"in the median prompt the options hold only {percent(mass)} of the probability: it "
         yield "mass", f"{text}would rather write something else. Read these as forced choices."
     judged, planned = about["n_judged"], about["n_planned"]
     if judged < planned:
-        text = f"{planned - judged} of {planned} pairs are not judged yet"
-        yield "undecided", f"{text}: rerun the same command to finish the run."
+        yield "undecided", f"{planned - judged} of {planned} pairs are not judged yet."
     lost = mapped["n_unclear"] + mapped["n_refused"] + mapped["n_error"]
     if judged and lost / judged > MANY_UNDECIDED:
         text = f"{percent(lost / judged)} of its pairs lack a verdict. JSS would be "

@@ -169,14 +169,12 @@ class Gate:
 
     ``because`` says why in one sentence without its full stop. ``cause`` names it for programs:
     ``steady`` or another check of the card, ``failed`` (prompts without an answer), ``coverage``
-    (too few pairs with two verdicts) or ``one_label``. With INCONCLUSIVE because of ``steady``,
-    ``plan`` is what settles it: ``items_needed`` with its range, and ``wordings_needed``.
+    (too few pairs with two verdicts) or ``one_label``.
     """
 
     decision: Decision
     cause: str
     because: str
-    plan: Mapping[str, int | None] | None = None
 
     @property
     def text(self) -> str:
@@ -228,9 +226,7 @@ def gate(
     if steady["state"] == "fail":
         return Gate("FAIL", "steady", f"{figures} is below {steady['threshold']:g}")
     if steady["state"] == "open":
-        names = ("items_needed", "items_needed_low", "items_needed_high", "wordings_needed")
-        plan = {name: steady["details"][name] for name in names if name in steady["details"]}
-        return Gate("INCONCLUSIVE", "steady", steady["text"], plan or None)
+        return Gate("INCONCLUSIVE", "steady", steady["text"])
     text = f"{figures} is above {steady['threshold']:g}"
     reads = any(checks[name]["state"] == "pass" for name in ("right", "responsive"))
     if (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA and not reads:

@@ -26,7 +26,6 @@ from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
 from judgesense.text import brackets, join, number, percent
 from judgesense.trust.card import Check, State, TrustCard, conclude
-from judgesense.trust.sample_size import steady_plan
 from judgesense.trust.thresholds import (
     DEFAULTS,
     EVEN_FIRST,
@@ -237,7 +236,7 @@ def steady(
     agree = stream.mapped_a[decided] == stream.mapped_b[decided]
     one, two = pairs.template_a[decided], pairs.template_b[decided]
     n_wordings = len(np.union1d(one, two))
-    clusters, items = pairs.cluster[decided], pairs.item[decided]
+    clusters = pairs.cluster[decided]
     fixed = wilson_cluster(agree, clusters, confidence_level)
     ends = fixed
     about = f"for these {n_wordings} wordings only"
@@ -259,13 +258,7 @@ def steady(
         jss_repeat=again.jss_repeat, delta_jss=again.delta,
         delta_ci_low=again.ci_low, delta_ci_high=again.ci_high,
     )  # fmt: skip
-    if found.state != "open":
-        return found
-    plan, how = steady_plan(
-        agree, clusters, items, one, two, threshold=threshold, confidence_level=confidence_level
-    )
-    found = _if_open(replace(found, details={**found.details, **plan}))
-    return replace(found, text=f"{found.text}; {how}") if plan else found
+    return _if_open(found)
 
 
 def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:

@@ -11,7 +11,7 @@ from judgesense.decisions.log import EQUIVALENT
 from judgesense.decisions.view import Stream
 from judgesense.statistics.selection import folds_of
 from judgesense.text import number, percent, s, signed
-from judgesense.trust.card import LEADS, TRUST
+from judgesense.trust.card import CHECKS, TRUST, TrustCard
 from judgesense.trust.fitting import Remedy, candidates
 from judgesense.trust.gains import measured, units_of
 from judgesense.trust.grid import NOT_ASKED, grid_of
@@ -29,6 +29,7 @@ PASSING = ("use", "care")
 
 def remedies(
     stream: Stream,
+    card: TrustCard,
     thresholds: Thresholds = DEFAULTS,
     mislabelled: Collection[str] = (),
 ) -> list[dict[str, Any]]:
@@ -45,6 +46,7 @@ def remedies(
 
     Args:
         stream: a judge's stream.
+        card: its trust card, which is that of the first row.
         thresholds: of the trust card.
         mislabelled: templates to leave out, before and after.
     """
@@ -63,6 +65,14 @@ def remedies(
     rows: list[dict[str, Any]] = []
     for remedy in (Remedy(), *candidates(grid)):
         row = measured(grid, remedy, folds, thresholds, before)
+        if not rows:
+            # As asked, the figures are those of the judge's own card: no page has two of them.
+            checks = card.checks
+            row |= {
+                "trust": card.trust, "because": list(card.because),
+                "checks": {name: checks[name].to_dict() for name in CHECKS},
+                "jss": checks["steady"].estimate, "same_choice": checks["fair"].estimate,
+            }  # fmt: skip
         plain = rows[0] if rows else row
         row |= {"jss_before": plain["jss"], "same_choice_before": plain["same_choice"]}
         rows.append({**row, "text": _text(row)})
@@ -136,21 +146,3 @@ def cheapest_that_passes(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
         )
     )
     return passing[0] if passing else None
-
-
-def with_first_line(text: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """A card's text; it begins with the remedy that makes a judge usable that is not as asked.
-
-    >>> rows = [{"remedy": "as asked", "trust": "avoid", "because": ["right"],
-    ...          "prompts_per_item": 1},
-    ...         {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": 0.9,
-    ...          "jss": 0.95, "checks": {"right": {"state": "pass"}}}]
-    >>> with_first_line("avoid: it is wrong", rows)
-    'avoid as asked; use with both orders (2 prompts per item): it is wrong'
-    """
-    best = cheapest_that_passes(rows)
-    if not rows or best is None or rows[0]["trust"] in PASSING:
-        return text
-    lead, cost = f"{LEADS[rows[0]['trust']]} as asked", best["prompts_per_item"]
-    now = f"{LEADS[best['trust']]} with {best['remedy']} ({cost} prompt{s(cost)} per item)"
-    return f"{lead}; {now}: {text.split(': ', 1)[-1]}"

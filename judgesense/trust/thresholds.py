@@ -115,9 +115,6 @@ FEW_CLUSTERS = 10
 FEWEST_FOR_REMEDIES = 2
 """With fewer independent items, nothing is left to fit a remedy to."""
 
-MOST_ITEMS = 100_000
-"""A larger number of items to settle a JSS is no plan."""
-
 SIGNIFICANT = 0.05
 """Corrected p-value below which two judges differ."""
 

@@ -76,9 +76,8 @@ def test_too_few_rows_are_inconclusive_and_count_as_asked(rubric: Path) -> None:
         1.0, "INCONCLUSIVE", 3, False,
     )  # fmt: skip
     assert found.card["trust"] == "unknown"
-    plan = found.gate.plan
-    assert plan["items_needed_low"] < plan["items_needed"]
-    assert f"about {plan['items_needed']}" in found.next_step
+    (entry,) = found.report.plan
+    assert f"{entry['settles']['items_needed']} in all" in found.next_step
     for policy, code in (("pass", 0), ("fail", 1)):
         again = _check(rubric, steady, inconclusive=policy)
         assert (again.decision, again.exit_code) == ("INCONCLUSIVE", code)

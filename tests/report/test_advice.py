@@ -96,9 +96,10 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     )
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
     assert report["findings"][0]["kind"] == "unknown"
-    items = next(e["items"] for e in report["to_settle"] if e["labels"] == "mapped")
-    assert f"about {items} items" in report["advice"][0]
-    assert "now 20" in report["advice"][0]
+    (step,), (entry,) = report["next"], report["plan"]
+    items = entry["settles"]["items_needed"]
+    assert (step["kind"], entry["settles"]["open"][0]) == ("add_items", "steady")
+    assert f"{items} in all" in step["text"]
     bigger = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * (items // 10 * 10 + 10))
     log = make.log(
         bigger,

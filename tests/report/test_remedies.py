@@ -11,11 +11,18 @@ from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.trust.fitting import Remedy, candidates, fit, order_groups, remedy_named
 from judgesense.trust.grid import grid_of
-from judgesense.trust.remedies import cheapest_that_passes, remedies, with_first_line
+from judgesense.trust.checks import trust_card
+from judgesense.trust.remedies import cheapest_that_passes
+from judgesense.trust.remedies import remedies as remedies_of
 from judgesense.trust.rules import Rule
 
 ORDERS = {"relevance": ("AB", "BA"), "coherence": ("-",), "factuality": ("-",)}
 LABELS = {"relevance": ("A", "B"), "coherence": ("1", "2", "3"), "factuality": ("YES", "NO")}
+
+
+def remedies(stream):
+    """The remedies of a stream and its own card."""
+    return remedies_of(stream, trust_card(stream))
 
 
 def judged(
@@ -112,7 +119,6 @@ def test_both_orders_turn_a_judge_that_takes_the_first_option_into_one_that_is_r
     assert found["both orders"]["same_choice"] == 1.0
     assert found["calibrated"]["accuracy"] > 0.95
     assert cheapest_that_passes(rows)["remedy"] == "calibrated"
-    assert with_first_line("avoid: x", rows).startswith("avoid as asked; use")
 
 
 def test_an_unbiased_judge_gains_nothing_and_needs_no_remedy():
@@ -120,7 +126,7 @@ def test_an_unbiased_judge_gains_nothing_and_needs_no_remedy():
     both = by_name(rows)["both orders"]
     assert abs(both["gain"]) < 0.05
     assert both["gain_ci_low"] <= 0 <= both["gain_ci_high"]
-    assert with_first_line("use: x", rows) == "use: x"
+    assert cheapest_that_passes(rows)["remedy"] == "as asked"
 
 
 def test_as_asked_are_the_verdicts_of_the_log_even_in_ties():

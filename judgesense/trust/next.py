@@ -1,0 +1,320 @@
+"""The next step: the one thing to do about a judge on a task, with a command that runs as printed.
+
+One function decides it for the report, its pages, the terminal, ``check``, GitHub and Python.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judgesense.run_folder.invocation import another_folder, command_line
+from judgesense.text import join, number, percent, s
+from judgesense.trust.card import AS_ASKED, TRUST
+from judgesense.trust.planning import chances_text, plan
+from judgesense.trust.thresholds import FEW_CLUSTERS, MANY_CUT_OFF
+
+Entry = Mapping[str, Any]
+Step = dict[str, Any]
+
+KINDS = (
+    "use", "use_changed", "finish_run", "raise_cap", "read_options", "correct_wording", "add_wordings",
+    "add_orders", "add_contrast", "label_more", "add_items", "another_judge", "nothing_settles",
+)  # fmt: skip
+"""Every kind of a next step."""
+
+MORE_TOKENS = 2048
+"""Enough for the reasons that a judge writes before its verdict."""
+
+FIRST_LABELS = 50
+"""Labels to begin with: a judge with kappa 0.6 passes the threshold of 0.4 from about 60 on."""
+
+
+class _Commands:
+    """The commands that a run's record allows; each is None where none would run as printed."""
+
+    def __init__(self, record: Entry, folder: str | Path | None, card: Entry) -> None:
+        self.card, self.folder = card, None if folder is None else str(folder)
+        self.started: Entry | None = record.get("invocation")
+        self.settings: Entry = (record.get("asked") or {}).get("settings") or {}
+        self.imported = "imported" in record
+        judges = (record.get("asked") or {}).get("judges") or []
+        names = [judge["name"] for judge in record.get("judges") or []]
+        own: Entry = {}
+        if card["judge"] in names and len(names) == len(judges):
+            own = judges[names.index(card["judge"])]
+        self.writable = "engine" in own and "stabilised" not in own
+        """Whether the judge can be written to a file with another way of asking."""
+        self.named = None
+        """The judge as it was named, where the run has several."""
+        given = (self.started or {}).get("options", {}).get("judge") or []
+        if len(given) == len(judges) > 1 and own:
+            self.named = [given[judges.index(own)]]
+        self.texts_known = "data" in (record.get("asked") or {})
+
+    @property
+    def data(self) -> str | None:
+        """The user's own file of items, to which labels and items are added."""
+        if self.started is None:
+            return None
+        options = self.started["options"]
+        for name in ("items", "data", "log"):
+            if name in options:
+                return str(options[name][0])
+        arguments = self.started["arguments"]
+        return str(arguments[0]) if arguments and self.started["command"] != "run" else None
+
+    @property
+    def wordings(self) -> str | None:
+        """The user's own file of wordings."""
+        if self.started is None:
+            return None
+        options = self.started["options"]
+        for name in ("wordings", "templates"):
+            if name in options:
+                return str(options[name][0])
+        if self.started["command"] == "check" and "data" in options and self.started["arguments"]:
+            return str(Path(self.started["arguments"][0]).with_suffix(".wordings.yaml"))
+        return None
+
+    def again(self) -> str | None:
+        """The same command, which finishes the run."""
+        return None if self.started is None else command_line(self.started)
+
+    def changed(self, **changes: Any) -> str | None:
+        """The command with changes, into another folder."""
+        if self.started is None:
+            return None
+        if (out := self.started["options"].get("out")) and "out" not in changes:
+            changes["out"] = [another_folder(out[0])]
+        if self.named:
+            changes["judge"] = self.named
+        if "set" in changes:
+            new = {each.partition("=")[0] for each in changes["set"]}
+            given = self.started["options"].get("set", [])
+            kept = [each for each in given if each.partition("=")[0] not in new]
+            changes["set"] = [*kept, *changes["set"]]
+        if "variants" in changes:
+            given = self.started["options"].get("variants", ["rewording"])[0].split(",")
+            changes["variants"] = [",".join(dict.fromkeys([*given, *changes["variants"]]))]
+        return command_line(self.started, **changes)
+
+    def write(self, remedy: str | None) -> str | None:
+        """The command that writes the judge to a file; without a remedy, the cheapest that passes.
+
+        Only a judge of a run has a name and wordings that a file can hold.
+        """
+        if self.folder is None or not self.writable or not self.texts_known:
+            return None
+        judge = self.card["judge"]
+        words = ["judgesense", "stabilise", self.folder, "--judge", judge, "--task",
+                 self.card["task"], "--scoring", self.card["scoring"]]  # fmt: skip
+        words += ["--remedy", remedy] if remedy else []
+        name = re.sub(r"[^\w.-]+", "-", f"{judge.partition('@')[0]}-{self.card['task']}")
+        return shlex.join([*words, "--out", f"{name.strip('-.')}.yaml"])
+
+
+def next_step(
+    card: Entry,
+    *,
+    remedies: Sequence[Entry] = (),
+    wordings: Sequence[Entry] = (),
+    diagnostics: Entry,
+    planned: Entry | None,
+    record: Entry,
+    folder: str | Path | None = None,
+) -> Step:
+    """What to do next about a judge on a task: ``kind``, ``text`` and ``command`` or None.
+
+    Args:
+        card: an entry of ``trust`` in ``report.json``; the other lists hold the same case.
+        remedies: its rows of ``remedies``.
+        wordings: its rows of ``wordings``.
+        diagnostics: its row of ``diagnostics``.
+        planned: `judgesense.trust.planning.plan` of its checks.
+        record: the run's ``run.json``, whose ``invocation`` the command repeats.
+        folder: the run's folder, for commands that read it.
+    """
+    commands, checks = _Commands(record, folder, card), card["checks"]
+    missing = diagnostics["n_planned"] - diagnostics["n_judged"]
+    failed = sum(len(judge.get("failed") or ()) for judge in record.get("judges") or ()
+                 if judge["name"] == card["judge"])  # fmt: skip
+    if missing > 0 or failed or ("asked" in record and not record.get("finished")):
+        what = f"{failed} prompts have no answer" if failed else "Some prompts are not judged yet"
+        return _step("finish_run", f"{what}. Rerun the command to ask them:", commands.again())
+    if card["trust"] == "use":
+        return _step("use", "Use it as it is.", commands.write(AS_ASKED))
+    best = next((row for row in remedies if row["remedy"] == card.get("remedy")), None)
+    if (
+        best is not None
+        and best["remedy"] != AS_ASKED
+        and TRUST.index(best["trust"]) < TRUST.index(card["trust"])
+    ):
+        lead = "Use it" if best["trust"] == "use" else "Use it, with care,"
+        text = f"{lead} asked this way: {_way(best, card)}."
+        return _step("use_changed", text, commands.write(None))
+    if wrong := _wrong_wordings(card, wordings):
+        names, file = join([row["template"] for row in wrong]), commands.wordings
+        what = join(sorted({_WRONG[row["flag"]] for row in wrong}), "or")
+        where = f" in {file}" if file else ""
+        text = f"Correct {names}{where} ({what}). Then measure again:"
+        return _step("correct_wording", text, commands.changed() if file else None)
+    if card["trust"] == "avoid":
+        return _instead(card, remedies, diagnostics, commands)
+    return _missing(checks, planned, diagnostics, commands)
+
+
+def _step(kind: str, text: str, command: str | None) -> Step:
+    if command is None:
+        text = f"{text[:-1]}." if text.endswith(":") else text
+    return {"kind": kind, "text": text, "command": command}
+
+
+_WRONG = {
+    "inverted": "asks the opposite, or the label map is wrong",
+    "unreadable": "answers cannot be read",
+    "outlier": "other verdicts than the other wordings",
+}
+
+
+def _wrong_wordings(card: Entry, wordings: Sequence[Entry]) -> list[Entry]:
+    """The wordings to correct before the judge is blamed; never the one that is most often right.
+
+    An outlier is one of them where the judge would be steady without it. What no wording explains
+    (it is wrong, or unfair, on all of them) is no reason to correct one.
+    """
+    if card["trust"] not in ("avoid", "unknown"):
+        return []
+    if not set(card["because"]) <= {"steady", "readable"}:
+        return []
+    best = max((row["accuracy"] for row in wordings if row["accuracy"] is not None), default=None)
+    steady, found = card["checks"]["steady"], []
+    for row in wordings:
+        if row["flag"] == "fine" or (best is not None and row["accuracy"] == best):
+            continue
+        without = row["jss_without"]
+        helps = "steady" in card["because"] and without is not None
+        if row["flag"] != "outlier" or (helps and without > steady["threshold"]):
+            found.append(row)
+    # Where most wordings stand out, the fault is not in them.
+    return found if 2 * len(found) < len(wordings) else []
+
+
+def _way(row: Entry, card: Entry) -> str:
+    """A remedy and what it brings: ``calibrated: right on 75% instead of 65%, steady .92``."""
+    parts = []
+    if row["accuracy"] is not None:
+        parts.append(f"right on {percent(row['accuracy'])}")
+        if row["gain"] is not None:
+            parts[0] += f" instead of {percent(row['accuracy_before'])}"
+    if row["jss"] is not None:
+        parts.append(f"JSS {number(row['jss'], 2)}")
+    if row["same_choice"] is not None and "fair" in card["because"]:
+        parts.append(f"same choice in both orders on {percent(row['same_choice'])}")
+    cost = row["prompts_per_item"]
+    parts.append(f"{cost} prompt{s(cost)} per item")
+    return f"{row['remedy']}: {', '.join(parts)}"
+
+
+def _instead(
+    card: Entry, remedies: Sequence[Entry], diagnostics: Entry, commands: _Commands
+) -> Step:
+    """What is left for a judge that fails: a way of asking that may pass yet, or another judge."""
+    able = []
+    for row in remedies:
+        if row["trust"] in ("unknown", "care") and row["remedy"] != AS_ASKED and row["gain"]:
+            found = plan(row["checks"])
+            if found is not None and row["gain"] > 0 and found["items_needed"]:
+                able.append((row, found))
+    if able:
+        row, found = min(able, key=lambda one: (one[1]["items_needed"], -one[0]["accuracy"]))
+        return _more(found, commands, f"{_way(row, card)}. ")
+    failed = card["because"]
+    cut_off = diagnostics["n_cut_off"] / max(1, diagnostics["n_prompts"])
+    if "readable" in failed and cut_off >= MANY_CUT_OFF:
+        text = f"Raise the token cap, which {percent(cut_off)} of the answers reached:"
+        return _step("raise_cap", text, commands.changed(set=[f"max_tokens={MORE_TOKENS}"]))
+    asked = commands.settings.get("scorings") or ("options",)
+    if "readable" in failed and commands.writable and "options" not in asked:
+        text = "Read the options' probabilities, which every answer has:"
+        return _step("read_options", text, commands.changed(scoring=["options"]))
+    text = f"Take another judge: this one fails {join(list(failed))}, and no way of asking that "
+    text += "was measured changes that."
+    listed = "judgesense judges list" if commands.started and not commands.imported else None
+    return _step("another_judge", text if remedies else f"{text.partition(',')[0]}.", listed)
+
+
+def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
+    """More labels, items or wordings, as many as a plan says; or that nothing settles it."""
+    what, data = join(found["open"]), commands.data
+    where = f" in {data}" if data else ""
+    if (labels := found["labels_needed"]) is not None:
+        more = max(1, labels - found["n_labels"])
+        text = (
+            f"{lead}Label {more} more items{where}: {labels} labels in all settle {what} with 80% "
+        )
+        command = commands.changed() if data else None
+        return _step("label_more", f"{text}probability:", command)
+    if (items := found["items_needed"]) is not None:
+        more = items - found["n_items"]
+        limit = commands.settings.get("limit")
+        chances = f"({chances_text(found)})"
+        if limit is not None:
+            text = f"{lead}Judge {items} items: they settle {what} with 80% probability {chances}:"
+            return _step("add_items", text, commands.changed(limit=[str(items)]))
+        text = f"{lead}Add {more} items{where}: {items} in all settle {what} with 80% probability "
+        return _step("add_items", f"{text}{chances}:", commands.changed() if data else None)
+    if (wordings := found["wordings_needed"]) is not None:
+        more, file = wordings, commands.wordings
+        where = f" to {file}" if file else ""
+        text = f"Add wordings{where} until there are {more}: these differ too much for any number "
+        return _step("add_wordings", f"{text}of items to settle steady:",
+                     commands.changed() if file else None)  # fmt: skip
+    largest = found["chances"][-1]["items"]
+    text = f"{lead}No number of items up to {largest} is likely to settle {what}: the figures lie "
+    return _step(
+        "nothing_settles", f"{text}too near the thresholds. Treat it as not passing.", None
+    )
+
+
+def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands: _Commands) -> Step:
+    """What a judge that is not known well enough lacks, the check that decides first."""
+    states = {name: each["state"] for name, each in checks.items() if each["applies"]}
+    ran = commands.started is not None and commands.started["command"] == "run"
+    if states["steady"] == "unmeasured":
+        file = commands.wordings
+        if file is None and ran:
+            text = "Judge the items in other wordings and formats too:"
+            return _step("add_wordings", text, commands.changed(variants=["format"]))
+        where = f" to {file}" if file else ""
+        text = f"Add a wording{where} that asks the same: rewording shows whether it is steady:"
+        return _step("add_wordings", text, commands.changed() if file else None)
+    few = diagnostics["n_items"] < FEW_CLUSTERS
+    if states["steady"] == "open" and planned is not None and not few:
+        return _more(planned, commands)
+    if states.get("fair") == "unmeasured":
+        text = "Ask in both orders of the options:"
+        return _step("add_orders", text, commands.changed(orders=["AB,BA"]) if ran else None)
+    if few or (planned is None and "open" in states.values()):
+        where = f" to {commands.data}" if commands.data else ""
+        n = max(FEW_CLUSTERS, 50) - diagnostics["n_items"]
+        text = f"Add {n} items{where}: these are too few to tell:"
+        return _step("add_items", text, commands.changed() if commands.data else None)
+    if planned is not None:
+        return _more(planned, commands)
+    if states["right"] == "unmeasured":
+        data = commands.data
+        where = f" in {data}" if data else ""
+        text = f"{checks['right']['text'].capitalize()}."
+        if checks["right"]["n_items"] == 0:
+            n = min(FIRST_LABELS, diagnostics["n_items"])
+            text = f"Label {n} items{where}: it is not known whether it is right."
+        return _step("label_more", f"{text[:-1]}:", commands.changed() if data else None)
+    if states["responsive"] == "unmeasured":
+        command = commands.changed(variants=["contrast"]) if ran else None
+        text = "Ask an opposite question too, which shows whether it follows the question:"
+        return _step("add_contrast", text, command)
+    return _step("nothing_settles", "Use it with care: nothing more can be measured here.", None)

@@ -1,0 +1,203 @@
+"""Which number of items or labels settles a trust card, and how a gate behaves at its size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from judgesense.statistics.arrays import Floats
+from judgesense.statistics.intervals import wilson
+from judgesense.statistics.planning import PROBABILITY, Pilot
+from judgesense.text import join, number, percent
+from judgesense.trust.thresholds import DEFAULTS
+
+SIZES = (50, 100, 200, 400, 800, 1600, 3200)
+"""Numbers of items for which a plan has chances; a larger number is no plan."""
+
+SHOWN = 4
+"""Sizes that a sentence names."""
+
+_SCALES = {"right": "correlation", "responsive": "ratio"}
+
+
+def plan(checks: Mapping[str, Mapping[str, Any]], level: float = 0.95) -> dict[str, Any] | None:
+    """What settles the open checks of a card: every one of them passes, or one fails.
+
+    The estimates that a larger run would show are drawn from those of this one and their intervals
+    (`judgesense.statistics.planning.Pilot`), and the conclusion from each draw.
+
+    Args:
+        checks: those of a card, as in ``report.json``.
+        level: confidence level of `steady`.
+
+    Returns:
+        ``open`` (the checks), ``n_items`` and ``n_labels`` so far; ``chances``, a row per number of
+        items in all with the probability that it settles them (``chance``) and that the judge
+        passes (``passes``);
+        ``items_needed``, the smallest number with 80% probability, or None; ``labels_needed``, the
+        same in labels where only `right` is open and fewer items have labels than verdicts;
+        ``wordings_needed``, the wordings that settle `steady` on the largest number of items where
+        no number of items does; ``by_check``, the chance of each open check at the largest size.
+        None if no check is open, or one of those that are has no interval.
+    """
+    waiting = [name for name, each in checks.items() if each["applies"] and each["state"] == "open"]
+    pilots = [_pilot(name, checks[name], level) for name in waiting]
+    known = [pilot for pilot in pilots if pilot is not None]
+    if not waiting or len(known) < len(waiting):
+        return None
+    thresholds = [checks[name]["threshold"] for name in waiting]
+    n_items = max(check["n_items"] for check in checks.values())
+    ladder = [size for size in SIZES if size > n_items] or [2 * n_items, 4 * n_items]
+    fine = np.unique(np.geomspace(n_items + 1, ladder[-1], 60).astype(int))
+    sizes = np.unique(np.concatenate([fine, ladder]))
+
+    def states(pilots: Sequence[Pilot], sizes: Any) -> Floats:
+        rng = np.random.default_rng(0)
+        return np.stack([
+            # Items that a check cannot use (no label, one order) stay as rare as they are.
+            pilot.drawn(limit, np.asarray(sizes) * (pilot.seen / n_items), rng)
+            for pilot, limit in zip(pilots, thresholds, strict=True)
+        ])  # fmt: skip
+
+    drawn = states(known, sizes)
+    passes = (drawn > 0).all(axis=0).mean(axis=1)
+    chance = passes + (drawn < 0).any(axis=0).mean(axis=1)
+    enough = sizes[chance >= PROBABILITY]
+    needed = int(enough[0]) if len(enough) else None
+    labels = None
+    if waiting == ["right"] and (seen := known[0].seen) < n_items and needed is not None:
+        labels = int(np.ceil(needed * seen / n_items))
+        labels = labels if labels <= n_items else None
+    wordings = None
+    if needed is None and "steady" in waiting:
+        wordings = _wordings_needed(checks["steady"], known[waiting.index("steady")])
+    at = np.searchsorted(sizes, ladder)
+    return {
+        "open": waiting,
+        "n_items": n_items,
+        "n_labels": checks["right"]["n_items"],
+        "chances": [
+            {"items": size, "chance": float(chance[place]), "passes": float(passes[place])}
+            for size, place in zip(ladder, at, strict=True)
+        ],
+        "items_needed": needed,
+        "labels_needed": labels,
+        "wordings_needed": wordings,
+        "by_check": {
+            name: float((each[-1] != 0).mean()) for name, each in zip(waiting, drawn, strict=True)
+        },
+    }
+
+
+def _pilot(name: str, check: Mapping[str, Any], level: float) -> Pilot | None:
+    """What an open check tells of a larger run; None without an interval."""
+    if check["estimate"] is None or check["ci_low"] is None or check["n_items"] < 2:
+        return None
+    details, fixed = check["details"], None
+    if name == "steady" and details.get("ci_low_fixed") is not None:
+        fixed = (details["ci_low_fixed"], details["ci_high_fixed"])
+    scale = _SCALES.get(name, "share")
+    return Pilot(
+        check["estimate"], check["ci_low"], check["ci_high"], check["n_items"], scale, fixed,
+        level if name == "steady" else 0.95,
+    )  # fmt: skip
+
+
+def _wordings_needed(check: Mapping[str, Any], pilot: Pilot) -> int | None:
+    """The wordings that settle `steady` on many items; None if twice to eight times do not."""
+    now, limit = check["details"]["n_wordings"], check["threshold"]
+    if pilot.fixed is None or now < 2:
+        return None
+    for times in (2, 4, 8):
+        # The spread over wordings shrinks with the root of their number.
+        share = 1 / np.sqrt(times)
+        low, high = pilot.fixed
+        wider = replace(
+            pilot,
+            low=low + (pilot.low - low) * share,
+            high=None if pilot.high is None else high + (pilot.high - high) * share,
+        )
+        states = wider.drawn(limit, [SIZES[-1]], np.random.default_rng(0))
+        if (states != 0).mean() >= PROBABILITY:
+            return int(now * times)
+    return None
+
+
+def gate_outlook(check: Mapping[str, Any], level: float = 0.95) -> dict[str, float | None] | None:
+    """How a gate on `steady` behaves when it is repeated on as many other items.
+
+    Args:
+        check: `steady`, as in ``report.json``.
+        level: its confidence level.
+
+    Returns:
+        ``passes_from``, the true JSS from which it passes with 80% probability at this size (None
+        if no JSS does); ``passes`` and ``fails``, the probabilities of both for this judge. None
+        without an interval.
+    """
+    pilot = _pilot("steady", check, level)
+    if pilot is None or not 0 < check["threshold"] < 1:
+        return None
+    limit, n = check["threshold"], pilot.seen
+    (states,) = pilot.drawn(limit, [n], np.random.default_rng(0), fresh=True)
+    return {
+        "passes_from": passes_from(pilot, limit),
+        "passes": float((states > 0).mean()),
+        "fails": float((states < 0).mean()),
+    }
+
+
+def passes_from(pilot: Pilot, threshold: float) -> float | None:
+    """The true share from which a run like a pilot passes a threshold with 80% probability."""
+    from scipy.special import ndtri, stdtrit
+
+    # The error of a share on its logit, for another share on the same effective sample.
+    t = float(stdtrit(max(1, pilot.seen - 1), (1 + pilot.level) / 2))
+    width = max(1e-6, (pilot.estimate - pilot.low) / t)
+    spread = np.sqrt(max(pilot.estimate * (1 - pilot.estimate), 0.5 / (pilot.seen + 1)))
+    shares = np.linspace(threshold, 1, 1000)[1:-1]
+    error = width / spread / np.sqrt(shares * (1 - shares))
+    gap = np.log(shares / (1 - shares)) - np.log(threshold / (1 - threshold))
+    enough = shares[gap / error - t >= ndtri(PROBABILITY)]
+    return float(enough[0]) if len(enough) else None
+
+
+def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0) -> str:
+    """What a run of this size can settle, from assumed figures: the plan before there are data.
+
+    The figures are those of an ordinary good judge: JSS 0.92 with an intra-cluster correlation of
+    0.3 among the pairs of an item, and kappa 0.6 where items have labels.
+
+    >>> assumed(50, 5).split(":")[0]
+    '50 items under 5 wordings'
+    """
+    from scipy.special import ndtr
+
+    pairs = max(1, n_wordings * (n_wordings - 1) // 2) * n_orders
+    n_eff = n_items * pairs / (1 + (pairs - 1) * 0.3)
+    jss = 0.92
+    low, high = wilson(jss, n_eff, 1.96)
+    text = f"{n_items} items under {n_wordings} wordings"
+    if n_wordings < 2 or n_items < 2:
+        return f"{text}: too few to measure whether a judge is steady"
+    pilot = Pilot(jss, low, high, n_items, "share")
+    least = passes_from(pilot, DEFAULTS.steady)
+    parts = [
+        "no judge can pass steady" if least is None
+        else f"a judge passes steady with {percent(PROBABILITY)} probability from JSS "
+        f"{number(least, 2)} on"
+    ]  # fmt: skip
+    if labelled > 1:
+        error = np.sqrt(1 - 0.6**2) / np.sqrt(labelled)
+        gap = (0.6 - DEFAULTS.right) / error - 1.96
+        parts.append(f"one with κ 0.6 passes right with {percent(float(ndtr(gap)))} probability")
+    return f"{text}: {join(parts)}"
+
+
+def chances_text(found: Mapping[str, Any]) -> str:
+    """The chances of a plan in words: ``in all 100 items settle it with 40% probability, ...``."""
+    rows = found["chances"][:SHOWN]
+    return ", ".join(f"{row['items']} items {percent(row['chance'])}" for row in rows)
