@@ -1,4 +1,4 @@
-"""The gate, the plan behind it, the comparison of two judges and the ranking of systems."""
+"""The gate, the comparison of two judges and the ranking of systems."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from judgesense.trust.sample_size import design_of
 
 from conclusions.frame import Cell, simulate
 from judgesense.statistics.comparison import paired_test
 from judgesense.statistics.consequence import consequence
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import wilson_from_sums
-from judgesense.statistics.planning import ShareDesign, items_for_share
 
 THRESHOLD = 0.8
 
 
 def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
-    """Errors of PASS, FAIL and "differs"; how often a planned number of items settles it."""
+    """Errors of PASS, FAIL and "differs"."""
     sizes = (50, 125) if quick else (30, 50, 125, 300)
     on = [(n, m, icc, 0.8, "at most", 0.05, runs) for n, m, icc in itertools.product(
         sizes, (1, 3), (0.0, 0.3, 0.8)) if m > 1 or icc == 0]  # fmt: skip
@@ -34,12 +32,6 @@ def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
     below = [(50, t, sd, 0.75, "at most", 0.02, runs) for t in (5, 10) for sd in spread]
     above = [(100, t, sd, 0.98, "at least", 0.8, runs) for t in (5, 10) for sd in spread[:2]]
     yield from simulate(random_gate, on + below + above, jobs)
-    shares = (0.7, 0.9) if quick else (0.6, 0.7, 0.75, 0.85, 0.9, 0.93, 0.95)
-    designs = itertools.product(shares, ((1, 0.0), (3, 0.3), (10, 0.3), (10, 0.8)), (runs,))
-    yield from simulate(fixed_plan, designs, jobs)
-    designs = itertools.product((0.7, 0.9) if quick else (0.65, 0.7, 0.9, 0.93), (5, 10),
-                                (0.0, 0.5), (runs,))  # fmt: skip
-    yield from simulate(random_plan, designs, jobs)
     shapes = ("one row", "five rows", "one in five large", "log-normal sizes", "opposite by size")
     clusters = (25, 100) if quick else (20, 40, 60, 125)
     yield from simulate(comparison, itertools.product(shapes, clusters, (0.7, 0.85), (runs,)), jobs)
@@ -123,44 +115,6 @@ def _base(share: float, sd: float) -> float:
         agree = usual.prod(axis=1) + (1 - usual).prod(axis=1)
         low, high = (middle, high) if agree.mean() < share else (low, middle)
     return low
-
-
-def fixed_plan(share: float, cluster: tuple[int, float], runs: int) -> Iterator[Cell]:
-    """How often the planned number of items settles it, for a known design."""
-    pairs, icc = cluster
-    needed = items_for_share(ShareDesign(share, pairs, icc), threshold=THRESHOLD).clusters
-    if needed is None:
-        return
-    rng = np.random.default_rng([int(100 * share), pairs, int(100 * icc)])
-    ends = [wilson_from_sums(*each) for each in _shares(rng, needed, pairs, icc, share, runs)]
-    yield _settled("planned items settle it, these wordings", ends,
-                   {"JSS": share, "pairs": pairs, "ICC": icc, "items": needed})  # fmt: skip
-
-
-def random_plan(share: float, wordings: int, sd: float, runs: int) -> Iterator[Cell]:
-    """The same where wordings are a sample; the design is the mean of 50 large runs."""
-    rng = np.random.default_rng([int(100 * share), wordings, int(10 * sd)])
-    base = _base(share, sd)
-    seen = []
-    for _ in range(50):
-        agree, items, one, two = _judged(rng, 400, wordings, base, sd)
-        seen.append(design_of(agree, items, items, one, two))
-    mean = {
-        name: float(np.mean([getattr(each, name) for each in seen]))
-        for name in ("icc", "wording_variance", "cell_variance")
-    }
-    design = ShareDesign(share, wordings * (wordings - 1) / 2, wordings=wordings, **mean)
-    needed = items_for_share(design, threshold=THRESHOLD).clusters
-    if needed is None or needed > 5_000:
-        return
-    ends = [two_way_interval(*_judged(rng, needed, wordings, base, sd)) for _ in range(runs)]
-    place = {"JSS": share, "wordings": wordings, "wording sd": sd, "items": needed}
-    yield _settled("planned items settle it, wordings like these", ends, place)
-
-
-def _settled(claim: str, ends: Any, place: dict[str, Any]) -> Cell:
-    done = np.mean([end.low > THRESHOLD or end.high < THRESHOLD for end in ends])
-    return Cell(claim, place, float(done), 0.75, 0.85)
 
 
 def comparison(shape: str, clusters: int, share: float, runs: int) -> Iterator[Cell]:

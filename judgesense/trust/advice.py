@@ -153,11 +153,11 @@ def _noise_known(report: Entry, key: tuple[Any, ...]) -> bool:
     One that takes the most probable token and was asked twice in one batch does not.
     """
     rows = [row for row in report["repeated"] if identity(row) == key]
-    asked = [run["asked"]["settings"]["repeats"] for run in report["runs"]
-             if run.get("run_id") == key[0] and (run.get("asked") or {}).get("settings")]  # fmt: skip
-    return (
-        any(row["temperature"] or row["n_draws"] > 2 for row in rows) or max(asked, default=1) > 1
-    )
+    repeats = [1]
+    for run in report["runs"]:
+        if run.get("run_id") == key[0]:
+            repeats.append(((run.get("asked") or {}).get("settings") or {}).get("repeats", 1))
+    return max(repeats) > 1 or any(row["temperature"] or row["n_draws"] > 2 for row in rows)
 
 
 def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> Texts:

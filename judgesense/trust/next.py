@@ -21,7 +21,8 @@ Entry = Mapping[str, Any]
 Step = dict[str, Any]
 
 KINDS = (
-    "use", "use_changed", "finish_run", "raise_cap", "read_options", "correct_wording", "add_wordings",
+    "use", "use_changed", "finish_run", "raise_cap", "read_options", "correct_wording",
+    "add_wordings",
     "add_orders", "add_contrast", "label_more", "add_items", "another_judge", "nothing_settles",
 )  # fmt: skip
 """Every kind of a next step."""

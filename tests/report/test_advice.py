@@ -98,7 +98,7 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     assert report["findings"][0]["kind"] == "unknown"
     (step,), (entry,) = report["next"], report["plan"]
     items = entry["settles"]["items_needed"]
-    assert (step["kind"], entry["settles"]["open"][0]) == ("add_items", "steady")
+    assert (step["kind"], entry["settles"]["open"]) == ("add_items", ["readable", "steady"])
     assert f"{items} in all" in step["text"]
     bigger = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * (items // 10 * 10 + 10))
     log = make.log(
@@ -124,16 +124,17 @@ def test_coherence_comes_first(make) -> None:
 
 def of_answers(
     *, kappa: float = 0.5, jss_repeat: float | None = None, mass: float = 0.9, cut_off: int = 0,
-    unclear: int = 0,
+    unclear: int = 0, fair: float | None = None,
 ) -> str:  # fmt: skip
     """The advice on a judge whose figures give no other reason for advice."""
     details = {"kappa": kappa, "jss_repeat": jss_repeat}
-    card = {"checks": {"steady": {"state": "pass", "estimate": 0.9, "details": details}}}
+    steady = {"state": "pass", "estimate": 0.9, "details": details}
+    card = {"checks": {"steady": steady, "fair": {"estimate": fair}}}
     cell = {"scoring": "options", "jss_low": 0.8, "jss_high": 0.95, "n_unclear": unclear,
             "n_refused": 0, "n_error": 0}  # fmt: skip
     about = {"n_judged": 100, "n_planned": 100, "option_mass": mass, "n_cut_off": cut_off,
              "n_prompts": 100}  # fmt: skip
-    return " ".join(f"{kind}: {text}" for kind, text in _on_answers(card, cell, about))
+    return " ".join(f"{kind}: {text}" for kind, text in _on_answers(card, cell, about, True))
 
 
 @pytest.mark.parametrize(
@@ -146,6 +147,8 @@ def of_answers(
         # Of 10% flips: 5% is half, 9% is within two points.
         ({"jss_repeat": 0.951}, {"jss_repeat": 0.949}, "most of that is noise"),
         ({"jss_repeat": 0.921}, {"jss_repeat": 0.919}, "no more than asking again"),
+        # Where the order moves more than rewording does, it is not "wording alone".
+        ({"jss_repeat": 1.0, "fair": 0.1}, {"jss_repeat": 1.0, "fair": 0.95}, "wording alone"),
     ],
 )
 def test_advice_begins_where_its_limit_lies(beside, beyond, told) -> None:

@@ -9,9 +9,9 @@ import pytest
 from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
+from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import Remedy, candidates, fit, order_groups, remedy_named
 from judgesense.trust.grid import grid_of
-from judgesense.trust.checks import trust_card
 from judgesense.trust.remedies import cheapest_that_passes
 from judgesense.trust.remedies import remedies as remedies_of
 from judgesense.trust.rules import Rule
