@@ -12,69 +12,39 @@ from typing import TYPE_CHECKING, Any
 from judgesense.version import __version__
 
 if TYPE_CHECKING:
-    from judgesense.checking.check import check, check_log
-    from judgesense.checking.result import CheckResult
-    from judgesense.importers.log import import_log
-    from judgesense.matching import match_answers
-    from judgesense.matching import match_answers as answer_match
-    from judgesense.metric_modules.registry import metric_path
-    from judgesense.pipeline import run
-    from judgesense.pipeline.stabilise import stabilise
-    from judgesense.pipeline.verdicts import judge_items, load_judge
-    from judgesense.reporting.report import Report
-    from judgesense.reporting.report import report_runs as report
-    from judgesense.run_folder.responses import read_responses
-    from judgesense.statistics.agreement import Agreement, jss
-    from judgesense.statistics.bias import position_bias
-    from judgesense.statistics.ranking import ranking_stability
-    from judgesense.statistics.robustness import paraphrase_robustness
-    from judgesense.statistics.sensitivity import prompt_sensitivity
-    from judgesense.systems.estimate import estimate
-    from judgesense.systems.estimate_result import Estimate
-    from judgesense.systems.label_next import LabelPlan, label_next
-    from judgesense.systems.migration import migration
-    from judgesense.systems.migration_result import Migration
-    from judgesense.systems.monitor import Monitoring, monitor
-    from judgesense.systems.verdict_files import read_verdicts
-    from judgesense.trust.compare import Comparison, compare
-    from local_judges.responder import Question, respond
-
-__all__ = [
-    "Agreement",
-    "CheckResult",
-    "Comparison",
-    "Estimate",
-    "LabelPlan",
-    "Migration",
-    "Monitoring",
-    "Question",
-    "Report",
-    "__version__",
-    "answer_match",
-    "check",
-    "check_log",
-    "compare",
-    "estimate",
-    "import_log",
-    "jss",
-    "judge_items",
-    "label_next",
-    "load_judge",
-    "match_answers",
-    "metric_path",
-    "migration",
-    "monitor",
-    "paraphrase_robustness",
-    "position_bias",
-    "prompt_sensitivity",
-    "ranking_stability",
-    "read_responses",
-    "read_verdicts",
-    "report",
-    "respond",
-    "run",
-    "stabilise",
-]
+    from judgesense.checking.check import check as check
+    from judgesense.checking.check import check_log as check_log
+    from judgesense.checking.result import CheckResult as CheckResult
+    from judgesense.importers.log import import_log as import_log
+    from judgesense.matching import match_answers as answer_match  # noqa: F401
+    from judgesense.matching import match_answers as match_answers
+    from judgesense.metric_modules.registry import metric_path as metric_path
+    from judgesense.pipeline import run as run
+    from judgesense.pipeline.stabilise import stabilise as stabilise
+    from judgesense.pipeline.verdicts import judge_items as judge_items
+    from judgesense.pipeline.verdicts import load_judge as load_judge
+    from judgesense.reporting.report import Report as Report
+    from judgesense.reporting.report import report_runs as report  # noqa: F401
+    from judgesense.run_folder.responses import read_responses as read_responses
+    from judgesense.statistics.agreement import Agreement as Agreement
+    from judgesense.statistics.agreement import jss as jss
+    from judgesense.statistics.bias import position_bias as position_bias
+    from judgesense.statistics.ranking import ranking_stability as ranking_stability
+    from judgesense.statistics.robustness import paraphrase_robustness as paraphrase_robustness
+    from judgesense.statistics.sensitivity import prompt_sensitivity as prompt_sensitivity
+    from judgesense.systems.estimate import estimate as estimate
+    from judgesense.systems.estimate_result import Estimate as Estimate
+    from judgesense.systems.label_next import LabelPlan as LabelPlan
+    from judgesense.systems.label_next import label_next as label_next
+    from judgesense.systems.migration import migration as migration
+    from judgesense.systems.migration_result import Migration as Migration
+    from judgesense.systems.monitor import Monitoring as Monitoring
+    from judgesense.systems.monitor import monitor as monitor
+    from judgesense.systems.verdict_files import read_verdicts as read_verdicts
+    from judgesense.trust.compare import Comparison as Comparison
+    from judgesense.trust.compare import compare as compare
+    from local_judges.responder import Question as Question
+    from local_judges.responder import respond as respond
 
 _HOMES = {
     "Agreement": "judgesense.statistics.agreement",
@@ -112,6 +82,8 @@ _HOMES = {
     "stabilise": "judgesense.pipeline.stabilise",
 }
 """Public name -> its module (``module:name`` if it has another name there), as imported above."""
+
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -126,7 +126,6 @@ AsJson = Annotated[bool, option(None, "Print JSON, as --format json elsewhere.",
 """For a command whose ``--format`` is that of a file."""
 Repeats = Annotated[int, option("N", "Ask each prompt N times.", min=1)]
 Seed = Annotated[int, option("N", "Random seed.")]
-Quick = Annotated[bool, option(None, "Use a few items, as a smoke test.", "--quick")]
 DryRun = Annotated[bool, option(None, "Show what would happen; change nothing.", "--dry-run")]
 
 

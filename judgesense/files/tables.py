@@ -88,20 +88,20 @@ def _at_once(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         yield some
 
 
-def read_table(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
+def read_table(path: Path) -> Iterator[Record]:
     """The rows of a table file, read by its suffix; rows count from 1, without the header.
 
     A CSV file may be separated by commas, semicolons or tabs.
 
-    Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text in another
-    encoding, a CSV row with more or fewer cells than the header, and a JSON line that is not an
+    Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text that is
+    not UTF-8, a CSV row with more or fewer cells than the header, and a JSON line that is not an
     object.
     """
-    for rows in read_table_rows(path, encoding):
+    for rows in read_table_rows(path):
         yield from rows.records()
 
 
-def read_table_rows(path: Path, encoding: str = "utf-8") -> Iterator[Rows]:
+def read_table_rows(path: Path) -> Iterator[Rows]:
     """The rows of `read_table`, some at a time. Raises as `read_table`."""
     require_file(path)
     suffix = path.suffix.lower()
@@ -110,18 +110,18 @@ def read_table_rows(path: Path, encoding: str = "utf-8") -> Iterator[Rows]:
             f"{path}: unknown suffix {suffix!r}; a table is one of {', '.join(SUFFIXES)}"
         )
     number = 0
-    for rows in _READERS.get(suffix, _csv_rows)(path, encoding):
+    for rows in _READERS.get(suffix, _csv_rows)(path):
         number += len(rows)
         yield rows
     if number == 0:
         raise JudgeSenseError(f"{path} has no rows")
 
 
-def read_json_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
+def read_json_lines(path: Path) -> Iterator[Record]:
     """The objects of a JSON-lines file; blank lines are skipped. Raises as `read_table`."""
     require_file(path)
     try:
-        with path.open(encoding=_with_bom(encoding)) as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
                 if line.isspace():
                     continue
@@ -133,15 +133,15 @@ def read_json_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
                     )
                 yield Record(values, place)
     except UnicodeDecodeError as error:
-        raise _wrong_encoding(path, encoding, error) from error
+        raise _not_utf8(path, error) from error
 
 
-def _json_rows(path: Path, encoding: str) -> Iterator[Rows]:
-    return in_rows(read_json_lines(path, encoding))
+def _json_rows(path: Path) -> Iterator[Rows]:
+    return in_rows(read_json_lines(path))
 
 
-def _csv_rows(path: Path, encoding: str) -> Iterator[Rows]:
-    lines = _csv_cells(path, encoding)
+def _csv_rows(path: Path) -> Iterator[Rows]:
+    lines = _csv_cells(path)
     header, first = next(lines), 1
     for some in _at_once(lines):
         columns = map(list, zip(*some, strict=True))
@@ -150,12 +150,12 @@ def _csv_rows(path: Path, encoding: str) -> Iterator[Rows]:
         first += len(some)
 
 
-def _csv_cells(path: Path, encoding: str) -> Iterator[list[str]]:
+def _csv_cells(path: Path) -> Iterator[list[str]]:
     """The cells of the header, and then of each row that is not blank."""
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
-        with path.open(encoding=_with_bom(encoding), newline="") as source:
+        with path.open(encoding="utf-8-sig", newline="") as source:
             rows = csv.reader(source, delimiter=delimiter, strict=True)
             header = next(rows, [])
             if len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), None)):
@@ -180,12 +180,12 @@ def _csv_cells(path: Path, encoding: str) -> Iterator[list[str]]:
                     )
                 yield cells
     except UnicodeDecodeError as error:
-        raise _wrong_encoding(path, encoding, error) from error
+        raise _not_utf8(path, error) from error
     except csv.Error as error:
         raise JudgeSenseError(f"{path}, line {rows.line_num}: not CSV ({error})") from error
 
 
-def _parquet_rows(path: Path, _: str) -> Iterator[Rows]:
+def _parquet_rows(path: Path) -> Iterator[Rows]:
     first = 1
     try:
         for batch in pq.ParquetFile(path).iter_batches(AT_ONCE):
@@ -198,27 +198,17 @@ def _parquet_rows(path: Path, _: str) -> Iterator[Rows]:
         raise unreadable(path, error) from error
 
 
-_READERS: Mapping[str, Callable[[Path, str], Iterator[Rows]]] = {
+_READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
     ".jsonl": _json_rows,
     ".ndjson": _json_rows,
     ".parquet": _parquet_rows,
 }
 
 
-def _with_bom(encoding: str) -> str:
-    try:
-        "x".encode(encoding)  # of an empty text Python looks nothing up
-    except (LookupError, ValueError) as error:
-        raise JudgeSenseError(
-            f"unknown text encoding {encoding!r}; such as utf-8, latin-1, cp1252 or utf-16"
-        ) from error
-    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-
-
-def _wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> JudgeSenseError:
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> JudgeSenseError:
     return JudgeSenseError(
-        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not {encoding}; save "
-        "the file as UTF-8"
+        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not utf-8; save the "
+        "file as UTF-8"
     )
 
 

@@ -28,7 +28,6 @@ class ReadOptions:
 
     labels: tuple[str, ...] | None = None
     pick: str | None = None
-    encoding: str = "utf-8"
     items: Items = field(default_factory=Items)
 
 

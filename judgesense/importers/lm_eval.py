@@ -56,8 +56,8 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     task = found["task"] if found else path.stem
     judge = _model(path, found["date"] if found else None)
     pick, filters = options.pick, set()
-    by_index = _targets_are_indices(path, options.encoding)
-    for sample, record in _samples(path, options.encoding):
+    by_index = _targets_are_indices(path)
+    for sample, record in _samples(path):
         filters.add(sample.filter)
         if pick is not None and sample.filter not in (pick, "none"):
             continue
@@ -97,20 +97,20 @@ def _is_choice(requests: Sequence[Sequence[Any]]) -> bool:
     return all(len(r) > 1 and isinstance(r[1], str) for r in requests)
 
 
-def _samples(path: Path, encoding: str) -> Iterator[tuple[Sample, Record]]:
+def _samples(path: Path) -> Iterator[tuple[Sample, Record]]:
     """The samples and their lines. Raises as `read`."""
-    for record in read_json_lines(path, encoding):
+    for record in read_json_lines(path):
         yield fit(Sample, record.values, record.place, "a sample of lm-eval 0.4"), record
 
 
-def _targets_are_indices(path: Path, encoding: str) -> bool | None:
+def _targets_are_indices(path: Path) -> bool | None:
     """Whether a target such as "3" is an index from 0 or the text of an option; None if unknown.
 
     The file writes both alike. Where options are numbers, ``acc`` decides: it is 1 only if the most
     likely option is the target. Raises JudgeSenseError for a line that is not a sample.
     """
     fits = {True: True, False: True}
-    for sample, record in _samples(path, encoding):
+    for sample, record in _samples(path):
         requests = _requests(sample.arguments)
         if "target" not in sample.model_fields_set or not _is_choice(requests):
             continue

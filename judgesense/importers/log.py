@@ -48,7 +48,6 @@ def import_log(
     columns: Mapping[str, str] | None = None,
     labels: Sequence[str] | None = None,
     pick: str | None = None,
-    encoding: str = "utf-8",
     parse: Parser | None = None,
 ) -> dict[str, Any]:
     """Import a foreign log into the folder ``out`` and return its ``run.json``.
@@ -65,7 +64,6 @@ def import_log(
             that is not named as the decisions of a judge of that name.
         labels: the decision space, in order, if the log does not show it.
         pick: the name of lm-eval's filter or Inspect's scorer.
-        encoding: of CSV and JSON lines.
         parse: reads free text. By default a text is read only if it is a label.
 
     Raises:
@@ -92,11 +90,10 @@ def import_log(
         "columns": dict(columns or {}),
         "labels": None if space is None else list(space),
         "pick": pick,
-        "encoding": encoding,
     }
     if (done := _finished(out, asked)) is not None:
         return done
-    options = ReadOptions(space, pick, encoding)
+    options = ReadOptions(space, pick)
     parts = _Parts(out)
     try:
         built = build_parts(

@@ -98,7 +98,7 @@ def read_questions(path: Path) -> Iterator[Question]:
 
 
 def read_responses(
-    source: Path, references: Path | None, columns: Mapping[str, str], encoding: str
+    source: Path, references: Path | None, columns: Mapping[str, str]
 ) -> tuple[list[ResponseRow], list[str]]:
     """The rows of a response log to match, and one line for each row without a response.
 
@@ -107,7 +107,6 @@ def read_responses(
         references: a table of ``item_id, reference`` (with ``question`` and ``options`` where a
             method needs them, and ``template_id`` where they differ by template).
         columns: the sources of columns by target; of ``references`` if there is one.
-        encoding: of CSV and JSONL files.
 
     Raises:
         JudgeSenseError: names file, row and column of what is missing; a run that is not finished;
@@ -118,10 +117,10 @@ def read_responses(
     files = sorted(log.rglob("*.parquet")) if log.is_dir() else [log]
     if not files:
         raise JudgeSenseError(f"{source} holds no Parquet files")
-    given = None if references is None else _read_references(references, columns, encoding)
+    given = None if references is None else _read_references(references, columns)
     rows, failed = list[ResponseRow](), list[str]()
     for path in files:
-        for values, place in _rows(path, ResponseRow, {} if given else columns, encoding):
+        for values, place in _rows(path, ResponseRow, {} if given else columns):
             row = fit(ResponseRow, {**values, "place": place}, place, "a response")
             if row.text is None and row.error is not None:
                 failed.append(f"{row.model} {row.template_id} {row.item_id}: {row.error}")
@@ -145,13 +144,13 @@ def read_responses(
 
 
 def _rows(
-    path: Path, shape: type[Shape], columns: Mapping[str, str], encoding: str = "utf-8"
+    path: Path, shape: type[Shape], columns: Mapping[str, str]
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """The values of a shape's fields in each row of a table, and the row's place."""
     from judgesense.importers.columns import ColumnMap
 
     mapping = ColumnMap(columns, {})
-    for rows in read_table_rows(path, encoding):
+    for rows in read_table_rows(path):
         known = {
             name: values
             for name in shape.model_fields
@@ -172,11 +171,11 @@ def _require(row: Shape, place: str, names: Sequence[str], values: Mapping[str, 
 
 
 def _read_references(
-    path: Path, columns: Mapping[str, str], encoding: str
+    path: Path, columns: Mapping[str, str]
 ) -> dict[tuple[str | None, str | None], dict[str, Any]]:
     """What a table says of each item, or of each item and template where it names templates."""
     references: dict[tuple[str | None, str | None], dict[str, Any]] = {}
-    for values, place in _rows(path, _ReferenceRow, columns, encoding):
+    for values, place in _rows(path, _ReferenceRow, columns):
         row = fit(_ReferenceRow, values, place, "a reference")
         _require(row, place, ("reference",), values)
         known = row.model_dump(include={"reference", "question", "options"}, exclude_none=True)
@@ -232,7 +231,6 @@ def match_log(
     columns: Sequence[str] = (),
     grader: str | None = None,
     prompt: str = "figure-3",
-    encoding: str = "utf-8",
     out: Path | None = None,
     matcher_options: Mapping[str, Any] | None = None,
     **grader_options: Any,
@@ -246,7 +244,6 @@ def match_log(
         columns: ``TARGET=COLUMN`` texts, about ``references`` if given, else about ``source``.
         grader: a judge that grades every response too.
         prompt: the grader's prompt: figure-3, gpqa or a text file.
-        encoding: of CSV and JSONL files.
         out: a folder for ``match.json`` and ``matches.parquet``.
         matcher_options: the method's own, see :func:`judgesense.matching.match_answers`.
         grader_options: the engine's, see :mod:`local_judges.options`.
@@ -256,7 +253,7 @@ def match_log(
     """
     from judgesense.importers.columns import parse_columns
 
-    rows, failed = read_responses(source, references, parse_columns(columns, TARGETS), encoding)
+    rows, failed = read_responses(source, references, parse_columns(columns, TARGETS))
     options = dict(matcher_options or {})
     if method == "choice" and rows[0].options is not None:
         options["options"] = [row.options for row in rows]

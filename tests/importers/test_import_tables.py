@@ -145,17 +145,12 @@ def test_an_import_given_again_returns_at_once_and_another_is_refused(tmp_path: 
         import_log(source, "table", tmp_path / "out", columns={**columns, "task": ":u"})
 
 
-def test_text_in_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
+def test_text_that_is_not_utf8_is_refused_and_a_byte_order_mark_skipped(tmp_path: Path) -> None:
     text = CSV.replace("m1", "modèle")
     source = write(tmp_path / "log.csv", text, "latin-1")
     columns = {**MAP, "task": ":t", "gold": "right"}
     with pytest.raises(JudgeSenseError, match=r"byte .* is not utf-8"):
         import_log(source, "table", tmp_path / "out", columns=columns)
-    import_log(source, "table", tmp_path / "out", columns=columns, encoding="latin-1")
-    assert {row["judge"] for row in rows_of(tmp_path / "out")} == {"modèle"}
-    for unknown in ("latin-99", "", "hex"):
-        with pytest.raises(JudgeSenseError, match=f"unknown text encoding '{unknown}'"):
-            import_log(source, "table", tmp_path / "new", columns=columns, encoding=unknown)
     bom = write(tmp_path / "bom.csv", CSV, "utf-8-sig")
     import_log(bom, "table", tmp_path / "bom", columns=columns)
     assert len(rows_of(tmp_path / "bom")) == 4
