@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,24 +26,28 @@ FEWEST_LABELS = 2
 
 @dataclass(frozen=True)
 class Influence:
-    """An estimate, and how much each unit moves it: what means and differences are made of.
+    """A mean as a line in the weight b of the predictions: what figures are combined from.
 
-    ``units`` is each unit's influence, shape (n,), summing to about 0; ``labels`` the part of it
-    that rests on its label, which more labels shrink (all of it for a naive mean). ``without`` is
-    the estimate without each wording, shape (T,), None with fewer than three. ``floor`` is the
-    least variance that the labels may show. ``n_labels`` counts labelled units. ``freedom`` is that
-    of the labels, or of the predictions of a naive mean: the clusters behind them, less one per
-    stratum; 0 shows no spread.
+    Each array has two columns, x and y of x - b y: at b = 0 labels alone count. ``mean`` has shape
+    (2,), ``units`` (n, 2) each unit's influence on the mean, ``labels`` (n, 2) the part of it that
+    rests on its label, which more labels shrink (all of it for a mean of predictions), and
+    ``without`` (T, 2) the mean without each wording, None with fewer than three. The second column
+    is 0 where the weight is fixed. ``most`` is the largest weight, ``tuned`` the weight of
+    `ppi_py` where it is defined. ``shares`` is each labelled unit's share of the mean, shape (n,),
+    ``lost`` the degrees of freedom that the means of the strata take, ``step`` how far a label is
+    off when it is off.
     """
 
-    estimate: float
+    mean: Floats
     units: Floats
     labels: Floats
     without: Floats | None
-    lam: float
+    most: float
+    tuned: float | None
     n_labels: int
-    freedom: float
-    floor: float = 0.0
+    shares: Floats
+    lost: int = 1
+    step: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,14 @@ class Powered:
 
     ``error`` is the standard error, ``p_value`` that of the hypothesis that the truth is 0.
     ``label_error`` is the part of the error that more labels shrink, ``wording_error`` that of
-    wordings as a sample (0 with fewer than three). An undefined figure is None.
+    wordings as a sample (0 with fewer than three). ``weight`` is that of the predictions, from 0
+    (labels alone) to 1. An undefined figure is None.
     """
 
     estimate: float
     n_labels: int
     n_units: int
+    weight: float = 0.0
     ci_low: float | None = None
     ci_high: float | None = None
     error: float | None = None
@@ -87,38 +93,40 @@ def influence(
             mean over wordings predicts; a unit without any is predicted by the others' mean.
         strata: one id per unit, or None; labels were drawn at another rate in each.
         lam: weight of the predictions, in [0, 1]: 1 is classical prediction-powered inference, 0
-            uses labels alone. None chooses the weight of least variance (power tuning).
+            uses labels alone. None leaves it to `combined`.
         step: how far a label is off when it is off: 1 for two labels, a step of a scale. The
             labels' error is then at least `least_error`: a judge without an error on a few labels
             is not known to make none.
 
     >>> found = influence([1.0, 0.0, float("nan")], [1.0, 0.0, 1.0], lam=0.0)
-    >>> found.estimate, found.n_labels
-    (0.5, 2)
+    >>> found.mean.tolist(), found.n_labels
+    ([0.5, 0.0], 2)
     """
     y, table = np.asarray(labels, dtype=np.float64), _table(predictions)
     given = ~np.isnan(y)
     n, size = int(given.sum()), len(y)
-    codes, _ = cluster_codes(clusters, size)
+    codes, n_clusters = cluster_codes(clusters, size)
     stratum = _stratum_codes(strata, given)
-    parts = _StratumMeans(y, given, stratum, codes, grouped=clusters is not None)
+    parts = _StratumMeans(y, given, stratum, codes)
     f = _filled(table)
     most = size / max(1, size - n)
-    if n == size:
-        beta = 0.0
-    elif lam is not None:
-        beta = lam * most
-    elif len(parts.share) == 1:
-        beta = _tuned_weight(y, f, given) * most
-    else:
-        beta = parts.best(f, codes, most)
-    estimate, units, own = parts.at(f, beta)
+    mean, units, own = parts.lines(f)
     without = None
     if table.shape[1] >= FEWEST_WORDINGS:
         left = [np.delete(table, t, axis=1) for t in range(table.shape[1])]
-        without = np.array([parts.at(_filled(each), beta)[0] for each in left])
-    floor = 0.0 if step is None else least_error(step, parts.n_clusters) ** 2
-    return Influence(estimate, units, own, without, beta / most, n, max(1.0, parts.freedom), floor)
+        without = np.array([parts.lines(_filled(each))[0] for each in left])
+    tuned = None
+    plain = lam is None and n_clusters == size and len(parts.share) == 1
+    if plain and table.shape[1] < FEWEST_WORDINGS and n < size:
+        tuned = _tuned_weight(y, f, given)
+    if lam is not None or n == size:
+        fixed = np.array([[1.0, 0.0], [-(lam or 0.0) * most, 0.0]])
+        mean, units, own = mean @ fixed, units @ fixed, own @ fixed
+        without = None if without is None else without @ fixed
+    return Influence(
+        mean, units, own, without, most, tuned, n, parts.scale[stratum] * given,
+        len(parts.share), step or 0.0,
+    )  # fmt: skip
 
 
 def naive_influence(
@@ -130,35 +138,30 @@ def naive_influence(
         predictions: shape (n,) or (n, T); a unit without any is left out.
         step: as in `influence`.
 
-    >>> naive_influence([1.0, 0.0, float("nan"), 1.0]).estimate.__round__(3)
+    >>> float(naive_influence([1.0, 0.0, float("nan"), 1.0]).mean[0].round(3))
     0.667
     """
     table = _table(predictions)
-    known = ~np.isnan(table).all(axis=1)
-    codes, _ = cluster_codes(clusters, len(table))
-    f = _filled(table)
-    units = np.where(known, f - f[known].mean(), 0.0) / known.sum()
-    k = len(np.unique(codes[known]))
-    units = units * math.sqrt(k / max(1, k - 1))
+    f = row_means(table)
+    found = influence(f, np.zeros(len(f)), clusters=clusters, lam=0.0, step=step)
     without = None
     if table.shape[1] >= FEWEST_WORDINGS:
         left = [row_means(np.delete(table, t, axis=1)) for t in range(table.shape[1])]
         if all(np.isfinite(means).any() for means in left):
-            without = np.array([float(np.nanmean(means)) for means in left])
-    floor = least_error(step or 0.0, k) ** 2
-    return Influence(float(f[known].mean()), units, units, without, 1.0, 0, k - 1.0, floor)
+            without = np.array([[np.nanmean(means), 0.0] for means in left])
+    return replace(found, without=without, n_labels=0)
 
 
 def least_error(step: float, n: float) -> float:
-    """The standard error of a mean that n units leave however much they agree: 2 step / (n + 4).
+    """The standard error of a mean that n units leave however much they agree: 1.8 step / (n + 3).
 
-    Where all n units are alike, the interval is then about as wide as Wilson's for a share of 0 or
-    1 (1927): z^2 / (n + z^2).
+    Where all n units are alike, the interval then reaches as far as Clopper & Pearson's one-sided
+    95% bound for a share of 0 (1934), 1 - 0.05^(1/n).
 
-    >>> least_error(1.0, 36)
+    >>> least_error(1.0, 33)
     0.05
     """
-    return 2 * step / (n + 4)
+    return 1.8 * step / (n + 3)
 
 
 def combined(
@@ -167,69 +170,123 @@ def combined(
 ) -> Powered:
     """A sum of estimates, such as the difference of two means, with one interval.
 
+    One weight of the predictions minimises the variance of the sum over clusters and wordings
+    (power tuning on item differences). Its variance is cross-fitted: each cluster is predicted with
+    the weight that the others give. Where the interval would not become narrower than that of the
+    labels alone, these are what counts.
+
     Args:
         parts: sign or factor, influence, and each unit's cluster code; a code means the same
             cluster in every part, so that what systems share on an item cancels.
 
     Returns:
-        The estimate, with Student's t at Satterthwaite's degrees of freedom; without an interval if
-        a part rests on a single cluster.
+        The estimate, with Student's t at Satterthwaite's degrees of freedom, which allow for
+        clusters of unequal size (Imbens & Kolesár 2016); the interval of a single mean is moved by
+        Hall's correction for skewness (1992). It has none if a part rests on a single cluster.
 
     >>> y = [1.0, 0.0, 1.0, 1.0]
     >>> one, codes = influence(y, y, lam=0.0), np.arange(4)
     >>> combined([(1.0, one, codes), (-1.0, one, codes)]).estimate
     0.0
     """
+    alone, widest = _figure(parts, confidence_level, powered=False)
+    powered, half = _figure(parts, confidence_level, powered=True)
+    return powered if half < widest else alone
+
+
+def _figure(
+    parts: Sequence[tuple[float, Influence, Codes]], level: float, *, powered: bool
+) -> tuple[Powered, float]:
+    """The figure with tuned predictions or from labels alone, and half the interval's width."""
     from scipy.special import stdtr, stdtrit
 
     size = max(int(codes.max()) for _, _, codes in parts) + 1
-    total, own = np.zeros(size), np.zeros(size)
-    freedom = 0.0
+    mean, total, own = np.zeros(2), np.zeros((size, 2)), np.zeros((size, 2))
+    squares, wholes, without = np.zeros(size), np.zeros(size), []
     for factor, part, codes in parts:
-        total += factor * np.bincount(codes, part.units, minlength=size)
-        mine = np.bincount(codes, part.labels, minlength=size)
-        own += factor * mine
-        if part.freedom > 0:
-            freedom += (factor**2 * max(float((mine**2).sum()), part.floor)) ** 2 / part.freedom
-    variance, of_labels = float((total**2).sum()), float((own**2).sum())
-    short = sum(f**2 * max(0.0, p.floor - float((p.labels**2).sum())) for f, p, _ in parts)
-    of_labels += short
-    rest = max(0.0, variance + short - of_labels)
-    of_wordings, n_wordings = _wording_variance(parts)
-    variance += short + of_wordings
-    estimate = float(sum(factor * part.estimate for factor, part, _ in parts))
-    n_clusters = len(np.unique(np.concatenate([codes for _, _, codes in parts])))
+        scale = factor * np.array([1.0, part.most])
+        mean = mean + scale * part.mean
+        for sums, rows in ((total, part.units), (own, part.labels)):
+            for column in (0, 1):
+                sums[:, column] += scale[column] * np.bincount(
+                    codes, rows[:, column], minlength=size
+                )
+        squares += factor**2 * np.bincount(codes, part.shares**2, minlength=size)
+        wholes += factor**2 * np.bincount(codes, part.shares, minlength=size) ** 2
+        if part.without is not None:
+            without.append(scale * part.without)
+    n_wordings, left = 0, np.zeros((1, 2))
+    if len(without) == len(parts) and len({len(each) for each in without}) == 1:
+        left = np.sum(without, axis=0)
+        n_wordings = len(left)
+        left = (left - left.mean(axis=0)) * math.sqrt((n_wordings - 1) / n_wordings)
+    lam, of_each = 0.0, np.zeros(size)
+    if powered:
+        lam, of_each = _weights(np.vstack([total, left]), size)
+        if len(parts) == 1 and parts[0][1].tuned is not None:
+            lam = parts[0][1].tuned
+    moved = total[:, 0] - of_each * total[:, 1]
+    variance = float((moved**2).sum())
+    of_labels = float(((own[:, 0] - of_each * own[:, 1]) ** 2).sum())
+    rest = max(0.0, variance - of_labels)
+    of_wordings = float(((left[:, 0] - lam * left[:, 1]) ** 2).sum())
+    estimate = float(mean[0] - lam * mean[1])
     n_labels = sum(part.n_labels for _, part, _ in parts)
     n_units = sum(len(part.units) for _, part, _ in parts)
-    if any(part.freedom <= 0 or len(np.unique(codes)) < 2 for _, part, codes in parts):
-        return Powered(estimate, n_labels, n_units)
-    freedom += rest**2 / (n_clusters - 1)
+    n_clusters = len(np.unique(np.concatenate([codes for _, _, codes in parts])))
+    # A part whose labels, or whose units, share one cluster shows no spread.
+    if any(len(np.unique(codes[part.shares > 0])) < 2 for _, part, codes in parts):
+        return Powered(estimate, n_labels, n_units, lam), 0.0
+    # How alike a cluster's labels are, and so for how many independent ones they count.
+    alike = sum(f**2 * float((part.labels[:, 0] ** 2).sum()) for f, part, _ in parts)
+    shared, rho = float((wholes - squares).sum()), 1.0
+    if shared > 1e-12 * squares.sum() and alike > 0:
+        rho = float((own[:, 0] ** 2).sum()) / alike - 1
+        rho = min(1.0, max(0.0, rho * float(squares.sum()) / shared))
+    weights = squares + rho * (wholes - squares)
+    k = int((squares > 0).sum())
+    most = max(abs(factor) * part.step for factor, part, _ in parts)
+    floor = least_error(most, k if len(parts) == 1 else len(parts) / float(weights.sum()))
+    of_labels = max(of_labels, floor**2)
+    freedom = float(weights.sum() ** 2 / (weights**2).sum())
+    freedom *= 1 - max(part.lost for _, part, _ in parts) / k
+    of_freedom = of_labels**2 / max(1.0, freedom)
+    of_freedom += rest**2 / (n_clusters - 1)
     if n_wordings:
-        freedom += of_wordings**2 / (n_wordings - 1)
-    df = variance**2 / freedom if freedom > 0 else float(n_clusters - 1)
+        of_freedom += of_wordings**2 / (n_wordings - 1)
+    variance = of_labels + rest + of_wordings
+    df = variance**2 / of_freedom if of_freedom > 0 else float(n_clusters - 1)
     error = math.sqrt(variance)
-    half = error * float(stdtrit(df, (1 + confidence_level) / 2))
-    return Powered(
+    quantile = float(stdtrit(df, (1 + level) / 2))
+    half = error * quantile
+    # Hall's correction for skewness: the interval of a share near 1 reaches further down.
+    # A difference has little skewness, and few labels tell it badly.
+    shift = 0.0
+    if error and len(parts) == 1:
+        shift = float((moved**3).sum()) / (6 * variance) * (1 + 2 * quantile**2)
+    shift = min(half / 2, max(-half / 2, shift))
+    found = Powered(
         estimate,
         n_labels,
         n_units,
-        ci_low=estimate - half,
-        ci_high=estimate + half,
+        lam,
+        ci_low=estimate + shift - half,
+        ci_high=estimate + shift + half,
         error=error,
-        p_value=None if error == 0 else 2 * float(stdtr(df, -abs(estimate) / error)),
+        p_value=None if error == 0 else 2 * float(stdtr(df, -abs(estimate + shift) / error)),
         label_error=math.sqrt(of_labels),
         wording_error=math.sqrt(of_wordings),
     )
+    return found, half
 
 
-def _wording_variance(parts: Sequence[tuple[float, Influence, Codes]]) -> tuple[float, int]:
-    """Jackknife variance of a sum of estimates over wordings, and the number of wordings."""
-    left = [(factor, part.without) for factor, part, _ in parts if part.without is not None]
-    if len(left) < len(parts) or len({len(each) for _, each in left}) != 1:
-        return 0.0, 0
-    sums = np.sum([factor * each for factor, each in left], axis=0)
-    n = len(sums)
-    return float((n - 1) / n * ((sums - sums.mean()) ** 2).sum()), n
+def _weights(rows: Floats, n: int) -> tuple[float, Floats]:
+    """The weight of least variance, in [0, 1], and that of all rows but each of the first n."""
+    shared, spread = rows[:, 0] * rows[:, 1], rows[:, 1] ** 2
+    left = spread.sum() - spread[:n]
+    others = np.divide(shared.sum() - shared[:n], left, out=np.zeros(n), where=left > 0)
+    whole = float(shared.sum() / spread.sum()) if spread.sum() > 0 else 0.0
+    return min(1.0, max(0.0, whole)), np.clip(others, 0.0, 1.0)
 
 
 def _table(predictions: Any) -> Floats:
@@ -260,34 +317,29 @@ def _filled(table: Floats) -> Floats:
 
 
 class _StratumMeans:
-    """Stratum means and influences as functions of the weight beta of the predictions.
+    """The mean over strata and its influences as lines in the weight beta of the predictions.
 
     In a stratum with M units, n of them labelled, the estimate is mean(y) + lam * (mean of f on
     unlabelled units - mean of f on labelled ones), with lam = beta * (M - n) / M.
     """
 
-    def __init__(
-        self,
-        y: Floats,
-        given: Bools,
-        stratum: Codes,
-        codes: Codes,
-        *,
-        grouped: bool,
-    ) -> None:
+    def __init__(self, y: Floats, given: Bools, stratum: Codes, codes: Codes) -> None:
         self.y, self.given, self.stratum = np.where(given, y, 0.0), given, stratum
         self.size = len(y)
         units, labelled = np.bincount(stratum), np.bincount(stratum[given])
         self.share, self.rest = units / self.size, (units - labelled) / units
         self.scale = self.share / labelled
-        clusters = labelled.astype(float)
-        if grouped:
-            pairs = np.unique(np.column_stack([stratum[given], codes[given]]), axis=0)
-            clusters = np.bincount(pairs[:, 0], minlength=len(units)).astype(float)
-        self.n_clusters = float(clusters.sum())
-        self.freedom = self.n_clusters - len(clusters)
-        # One labelled cluster in a stratum shows no spread; it keeps the factor of two.
-        self.inflate = np.sqrt(clusters / np.maximum(clusters - 1, 0.5))
+        cells = stratum * (int(codes.max()) + 1) + codes
+        in_cell = np.bincount(cells[given], minlength=int(cells.max()) + 1)
+        clusters = np.bincount(
+            np.flatnonzero(in_cell) // (int(codes.max()) + 1), minlength=len(units)
+        )
+        # A large cluster draws the mean towards itself and hides its spread (Bell & McCaffrey 2002,
+        # CR2). One labelled cluster in a stratum shows none; it keeps the factor of two.
+        part = (in_cell[cells] / labelled[stratum])[given]
+        of = np.maximum(clusters, 2)[stratum[given]]
+        self.inflate = np.ones(self.size)
+        self.inflate[given] = 1 / np.sqrt(np.maximum(1 - part, 1 / of))
 
     def _mean(self, x: Floats, mask: Bools) -> Floats:
         """Mean of x on the units of the mask in each stratum; 0 where there are none."""
@@ -296,33 +348,19 @@ class _StratumMeans:
         sums = np.bincount(self.stratum[mask], x[mask], minlength=k)
         return np.asarray(sums / np.maximum(count, 1), dtype=np.float64)
 
-    def _linear(self, f: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Estimates by stratum and units' influences: (a, b, A, B) of a - beta b, A - beta B."""
+    def lines(self, f: Floats) -> tuple[Floats, Floats, Floats]:
+        """The mean, each unit's influence on it, and the part that rests on its label."""
         h, given = self.stratum, self.given
         labelled, rest = self._mean(f, given), self._mean(f, ~given)
         own = self._mean(self.y, given)
         gap = self.rest * (labelled - rest)
-        scale = (self.scale * self.inflate)[h]
-        one = np.where(given, scale * (self.y - own[h]), 0.0)
-        two = np.where(given, scale * self.rest[h] * (f - labelled[h]), -(f - rest[h]) / self.size)
-        one = one + (own - self.share @ own)[h] / self.size
-        two = two + (gap - self.share @ gap)[h] / self.size
-        return own, gap, one, two
-
-    def best(self, f: Floats, codes: Codes, most: float) -> float:
-        """The weight of least variance over clusters, within [0, most]."""
-        _, _, one, two = self._linear(f)
-        a, b = np.bincount(codes, one), np.bincount(codes, two)
-        spread = float(b @ b)
-        return min(most, max(0.0, float(a @ b) / spread)) if spread > 0 else 0.0
-
-    def at(self, f: Floats, beta: float) -> tuple[float, Floats, Floats]:
-        """The estimate, each unit's influence, and the part of it that rests on labels."""
-        own, gap, one, two = self._linear(f)
-        residual = self.y - beta * f
-        centred = residual - self._mean(residual, self.given)[self.stratum]
-        labels = np.where(self.given, (self.scale * self.inflate)[self.stratum] * centred, 0.0)
-        return float(self.share @ (own - beta * gap)), one - beta * two, labels
+        scale = np.where(given, self.scale[h] * self.inflate, 0.0)
+        labels = scale[:, None] * np.column_stack([self.y - own[h], f - labelled[h]])
+        units = labels.copy()
+        units[:, 1] = np.where(given, self.rest[h] * labels[:, 1], -(f - rest[h]) / self.size)
+        means = np.column_stack([own, gap])
+        mean = self.share @ means
+        return mean, units + (means - mean)[h] / self.size, labels
 
 
 def _tuned_weight(y: Floats, f: Floats, given: Bools) -> float:

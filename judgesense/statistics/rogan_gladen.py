@@ -13,7 +13,7 @@ import numpy as np
 
 from judgesense.statistics.arrays import Bools, Floats
 from judgesense.statistics.inputs import cluster_codes
-from judgesense.statistics.prediction_powered import Influence, combined
+from judgesense.statistics.prediction_powered import Influence, Powered, combined
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,17 @@ def rogan_gladen(
     observed, of_rest = _share(f, rest, np.ones(len(y)))
     rate = (observed + specificity - 1) / edge
     own = (-rate * of_good + (1 - rate) * of_bad) / edge
-    n, of_edge = int(both.sum()), of_good + of_bad
-    ends, at_edge = (
-        combined(
-            [(1.0, Influence(value, units, labelled, None, 1.0, n, max(1.0, n - 2.0)), codes)],
-            confidence_level,
-        )
-        for value, units, labelled in ((rate, of_rest / edge + own, own), (edge, of_edge, of_edge))
-    )
+    n, of_edge, labelled = int(both.sum()), of_good + of_bad, w * both / w[both].sum()
+
+    def figure(value: float, units: Floats, labels: Floats) -> Powered:
+        none = np.zeros(len(y))
+        part = Influence(
+            np.array([value, 0.0]), np.column_stack([units, none]), np.column_stack([labels, none]),
+            None, 1.0, None, n, labelled, lost=2,
+        )  # fmt: skip
+        return combined([(1.0, part, codes)], confidence_level)
+
+    ends, at_edge = figure(rate, of_rest / edge + own, own), figure(edge, of_edge, of_edge)
     why = "so few labels do not show that the judge is better than chance"
     return replace(
         found,

@@ -234,7 +234,7 @@ def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[
         "corrected": tuned and tuned.estimate,
         "ci_low": tuned and data.inside(tuned.ci_low),
         "ci_high": tuned and data.inside(tuned.ci_high),
-        "weight": part.powered and part.powered.lam,
+        "weight": tuned and tuned.weight,
         "labels_only": float(np.nanmean(labels)) if count and not data.given.picked else None,
         **dict.fromkeys(("rogan_gladen", "rg_ci_low", "rg_ci_high", "sensitivity", "specificity")),
     }
@@ -322,14 +322,7 @@ def _row(
     threshold = 0.5 if wins else 0.0
 
     def less_threshold(parts: Sequence[Influence]) -> Powered:
-        moved = [
-            replace(
-                part,
-                estimate=part.estimate - threshold,
-                without=None if part.without is None else part.without - threshold,
-            )
-            for part in parts
-        ]
+        moved = [replace(part, mean=part.mean - np.array([threshold, 0.0])) for part in parts]
         signs = zip((1.0, -1.0), moved, systems, strict=False)
         return combined([(sign, part, each.cluster) for sign, part, each in signs], level)
 
