@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -21,17 +20,14 @@ from judgesense.importers.inspect_logs import GRADES, default_instructions
 from judgesense.integrations.grading import Grader
 from judgesense.integrations.inspect_verdicts import KEY, figures, row
 from judgesense.tasks import (
+    NO_ORDER,
     UNDECIDED,
     Item,
-    Prompt,
     Task,
     Template,
-    is_scale,
-    load_label_map,
     render,
 )
 from judgesense.trust.card import Trust
-from judgesense_dataset.templates import TaskTemplates, load_templates
 
 try:
     import anyio
@@ -172,7 +168,6 @@ def model_graded(
     template: str = "qa",
     instructions: str | None = None,
     partial_credit: bool = False,
-    correct: str | int | list[str | int] | None = None,
     repeats: int = 1,
     cluster: str = "cluster_id",
     model: str | Model | None = None,
@@ -180,52 +175,52 @@ def model_graded(
 ) -> Scorer:
     """Grade under several wordings, and measure whether the grades depend on the wording.
 
-    The score is the grade of most wordings (and of both orders, where two answers are compared).
+    The score is the grade of most wordings.
 
     Args:
         template: ``qa`` or ``fact``: the prompt of Inspect's ``model_graded_qa`` or
-            ``model_graded_fact`` and three wordings of it; or a template file with one task.
+            ``model_graded_fact`` and three wordings of it.
         instructions: what to ask of the grader, as in ``model_graded_qa``.
         partial_credit: offer the grade P, as in ``model_graded_qa``.
-        correct: the labels that count as correct, for a template file whose labels are neither
-            grades (C, P, I) nor numbers.
         repeats: times each prompt is asked; 2 or more for `delta_jss`.
         cluster: the key of a sample's metadata that names what samples share.
         model, model_role: the grader, as in ``model_graded_qa``.
     """
-    entry = _templates(template, ("C", "P", "I") if partial_credit else GRADES)
+    if template not in ("qa", "fact"):
+        raise JudgeSenseError(f"template is {template!r}: choose qa or fact")
+    labels = ("C", "P", "I") if partial_credit else GRADES
+    same = MappingProxyType({label: label for label in labels})
+    name, graded = f"inspect-{template}", Task("model_graded", labels)
+    own = Template(template, graded.name, own_wording(name), "{instruction}", same)
+    wordings = (own, *known_wordings(name, labels, graded.name))
     shown = {"instructions": instructions or default_instructions(partial_credit)}
-    right = None if correct is None else set(_labels(correct))
-    labels = entry.task.labels
-    if right is None and not set(labels) <= {"C", "P", "I", "N"} and not is_scale(labels):
-        raise JudgeSenseError(
-            f"which of the labels {', '.join(labels)} of {template} are correct? Pass correct="
-        )
-    if right is not None and not right < set(labels):
-        raise JudgeSenseError(f"correct: choose some of {', '.join(labels)}, but not all")
 
     async def score(state: TaskState, target: Target) -> Score:
         grader = model if isinstance(model, Model) else get_model(model, role=model_role)
-        prompts = _prompts(entry, _case(state, target) | shown, state, cluster)
+        sample = str(state.sample_id)
+        item = Item(
+            sample if state.epoch == 1 else f"{sample}/{state.epoch}",
+            graded.name,
+            _case(state, target) | shown,
+            cluster_id=str((state.metadata or {}).get(cluster) or sample),
+        )
+        prompts = [render(graded, each, item, NO_ORDER) for each in wordings]
         asked = [prompt for prompt in prompts for _ in range(repeats)]
         answers = await collect(*(grader.generate(prompt.text) for prompt in asked))
-        aliases = {each.template_id: each.aliases for each in entry.templates}
         rows, votes = [], Counter[str]()
         for prompt, answer in zip(asked, answers, strict=True):
-            options = tuple(load_label_map(prompt.label_map))
-            raw = parse(answer.completion, options, aliases[prompt.template_id])
-            rows.append(row(prompt, labels, str(grader), raw))
-            if (decision := rows[-1]["decision"]) not in UNDECIDED:
-                # The label in the item's own order.
-                votes[str(entry.task.gold_as_shown(decision, prompt.order))] += 1
+            grade = parse(answer.completion, labels)
+            rows.append(row(prompt, labels, str(grader), grade))
+            if grade not in UNDECIDED:
+                votes[grade] += 1
         explanation = "\n\n".join(
-            f"[{prompt.template_id}, {prompt.order}] {answer.completion}".replace(", -]", "]")
+            f"[{prompt.template_id}] {answer.completion}"
             for prompt, answer in zip(asked, answers, strict=True)
         )
         best = votes.most_common(2)
         tied = not best or (len(best) > 1 and best[0][1] == best[1][1])
         return Score(
-            value=NOANSWER if tied else _value(best[0][0], labels, right),
+            value=NOANSWER if tied else best[0][0],
             answer=state.output.completion,
             explanation=explanation,
             metadata={KEY: rows, "votes": dict(votes)},
@@ -239,43 +234,6 @@ def _labels(given: str | int | Sequence[str | int]) -> list[str]:
     true and 4 a number."""
     listed = [given] if isinstance(given, (str, int)) else given
     return [("YES" if each else "NO") if isinstance(each, bool) else str(each) for each in listed]
-
-
-def _templates(template: str, grades: tuple[str, ...]) -> TaskTemplates:
-    """The wordings of Inspect's own prompts, or of a file."""
-    if template in ("qa", "fact"):
-        name = f"inspect-{template}"
-        same = MappingProxyType({label: label for label in grades})
-        own = Template(template, "model_graded", own_wording(name), "{instruction}", same)
-        others = known_wordings(name, grades, "model_graded")
-        return TaskTemplates(Task("model_graded", grades), (own, *others))
-    path = Path(template)
-    if path.suffix not in (".yaml", ".yml"):
-        raise JudgeSenseError(
-            f"template is {template!r}: choose qa, fact or a template file (YAML)"
-        )
-    entries = load_templates(path)
-    if len(entries) != 1:
-        raise JudgeSenseError(f"{path}: must hold one task, not {len(entries)}")
-    return next(iter(entries.values()))
-
-
-def _prompts(
-    entry: TaskTemplates, fields: Mapping[str, str], state: TaskState, cluster: str
-) -> list[Prompt]:
-    """A sample under each wording, in each order."""
-    name = str(state.sample_id)
-    item = Item(
-        name if state.epoch == 1 else f"{name}/{state.epoch}",
-        entry.task.name,
-        fields,
-        cluster_id=str((state.metadata or {}).get(cluster) or name),
-    )
-    return [
-        render(entry.task, each, item, order)
-        for each in entry.templates
-        for order in entry.task.orders
-    ]
 
 
 def _case(state: TaskState, target: Target) -> dict[str, str]:
@@ -292,10 +250,3 @@ def _case(state: TaskState, target: Target) -> dict[str, str]:
     }
     named = {name: texts[key] for key, names in _NAMES.items() for name in names}
     return {**named, **metadata, **texts}
-
-
-def _value(label: str, labels: Sequence[str], right: set[str] | None) -> Value:
-    """A label as Inspect's score."""
-    if right is not None:
-        return CORRECT if label in right else INCORRECT
-    return float(label) if is_scale(labels) else label

@@ -25,7 +25,7 @@ _HELP = (
     "verdicts as they are (or log=FILE in place of rubric and data); options are those of "
     "judgesense.check"
 )
-_START = "judgesense_decision"
+_SECTION = "judgesense"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -120,8 +120,9 @@ class JudgeCheck:
         except JudgeSenseError as error:
             pytest.fail(f"judgesense: {error}", pytrace=False)
         if notes:
-            self._item.add_report_section("call", "judgesense", "\n".join(notes))
-        self._item.user_properties += _properties(found)
+            self._item.add_report_section("call", "judgesense notes", "\n".join(notes))
+        self._item.add_report_section("call", _SECTION, _summary(found))
+        self._item.user_properties.append(("judgesense", found.verdict))
         _conclude(found, config)
         return found
 
@@ -162,52 +163,29 @@ def _conclude(found: CheckResult, config: pytest.Config) -> None:
         )
 
 
-def _properties(found: CheckResult) -> list[tuple[str, object]]:
-    """A check as properties of the test's report: they reach JUnit files and other processes."""
+def _summary(found: CheckResult) -> str:
+    """A check for the terminal: the verdict, the trust card, the next step and the report."""
     checks = found.card["checks"].items()
-    values = {
-        _START: found.decision,
-        "judgesense_verdict": found.verdict,
-        "judgesense_judge": found.card["judge"],
-        "judgesense_jss": found.jss,
-        "judgesense_ci_low": found.ci_low,
-        "judgesense_ci_high": found.ci_high,
-        "judgesense_threshold": found.threshold,
-        "judgesense_trust": found.card["trust"],
-        "judgesense_card": ", ".join(f"{n} {one['state']}" for n, one in checks if one["applies"]),
-        "judgesense_next": found.next_step,
-        "judgesense_report": str(found.out / "report.html"),
-    }
-    return [(name, value) for name, value in values.items() if value is not None]
+    card = ", ".join(f"{name} {one['state']}" for name, one in checks if one["applies"])
+    return (
+        f"{found.verdict}\n"
+        f"  trust: {found.card['trust']} ({card}); judge: {found.card['judge']}\n"
+        f"  {found.next_step}\n"
+        f"  {found.out / 'report.html'}"
+    )
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The trust card of every check, below the tests."""
-    cards = [
-        (report.nodeid, card)
+    lines = [
+        f"{report.nodeid}: {text}"
         for reports in terminalreporter.stats.values()
         for report in reports
         if getattr(report, "when", None) == "call"
-        for card in _cards(report.user_properties)
+        for title, text in report.sections
+        if title == f"Captured {_SECTION} call"
     ]
-    if cards:
-        terminalreporter.section("judgesense")
-    for test, card in cards:
-        terminalreporter.line(f"{test}: {card['judgesense_verdict']}")
-        terminalreporter.line(
-            f"  trust: {card['judgesense_trust']} ({card['judgesense_card']}); judge: "
-            f"{card['judgesense_judge']}"
-        )
-        terminalreporter.line(f"  {card['judgesense_next']}")
-        terminalreporter.line(f"  {card['judgesense_report']}")
-
-
-def _cards(properties: list[tuple[str, object]]) -> list[dict[str, object]]:
-    """The checks of a test: each begins with its decision."""
-    cards: list[dict[str, object]] = []
-    for name, value in properties:
-        if name == _START:
-            cards.append({})
-        if cards and name.startswith("judgesense_"):
-            cards[-1][name] = value
-    return cards
+    if lines:
+        terminalreporter.section(_SECTION)
+    for line in lines:
+        terminalreporter.line(line)

@@ -71,13 +71,12 @@ def test_the_pages_tests_pass_with_their_card_and_cost_nothing_again(
         "  trust: *steady pass*; judge: rule@callable",
         "*report.html",
     ])  # fmt: skip
-    (case, other) = ET.parse(session.path / "report.xml").iter("testcase")
-    told = {each.get("name"): each.get("value") for each in case.iter("property")}
-    assert (told["judgesense_decision"], told["judgesense_jss"]) == ("PASS", "1.0")
-    assert told["judgesense_threshold"] == "0.8"
-    assert float(told["judgesense_ci_low"]) > 0.8
-    assert "right pass" in told["judgesense_card"]
-    assert [p.get("value") for p in other.iter("property")].count("PASS") == 1
+    cases = ET.parse(session.path / "report.xml").iter("testcase")
+    told = [
+        (each.get("name"), each.get("value")) for case in cases for each in case.iter("property")
+    ]
+    assert [name for name, _ in told] == ["judgesense"] * 2
+    assert all(str(value).startswith("PASS: JSS 1.000") for _, value in told)
     # The second test asks the same question with another threshold, so nothing is judged again.
     asked = session.path / "asked.txt"
     assert asked.stat().st_size == 60 * 4 * 2
@@ -97,7 +96,7 @@ def test_a_wording_that_changes_the_verdicts_fails(session: pytest.Pytester) -> 
     session.makepyfile(test_judge=with_judge("by_wording"))
     done = session.runpytest_subprocess(*PLUGIN)
     done.assert_outcomes(failed=2)
-    done.stdout.fnmatch_lines(["FAIL: *", "next: *judgesense report *"])
+    done.stdout.fnmatch_lines(["FAIL: *", "Next: *"])
     done.stdout.no_fnmatch_line("*Traceback*")
 
 
