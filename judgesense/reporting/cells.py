@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.rows import Log, Pairs
+from judgesense.decisions.pairs import Pairs
+from judgesense.decisions.rows import Log
 from judgesense.decisions.view import Stream, agreement, distinct
 from judgesense.run_folder.report import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss

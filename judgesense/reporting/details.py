@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.rows import Log, mapped_shares
+from judgesense.decisions.pairs import mapped_shares
+from judgesense.decisions.rows import Log
 from judgesense.decisions.view import Stream, agreement, distinct
 from judgesense.reporting.cells import CellPart
 from judgesense.statistics.agreement import sampled_jss

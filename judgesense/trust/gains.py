@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
-from judgesense.decisions.rows import Log, TaskWords, pairs_of, with_variants
+from judgesense.decisions.pairs import pairs_of
+from judgesense.decisions.rows import Log, TaskWords, with_variants
 from judgesense.decisions.view import Stream, stream_of
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgesense.decisions.log import raw_texts, read_log, write_part
-from judgesense.decisions.rows import Pairs
+from judgesense.decisions.pairs import Pairs
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.report import measure, measure_run
 from judgesense.run_folder.report import CELL_KEYS
