@@ -89,7 +89,7 @@ in points.
 {missing}
 
 ```bash
-judgesense dataset build --source all --mirror hub_mirror --limit 100 --no-match --design full \\
+judgesense dataset build --source all --mirror hub_mirror --limit 100 --design full \\
     --orders AB,BA --out real
 judgesense run --judge smollm2-135m --dataset real --tasks factuality --variants all \\
     --limit 100 --set dtype=bfloat16 --scoring options --out RUN

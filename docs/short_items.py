@@ -1,6 +1,6 @@
 """A dataset folder with the shortest items of each task, for judges on a slow machine.
 
-    judgesense dataset build --source all --mirror MIRROR --limit all --no-match \\
+    judgesense dataset build --source all --mirror MIRROR --limit all \\
         --design prompts --orders AB,BA --out real
     python docs/short_items.py real real-short --items 100 --wordings 1 --words 60
 

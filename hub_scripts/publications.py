@@ -18,7 +18,7 @@ from judgesense.metric_modules.registry import METRICS, metric_path
 from judgesense.version import __version__
 from judgesense_dataset.audit import audit
 from judgesense_dataset.audit.checks import ERROR
-from judgesense_dataset.folder import PROMPTS, README, SPLIT, configs, is_hub_folder
+from judgesense_dataset.folder import README, SPLIT, configs, is_hub_folder
 from judgesense_dataset.load import load_benchmark
 
 TAG = f"v{__version__}"
@@ -43,10 +43,9 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
             "Parquet files); make one with: judgesense dataset build --out DIR"
         )
     load_benchmark(folder)
-    paths = configs(folder)
-    if audited and set(paths) != {PROMPTS}:
+    if audited:
         _refuse_errors(folder)
-    data = {path for files in paths.values() for path in files}
+    data = {path for files in configs(folder).values() for path in files}
     files: dict[str, Content] = {README: folder / README}
     files |= {path.relative_to(folder).as_posix(): path for path in sorted(data)}
     return Publication(

@@ -31,9 +31,7 @@ from judgesense_dataset.folder import (
     verdict_columns,
     write_config,
 )
-from judgesense_dataset.matching import match_items
 from judgesense_dataset.pairing import (
-    DESIGNS,
     grid,
     group_items,
     order_plan,
@@ -43,13 +41,11 @@ from judgesense_dataset.pairing import (
 )
 from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
-from judgesense_dataset.sources.loader import Collected, DataSource, Reader
+from judgesense_dataset.sources.loader import DataSource, Reader
 from judgesense_dataset.templates import TaskTemplates, load_templates
 from judgesense_dataset.validators import MODEL, Embedder, consensus, free_votes
 
 DEFAULT_ITEMS = 125
-GRID_ONLY = "prompts"
-"""The design without pairs: the folder holds only the grid of prompts."""
 
 
 @dataclass
@@ -76,7 +72,6 @@ def build_dataset(
     own: own_source.OwnData | None = None,
     own_task: str | None = None,
     verdicts: bool = True,
-    match: bool = True,
 ) -> BuiltDataset:
     """Build a Hub dataset folder at ``out``; if anything fails, ``out`` is unchanged.
 
@@ -86,25 +81,21 @@ def build_dataset(
         mirror: a folder of ``<org>/<name>`` sets to read instead of the Hub.
         revisions: Hub commits by set.
         items: items per task, None for all that a source has (``pairs`` is then an upper limit).
-            With ``match``, fewer if no larger number could be balanced.
         pairs: pairs per task of the balanced design. By default one per item, or up to 125 if
             there are fewer items.
-        design: ``balanced``, ``full`` (all template pairs of every item) or ``prompts`` (none).
+        design: ``balanced`` or ``full`` (all template pairs of every item).
         orders: as in :func:`judgesense_dataset.pairing.build`.
         seed: draws items, pairs and orders.
         templates: a template file instead of the paper's Appendix A.
         own, own_task: your data and its task, for the source ``own``.
         verdicts: give every pair the verdicts that need no judge: polarity, the recorded reading
             by hand, and surface if the embedding model is available (a note says if not).
-        match: choose a public source's items such that no shallow rule finds the gold label
-            (:mod:`judgesense_dataset.matching`). Your own items and ``items=None`` are taken as
-            they are.
 
     Raises:
         JudgeSenseError: for an unknown source, design or order plan, an error in a source's data,
             and more pairs than exist.
     """
-    orders = order_plan(design, orders, (*DESIGNS, GRID_ONLY))
+    orders = order_plan(design, orders)
     if pairs is not None and design != "balanced":
         raise JudgeSenseError("a number of pairs applies only to the balanced design")
     for name, number in (("items", items), ("pairs", pairs)):
@@ -115,10 +106,7 @@ def build_dataset(
     facts = card.Facts(design=design, orders=orders, seed=seed)
     collected: list[Item] = []
     for source in _sources(sources, known, own, own_task):
-        chosen = source.collect(reader, None if match and source.public else items, seed)
-        if match and source.public and items is not None:
-            few = match_items(known[source.task], chosen.items, items, seed)
-            chosen = Collected(few.items, chosen.notes + few.notes)
+        chosen = source.collect(reader, items, seed)
         collected += chosen.items
         facts.add_source(source.title, source.citation, chosen)
     groups = group_items(known, collected)
@@ -129,20 +117,19 @@ def build_dataset(
         for name, group in groups.items():
             entry = known[name]
             each = len(shown_orders(entry.task, orders)) * len(entry.templates)
-            counts = {"items": len(group), "prompts": len(group) * each, "pairs": 0}
+            counts = {"items": len(group), "prompts": len(group) * each}
             prompts.append(_prompt_rows(entry, group, orders))
-            if design != GRID_ONLY:
-                wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
-                rows = pair_rows(entry, group, plan(entry, group, design, wanted, seed, orders))
-                rows = _judged(rows, embedder, missing) if verdicts else rows
-                counts["pairs"] = write_config(folder, name, PAIR_ROWS, rows)
+            wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
+            rows = pair_rows(entry, group, plan(entry, group, design, wanted, seed, orders))
+            rows = _judged(rows, embedder, missing) if verdicts else rows
+            counts["pairs"] = write_config(folder, name, PAIR_ROWS, rows)
             facts.add_task(entry, group, counts)
-            built.tasks[name] = {n: k for n, k in counts.items() if k or n != "pairs"}
+            built.tasks[name] = counts
         schema = PROMPT_ROWS
         if any(template.aliases for name in groups for template in known[name].templates):
             schema = schema.append(pa.field(ALIASES, pa.string()))
         write_config(folder, PROMPTS, schema, chain.from_iterable(prompts))
-        if verdicts and design != GRID_ONLY:
+        if verdicts:
             facts.notes.append(
                 f"Every pair carries the verdicts polarity and reading in `validation`; surface is "
                 f"missing ({missing[0]}). `judgesense dataset validate` adds it."
@@ -174,7 +161,7 @@ def _sources(
                 raise JudgeSenseError(f"the source own needs --task, one of {', '.join(known)}")
             title = own.path.name if own.path else own.hub_id
             collect = partial(own_source.collect, own, known[task])
-            sources.append(DataSource(task, title, collect, "", False))
+            sources.append(DataSource(task, title, collect, ""))
         if sources[-1].task not in known:
             raise JudgeSenseError(
                 f"the source {name!r} has items of the task {sources[-1].task!r}, which the "

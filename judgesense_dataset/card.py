@@ -78,7 +78,7 @@ class Facts:
 
 def write_card(folder: Path, facts: Facts) -> None:
     """Write the folder's README.md."""
-    tasks = [name for name, counts in facts.tasks.items() if counts["pairs"]]
+    tasks = list(facts.tasks)
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
@@ -86,8 +86,7 @@ def write_card(folder: Path, facts: Facts) -> None:
     card = template.render(
         facts=facts,
         header=dump_header(_header(folder, facts, tasks)),
-        paired=bool(tasks),
-        config=tasks[0] if tasks else PROMPTS,
+        config=tasks[0],
         split=SPLIT,
         version=__version__,
         prompt_columns=", ".join(pq.read_schema(folder / config_file(PROMPTS)).names),
@@ -100,10 +99,9 @@ def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:
     licenses = sorted({*named, "cc-by-4.0"})
     stated = sorted({name if name in _HUB_LICENSES else "other" for name in licenses})
     other = ", ".join(name for name in licenses if name not in _HUB_LICENSES)
-    rows = sum(counts["pairs"] or counts["prompts"] for counts in facts.tasks.values())
-    files = {name: [config_file(name)] for name in (*tasks, PROMPTS)}
-    if tasks:
-        files = {ALL: [config_file(name) for name in tasks], **files}
+    rows = sum(counts["pairs"] for counts in facts.tasks.values())
+    files = {ALL: [config_file(name) for name in tasks]}
+    files |= {name: [config_file(name)] for name in (*tasks, PROMPTS)}
     configs: list[dict[str, Any]] = []
     infos = []
     dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}

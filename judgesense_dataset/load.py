@@ -10,24 +10,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.benchmark import Benchmark, infer_task, table_of_pairs
+from judgesense.benchmark import Benchmark, infer_task
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.documents import Shape, fit, parse_json
 from judgesense.files.tables import Record, column_names, in_schema, read_table
 from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     Aliases,
-    Prompt,
     Task,
     load_label_map,
-    pair_up,
     prompt_id,
     wrong_alias,
 )
@@ -70,8 +67,7 @@ def load_benchmark(
     Args:
         dataset: None or the name of an embedded set (``"embedded"``), a folder, a ``.jsonl`` file,
             or a Hub id ``org/name``. The prompts are its config ``prompts`` if it has one (the
-            full grid, both option orders), else those of its pairs. If it has no other config,
-            all templates are paired within item and order.
+            full grid, both option orders), else those of its pairs.
         revision: the commit, branch or tag of a Hub id.
         only_valid: leave out the pairs that the validators found not equivalent, as the paper does
             (JudgeSense, section 3.3). ``source["pairs_not_valid"]`` counts them either way.
@@ -91,11 +87,8 @@ def load_benchmark(
     folder, where = located.folder, str(located.folder)
     source = {"name": located.name, "revision": located.revision}
     grid, aliases = _grid(folder), _aliases(folder)
-    if grid is not None and set(configs(folder)) == {PROMPTS}:
-        tasks = _tasks(grid, "task", ["label_map"], where)
-        return Benchmark(tasks, grid, table_of_pairs(_all_pairs(grid)), source, aliases)
     rows = _pair_rows(located)
-    tasks = _tasks(rows, "task_type", ["label_map_a", "label_map_b"], where)
+    tasks = _tasks(rows, where)
     _check_pairs(rows, tasks, where)
     prompts = _prompts_of(rows) if grid is None else grid
     kept = rows.filter(pc.fill_null(rows["valid"], True))
@@ -227,16 +220,14 @@ def _pair_rows(located: Located) -> pa.Table:
         raise JudgeSenseError(f"{folder}: a column has the wrong type ({error})") from error
 
 
-def _tasks(
-    table: pa.Table, name_column: str, map_columns: Sequence[str], where: str
-) -> dict[str, Task]:
-    """The tasks of a table's rows: known tasks where the labels are the same."""
+def _tasks(table: pa.Table, where: str) -> dict[str, Task]:
+    """The tasks of the pairs: known tasks where the labels are the same."""
     tasks = {}
-    for name in pc.unique(table[name_column]).to_pylist():
-        part = table.filter(pc.equal(table[name_column], name))
-        maps = [text for column in map_columns for text in pc.unique(part[column]).to_pylist()]
-        if len(map_columns) > 1:  # The two prompts of a pair have no fixed order.
-            maps = sorted({text for text in maps if text is not None})
+    for name in pc.unique(table["task_type"]).to_pylist():
+        part = table.filter(pc.equal(table["task_type"], name))
+        # The two prompts of a pair have no fixed order.
+        both = part["label_map_a"].to_pylist() + part["label_map_b"].to_pylist()
+        maps = sorted(set(both) - {None})
         if not maps:
             raise JudgeSenseError(
                 f"{where}: no row of task {name!r} has a label map, and no wording is a known "
@@ -288,14 +279,6 @@ def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
 def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=2048):
         yield from batch.to_pylist()
-
-
-def _all_pairs(grid: pa.Table) -> Iterator[Any]:
-    """All pairs of templates within item and order."""
-    cells: dict[tuple[str, str, str], list[Prompt]] = {}
-    for row in _records(grid):
-        cells.setdefault((row["task"], row["item_id"], row["order"]), []).append(Prompt(**row))
-    return (pair_up(a, b) for cell in cells.values() for a, b in combinations(cell, 2))
 
 
 def _grid(folder: Path) -> pa.Table | None:

@@ -106,13 +106,13 @@ def build(
     )
 
 
-def order_plan(design: str, orders: str | None, designs: Sequence[str] = DESIGNS) -> str:
+def order_plan(design: str, orders: str | None) -> str:
     """The order plan of a design: ``orders``, or the design's default.
 
-    Raises JudgeSenseError for a design that is not one of ``designs``, or an unknown order plan.
+    Raises JudgeSenseError for an unknown design or order plan.
     """
-    if design not in designs:
-        raise JudgeSenseError(f"unknown design {design!r}; choose one of {', '.join(designs)}")
+    if design not in DESIGNS:
+        raise JudgeSenseError(f"unknown design {design!r}; choose one of {', '.join(DESIGNS)}")
     orders = orders or ("counterbalanced" if design == "balanced" else "both")
     if orders not in ORDER_PLANS:
         raise JudgeSenseError(f"unknown orders {orders!r}; choose one of {', '.join(ORDER_PLANS)}")
@@ -236,21 +236,14 @@ def _expected(prompt: Prompt) -> str | None:
     return next((raw for raw, label in answers if label == prompt.gold), None)
 
 
-def judged_texts(task: Task, item: Item, order: str = "AB") -> tuple[str, ...]:
-    """The two options of an item as shown in an order, or its one judged text."""
-    if task.comparative:
-        options = [item.fields[task.options[label]] for label in task.labels]
-        return tuple(reversed(options) if order == "BA" else options)
-    judged = next((name for name in JUDGED if name in item.fields), None)
-    return (item.fields[judged] if judged else "\n".join(item.fields.values()),)
-
-
 def judged_text(task: Task, item: Item, order: str) -> str:
     """The judged part of an item as one text; options as ``A: ... | B: ...`` in this order."""
-    texts = judged_texts(task, item, order)
-    if not task.comparative:
-        return texts[0]
-    return " | ".join(f"{label}: {text}" for label, text in zip(task.labels, texts, strict=True))
+    if task.comparative:
+        texts = [item.fields[task.options[label]] for label in task.labels]
+        shown = zip(task.labels, reversed(texts) if order == "BA" else texts, strict=True)
+        return " | ".join(f"{label}: {text}" for label, text in shown)
+    judged = next((name for name in JUDGED if name in item.fields), None)
+    return item.fields[judged] if judged else "\n".join(item.fields.values())
 
 
 def plan(

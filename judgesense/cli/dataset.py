@@ -33,8 +33,8 @@ def build(
         int | None, opt.option("N", "Pairs per task of the balanced design.", "--pairs")
     ] = None,
     design: Annotated[
-        Literal["balanced", "full", "prompts"],
-        opt.option(None, "Every item and template pair equally often, all, or no pairs."),
+        Literal["balanced", "full"],
+        opt.option(None, "Every item and template pair equally often, or all pairs."),
     ] = "balanced",
     orders: Annotated[
         Literal["counterbalanced", "AB", "BA", "AB,BA"] | None,
@@ -43,9 +43,6 @@ def build(
     templates: opt.Templates = None,
     verdicts: Annotated[
         bool, opt.option(None, "Add the equivalence checks that need no LLM.")
-    ] = True,
-    match: Annotated[
-        bool, opt.option(None, "Choose items whose length and words do not give gold away.")
     ] = True,
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
@@ -102,7 +99,6 @@ def build(
         own=own if "own" in sources else None,
         own_task=task,
         verdicts=verdicts,
-        match=match,
     )
     lines = [
         f"{name}: " + ", ".join(f"{n} {what}" for what, n in counts.items())

@@ -81,19 +81,6 @@ def text_features(text: str, query: frozenset[str]) -> tuple[float, ...]:
     )
 
 
-def feature_table(graded: Sequence[GradedText]) -> Floats:
-    """Shape (items, features): of two options, the first one's features minus the second one's."""
-    each = [[text_features(text, one.query) for text in one.texts] for one in graded]
-    table = np.array(each, dtype=float)
-    return table[:, 0] - table[:, 1] if table.shape[1] == 2 else table[:, 0]
-
-
-def gold_ranks(graded: Sequence[GradedText], labels: Sequence[str]) -> npt.NDArray[np.intp]:
-    """Gold as ranks: more of a feature should mean the higher level or the first of two labels."""
-    ranks = np.array([labels.index(one.gold) for one in graded])
-    return 1 - ranks if len(labels) == 2 else ranks
-
-
 def shortcuts(graded: Sequence[GradedText], labels: Sequence[str]) -> dict[str, Shortcut]:
     """Every feature that differs between the items, by name.
 
@@ -103,11 +90,18 @@ def shortcuts(graded: Sequence[GradedText], labels: Sequence[str]) -> dict[str, 
     """
     if not graded or (len(graded[0].texts) == 1 and len({one.gold for one in graded}) < 2):
         return {}
-    gold, clusters = gold_ranks(graded, labels), [one.cluster_id for one in graded]
+    # More of a feature should mean the higher level, or the first of two labels.
+    ranks = np.array([labels.index(one.gold) for one in graded])
+    gold = 1 - ranks if len(labels) == 2 else ranks
+    # Of two options, the first one's features minus the second one's: shape (items, features).
+    each = [[text_features(text, one.query) for text in one.texts] for one in graded]
+    table = np.array(each, dtype=float)
+    table = table[:, 0] - table[:, 1] if table.shape[1] == 2 else table[:, 0]
+    clusters = [one.cluster_id for one in graded]
     comparative = len(graded[0].texts) == 2
     return {
         name: _shortcut(*hits(values, gold, comparative), clusters, comparative)
-        for name, values in zip(FEATURES, feature_table(graded).T, strict=True)
+        for name, values in zip(FEATURES, table.T, strict=True)
         if (values.any() if comparative else values.min() < values.max())
     }
 

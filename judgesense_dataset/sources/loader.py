@@ -33,14 +33,13 @@ class DataSource:
     """A public set as a source of items for one task.
 
     ``collect(reader, n, seed)`` returns n items, or all of them if n is None; ``citation`` is
-    BibTeX. ``public`` is false for your own data, whose items are never matched.
+    BibTeX.
     """
 
     task: str
     title: str
     collect: Callable[[Reader, int | None, int], Collected]
     citation: str
-    public: bool = True
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from judgesense_dataset.sources.own import OwnData
 def four_tasks(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All four sources from the mirror, 125 items a task as drawn, not yet validated."""
     folder = tmp_path_factory.mktemp("dataset") / "four"
-    build_dataset(["all"], folder, mirror=mirror, verdicts=False, match=False)
+    build_dataset(["all"], folder, mirror=mirror, verdicts=False)
     return folder
 
 

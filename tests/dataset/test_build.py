@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense_dataset.build import BuiltDataset, build_dataset
-from judgesense_dataset.folder import PROMPTS, configs, read_config
-from judgesense_dataset.load import load_benchmark
+from judgesense_dataset.folder import read_config
 from judgesense_dataset.sources.own import OwnData
 from judgesense_dataset.templates import DATA
 
@@ -61,7 +60,6 @@ def test_a_second_build_is_byte_identical(four_tasks: Path, mirror: Path, tmp_pa
             "--limit",
             "125",
             "--no-verdicts",
-            "--no-match",
             "--out",
             str(tmp_path / "again"),
         ],
@@ -71,17 +69,6 @@ def test_a_second_build_is_byte_identical(four_tasks: Path, mirror: Path, tmp_pa
         cwd=Path(__file__).parents[2],
     )
     assert contents(tmp_path / "again") == contents(four_tasks)
-
-
-def test_the_prompts_design_has_no_pairs_and_is_paired_when_it_is_judged(
-    own_data: OwnData, tmp_path: Path
-) -> None:
-    folder = tmp_path / "grid"
-    build_own(folder, own_data, items=4, design="prompts")
-    assert list(configs(folder)) == [PROMPTS]
-    benchmark = load_benchmark(folder)
-    assert benchmark.prompts.num_rows == 4 * 5
-    assert benchmark.pairs.num_rows == 4 * 10
 
 
 def test_with_all_items_a_number_of_pairs_is_a_limit(own_data: OwnData, tmp_path: Path) -> None:
@@ -103,7 +90,7 @@ def test_both_orders_count_as_two_pairs(mirror: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"design": "latin"}, "'latin'.*balanced, full, prompts"),
+        ({"design": "latin"}, "'latin'.*balanced, full"),
         ({"orders": "CD"}, "counterbalanced, both, AB, BA"),
         ({"items": 5, "pairs": 51}, "51 pairs; 5 items .* 50"),
         ({"items": 0}, "items .*at least 1"),
