@@ -1,0 +1,122 @@
+"""The change of a figure between two measurements of the same items."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from judgesense.statistics.inputs import cluster_codes
+
+ERROR = 0.0275
+"""The nominal chance of calling an unchanged figure worse, over all figures of a comparison.
+
+Counts of items are whole, so the chance varies around it; it stays at or below 3%.
+"""
+
+_CHANCE = 0.8
+"""The chance with which a loss of the stated size is found."""
+
+_FEWEST = 10
+
+_GAINED = 0.02
+"""The share of items that get better although the judge got worse."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The mean difference per item, after minus before, and its interval.
+
+    ``level`` is that of the two-sided interval. ``n_changed`` counts the items that differ.
+    """
+
+    before: float
+    after: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    level: float
+    n_items: int
+    n_changed: int
+
+    def conclusion(self, margin: float) -> str:
+        """``better``, ``worse``, ``no worse`` (than by the margin) or ``cannot tell``.
+
+        >>> item_change([1, 1, 0, 1] * 25, [1, 1, 0, 1] * 25).conclusion(0.05)
+        'no worse'
+        """
+        if self.ci_high < 0:
+            return "worse"
+        if self.ci_low > 0:
+            return "better"
+        return "no worse" if self.ci_low > -margin else "cannot tell"
+
+
+def item_change(before: Any, after: Any, clusters: Any = None, *, figures: int = 1) -> Change:
+    """The change of a share between two measurements of the same items.
+
+    The interval is that of Bonett and Price (2012) for paired proportions: one item more that
+    gained and one that lost, then the normal interval; here for shares per item and with the
+    clusters' sums as the sample. With items that share clusters, the quantile is Student's.
+
+    Args:
+        before: shape (n,), the share of each item in [0, 1]; n is at least 1.
+        after: shape (n,), the same items.
+        clusters: shape (n,), what items share; by default each is its own.
+        figures: how many figures the comparison has: the error is divided among them.
+
+    >>> change = item_change([1] * 50, [0] * 5 + [1] * 45)
+    >>> round(change.difference, 2), round(change.ci_high, 4) < 0
+    (-0.1, True)
+    """
+    from scipy.special import ndtri, stdtrit
+
+    one, two = np.asarray(before, np.float64), np.asarray(after, np.float64)
+    codes, k = cluster_codes(clusters, len(one))
+    gaps = np.bincount(codes, two - one, minlength=k)
+    sizes = np.bincount(codes, minlength=k).astype(np.float64)
+    usual = float(sizes.mean())
+    total = float(sizes.sum()) + 2 * usual
+    mean = float(gaps.sum()) / total
+    square = float(((gaps - mean * sizes) ** 2).sum()) + 2 * usual**2 * (1 + mean**2)
+    tail = ERROR / figures
+    reach = ndtri(1 - tail) if sizes.max() == 1 else stdtrit(max(1, k - 1), 1 - tail)
+    half = float(reach) * math.sqrt(square) / total
+    low, high = mean - half, mean + half
+    if np.isin(np.abs(gaps), (0, 1)).all() and mean <= 0:
+        # A share that is lost is a binomial proportion at least: Wilson's bound of it.
+        z = float(reach) ** 2
+        half = math.sqrt(z**2 - 4 * z * total * mean - 4 * z * total * mean**2)
+        low = min(low, (2 * total * mean - z - half) / (2 * (total + z)))
+    return Change(
+        before=float(one.mean()),
+        after=float(two.mean()),
+        difference=float((two - one).mean()),
+        ci_low=max(-1.0, low),
+        ci_high=min(1.0, high),
+        level=1 - 2 * tail,
+        n_items=len(one),
+        n_changed=int((np.abs(two - one) > 1e-9).sum()),
+    )
+
+
+def smallest_loss(n_items: int) -> float | None:
+    """The smallest loss, in steps of one point, that is called worse in 80% of comparisons.
+
+    From the normal limit, for one verdict on each of n independent items, of which 2% get better
+    besides. None for fewer than 10 items, of which hardly any loss shows.
+
+    >>> smallest_loss(100), smallest_loss(3)
+    (0.1, None)
+    """
+    from scipy.special import ndtri
+
+    reach = float(ndtri(1 - ERROR) + ndtri(_CHANCE))
+    for points in range(1, 98 if n_items >= _FEWEST else 1):
+        loss = points / 100
+        spread = loss + 2 * _GAINED - loss**2
+        if loss >= reach * math.sqrt(spread / n_items):
+            return loss
+    return None

@@ -1,0 +1,306 @@
+"""Did a change help: a judge before and after a change, item by item."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from judgesense.decisions.view import Stream, view
+from judgesense.errors import JudgeSenseError
+from judgesense.run_folder.folder import read_run
+from judgesense.statistics.change import Change, item_change, smallest_loss
+from judgesense.statistics.result import ResultMapping, data_frame
+from judgesense.tasks import ERROR, ORDERS
+from judgesense.text import join, percent, s, signed
+from judgesense.trust.card import Gate
+from judgesense.trust.checks import same_polarity
+
+MARGIN = 0.05
+"""A loss of at most this share counts as no worse."""
+
+FIGURES = ("right", "steady", "fair", "readable")
+"""What is compared, the figure that decides first."""
+
+_WHAT = {
+    "right": "matches the labels on",
+    "steady": "gives the same verdict after rewording on",
+    "fair": "makes the same choice in both orders on",
+    "readable": "gives a verdict on",
+}
+_SHOWN = 5
+"""Moved verdicts that a text lists."""
+
+Shares = dict[str, float]
+"""Item -> share of its prompts or pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineComparison(ResultMapping):
+    """A judge against an earlier result on the same items.
+
+    ``conclusions`` has an entry per task and figure (``right``, ``steady``, ``fair``,
+    ``readable``) that both results have: ``task``, ``figure``, ``conclusion`` (``better``,
+    ``worse``, ``no worse`` or ``cannot tell``), ``before``, ``after``, ``difference``, ``ci_low``,
+    ``ci_high``, ``level``, ``n_items``, ``n_changed`` and ``text``. ``moved`` lists the verdicts
+    that differ: ``task``, ``item_id``, ``order``, ``before``, ``after``, ``gold`` and ``kind``
+    (``fixed``, ``broken`` or ``changed``). ``margin`` is the loss that counts as no worse, and
+    ``smallest_loss`` the loss of one figure that this many items show in 80% of comparisons.
+    """
+
+    conclusions: list[dict[str, Any]]
+    moved: list[dict[str, Any]]
+    margin: float
+    n_items: int
+    smallest_loss: float | None
+    notes: list[str]
+
+    @property
+    def gate(self) -> Gate:
+        """FAIL if a figure is reliably worse; PASS if the first figure of each task is no worse.
+
+        INCONCLUSIVE otherwise.
+        """
+        worse = [row for row in self.conclusions if row["conclusion"] == "worse"]
+        if worse:
+            return Gate("FAIL", worse[0]["figure"], "; ".join(row["text"] for row in worse))
+        firsts = {row["task"]: row for row in reversed(self.conclusions)}
+        open_rows = [row for row in firsts.values() if row["conclusion"] == "cannot tell"]
+        if open_rows:
+            why = "; ".join(row["text"] for row in open_rows)
+            return Gate("INCONCLUSIVE", open_rows[0]["figure"], f"{why}; {self.reach}")
+        first = next(iter(reversed(firsts.values())))
+        why = "; ".join(row["text"] for row in reversed(firsts.values()))
+        return Gate("PASS", first["figure"], why)
+
+    @property
+    def reach(self) -> str:
+        """What a comparison of this size can find, in one sentence without its full stop."""
+        return what_it_finds(self.n_items)
+
+    def to_pandas(self) -> Any:
+        """The conclusions as a `pandas.DataFrame`, one row each."""
+        return data_frame(self.conclusions)
+
+    def __str__(self) -> str:
+        lines = [f"{row['task']}: {row['text']}" for row in self.conclusions]
+        lines += self.notes
+        if self.moved:
+            kinds = Counter(row["kind"] for row in self.moved)
+            counts = join([f"{n} {kind}" for kind, n in kinds.items()])
+            lines.append(f"{len(self.moved)} verdict{s(len(self.moved))} moved ({counts}):")
+            for row in self.moved[:_SHOWN]:
+                order = f" ({row['order']})" if row["order"] in ORDERS else ""
+                gold = f", label {row['gold']}" if row["gold"] else ""
+                lines.append(f"  {row['item_id']}{order}: {row['before']} → {row['after']}{gold}")
+        return "\n".join(lines)
+
+
+def what_it_finds(n_items: int) -> str:
+    """What a comparison with a baseline on this many items can find.
+
+    >>> what_it_finds(100)
+    'with 100 items, a loss of 10 points is found in 80% of comparisons'
+    """
+    loss = smallest_loss(n_items)
+    if loss is None:
+        return f"{n_items} item{s(n_items)} are too few to find any loss"
+    return f"with {n_items} items, a loss of {100 * loss:.0f} points is found in 80% of comparisons"
+
+
+def against_baseline(
+    run_dir: str | Path, baseline: str | Path, *, margin: float = MARGIN
+) -> BaselineComparison:
+    """Compare the judge of a run with that of an earlier run on the items that both judged.
+
+    Wordings may differ: the change may be one of the rubric. An item's share of right verdicts is
+    over its prompts, in the option orders that both runs have; an answer without a verdict is
+    wrong, and a failed request is left out. Where the labels differ, both are held to the newer
+    ones.
+
+    Args:
+        run_dir: the folder of the newer run.
+        baseline: the folder of the earlier one.
+        margin: the loss that counts as no worse, in (0, 1).
+
+    Raises:
+        JudgeSenseError: a folder without decisions, no common item, or several judges per task.
+    """
+    if not 0 < margin < 1:
+        raise JudgeSenseError(f"the margin must be between 0 and 1, got {margin}")
+    new, old = _streams(Path(run_dir)), _streams(Path(baseline))
+    both = [(task, old[task], new[task]) for task in new if task in old]
+    if not both and len(new) == len(old) == 1:
+        # A rubric's task has the name of its file.
+        both = [(task, next(iter(old.values())), stream) for task, stream in new.items()]
+    if not both:
+        raise JudgeSenseError(
+            f"nothing to compare: {run_dir} has the tasks {join(list(new))}, {baseline} has "
+            f"{join(list(old))}"
+        )
+    conclusions: list[dict[str, Any]] = []
+    moved: list[dict[str, Any]] = []
+    notes: list[str] = []
+    fewest = 0
+    for task, one, two in both:
+        items = set(_items(one)) & set(_items(two))
+        if not items:
+            raise JudgeSenseError(
+                f"task {task}: {run_dir} and {baseline} have no item in common; give both the "
+                "same item_id"
+            )
+        if left := len(set(_items(two)) | set(_items(one))) - len(items):
+            notes.append(f"{task}: {left} item{s(left)} of only one result left out.")
+        fewest = min(fewest or len(items), len(items))
+        shares = {side: _shares(stream, other, two) for side, stream, other in
+                  (("before", one, two), ("after", two, one))}  # fmt: skip
+        conclusions += _conclusions(task, shares, items, _clusters(two), margin)
+        moved += _moved(task, one, two, items)
+    return BaselineComparison(conclusions, moved, margin, fewest, smallest_loss(fewest), notes)
+
+
+def _streams(run_dir: Path) -> dict[str, Stream]:
+    """The judge of each task of a run."""
+    run = read_run(run_dir)
+    found: dict[str, Stream] = {}
+    for stream in view(run.figures, run.pairs, run.record).judged:
+        if stream.task.name in found:
+            raise JudgeSenseError(
+                f"{run_dir}: several judges or scorings of task {stream.task.name}; a baseline "
+                "needs one"
+            )
+        found[stream.task.name] = stream
+    return found
+
+
+def _items(stream: Stream) -> Iterator[str]:
+    return (stream.log.items[code] for code in sorted(set(stream.log.item[stream.rows].tolist())))
+
+
+def _clusters(stream: Stream) -> dict[str, int]:
+    """The cluster of each item."""
+    log, rows = stream.log, stream.rows
+    names = (log.items[code] for code in log.item[rows])
+    return dict(zip(names, log.cluster[rows].tolist(), strict=True))
+
+
+def _rows(stream: Stream) -> Iterator[tuple[str, str, str, str]]:
+    """Item, order, wording and verdict of each answered prompt."""
+    log = stream.log
+    for row, code in zip(stream.rows.tolist(), stream.decision.tolist(), strict=True):
+        verdict = str(log.labels[code])
+        if verdict != ERROR:
+            yield (
+                log.items[log.item[row]], log.orders[log.order[row]],
+                log.templates[log.template[row]], verdict,
+            )  # fmt: skip
+
+
+def _gold(*streams: Stream) -> dict[tuple[str, str], str]:
+    """The label of each item and order; that of a later stream counts."""
+    found = {}
+    for stream in streams:
+        log = stream.log
+        for row in stream.rows[log.gold[stream.rows] >= 0].tolist():
+            place = log.items[log.item[row]], log.orders[log.order[row]]
+            found[place] = str(log.labels[log.gold[row]])
+    return found
+
+
+def _orders(stream: Stream) -> set[str]:
+    return {stream.log.orders[code] for code in set(stream.log.order[stream.rows].tolist())}
+
+
+def _shares(stream: Stream, other: Stream, newer: Stream) -> dict[str, Shares]:
+    """Each figure's share by item, in the orders that both results have."""
+    orders = _orders(stream) & _orders(other)
+    gold = _gold(other if newer is stream else stream, newer)
+    undecided = {str(label) for label in stream.log.labels[stream.log.undecided]}
+    by_item: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    choices: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for item, order, wording, verdict in _rows(stream):
+        if order not in orders:
+            continue
+        by_item["readable"][item].append(verdict not in undecided)
+        if (item, order) in gold:
+            by_item["right"][item].append(verdict == gold[item, order])
+        choices[item, wording][order] = verdict
+    if stream.task.comparative and set(ORDERS) <= orders:
+        for (item, _), of_order in choices.items():
+            if set(ORDERS) <= of_order.keys():
+                chosen = set(of_order.values())
+                # The same choice has another name in each order.
+                same = len(chosen) == len(ORDERS) and chosen <= set(stream.task.labels[:2])
+                by_item["fair"][item].append(same)
+    pairs = stream.pairs
+    used = same_polarity(stream) & stream.known
+    agree = stream.decided() & (stream.mapped_a == stream.mapped_b)
+    for place in used.nonzero()[0].tolist():
+        if stream.log.orders[pairs.order[place]] in orders:
+            by_item["steady"][pairs.items[pairs.item[place]]].append(bool(agree[place]))
+    return {
+        figure: {item: sum(each) / len(each) for item, each in items.items()}
+        for figure, items in by_item.items()
+    }
+
+
+def _conclusions(
+    task: str,
+    shares: Mapping[str, Mapping[str, Shares]],
+    items: set[str],
+    clusters: Mapping[str, int],
+    margin: float,
+) -> Iterator[dict[str, Any]]:
+    """The entries of a task, in the order of `FIGURES`."""
+    sides: dict[str, tuple[list[float], list[float], list[int]]] = {}
+    for figure in FIGURES:
+        before, after = (shares[side].get(figure, {}) for side in ("before", "after"))
+        if common := sorted(items & before.keys() & after.keys()):
+            sides[figure] = (
+                [before[item] for item in common],
+                [after[item] for item in common],
+                [clusters[item] for item in common],
+            )
+    # A figure that moved on no item cannot be called worse: the error is divided among the others.
+    figures = max(1, sum(one != two for one, two, _ in sides.values()))
+    for figure, (one, two, shared) in sides.items():
+        change = item_change(one, two, shared, figures=figures if one != two else 1)
+        conclusion = change.conclusion(margin)
+        yield {
+            "task": task, "figure": figure, "conclusion": conclusion, **asdict(change),
+            "text": _text(figure, conclusion, change, margin),
+        }  # fmt: skip
+
+
+def _text(figure: str, conclusion: str, change: Change, margin: float) -> str:
+    points = [f"{signed(100 * value, 1)}" for value in (change.ci_low, change.ci_high)]
+    what = f"no worse than by {100 * margin:g} points" if conclusion == "no worse" else conclusion
+    return (
+        f"{figure}: {what} ({_WHAT[figure]} {percent(change.after)}, before "
+        f"{percent(change.before)}; {signed(100 * change.difference, 1)} points "
+        f"[{', '.join(points)}], {change.n_items} item{s(change.n_items)}, {change.n_changed} "
+        "changed)"
+    )
+
+
+def _moved(task: str, one: Stream, two: Stream, items: set[str]) -> Iterator[dict[str, Any]]:
+    """The common items and orders whose most frequent verdict is another one."""
+    gold = _gold(one, two)
+    usual = []
+    for stream in (one, two):
+        votes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for item, order, _, verdict in _rows(stream):
+            votes[item, order][verdict] += 1
+        usual.append({
+            place: min(each, key=lambda verdict: (-each[verdict], verdict))
+            for place, each in votes.items()
+        })  # fmt: skip
+    before, after = usual
+    for item, order in sorted(before.keys() & after.keys()):
+        first, second, label = before[item, order], after[item, order], gold.get((item, order))
+        if item in items and first != second:
+            kind = {first: "broken", second: "fixed"}.get(label or "", "changed")
+            yield {"task": task, "item_id": item, "order": order, "before": first,
+                   "after": second, "gold": label, "kind": kind}  # fmt: skip

@@ -1,0 +1,108 @@
+"""A judge compared with an earlier result on the same items."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from judgesense.errors import JudgeSenseError
+from judgesense.pipeline import run
+from judgesense.statistics.change import item_change, smallest_loss
+from judgesense.trust.baseline import against_baseline
+from local_judges.callable_judge import CallableJudge
+
+
+def judged(out, answer, **options):
+    judge = CallableJudge(lambda messages: [answer(text) for text in messages], name="j")
+    run(judge, out=out, note=str, **options)
+    return out
+
+
+def bonett_price(lost, gained, n, z):
+    one, two = (lost + 1) / (n + 2), (gained + 1) / (n + 2)
+    half = z * np.sqrt((one + two - (two - one) ** 2) / (n + 2))
+    return two - one - half, two - one + half
+
+
+@pytest.mark.parametrize(("lost", "gained", "n"), [(5, 0, 50), (6, 1, 50), (12, 2, 100)])
+def test_one_verdict_per_item_has_the_interval_of_bonett_and_price(lost, gained, n):
+    before = [1] * lost + [0] * gained + [1] * (n - lost - gained)
+    after = [0] * lost + [1] * gained + [1] * (n - lost - gained)
+    change = item_change(before, after)
+    low, high = bonett_price(lost, gained, n, 1.9187)
+    assert change.ci_high == pytest.approx(high, abs=1e-4)
+    assert change.ci_low <= low + 1e-4
+    assert change.n_changed == lost + gained
+    assert change.conclusion(0.05) == ("worse" if high < 0 else "cannot tell")
+
+
+def test_without_a_change_the_bound_is_wilsons():
+    change = item_change([1, 0] * 40, [1, 0] * 40)
+    _, high = proportion_confint(0, 82, alpha=1 - change.level, method="wilson")
+    assert change.ci_low == pytest.approx(-high, abs=1e-9)
+    assert change.conclusion(0.05) == "no worse"
+    assert item_change([1] * 50, [1] * 50).conclusion(0.05) == "cannot tell"
+
+
+def test_items_of_one_cluster_are_one_piece_of_evidence():
+    before, after = np.ones(60), np.ones(60)
+    after[:12] = 0
+    alone, shared = item_change(before, after), item_change(before, after, np.arange(60) // 12)
+    assert alone.conclusion(0.05) == "worse"
+    assert shared.conclusion(0.05) == "cannot tell"
+
+
+def test_a_comparison_says_what_its_size_can_find():
+    losses = [smallest_loss(n) for n in (50, 100, 200, 400)]
+    assert losses == sorted(losses, reverse=True)
+    assert smallest_loss(5) is None
+
+
+def test_a_changed_judge_against_its_baseline(tmp_path):
+    options = {"tasks": ["factuality"], "limit": 50}
+    old = judged(tmp_path / "old", lambda text: "NO", **options)
+    new = judged(tmp_path / "new", lambda text: "YES", **options)
+    found = against_baseline(new, old)
+    by_figure = {row["figure"]: row for row in found.conclusions}
+    assert set(by_figure) == {"right", "steady", "readable"}
+    assert by_figure["right"]["n_changed"] == 50
+    assert by_figure["readable"]["difference"] == by_figure["steady"]["difference"] == 0
+    assert {row["kind"] for row in found.moved} == {"fixed", "broken"}
+    assert len(found.moved) == 50
+    same = against_baseline(old, old)
+    assert same.moved == []
+    assert same.gate.decision == "INCONCLUSIVE"
+    unread = judged(tmp_path / "unread", lambda text: "hm", **options)
+    gate = against_baseline(unread, old).gate
+    assert (gate.decision, gate.cause) == ("FAIL", "right")
+    assert against_baseline(old, unread).gate.decision == "PASS"
+
+
+def test_a_choice_is_compared_in_the_orders_that_both_results_have(tmp_path):
+    options = {"tasks": ["relevance"], "limit": 12}
+    both = judged(tmp_path / "both", lambda text: "A", **options)
+    one = judged(tmp_path / "one", lambda text: "A", orders=["AB"], **options)
+    assert "fair" in {row["figure"] for row in against_baseline(both, both).conclusions}
+    found = against_baseline(both, one)
+    assert "fair" not in {row["figure"] for row in found.conclusions}
+    assert found.moved == []
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ({"tasks": ["coherence", "factuality"]}, None),
+        ({"tasks": ["coherence"]}, "have no item in common"),
+    ],
+)
+def test_a_baseline_needs_common_items(tmp_path, new, message):
+    old = judged(tmp_path / "old", lambda text: "YES", tasks=["factuality"], limit=3)
+    other = judged(tmp_path / "new", lambda text: "YES", limit=3, **new)
+    if message is None:
+        assert {row["task"] for row in against_baseline(other, old).conclusions} == {"factuality"}
+    else:
+        with pytest.raises(JudgeSenseError, match=message):
+            against_baseline(other, old)
+    with pytest.raises(JudgeSenseError, match="the margin must be between 0 and 1"):
+        against_baseline(old, old, margin=0)
