@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 def judge(
-    items: Annotated[
-        str,
-        typer.Argument(
-            metavar="ITEMS",
-            help="JSONL, CSV or Parquet; or a Hub set or its folder, ID[:CONFIG[:SPLIT]].",
-        ),
-    ],
+    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="JSONL, CSV or Parquet.")],
     out: Annotated[Path, opt.option("FILE", "Verdicts: .parquet, .jsonl or .csv.", "--out", "-o")],
     judge: Annotated[
         str,

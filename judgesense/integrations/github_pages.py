@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from judgesense.text import interval, number, sentence
 
@@ -34,9 +32,6 @@ def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -
     order = {"flips": 0, "wordings": 1}
     for table in sorted(found.result.tables, key=lambda table: order.get(table.name, 2)):
         lines += ["", f"### {table.title}", "", _rows(table)]
-        if table.name == "flips":
-            for example in found.report["examples"][: len(table.rows)]:
-                lines += ["", _prompts(example)]
     return "\n".join(lines) + "\n"
 
 
@@ -91,20 +86,6 @@ def _card(found: CheckResult) -> str:
     title = f"Trust card: {found.card['trust']}"
     table = Table.from_records("card", title, rows, text="what it says")
     return f"#### {title}\n\n{_rows(table)}"
-
-
-def _prompts(example: Mapping[str, Any]) -> str:
-    """Both prompts of a flipped example, to unfold, each as it was asked."""
-    # Markdown within these tags is not read.
-    item = _without_mentions(html.escape(" ".join(str(example["item_id"]).split())))
-    lines = [f"<details><summary>{item}: what was asked</summary>"]
-    for prompt in (example["a"], example["b"]):
-        text = prompt["text"] or ""
-        # A fence is longer than any in the text.
-        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-        lines += ["", f"{quiet(prompt['template'])}: **{quiet(prompt['decision'])}**", "",
-                  f"{fence}text", text, fence]  # fmt: skip
-    return "\n".join([*lines, "", "</details>"])
 
 
 def quiet(text: str) -> str:

@@ -18,7 +18,7 @@ from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.importers.graded import known_wordings, own_wording
 from judgesense.importers.inspect_logs import GRADES, default_instructions
 from judgesense.integrations.grading import Grader
-from judgesense.integrations.inspect_verdicts import KEY, figures, row
+from judgesense.integrations.inspect_verdicts import KEY, figures
 from judgesense.tasks import (
     NO_ORDER,
     UNDECIDED,
@@ -210,7 +210,12 @@ def model_graded(
         rows, votes = [], Counter[str]()
         for prompt, answer in zip(asked, answers, strict=True):
             grade = parse(answer.completion, labels)
-            rows.append(row(prompt, labels, str(grader), grade))
+            rows.append({
+                "judge": str(grader), "task": graded.name, "labels": list(labels),
+                "item_id": item.item_id, "cluster_id": item.cluster_id,
+                "template_id": prompt.template_id, "order": prompt.order,
+                "prompt_id": prompt.prompt_id, "raw_decision": grade,
+            })  # fmt: skip
             if grade not in UNDECIDED:
                 votes[grade] += 1
         explanation = "\n\n".join(

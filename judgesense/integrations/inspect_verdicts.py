@@ -17,26 +17,9 @@ import pyarrow as pa
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap
-from judgesense.tasks import Prompt
 
 KEY = "judgesense"
 """Where a score's metadata has its verdicts."""
-
-
-def row(prompt: Prompt, labels: tuple[str, ...], judge: str, raw: str) -> dict[str, Any]:
-    """A verdict as a row: the prompt that was asked, and the raw answer that was read.
-
-    >>> prompt = Prompt("p1", "Good?", "t", "i1", "i1", "a", "-", '{"YES":"C","NO":"I"}', None)
-    >>> row(prompt, ("C", "I"), "m", "YES")["decision"]
-    'C'
-    """
-    return {
-        "judge": judge, "task": prompt.task, "labels": list(labels), "item_id": prompt.item_id,
-        "cluster_id": prompt.cluster_id, "template_id": prompt.template_id, "order": prompt.order,
-        "prompt_id": prompt.prompt_id, "label_map": prompt.label_map,
-        "raw_decision": raw, "decision": json.loads(prompt.label_map).get(raw, raw),
-        "gold": prompt.gold,
-    }  # fmt: skip
 
 
 def figures(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -64,11 +64,10 @@ class ItemVerdict:
 def read_items(
     items: str | Path, stabilised: Stabilised, columns: Mapping[str, str]
 ) -> tuple[list[Item], dict[str, Any], list[Row]]:
-    """The items of a file, a Hub set or a dataset's folder, what identifies them, and their rows.
+    """The items of a file, what identifies them, and their rows, with the columns as they are.
 
-    A row has a file's columns as they are; items of the Hub or of a folder have none. ``columns``
-    maps columns of items to those of the data. Raises JudgeSenseError naming the place, row and
-    column of what is missing or invalid.
+    ``columns`` maps columns of items to those of the data. Raises JudgeSenseError naming the place,
+    row and column of what is missing or invalid.
     """
     known = {*stabilised.fields, "item_id", "cluster_id", "system_id", "gold"}
     if unknown := sorted(columns.keys() - known):
@@ -82,28 +81,12 @@ def read_items(
     )
     path = Path(items)
     place: dict[str, Any] = {"columns": dict(columns)} if columns else {}
-    reader = Reader()
-    if path.is_file():
-        own = OwnData(path=path, columns=columns)
-        place.update(path=str(path.resolve()))
-    else:
-        hub_id, config, split = [*str(items).split(":"), "", ""][:3]
-        folder = Path(hub_id).expanduser()
-        if folder.is_dir():
-            folder = folder.resolve()
-            reader, hub_id = Reader(mirror=folder.parent.parent), "/".join(folder.parts[-2:])
-        elif path.suffix in (".jsonl", ".csv", ".parquet") or hub_id.count("/") != 1:
-            raise JudgeSenseError(
-                f"no file {items}; give a file of items, a dataset's folder or a Hub set (org/name)"
-            )
-        own = OwnData(hub_id=hub_id, config=config or None, split=split or "test", columns=columns)
-        place.update(hub=str(items))
-    read = list(collect(own, asked, reader, None, 0).items)
-    rows: list[Row] = []
-    if own.path is not None:
-        name = asked.task.name
-        every = (record.values for record in read_table(own.path))
-        rows = [row for row in every if row.get("task") in (None, "", name)]
+    if not path.is_file():
+        raise JudgeSenseError(f"no file {items}; give a file of items: JSONL, CSV or Parquet")
+    place.update(path=str(path.resolve()))
+    read = list(collect(OwnData(path=path, columns=columns), asked, Reader(), None, 0).items)
+    every = (record.values for record in read_table(path))
+    rows = [row for row in every if row.get("task") in (None, "", asked.task.name)]
     return read, {**place, "revision": read[0].revision}, rows
 
 

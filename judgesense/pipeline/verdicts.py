@@ -69,8 +69,7 @@ def judge_items(
 
     Args:
         items: JSONL, CSV or Parquet with the columns that the wordings show (``item_id`` and
-            ``gold`` may be left out); or a Hub set or a dataset's folder,
-            ``ID[:CONFIG[:SPLIT]]``.
+            ``gold`` may be left out).
         judge: a stabilised judge's file, or any other judge with ``task``.
         out: the file to write: .parquet, .jsonl or .csv.
         task: for a judge that is not stabilised, a task with templates of JudgeSense's own.

@@ -382,8 +382,6 @@ def test_the_steps_of_the_action(repository: Path, python: Path, server: Loopbac
         flips = [row for row in rows if ": RUDE" in row and ": POLITE" in row]
         assert len(flips) == 3
         assert "@ann" not in re.sub(r"```text.*?```", "", page, flags=re.DOTALL)
-    assert bad.summary.count("what was asked</summary>") == 3
-    assert bad.summary.count("Message: ") == 6
     assert len(server.comments) == 1
     assert "JudgeSense: FAIL" in comment["body"]
     assert "::error title=JudgeSense%3A FAIL::" in bad.log

@@ -221,16 +221,15 @@ def test_only_a_yaml_file_is_written_and_a_missing_one_is_named(
         resolve(str(tmp_path / "absent.yaml"))
 
 
-def test_columns_of_your_own_and_a_folder_of_a_dataset(
+def test_columns_of_your_own(
     run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
     monkeypatch.setattr(JudgeSpec, "_load", lambda self: BIASED)
-    folder = tmp_path / "org" / "name"
-    (folder / "data").mkdir(parents=True)
+    table = tmp_path / "items.parquet"
     rows = [{"question": item.pop("query"), **item} for item in items(60, 64)]
-    pq.write_table(pa.Table.from_pylist(rows), folder / "data" / "test-00000.parquet")
-    call = ["judge", str(folder), "--judge", str(path), "--out", str(tmp_path / "v.jsonl")]
+    pq.write_table(pa.Table.from_pylist(rows), table)
+    call = ["judge", str(table), "--judge", str(path), "--out", str(tmp_path / "v.jsonl")]
     result = CliRunner().invoke(app, call)
     assert isinstance(result.exception, JudgeSenseError)
     assert "query" in str(result.exception)
@@ -239,7 +238,7 @@ def test_columns_of_your_own_and_a_folder_of_a_dataset(
     found = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
     assert [row["verdict"] for row in found] == ["A", "B", "A", "B"]
     with pytest.raises(JudgeSenseError, match="columns: 'nothing'"):
-        judgesense.judge_items(folder, str(path), tmp_path / "w.csv", columns={"nothing": "x"})
+        judgesense.judge_items(table, str(path), tmp_path / "w.csv", columns={"nothing": "x"})
 
 
 def test_a_check_leads_to_a_file_that_passes_the_check(
