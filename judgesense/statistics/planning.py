@@ -49,6 +49,8 @@ class Pilot:
         fixed: the interval without the part of the error that more items do not shrink (the spread
             over wordings), or None if all of it shrinks.
         level: confidence level of the interval.
+        bounds: the figures that the ends belong to, if they are not those of the estimate: of a
+            share with missing rows, its value if all of them were misses, or hits.
     """
 
     estimate: float
@@ -58,6 +60,7 @@ class Pilot:
     scale: str = "plain"
     fixed: tuple[float, float] | None = None
     level: float = 0.95
+    bounds: tuple[float, float] | None = None
 
     def drawn(
         self,
@@ -81,23 +84,24 @@ class Pilot:
 
         sizes = np.asarray(sizes, dtype=np.float64)
         at, limit = self._on_scale(self.estimate), float(self._on_scale(threshold))
+        lowest, highest = map(self._on_scale, self.bounds or (self.estimate, self.estimate))
         t = stdtrit(np.maximum(self.seen - 1, 1), (1 + self.level) / 2)
-        below = (at - self._on_scale(self.low)) / t
-        above = below if self.high is None else (self._on_scale(self.high) - at) / t
+        below = (lowest - self._on_scale(self.low)) / t
+        above = below if self.high is None else (self._on_scale(self.high) - highest) / t
         error, rest = np.maximum([below, above], 1e-9), np.zeros(2)
         if self.fixed is not None:
             own = [at - self._on_scale(self.fixed[0]), self._on_scale(self.fixed[1]) - at] / t
-            rest = np.sqrt(np.maximum(0.0, error**2 - own**2))
+            error = np.maximum(error, own)
+            rest = np.sqrt(error**2 - own**2)
             error = np.maximum(own, 1e-9)
         left = self.seen / sizes
         spread = error.mean() * np.sqrt(1 + left if fresh else np.maximum(0.0, 1 - left))
         # Evenly spread quantiles in random order: the shares of states are exact to 1 / n.
-        drawn = ndtri((rng.permutation(n) + 0.5) / n)
-        estimates = at + spread[:, None] * drawn
+        change = spread[:, None] * ndtri((rng.permutation(n) + 0.5) / n)
         widths = np.sqrt(error[:, None] ** 2 * left + rest[:, None] ** 2)
         widths = widths * stdtrit(np.maximum(sizes - 1, 1), (1 + self.level) / 2)
-        above_it = estimates - widths[0][:, None] > limit
-        states: Floats = above_it.astype(float) - (estimates + widths[1][:, None] < limit)
+        passes = lowest + change - widths[0][:, None] > limit
+        states: Floats = passes.astype(float) - (highest + change + widths[1][:, None] < limit)
         return states
 
     def _on_scale(self, value: float) -> Any:

@@ -160,12 +160,15 @@ def next_step(
     if wrong := _wrong_wordings(card, wordings):
         names, file = join([row["template"] for row in wrong]), commands.wordings
         what = join(sorted({_WRONG[row["flag"]] for row in wrong}), "or")
-        where = f" in {file}" if file else ""
-        text = f"Correct {names}{where} ({what}). Then measure again:"
+        text = f"Correct {names}{_where('in', file)} ({what}). Then measure again:"
         return _step("correct_wording", text, commands.changed() if file else None)
     if card["trust"] == "avoid":
         return _instead(card, remedies, diagnostics, commands)
     return _missing(checks, planned, diagnostics, commands)
+
+
+def _where(word: str, file: str | None) -> str:
+    return f" {word} {file}" if file else ""
 
 
 def _step(kind: str, text: str, command: str | None) -> Step:
@@ -251,7 +254,7 @@ def _instead(
 def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
     """More labels, items or wordings, as many as a plan says; or that nothing settles it."""
     what, data = join(found["open"]), commands.data
-    where = f" in {data}" if data else ""
+    where = _where("in", data)
     if (labels := found["labels_needed"]) is not None:
         more = max(1, labels - found["n_labels"])
         text = (
@@ -266,12 +269,11 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
         if limit is not None:
             text = f"{lead}Judge {items} items: they settle {what} with 80% probability {chances}:"
             return _step("add_items", text, commands.changed(limit=[str(items)]))
-        text = f"{lead}Add {more} items{where}: {items} in all settle {what} with 80% probability "
+        text = f"{lead}Add {more} items{_where('to', data)}: {items} in all settle {what} with 80% probability "
         return _step("add_items", f"{text}{chances}:", commands.changed() if data else None)
     if (wordings := found["wordings_needed"]) is not None:
-        more, file = wordings, commands.wordings
-        where = f" to {file}" if file else ""
-        text = f"Add wordings{where} until there are {more}: these differ too much for any number "
+        file = commands.wordings
+        text = f"Add wordings{_where('to', file)} until there are {wordings}: these differ too much for any number "
         return _step("add_wordings", f"{text}of items to settle steady:",
                      commands.changed() if file else None)  # fmt: skip
     largest = found["chances"][-1]["items"]
@@ -290,30 +292,29 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         if file is None and ran:
             text = "Judge the items in other wordings and formats too:"
             return _step("add_wordings", text, commands.changed(variants=["format"]))
-        where = f" to {file}" if file else ""
-        text = f"Add a wording{where} that asks the same: rewording shows whether it is steady:"
+        text = f"Add a wording{_where('to', file)} that asks the same: rewording shows whether it is steady:"
         return _step("add_wordings", text, commands.changed() if file else None)
     few = diagnostics["n_items"] < FEW_CLUSTERS
     if states["steady"] == "open" and planned is not None and not few:
         return _more(planned, commands)
+    right = checks["right"]
+    if states["right"] == "unmeasured" and right["n_items"]:
+        # There are labels, but of another vocabulary, or one label alone.
+        text = f"{right['text'][:1].upper()}{right['text'][1:]}{_where('in', commands.data)}:"
+        return _step("label_more", text, commands.changed() if commands.data else None)
     if states.get("fair") == "unmeasured":
         text = "Ask in both orders of the options:"
         return _step("add_orders", text, commands.changed(orders=["AB,BA"]) if ran else None)
     if few or (planned is None and "open" in states.values()):
-        where = f" to {commands.data}" if commands.data else ""
-        n = max(FEW_CLUSTERS, 50) - diagnostics["n_items"]
-        text = f"Add {n} items{where}: these are too few to tell:"
+        n = max(2 * diagnostics["n_items"], FIRST_LABELS) - diagnostics["n_items"]
+        text = f"Add {n} items{_where('to', commands.data)}: these are too few to tell:"
         return _step("add_items", text, commands.changed() if commands.data else None)
     if planned is not None:
         return _more(planned, commands)
     if states["right"] == "unmeasured":
-        data = commands.data
-        where = f" in {data}" if data else ""
-        text = f"{checks['right']['text'].capitalize()}."
-        if checks["right"]["n_items"] == 0:
-            n = min(FIRST_LABELS, diagnostics["n_items"])
-            text = f"Label {n} items{where}: it is not known whether it is right."
-        return _step("label_more", f"{text[:-1]}:", commands.changed() if data else None)
+        data, n = commands.data, min(FIRST_LABELS, diagnostics["n_items"])
+        text = f"Label {n} items{_where('in', data)}: it is not known whether it is right:"
+        return _step("label_more", text, commands.changed() if data else None)
     if states["responsive"] == "unmeasured":
         command = commands.changed(variants=["contrast"]) if ran else None
         text = "Ask an opposite question too, which shows whether it follows the question:"

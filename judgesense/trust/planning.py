@@ -99,11 +99,16 @@ def _pilot(name: str, check: Mapping[str, Any], level: float) -> Pilot | None:
     details, fixed = check["details"], None
     if name == "steady" and details.get("ci_low_fixed") is not None:
         fixed = (details["ci_low_fixed"], details["ci_high_fixed"])
-    scale = _SCALES.get(name, "share")
-    return Pilot(
-        check["estimate"], check["ci_low"], check["ci_high"], check["n_items"], scale, fixed,
-        level if name == "steady" else 0.95,
+    pilot = Pilot(
+        check["estimate"], check["ci_low"], check["ci_high"], check["n_items"],
+        _SCALES.get(name, "share"), fixed, level if name == "steady" else 0.95,
     )  # fmt: skip
+    if details.get("jss_low_ci_low") is not None:
+        # Where pairs lack verdicts, the state is about both bounds of JSS.
+        bounds = (details["jss_low"], details["jss_high"])
+        low, high = details["jss_low_ci_low"], details["jss_high_ci_high"]
+        pilot = replace(pilot, low=low, high=high, bounds=bounds)
+    return pilot
 
 
 def _wordings_needed(check: Mapping[str, Any], pilot: Pilot) -> int | None:
@@ -154,14 +159,12 @@ def passes_from(pilot: Pilot, threshold: float) -> float | None:
     """The true share from which a run like a pilot passes a threshold with 80% probability."""
     from scipy.special import ndtri, stdtrit
 
-    # The error of a share on its logit, for another share on the same effective sample.
+    # The effective sample behind Wilson's lower end, which is the same for another share.
     t = float(stdtrit(max(1, pilot.seen - 1), (1 + pilot.level) / 2))
-    width = max(1e-6, (pilot.estimate - pilot.low) / t)
-    spread = np.sqrt(max(pilot.estimate * (1 - pilot.estimate), 0.5 / (pilot.seen + 1)))
-    shares = np.linspace(threshold, 1, 1000)[1:-1]
-    error = width / spread / np.sqrt(shares * (1 - shares))
-    gap = np.log(shares / (1 - shares)) - np.log(threshold / (1 - threshold))
-    enough = shares[gap / error - t >= ndtri(PROBABILITY)]
+    n = t**2 * pilot.low * (1 - pilot.low) / max(pilot.estimate - pilot.low, 1e-9) ** 2
+    least = threshold + t * np.sqrt(threshold * (1 - threshold) / n) if n else 1.0
+    shares = np.linspace(threshold, 1, 1001)
+    enough = shares[shares - ndtri(PROBABILITY) * np.sqrt(shares * (1 - shares) / n) >= least]
     return float(enough[0]) if len(enough) else None
 
 
