@@ -269,13 +269,14 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
         if limit is not None:
             text = f"{lead}Judge {items} items: they settle {what} with 80% probability {chances}:"
             return _step("add_items", text, commands.changed(limit=[str(items)]))
-        text = f"{lead}Add {more} items{_where('to', data)}: {items} in all settle {what} with 80% probability "
-        return _step("add_items", f"{text}{chances}:", commands.changed() if data else None)
+        text = f"{lead}Add {more} items{_where('to', data)}: {items} in all settle {what} with 80% "
+        text += f"probability {chances}:"
+        return _step("add_items", text, commands.changed() if data else None)
     if (wordings := found["wordings_needed"]) is not None:
         file = commands.wordings
-        text = f"Add wordings{_where('to', file)} until there are {wordings}: these differ too much for any number "
-        return _step("add_wordings", f"{text}of items to settle steady:",
-                     commands.changed() if file else None)  # fmt: skip
+        text = f"Add wordings{_where('to', file)} until there are {wordings}: these differ too much"
+        text += " for any number of items to settle steady:"
+        return _step("add_wordings", text, commands.changed() if file else None)
     largest = found["chances"][-1]["items"]
     text = f"{lead}No number of items up to {largest} is likely to settle {what}: the figures lie "
     return _step(
@@ -292,7 +293,7 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         if file is None and ran:
             text = "Judge the items in other wordings and formats too:"
             return _step("add_wordings", text, commands.changed(variants=["format"]))
-        text = f"Add a wording{_where('to', file)} that asks the same: rewording shows whether it is steady:"
+        text = f"Add a wording{_where('to', file)} that asks the same, to see whether it is steady:"
         return _step("add_wordings", text, commands.changed() if file else None)
     few = diagnostics["n_items"] < FEW_CLUSTERS
     if states["steady"] == "open" and planned is not None and not few:
