@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,6 +20,9 @@ def report(
     format: Annotated[
         Format | None, opt.option(None, "Print this document; write nothing.", "--format", "-f")
     ] = None,
+    badge: Annotated[
+        bool, typer.Option("--badge", help="Write badge.svg to the folder as well.")
+    ] = False,
     threshold: opt.Thresholds = None,
 ) -> None:
     """Recompute the reports of runs, and print one table and the advice."""
@@ -27,9 +31,13 @@ def report(
     from judgesense.run_folder.report import merge
 
     limits = opt.pairs(threshold, "--threshold")
+    if badge and (format is not None or len(run_dirs) > 1):
+        raise JudgeSenseError("--badge writes to one folder; name one run, without --format")
     if format is None:
         measured = report_runs(*run_dirs, thresholds=limits)
         print_report(measured)
+        if badge:
+            _write_badge(measured, run_dirs[0])
         return
     reports = [measure_run(folder, limits) for folder in run_dirs]
     whole = reports[0] if len(reports) == 1 else merge(reports)
@@ -37,6 +45,15 @@ def report(
         opt.print_json(whole)
     else:
         typer.echo(_render(whole, format), nl=False)
+
+
+def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
+    from judgesense.files.disk import write_text, writing
+    from judgesense.reporting.documents import BADGE_FILE, render_badge
+
+    with writing(folder):
+        write_text(folder / BADGE_FILE, render_badge(whole))
+    opt.note(f"wrote {folder / BADGE_FILE}")
 
 
 def _render(whole: dict[str, object], format: Format) -> str:

@@ -1,7 +1,7 @@
 """The steps of ``action.yml``: check a rubric in a pull request, and say so where people look.
 
 ``python -m judgesense.integrations.github check`` reads the Action's inputs as JSON from the
-variable ``JUDGESENSE_INPUTS``, runs the check, and writes the job summary, the outputs and
+variable ``JUDGESENSE_INPUTS``, runs the check, and writes the job summary, the outputs, a badge and
 the text of a comment. ``... comment FILE`` posts that comment, or updates the one from an earlier
 run. The files and variables are those of GitHub's runner ("Workflow commands" and "Variables
 reference" in its documentation).
@@ -229,13 +229,16 @@ def check_step(environ: Mapping[str, str]) -> int:
 
 
 def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runner) -> None:
-    """The summary, the comment's text, the outputs and an annotation."""
+    """The summary, the badge, the comment's text, the outputs and an annotation."""
+    from judgesense.reporting.documents import BADGE_FILE, render_badge
+
+    write_text(found.out / BADGE_FILE, render_badge(found.report))
     write_text(found.out / COMMENT_FILE, comment_of(found, rubric, runner.run_url))
     runner.summarise(summary_of(found, rubric, proposed))
     runner.tell(
         decision=found.decision, exit_code=found.exit_code, folder=found.out,
         jss="" if found.jss is None else f"{found.jss:.6f}", trust=found.card["trust"],
-        comment=found.out / COMMENT_FILE, wordings=proposed or "",
+        badge=found.out / BADGE_FILE, comment=found.out / COMMENT_FILE, wordings=proposed or "",
     )  # fmt: skip
     level = "notice" if found.exit_code == 0 else "error"
     annotate(level, f"JudgeSense: {found.decision}", f"{rubric}: {found.verdict}")

@@ -1,15 +1,16 @@
-"""Reports as Markdown and LaTeX; the page shares their data and templates."""
+"""Reports as Markdown, LaTeX and a badge; the page shares their data and templates."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgesense.reporting.palette import FEWEST_PAIRS, LOWEST_AGREEMENT, MARKS, TEMPLATES
+from judgesense.reporting.palette import BADGE, FEWEST_PAIRS, LOWEST_AGREEMENT, MARKS, TEMPLATES
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
     COLUMNS,
@@ -19,12 +20,14 @@ from judgesense.reporting.tables import (
     rows,
     side_tables,
 )
-from judgesense.text import interval, number, percent, sentence, shorten
+from judgesense.text import interval, join, number, percent, sentence, short_names, shorten
 from judgesense.trust.card import CHECKS
 from judgesense.trust.thresholds import STEADY_JSS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+BADGE_FILE = "badge.svg"
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~$!])")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -43,7 +46,7 @@ def environment(templates: Path = TEMPLATES) -> Environment:
 
     made = Environment(
         loader=FileSystemLoader(templates),
-        autoescape=select_autoescape(["html"]),
+        autoescape=select_autoescape(["html", "svg"]),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -122,3 +125,37 @@ def render_markdown(report: Mapping[str, Any], figures: Sequence[str] = ()) -> s
 def render_latex(report: Mapping[str, Any]) -> str:
     """The table as LaTeX (needs ``booktabs`` and ``textcomp``), signatures as comments."""
     return render("report.tex", report)
+
+
+def render_badge(report: Mapping[str, Any]) -> str:
+    """The badge of a report as SVG: who is judged, and the trust values, worst first.
+
+    One judge on one task shows its value; several show how many have each. The title, which
+    screen readers and a pointer show, lists every judge and task. The file requests nothing.
+
+    >>> card = {"judge": "j@1", "task": "relevance", "scoring": "options", "trust": "avoid"}
+    >>> "relevance" in render_badge({"trust": [card]})
+    True
+    """
+    cards = report["trust"]
+    names = short_names({card["judge"] for card in cards})
+    counts = Counter(card["trust"] for card in cards)
+    judges = list(dict.fromkeys(names[card["judge"]] for card in cards))
+    tasks = list(dict.fromkeys(card["task"] for card in cards))
+    who = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
+    on = f" on {tasks[0]}" if len(tasks) == 1 else ""
+    label = shorten(f"{who}{on}" if cards else "LLM judge", 48)
+    found = [trust for trust in ("avoid", "unknown", "care", "use") if counts[trust]]
+    worst = found[0] if found else "unknown"
+    shown = [trust if len(found) == 1 else f"{trust} {counts[trust]}" for trust in found]
+    value = f"{MARKS[worst]} {', '.join(shown) or worst}"
+    listed = [f"{names[c['judge']]} on {c['task']} ({c['scoring']}): {c['trust']}" for c in cards]
+    label_width, value_width = (round(6.6 * len(text)) + 12 for text in (label, value))
+    return environment().get_template(BADGE_FILE).render(
+        title=f"JudgeSense trust. {join(listed) if listed else 'No judge was measured'}.",
+        label=label,
+        value=value,
+        label_width=label_width,
+        value_width=value_width,
+        colour=BADGE[worst],
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The colours, marks and shapes of trust: on pages, in figures and on terminals.
+"""How trust looks everywhere: every colour, mark and shape of pages, figures, badges and terminals.
 
 Colours are Okabe and Ito's (colour-blind safe). On the pages they are darkened or lightened until
 text in them reads at 4.5:1; a mark or a shape always says the same as a colour, so that a
@@ -31,6 +31,9 @@ DASHES = (0, (4, 3))
 DIVERGING, UNDEFINED = ("#D55E00", "#F7F7F4", "#3C8FC7"), "#ECECE8"
 """Colours of a heatmap: low, neutral and high, and that of a cell without a value."""
 
+BADGE = {"use": "#0063A0", "care": "#8A6100", "unknown": "#8C4173", "avoid": "#B34700"}
+"""White text reads at 4.5:1 on each."""
+
 STYLES = {"use": "green", "care": "yellow", "unknown": "magenta", "avoid": "red", "baseline": "dim"}
 """Of rich, on a terminal."""
 
@@ -48,7 +51,7 @@ DARK = """--paper: #1d2023; --page: #141618; --ink: #e8e8e4; --soft: #a3a8ad; --
 --blue: #74bdf0; --orange: #ff9d5c; --amber: #e8c34a; --plum: #e3a1cf; --grey: #92979c;
 --blue-fill: #256a99; --orange-fill: #a14c18;
 """
-"""The colours of pages, as custom properties; ``templates/page.css`` has those of print."""
+"""The colours of pages, as custom properties."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 
