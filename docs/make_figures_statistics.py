@@ -105,7 +105,7 @@ def wordings_flagged() -> None:
     table = np.where(rng.random((10, 80)) < 0.1, 1 - verdict, verdict)
     table[3] = 1 - table[3]
     table[7] = rng.integers(0, 2, 80)
-    found = screen(table, n_labels=2)
+    found, _ = screen(table, n_labels=2)
     figure, axes = plt.subplots(figsize=(6, 3.2))
     colours = {"fine": COLOURS[0], "outlier": COLOURS[1], "inverted": COLOURS[3]}
     marks = {"fine": "o", "outlier": "s", "inverted": "D"}

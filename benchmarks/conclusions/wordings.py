@@ -73,7 +73,7 @@ def flag_cell(
             said[:bad] = rng.integers(0, 2, (bad, n))
         elif fault == "noise":
             said = (rng.random((wordings, n)) >= share).astype(int)
-        flags = [row.flag for row in screen(said, clusters, n_labels=2)]
+        flags = [row.flag for row in screen(said, clusters, n_labels=2)[0]]
         wanted = "outlier" if fault == "coin" else "inverted"
         found += all(flag == wanted for flag in flags[:bad])
         others += any(flag != "fine" for flag in flags[bad:])

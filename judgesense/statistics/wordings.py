@@ -1,9 +1,11 @@
-"""Wordings looked at one by one: how far each agrees with the consensus of the others.
+"""Wordings looked at one by one: which contradict the others, and which ask something else.
 
 A table of decisions has one row per wording and one column per cell (item and option order). The
 consensus for a wording is the most frequent decision of the *other* wordings on that cell. A
-wording that contradicts it, departs from it or cannot be read is flagged one at a time, worst
-first, and leaves the consensus before the next one is looked at.
+wording may be stricter than the others and still order the items as they do; only gold labels tell
+whether it is right. So without gold a wording is suspicious only if its *association* with the
+consensus is low: the covariance as a share of the highest (or lowest) that both label frequencies
+allow (Loevinger's H; Cole 1949).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.camps import camps_of, p_above
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import wilson_from_sums
@@ -28,6 +31,9 @@ NOT_JUDGED, UNDECIDED = -1, -2
 
 _AT_ONCE = 1_000_000
 
+_LARGE_CLUSTERS = 4
+"""From this many cells per cluster on, one cell of each says too little: whole ones are tested."""
+
 _TESTS = 2
 """Each wording is tested for being inverted and for being an outlier: p-values are doubled."""
 
@@ -41,8 +47,8 @@ class WordingFigures:
     `agreement` is the share of its decisions that match the consensus (half a match where two
     labels tie), with its 95% interval; `kappa` is quadratic on an ordinal scale. `p_adjusted` is
     the corrected p-value of what was tested: for an inverted wording that it contradicts the
-    consensus (Holm), for every other one that it agrees less than the other wordings do (max-T);
-    both are doubled, for two tests.
+    consensus (Holm), for every other one that it is right (without gold: agrees) less often than
+    the other wordings (max-T); both are doubled, for two tests.
     `readable` is the share of its answers with a decision. Undefined figures are None.
     """
 
@@ -67,16 +73,21 @@ def screen(
     rules: Rules = _DEFAULTS,
     n_resamples: int = 999,
     seed: int = 0,
-) -> list[WordingFigures]:
+) -> tuple[list[WordingFigures], list[list[int]]]:
     """Compare every wording with the consensus of the others, and flag those that stand apart.
 
-    *Unreadable*: most answers give no decision. *Inverted*: kappa with the
-    consensus is below 0 (permutation of the consensus over clusters, Holm-corrected) and the
-    reversed decisions agree with it. *Outlier*: agreement well below the median of the others,
-    and significantly lower than theirs: max-T over the wordings, by permuting wordings
-    within clusters (Westfall & Young 1993). Flagged wordings leave the consensus one at a time. If
-    at least half of the voters seem inverted, `gold` tells which half it is; without gold all are
-    called inverted, since they contradict each other.
+    *Unreadable*: most answers give no decision. *Inverted*: it agrees with the consensus reliably
+    less than independent answers would (Holm-corrected), its association is clearly negative, and
+    its decisions turned round agree better. Where gold is reliably on the side of the inverted
+    ones, the others are inverted; without gold, half of the wordings against the other half are
+    all inverted. *Outlier* with gold: its accuracy is clearly and significantly lower than that of
+    the others (max-T, by permuting wordings within clusters, Westfall & Young 1993). Without gold:
+    its agreement is, and its association is less than half of theirs. With gold, a wording that is
+    as right as the others is neither.
+
+    Where a third of the voters or more would be outliers, none is: they form *camps*. Without gold
+    there are also camps, and no outliers, if groups of wordings agree clearly more within than
+    between them, on items that did not form the groups.
 
     Args:
         decisions: label codes 0..L-1, `NOT_JUDGED` or `UNDECIDED`, shape (wordings, cells).
@@ -87,86 +98,94 @@ def screen(
         rules: when a wording is flagged.
 
     Returns:
-        One `WordingFigures` per row of `decisions`. With too few clusters none is inverted or an
-        outlier; with fewer than three voters none is an outlier.
+        One `WordingFigures` per row of `decisions`, and the camps as lists of rows, largest first.
+        With too few clusters none is inverted or an outlier; with fewer than four voters none is
+        an outlier.
 
     >>> good = [0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0] * 4
-    >>> found = screen([good, good, [1 - code for code in good]], n_labels=2)
-    >>> [row.flag for row in found], found[2].kappa
-    (['fine', 'fine', 'inverted'], -1.0)
+    >>> found, camps = screen([good, good, [1 - code for code in good]], n_labels=2)
+    >>> [row.flag for row in found], found[2].kappa, camps
+    (['fine', 'fine', 'inverted'], -1.0, [])
     """
-    table = _Table(decisions, clusters, n_labels, ordinal)
-    n = len(table.codes)
-    unreadable = table.unread > rules.unreadable
-    flags: list[Flag] = np.where(unreadable, "unreadable", "fine").tolist()
-    p_values: list[float | None] = [None] * n
-    votes = np.ones(n, bool) if voters is None else np.asarray(voters, dtype=bool)
-    votes = votes & ~unreadable
-    at_first = int(votes.sum())
-    rng = np.random.default_rng(seed)
-    while table.k >= rules.fewest:
-        compared = [j for j in range(n) if flags[j] == "fine"]
-        beside = {j: table.beside(j, votes) for j in compared}
-        draws = max(n_resamples, 100 * len(compared))  # Enough for Holm's smallest p-value.
-        p_values_inverted = [table.p_opposite(*beside[j], rules, rng, draws) for j in compared]
-        adjusted = holm([_TESTS * p for p in p_values_inverted])
-        p_inverted = {j: p or 0.0 for j, p in zip(compared, adjusted, strict=True)}
-        worst = [j for j in compared if p_inverted[j] < rules.significant]
-        if worst:
-            j = min(worst, key=lambda j: table.kappa(*beside[j][:2]) or 0.0)
-            flags[j], p_values[j] = "inverted", p_inverted[j]
-            votes[j] = False
-            continue
-        outlier, tested = _outlier(table, votes, beside, rules, rng, n_resamples)
-        for j, p in tested.items():
-            p_values[j] = p
-        if outlier is None:
-            break
-        flags[outlier] = "outlier"
-        votes[outlier] = False
-    inverted = [j for j in range(n) if flags[j] == "inverted"]
-    if inverted and 2 * len(inverted) >= at_first:
-        votes = _settle_halves(table, flags, votes, inverted, gold)
-    return [
-        replace(table.figures(j, votes), flag=flags[j], p_adjusted=p_values[j]) for j in range(n)
-    ]
+    votes = None if voters is None else np.asarray(voters, dtype=bool)
+    table = _Table(decisions, clusters, n_labels, ordinal, gold, votes, rules)
+    camps: list[list[int]] = []
+    if table.k >= rules.fewest:
+        rng = np.random.default_rng(seed)
+        table.flag_inverted(rng, n_resamples)
+        camps = table.flag_outliers(rng, n_resamples)
+    return [table.figures(j) for j in range(len(table.codes))], camps
 
 
-def consensus_scores(decisions: Any, n_labels: int, voters: Any = None) -> Floats:
-    """How far each decision matches the consensus of the other wordings, shape (wordings, cells).
+def association(joint: Any, ordinal: bool = False) -> float:
+    """How far two labellings go together, as a share of what their label frequencies allow.
 
-    1 for the most frequent label of the others, 1/m if it is one of m that tie, 0 for another
-    label or `UNDECIDED`; NaN where the wording was not judged or no other decided.
+    (c - d) / (c - l) for the disagreement d (quadratic on a scale), c that of independent labels,
+    and l the lowest that the frequencies allow, or the highest if d > c (Loevinger 1948, Cole
+    1949). Unlike kappa, it is 1 if one labelling is only stricter than the other.
 
-    >>> consensus_scores([[0, 1], [0, 0], [1, -2]], 2).tolist()
-    [[0.5, 0.0], [0.5, 0.0], [0.0, 0.0]]
+    Args:
+        joint: contingency table, shape (L, L), not all 0.
+
+    Returns:
+        From -1 to 1; 0 if one of them is constant.
+
+    >>> association([[15, 0], [70, 15]]), round(association([[0, 15], [85, 0]]), 3)
+    (1.0, -1.0)
     """
-    table = _Table(decisions, None, n_labels, False)
-    votes = np.ones(len(table.codes), bool) if voters is None else np.asarray(voters, dtype=bool)
-    scores = np.full(table.codes.shape, np.nan)
-    for j, own in enumerate(table.codes):
-        shares = table.consensus(j, votes)
-        known = (shares.sum(axis=1) > 0) & (own != NOT_JUDGED)
-        cells = np.flatnonzero(known)
-        matched = np.append(shares, np.zeros((len(shares), 2)), axis=1)[cells, own[cells]]
-        scores[j, cells] = np.where(own[cells] >= 0, matched, 0.0)
-    return scores
+    table = np.asarray(joint, dtype=np.float64)
+    table = table / table.sum()
+    n = len(table)
+    weights = disagreement_weights(n, ordinal)
+    p, q = table.sum(axis=1), table.sum(axis=0)
+    seen, chance = float((table * weights).sum()), float(p @ weights @ q)
+    above = seen <= chance
+    if ordinal:
+        # The frequencies matched in the same order, or in the opposite one.
+        ends = np.cumsum(p), np.cumsum(q if above else q[::-1])
+        edges = np.sort(np.concatenate([[0.0], *ends]))
+        a, b = (np.minimum(np.searchsorted(end, (edges[1:] + edges[:-1]) / 2), n - 1)
+                for end in ends)  # fmt: skip
+        limit = float(np.diff(edges) @ weights[a, b if above else n - 1 - b])
+    else:
+        limit = 1 - float((np.minimum(p, q) if above else np.maximum(p + q - 1, 0)).sum())
+    room = abs(chance - limit)
+    return (chance - seen) / room if room > 1e-9 else 0.0
 
 
 class _Table:
-    """Decisions by wording and cell, with the share of answers without a decision."""
+    """Decisions by wording and cell, the flags so far, and who votes on the consensus."""
 
-    def __init__(self, decisions: Any, clusters: Any, n_labels: int, ordinal: bool) -> None:
+    def __init__(
+        self,
+        decisions: Any,
+        clusters: Any,
+        n_labels: int,
+        ordinal: bool,
+        gold: Any,
+        votes: Bools | None,
+        rules: Rules,
+    ) -> None:
         self.codes = np.asarray(decisions, dtype=np.int64)
-        self.clusters, self.k = cluster_codes(clusters, self.codes.shape[1])
-        self.n_labels, self.ordinal = n_labels, ordinal
+        n, cells = self.codes.shape
+        self.clusters, self.k = cluster_codes(clusters, cells)
+        self.n_labels, self.ordinal, self.rules = n_labels, ordinal, rules
         self.weights = disagreement_weights(n_labels, ordinal)
         answered = (self.codes != NOT_JUDGED).sum(axis=1)
         self.unread = (self.codes == UNDECIDED).sum(axis=1) / np.maximum(answered, 1)
+        unreadable = self.unread > rules.unreadable
+        self.flags: list[Flag] = np.where(unreadable, "unreadable", "fine").tolist()
+        self.p_values: list[float | None] = [None] * n
+        self.votes = ~unreadable if votes is None else votes & ~unreadable
+        labels = np.full(cells, -1) if gold is None else np.asarray(gold, dtype=np.int64)
+        known = (self.codes != NOT_JUDGED) & (labels >= 0)
+        # An answer without a decision is wrong.
+        self.hits = np.where(known, self.codes == labels, np.nan)
+        self.graded = bool(known.any())
 
-    def consensus(self, j: int, votes: Bools) -> Floats:
+    def consensus(self, j: int) -> Floats:
         """The most frequent labels of the voters other than j, shape (cells, L); ties share 1."""
-        others = votes.copy()
+        others = self.votes.copy()
         others[j] = False
         if not self.n_labels:
             return np.zeros((self.codes.shape[1], 0))
@@ -175,71 +194,175 @@ class _Table:
         shares: Floats = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
         return shares
 
-    def beside(self, j: int, votes: Bools) -> tuple[Codes, Floats, Codes]:
-        """Wording j's decisions, the consensus of the others and the clusters, where both exist."""
-        shares = self.consensus(j, votes)
-        cells = (self.codes[j] >= 0) & (shares.sum(axis=1) > 0)
-        return self.codes[j][cells], shares[cells], self.clusters[cells]
+    def beside(self, j: int) -> tuple[Codes, Floats, Codes]:
+        """Wording j's decisions, the consensus of the others, and the cells where both exist."""
+        shares = self.consensus(j)
+        cells = np.flatnonzero((self.codes[j] >= 0) & (shares.sum(axis=1) > 0))
+        return self.codes[j][cells], shares[cells], cells
+
+    def joint(self, own: Codes, shares: Floats) -> Floats:
+        """The contingency table of decisions and a consensus."""
+        return np.stack([shares[own == label].sum(axis=0) for label in range(self.n_labels)])
 
     def kappa(self, own: Codes, shares: Floats) -> float | None:
         """Kappa of decisions with a consensus."""
-        joint = np.zeros((self.n_labels, self.n_labels))
-        np.add.at(joint, own, shares)
-        return kappa_from_table(joint, self.weights)
+        return kappa_from_table(self.joint(own, shares), self.weights)
+
+    def flag_inverted(self, rng: np.random.Generator, n_resamples: int) -> None:
+        """Flag inverted wordings, the one that contradicts most first; they lose their vote."""
+        at_first, flags = self.votes.copy(), self.flags
+        while compared := [j for j, flag in enumerate(flags) if flag == "fine"]:
+            beside = {j: self.beside(j) for j in compared}
+            draws = max(n_resamples, 100 * len(compared))  # Enough for Holm's smallest p-value.
+            opposite = [_TESTS * self.p_opposite(*beside[j], rng, draws) for j in compared]
+            p = {j: p or 0.0 for j, p in zip(compared, holm(opposite), strict=True)}
+            if not (worst := [j for j in compared if p[j] < self.rules.significant]):
+                break
+            j = min(worst, key=lambda j: self.kappa(*beside[j][:2]) or 0.0)
+            flags[j], self.p_values[j], self.votes[j] = "inverted", p[j], False
+        inverted = [j for j, flag in enumerate(flags) if flag == "inverted"]
+        others = np.flatnonzero(self.votes).tolist()
+        if not inverted or not others:
+            return
+        gap = self.gold_gap(inverted, others)
+        if gap > 0 or (gap == 0 and 2 * sum(at_first[inverted]) >= at_first.sum()):
+            for j in others:
+                flags[j] = "inverted"
+            if gap == 0:
+                return
+            # Gold speaks for those that seemed inverted.
+            for j in inverted:
+                flags[j], self.p_values[j], self.votes[j] = "fine", None, at_first[j]
+            self.votes[others] = False
+            inverted, others = others, inverted
+        if self.graded:
+            accuracy = _row_means(self.hits)
+            usual = np.nanmedian(accuracy[others])
+            for j in inverted:
+                if accuracy[j] >= usual:
+                    flags[j], self.p_values[j], self.votes[j] = "fine", None, at_first[j]
+
+    def gold_gap(self, some: list[int], others: list[int]) -> int:
+        """Whether gold is reliably for some wordings (1), for others (-1), or for neither (0)."""
+        gaps = _row_means(self.hits[some].T) - _row_means(self.hits[others].T)
+        known = ~np.isnan(gaps)
+        p = p_above(gaps[known], self.clusters[known])
+        return (p < self.rules.significant / 2) - (p > 1 - self.rules.significant / 2)
 
     def p_opposite(
-        self,
-        own: Codes,
-        shares: Floats,
-        clusters: Any,
-        rules: Rules,
-        rng: np.random.Generator,
-        n: int,
+        self, own: Codes, shares: Floats, cells: Codes, rng: np.random.Generator, n: int
     ) -> float:
-        """p-value of "kappa is not below 0"; 1 unless the reversed decisions agree.
+        """p-value of "it agrees no less than independent answers would".
 
-        The consensus is permuted over clusters, one random cell of each cluster at a time.
+        1 unless the association is clearly negative and turned decisions agree better. The
+        consensus is permuted over clusters, one random cell of each at a time; the excess of
+        disagreement in large clusters is compared with Student's t instead.
         """
-        kappa = self.kappa(own, shares) if len(own) else None
-        if kappa is None or kappa >= 0:
+        clusters, rows = self.clusters[cells], np.arange(len(own))
+        _, sizes = np.unique(clusters, return_counts=True)
+        if (
+            len(sizes) < self.rules.fewest
+            or association(self.joint(own, shares), self.ordinal) > -self.rules.opposite
+        ):
             return 1.0
-        if self.n_labels > 2 and not self.ordinal:
-            # Several labels without an order have no reverse.
-            reversal_agrees = kappa < -rules.opposite / (self.n_labels - 1)
-        else:
-            turned = self.kappa(self.n_labels - 1 - own, shares)
-            reversal_agrees = turned is not None and turned > rules.opposite
-        if not reversal_agrees:
-            return 1.0
-        order = np.argsort(clusters, kind="stable")
-        own, shares = own[order], shares[order]
-        sizes = np.unique(clusters[order], return_counts=True)[1]
-        if len(sizes) < rules.fewest:
-            return 1.0
-        starts = np.cumsum(sizes) - sizes
         cost = shares @ self.weights.T
+        seen = cost[rows, own]
+        if (self.ordinal or self.n_labels == 2) and (
+            cost[rows, self.n_labels - 1 - own].mean() >= seen.mean()
+        ):
+            # Several labels without an order have no reverse.
+            return 1.0
+        if len(own) >= _LARGE_CLUSTERS * len(sizes):
+            of_label = cost.mean(axis=0)
+            of_cell = cost @ np.bincount(own, minlength=self.n_labels) / len(own)
+            return p_above(seen - of_cell - of_label[own] + of_cell.mean(), clusters)
+        order = np.argsort(clusters, kind="stable")
+        own, cost, starts = own[order], cost[order], np.cumsum(sizes) - sizes
         hits, step = 0, max(1, _AT_ONCE // len(sizes))
         for start in range(0, n, step):
             shape = (min(step, n - start), len(sizes))
-            cells = starts + (rng.random(shape) * sizes).astype(np.int64)
-            said = own[cells]
-            seen = cost[cells, said].sum(axis=1)
-            drawn = cost[rng.permuted(cells, axis=1), said].sum(axis=1)
-            hits += int((drawn >= seen - 1e-9).sum())
+            drawn = starts + (rng.random(shape) * sizes).astype(np.int64)
+            labels = own[drawn]
+            kept = cost[drawn, labels].sum(axis=1)
+            permuted = cost[rng.permuted(drawn, axis=1), labels].sum(axis=1)
+            hits += int((permuted >= kept - 1e-9).sum())
         return (1 + hits) / (1 + n)
 
-    def figures(self, j: int, votes: Bools) -> WordingFigures:
+    def flag_outliers(self, rng: np.random.Generator, n_resamples: int) -> list[list[int]]:
+        """Flag outliers, the worst first, unless the wordings form camps: these are returned."""
+        members = np.flatnonzero(self.votes).tolist()
+        if len(members) < 3:
+            return []
+        codes = self.codes[members]
+        if not self.graded:
+            camps = camps_of(codes, self.clusters, self.n_labels, self.rules)
+            if camps:
+                return [[members[at] for at in camp] for camp in camps]
+        left = list(members)
+        while len(left) >= 3:
+            scores = self.hits[left] if self.graded else self.matches(left)
+            shared = (~np.isnan(scores)).sum(axis=0) >= 2
+            if not shared.any():
+                break
+            scores = scores[:, shared]
+            # A missing score takes the mean of its cell and so says nothing about any wording.
+            filled = np.where(np.isnan(scores), np.nanmean(scores, axis=0), scores)
+            sums = np.zeros((self.k, len(left)))
+            np.add.at(sums, self.clusters[shared], filled.T)
+            p = np.minimum(1.0, _TESTS * lower_than_rest(sums, rng, n_resamples))
+            means = _row_means(scores)
+            apart = (p < self.rules.significant) & self.lower(means, left)
+            for j, value in zip(left, p.tolist(), strict=True):
+                self.p_values[j] = value
+            if not apart.any():
+                break
+            worst = left.pop(int(np.where(apart, means, np.inf).argmin()))
+            self.votes[worst] = False
+        out = [j for j in members if j not in left]
+        if 3 * len(out) >= len(members):
+            self.votes[out] = True
+            camps = camps_of(codes, self.clusters, self.n_labels) if out else []
+            return [[members[at] for at in camp] for camp in camps]
+        for j in out:
+            self.flags[j] = "outlier"
+        return []
+
+    def matches(self, rows: list[int]) -> Floats:
+        """How far decisions match the consensus of the others, shape (rows, cells); else NaN."""
+        scores = np.full((len(rows), self.codes.shape[1]), np.nan)
+        for row, j in enumerate(rows):
+            own, shares, cells = self.beside(j)
+            scores[row, cells] = shares[np.arange(len(own)), own]
+        return scores
+
+    def lower(self, means: Floats, rows: list[int]) -> Bools:
+        """Which wordings lie clearly below the median of the others."""
+
+        def others(values: Floats) -> Floats:
+            return np.array([np.nanmedian(np.delete(values, at)) for at in range(len(values))])
+
+        far: Bools = others(means) - means >= self.rules.lower
+        if not self.graded and far.any():
+            # A stricter wording orders the items as the others do: it may be the right one.
+            together = np.zeros(len(rows))
+            for at, j in enumerate(rows):
+                own, shares, _ = self.beside(j)
+                together[at] = association(self.joint(own, shares), self.ordinal) if len(own) else 0
+            far &= together < others(together) / 2
+        return far
+
+    def figures(self, j: int) -> WordingFigures:
         """Wording j beside the consensus of the voters."""
         n_prompts = int((self.codes[j] != NOT_JUDGED).sum())
-        own, shares, clusters = self.beside(j, votes)
+        own, shares, cells = self.beside(j)
         empty = WordingFigures(
-            "fine", None, None, None, None, None,
+            self.flags[j], None, None, None, None, self.p_values[j],
             1 - float(self.unread[j]) if n_prompts else None, n_prompts,
         )  # fmt: skip
         if not len(own):
             return empty
         matched = shares[np.arange(len(own)), own]
-        _, groups = np.unique(clusters, return_inverse=True)
+        _, groups = np.unique(self.clusters[cells], return_inverse=True)
         spread = wilson_from_sums(np.bincount(groups, matched), np.bincount(groups))
         return replace(
             empty,
@@ -250,74 +373,11 @@ class _Table:
         )
 
 
-def _outlier(
-    table: _Table,
-    votes: Bools,
-    beside: dict[int, tuple[Codes, Floats, Any]],
-    rules: Rules,
-    rng: np.random.Generator,
-    n: int,
-) -> tuple[int | None, dict[int, float]]:
-    """The wording that agrees least, if significantly and clearly less than the others."""
-    members = [j for j in np.flatnonzero(votes).tolist() if len(beside[j][0])]
-    if len(members) < 3:
-        return None, {}
-    scores = np.full((len(members), table.codes.shape[1]), np.nan)
-    for row, j in enumerate(members):
-        shares = table.consensus(j, votes)
-        cells = np.flatnonzero((table.codes[j] >= 0) & (shares.sum(axis=1) > 0))
-        scores[row, cells] = shares[cells, table.codes[j][cells]]
-    shared = (~np.isnan(scores)).sum(axis=0) >= 2
-    scores = scores[:, shared]
-    if not scores.size:
-        return None, {}
-    # A missing score takes the mean of its cell and so says nothing about any wording.
-    filled = np.where(np.isnan(scores), np.nanmean(scores, axis=0), scores)
-    sums = np.zeros((table.k, len(members)))
-    np.add.at(sums, table.clusters[shared], filled.T)
-    p_values = np.minimum(1.0, _TESTS * lower_than_rest(sums, rng, n))
-    means = np.nanmean(scores, axis=1)
-    apart = [
-        row
-        for row in range(len(members))
-        if p_values[row] < rules.significant
-        and np.median(np.delete(means, row)) - means[row] >= rules.lower
-    ]
-    worst = members[min(apart, key=lambda row: float(means[row]))] if apart else None
-    return worst, dict(zip(members, p_values.tolist(), strict=True))
-
-
-def _settle_halves(
-    table: _Table, flags: list[Flag], votes: Bools, inverted: list[int], gold: Any
-) -> Bools:
-    """Which half is inverted: the one that contradicts gold; without gold, both."""
-    others = np.flatnonzero(votes).tolist()
-    one, two = (
-        None if gold is None else _kappa_with_gold(table, members, gold)
-        for members in (inverted, others)
+def _row_means(values: Floats) -> Floats:
+    """The mean of the known values of each row, NaN without any."""
+    known = ~np.isnan(values)
+    n = known.sum(axis=1)
+    means: Floats = np.where(
+        n > 0, np.where(known, values, 0).sum(axis=1) / np.maximum(n, 1), np.nan
     )
-    if one is None or two is None:
-        for j in others:
-            flags[j] = "inverted"
-        return votes
-    if one <= two:
-        return votes
-    for j in inverted:
-        flags[j] = "fine"
-    for j in others:
-        flags[j] = "inverted"
-    turned = votes.copy()
-    turned[others], turned[inverted] = False, True
-    return turned
-
-
-def _kappa_with_gold(table: _Table, members: list[int], gold: Any) -> float | None:
-    """The mean kappa of wordings with gold labels, on their decided cells that have one."""
-    labels = np.asarray(gold, dtype=np.int64)
-    kappas = []
-    for j in members:
-        cells = (table.codes[j] >= 0) & (labels >= 0)
-        if cells.any():
-            kappas.append(table.kappa(table.codes[j][cells], np.eye(table.n_labels)[labels[cells]]))
-    known = [kappa for kappa in kappas if kappa is not None]
-    return float(np.mean(known)) if known else None
+    return means

@@ -37,6 +37,10 @@ _FLAGS = {
         "{} are outliers: they disagree with the other wordings more than those disagree among "
         "themselves.",
     ),
+    "less right": (
+        "{} is an outlier: it is right less often than the other wordings.",
+        "{} are outliers: they are right less often than the other wordings.",
+    ),
     "unreadable": (
         "Most answers under {} cannot be read: ask for a form that can be parsed.",
         "Most answers under {} cannot be read: ask for forms that can be parsed.",
@@ -115,7 +119,9 @@ def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
     for flag, (one, several) in _FLAGS.items():
         names = []
         for row in wordings:
-            if row["flag"] == flag:
+            # With gold labels, an outlier is a wording that is right less often.
+            graded = row["flag"] == "outlier" and row["accuracy"] is not None
+            if flag == ("less right" if graded else row["flag"]):
                 names.append(row["template"])
         if flag == "inverted" and 1 < len(names) == len(wordings):
             # Two camps, and no gold labels to tell which of them is mislabelled.

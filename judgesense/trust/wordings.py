@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions.view import Stream, crossed, distinct
-from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.selection import Choice, choose
 from judgesense.statistics.wordings import (
     NOT_JUDGED,
     UNDECIDED,
     WordingFigures,
-    consensus_scores,
     screen,
 )
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, join, number, p_value, percent, s
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import fair, has_foreign_gold, readable, right
-from judgesense.trust.thresholds import FEW_CLUSTERS, WORDING_RULES
+from judgesense.trust.thresholds import FEW_CLUSTERS, SIGNIFICANT, WORDING_RULES
 
 
 @dataclass(frozen=True)
@@ -103,23 +102,31 @@ class Wordings:
         return np.stack(counts).reshape(2, n, n)
 
     @cached_property
-    def figures(self) -> tuple[WordingFigures, ...]:
-        """Every wording beside the consensus of the others."""
-        return tuple(
-            screen(
-                self.decisions,
-                self.clusters,
-                n_labels=len(self.labels),
-                ordinal=self.ordinal,
-                voters=~self.turned,
-                gold=self.gold,
-                rules=WORDING_RULES,
-            )
+    def screened(self) -> tuple[list[WordingFigures], list[list[int]]]:
+        """Every wording beside the consensus of the others, and the camps they form."""
+        return screen(
+            self.decisions,
+            self.clusters,
+            n_labels=len(self.labels),
+            ordinal=self.ordinal,
+            voters=~self.turned,
+            gold=self.gold,
+            rules=WORDING_RULES,
         )
+
+    @property
+    def figures(self) -> list[WordingFigures]:
+        """Every wording beside the consensus of the others."""
+        return self.screened[0]
+
+    @property
+    def camps(self) -> list[list[str]]:
+        """Groups of wordings that agree among themselves and not with each other; mostly none."""
+        return [[self.templates[j] for j in camp] for camp in self.screened[1]]
 
     @cached_property
     def graded(self) -> bool:
-        """Whether the wordings are compared by gold labels, not by the consensus."""
+        """Whether gold labels can tell which wordings are right."""
         return bool((self.gold >= 0).any())
 
     @cached_property
@@ -152,31 +159,23 @@ class Wordings:
         return tuple(kept), cells
 
     @cached_property
-    def scores(self) -> Floats:
-        """Right (1) or not (0) by gold, or agreement with the consensus of the others.
+    def choice(self) -> Choice | None:
+        """What accuracy says about the compared wordings; None with fewer than two or no gold.
 
-        Shape (compared wordings, compared cells); an answer without a verdict is wrong.
+        An answer without a verdict is wrong.
         """
         able, cells = self.compared
-        own = self.decisions[list(able)][:, cells]
-        if self.graded:
-            hits: Floats = (own == self.gold[cells]).astype(np.float64)
-            return hits
-        return np.nan_to_num(consensus_scores(own, len(self.labels)))
-
-    @cached_property
-    def choice(self) -> Choice | None:
-        """What the scores say about the compared wordings; None with fewer than two."""
-        able, cells = self.compared
-        if len(able) < 2 or not len(cells):
+        if len(able) < 2 or not len(cells) or not self.graded:
             return None
-        return choose(self.scores, self.clusters[cells])
+        hits = self.decisions[list(able)][:, cells] == self.gold[cells]
+        return choose(hits, self.clusters[cells])
 
-    @property
-    def best(self) -> tuple[str, ...]:
+    def best(self, p_adjusted: float | None = None) -> tuple[str, ...]:
         """The wordings that cannot be told from the best one."""
         able, _ = self.compared
         kept = range(len(able)) if self.choice is None else self.choice.best
+        if p_adjusted is not None and p_adjusted >= SIGNIFICANT:
+            kept = range(len(able))
         return tuple(self.templates[able[place]] for place in kept)
 
     @property
@@ -192,12 +191,15 @@ class Wordings:
         )
 
 
-def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+def wordings(
+    table: Wordings, texts: Mapping[str, str] | None = None, p_adjusted: float | None = None
+) -> list[dict[str, Any]]:
     """The wordings of a judge and task, each with what the others say about it.
 
     Args:
         table: the wordings.
         texts: the full text of each template, where known.
+        p_adjusted: as in `recommendation`.
 
     Returns:
         One row per template, by name: ``template``, ``text`` (None where unknown), ``agreement``
@@ -207,7 +209,7 @@ def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[di
         wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
         (without failed requests), ``in_best_set``. Undefined is None.
     """
-    best, rows = table.best, []
+    best, rows = table.best(p_adjusted), []
     for name, decisions, found in zip(table.templates, table.decisions, table.figures, strict=True):
         cells = (decisions != NOT_JUDGED) & (table.gold >= 0)
         hits = decisions[cells] == table.gold[cells]
@@ -233,24 +235,34 @@ def jss_without(table: Wordings, left_out: Collection[str]) -> float | None:
     return float(same / decided) if decided else None
 
 
-def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
+def recommendation(
+    table: Wordings, card: TrustCard, p_adjusted: float | None = None
+) -> dict[str, Any]:
     """The wording to use, or why none is recommended.
 
-    Wordings are compared by accuracy with gold labels, or, without any, by agreement with the
-    consensus of the other wordings, on the items and orders that all of them judged; an answer
-    without a verdict is wrong. Flagged wordings, and those declared as inverted, are never
-    recommended. Of a judge to avoid, a wording is recommended only if it passes by itself every
-    check that failed.
+    Wordings are compared by accuracy with gold labels, on the items and orders that all of them
+    judged; an answer without a verdict is wrong. Without gold labels nothing tells which wording is
+    right: the one that agrees most with the others shares their bias. Flagged wordings, and those
+    declared as inverted, are never recommended. Of a judge to avoid, a wording is recommended only
+    if it passes by itself every check that failed.
+
+    Args:
+        table: the wordings.
+        card: the judge's trust card.
+        p_adjusted: the p-value of any difference, corrected for the judges and tasks of a report;
+            by default that of this judge and task alone.
 
     Returns:
         ``template`` (None if no wording can be told to be the best), ``best_set`` (the wordings
         that cannot be told from the best), ``p_any_difference``, ``accuracy_crossfit`` with
         ``ci_low`` and ``ci_high`` (what taking the best wording of some items scores on others),
-        ``measure`` (``gold`` or ``consensus``), ``n_items``, ``n_clusters`` and ``text``.
+        ``measure`` (``gold``, or ``consensus`` without), ``camps`` (lists of wordings that agree
+        among themselves and not with each other; empty if there are none), ``n_items``,
+        ``n_clusters`` and ``text``.
     """
     choice, (_, cells) = table.choice, table.compared
-    best = list(table.best)
-    named, reason = _advised(table, best)
+    best = list(table.best(p_adjusted))
+    named, reason = _advised(table, best, p_adjusted)
     if card.trust == "avoid":
         fails = join(list(card.because))
         failed = [name for name in card.because if named and not _passes(table, named, name, card)]
@@ -267,6 +279,8 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
             out[name] = f"{name} ({row.flag})"
     if out and (jss := jss_without(table, out)) is not None:
         reason += f". Without {join(list(out.values()))}, JSS is {number(jss)}"
+    if table.camps and table.graded:
+        reason += f". The wordings form camps: {'; '.join(_some(camp) for camp in table.camps)}"
     return {
         "template": named,
         "best_set": best,
@@ -275,13 +289,14 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
         "ci_low": None if choice is None else choice.ci_low,
         "ci_high": None if choice is None else choice.ci_high,
         "measure": "gold" if table.graded else "consensus",
+        "camps": table.camps,
         "n_items": distinct(table.items[cells]),
         "n_clusters": distinct(table.clusters[cells]),
         "text": reason,
     }
 
 
-def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
+def _advised(table: Wordings, best: list[str], p_adjusted: float | None) -> tuple[str | None, str]:
     """The wording to recommend, and the sentence that says so or why not."""
     choice, (able, cells) = table.choice, table.compared
     n_items = distinct(table.items[cells])
@@ -291,6 +306,10 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
         return None, "none: no wording is left to recommend"
     # Fine wordings may have been judged on other items.
     others = [table.templates[j] for j in table.able if j not in able]
+    if (len(able) > 1 or others) and not table.graded:
+        camps = "; ".join(_some(camp) for camp in table.camps)
+        which = f"the wordings form camps ({camps}), and " if camps else ""
+        return None, f"none: {which}without gold labels nothing tells which wording is right"
     if choice is None and (len(able) > 1 or others):
         return None, "no wording to compare: no item was judged under all of them"
     n_clusters = distinct(table.clusters[cells])
@@ -300,7 +319,10 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
         return best[0], f"use {best[0]}: every other wording is flagged"
     if choice.p_any_difference is None:
         return None, f"too few independent items to compare wordings ({n_clusters})"
-    shown = f"({p_value(choice.p_any_difference)}, {n_items} item{s(n_items)})"
+    p = p_value(choice.p_any_difference)
+    if p_adjusted is not None:
+        p = p_value(p_adjusted, "corrected p")
+    shown = f"({p}, {n_items} item{s(n_items)})"
     if others:
         shown += f"; {join(others)} not compared: judged on too few of these items"
     rest = len(able) - len(best)
@@ -308,12 +330,18 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
         return None, f"no evidence that these {len(able)} wordings differ {shown}"
     if len(best) > 1:
         return None, f"any of {join(best, 'or')} may be the best wording; {rest} worse {shown}"
-    what = "is right" if table.graded else "agrees with the consensus of the other wordings"
     return best[0], (
         f"use {best[0]}: it is better than the other {rest} {shown}. A wording chosen this way "
-        f"{what} on {percent(choice.score)} of prompts "
+        f"is right on {percent(choice.score)} of prompts "
         f"{brackets(choice.ci_low, choice.ci_high, percent)}, scored on items not used to choose"
     )
+
+
+def _some(names: list[str]) -> str:
+    """The names of a camp, the first three of many."""
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return join(names)
 
 
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:

@@ -89,7 +89,7 @@ def test_two_mislabelled_wordings_among_26_do_not_blame_the_judge() -> None:
 
 
 def test_equal_wordings_get_no_recommendation() -> None:
-    found = advised(stream_of(log(mostly(0.8), 5, 100)))
+    found = advised(stream_of(log(mostly(0.8), 5, 120)))
     assert found["template"] is None
     assert found["best_set"] == ["w00", "w01", "w02", "w03", "w04"]
     assert found["p_any_difference"] > 0.05

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judgesense.statistics.selection import choose, gaps_between, lower_than_rest
-from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, consensus_scores, screen
+from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, association, screen
 
 
 def answers(n: int, wordings: int, flips: float = 0.1, share: float = 0.5, seed: int = 0):
@@ -18,7 +18,7 @@ def answers(n: int, wordings: int, flips: float = 0.1, share: float = 0.5, seed:
 
 def flags(decisions, **options):
     options.setdefault("n_labels", 2)
-    return [row.flag for row in screen(decisions, **options)]
+    return [row.flag for row in screen(decisions, **options)[0]]
 
 
 @pytest.mark.parametrize(("wordings", "turned"), [(6, [2]), (26, [0, 7]), (3, [1])])
@@ -39,7 +39,7 @@ def test_an_inverted_wording_is_found_though_one_label_dominates() -> None:
 def test_a_coin_among_ten_is_an_outlier() -> None:
     decisions = answers(80, 10)
     decisions[4] = np.random.default_rng(1).integers(0, 2, 80)
-    found = screen(decisions, n_labels=2)
+    found, _ = screen(decisions, n_labels=2)
     assert [row.flag for row in found] == ["fine"] * 4 + ["outlier"] + ["fine"] * 5
     assert found[4].agreement == pytest.approx(0.5, abs=0.15)
     assert found[4].p_adjusted is not None
@@ -54,7 +54,7 @@ def test_a_judge_that_answers_at_random_has_no_bad_wording() -> None:
 def test_an_unreadable_wording_has_no_vote() -> None:
     decisions = answers(60, 4, flips=0)
     decisions[1, :40] = UNDECIDED
-    found = screen(decisions, n_labels=2)
+    found, _ = screen(decisions, n_labels=2)
     assert [row.flag for row in found] == ["fine", "unreadable", "fine", "fine"]
     assert found[1].readable == pytest.approx(1 / 3)
     assert found[1].agreement == 1.0
@@ -65,7 +65,7 @@ def test_an_ordinal_scale_turned_round_is_inverted() -> None:
     base = rng.integers(0, 5, 60)
     decisions = np.clip(base + rng.integers(-1, 2, (5, 60)), 0, 4)
     decisions[2] = 4 - decisions[2]
-    found = screen(decisions, n_labels=5, ordinal=True)
+    found, _ = screen(decisions, n_labels=5, ordinal=True)
     assert [row.flag for row in found] == ["fine", "fine", "inverted", "fine", "fine"]
     assert found[2].kappa is not None
     assert -1 <= found[2].kappa < -0.5
@@ -86,24 +86,17 @@ def test_few_clusters_flag_nothing() -> None:
 
 
 def test_undefined_figures_are_none() -> None:
-    alone = screen([[0, 1, 0]], n_labels=2)[0]
+    alone = screen([[0, 1, 0]], n_labels=2)[0][0]
     assert (alone.agreement, alone.kappa, alone.p_adjusted, alone.flag) == (
         None,
         None,
         None,
         "fine",
     )
-    absent = screen([[NOT_JUDGED] * 3, [0, 1, 0], [0, 1, 1]], n_labels=2)[0]
+    absent = screen([[NOT_JUDGED] * 3, [0, 1, 0], [0, 1, 1]], n_labels=2)[0][0]
     assert (absent.agreement, absent.readable, absent.n_prompts) == (None, None, 0)
-    same = screen(np.zeros((3, 20), int), n_labels=2)[0]
+    same = screen(np.zeros((3, 20), int), n_labels=2)[0][0]
     assert (same.agreement, same.kappa) == (1.0, None)
-
-
-def test_consensus_splits_ties_and_ignores_what_was_not_judged() -> None:
-    scores = consensus_scores([[0, 0, NOT_JUDGED], [0, 1, 1], [1, UNDECIDED, 1]], 2)
-    assert scores[0].tolist()[:2] == [0.5, 0.0]
-    assert np.isnan(scores[0, 2])
-    assert scores[2].tolist() == [0.0, 0.0, 1.0]
 
 
 def test_permutation_p_values_of_equal_columns_are_even() -> None:
