@@ -151,3 +151,69 @@ def test_choosing_among_few() -> None:
     one_cluster = choose([[1.0, 1.0], [0.0, 0.0]], [7, 7])
     assert (one_cluster.p_any_difference, one_cluster.score) == (None, None)
     assert one_cluster.best == (0, 1)
+
+
+def test_association_is_kappa_as_a_share_of_what_the_margins_allow() -> None:
+    # 15 of 100 yes under one wording, 30 under the other: all 15 agree, 12 or none do.
+    assert association([[70, 15], [0, 15]]) == pytest.approx(1.0)
+    assert association([[67, 18], [3, 12]]) == pytest.approx((12 / 4.5 - 1) / (15 / 4.5 - 1))
+    assert association([[55, 30], [15, 0]]) == pytest.approx(-1.0)
+    assert association([[85, 15], [0, 0]]) == 0.0
+    # A scale: one label lower throughout; turned round; three labels without an order.
+    shifted = np.diag([20, 20, 20, 20], k=1)
+    assert association(shifted, ordinal=True) == pytest.approx(1.0)
+    assert association(shifted[::-1], ordinal=True) == pytest.approx(-1.0)
+    assert association(np.ones((3, 3)) - np.eye(3)) == pytest.approx(-1.0)
+
+
+def graded(n: int, groups: list[int], seed: int = 0):
+    """Camps of wordings on a scale of four: each camp has a view of its own."""
+    rng = np.random.default_rng(seed)
+    views = rng.integers(0, 4, (len(groups), n))
+    each = np.repeat(views, groups, axis=0)
+    return np.where(rng.random(each.shape) < 0.1, rng.integers(0, 4, each.shape), each)
+
+
+@pytest.mark.parametrize("groups", [[3, 3], [6, 2], [4, 3, 2]])
+def test_camps_are_told_and_nothing_is_thrown_out(groups: list[int]) -> None:
+    ends = np.cumsum([0, *groups]).tolist()
+    wanted = [list(range(a, b)) for a, b in zip(ends, ends[1:], strict=False)]
+    decisions = graded(100, groups)
+    found, camps = screen(decisions, n_labels=4, ordinal=True)
+    assert camps == wanted
+    assert {row.flag for row in found} == {"fine"}
+
+
+def test_gold_decides_which_of_two_camps_is_right() -> None:
+    decisions = graded(100, [6, 2])
+    for right, flagged in ((7, []), (0, [6, 7])):
+        found, camps = screen(decisions, n_labels=4, ordinal=True, gold=decisions[right])
+        assert [j for j, row in enumerate(found) if row.flag == "outlier"] == flagged
+        assert camps == []
+    # A third would be outliers: none is.
+    decisions = graded(100, [4, 2])
+    found, camps = screen(decisions, n_labels=4, ordinal=True, gold=decisions[0])
+    assert ({row.flag for row in found}, camps) == ({"fine"}, [[0, 1, 2, 3], [4, 5]])
+
+
+def test_a_stricter_wording_is_an_outlier_only_if_gold_says_so() -> None:
+    decisions = answers(300, 6, flips=0.05)
+    decisions[0] &= np.random.default_rng(9).random(300) < 0.5
+    assert flags(decisions) == ["fine"] * 6
+    assert flags(decisions, gold=decisions[1]) == ["outlier"] + ["fine"] * 5
+    assert flags(decisions, gold=decisions[0]) == ["fine"] * 6
+
+
+def test_gold_tells_which_wordings_are_inverted_against_the_majority() -> None:
+    decisions = answers(100, 7)
+    decisions[:4] = 1 - decisions[:4]
+    assert flags(decisions) == ["fine"] * 4 + ["inverted"] * 3
+    assert flags(decisions, gold=decisions[0]) == ["fine"] * 4 + ["inverted"] * 3
+    assert flags(decisions, gold=decisions[6]) == ["inverted"] * 4 + ["fine"] * 3
+
+
+def test_an_inverted_wording_is_found_in_few_large_clusters_of_skewed_labels() -> None:
+    decisions = answers(600, 8, share=0.15)
+    decisions[5] = 1 - decisions[5]
+    found = flags(decisions, clusters=np.arange(600) % 30)
+    assert found == ["fine"] * 5 + ["inverted"] + ["fine"] * 2
