@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -177,7 +179,7 @@ def graded(n: int, groups: list[int], seed: int = 0):
 @pytest.mark.parametrize("groups", [[3, 3], [6, 2], [4, 3, 2]])
 def test_camps_are_told_and_nothing_is_thrown_out(groups: list[int]) -> None:
     ends = np.cumsum([0, *groups]).tolist()
-    wanted = [list(range(a, b)) for a, b in zip(ends, ends[1:], strict=False)]
+    wanted = [list(range(a, b)) for a, b in itertools.pairwise(ends)]
     decisions = graded(100, groups)
     found, camps = screen(decisions, n_labels=4, ordinal=True)
     assert camps == wanted
