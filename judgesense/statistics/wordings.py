@@ -110,7 +110,7 @@ def screen(
     votes = None if voters is None else np.asarray(voters, dtype=bool)
     table = _Table(decisions, clusters, n_labels, ordinal, gold, votes, rules)
     camps: list[list[int]] = []
-    if table.k >= rules.fewest:
+    if table.k >= rules.fewest and n_labels:
         rng = np.random.default_rng(seed)
         table.flag_inverted(rng, n_resamples)
         camps = table.flag_outliers(rng, n_resamples)
@@ -202,7 +202,9 @@ class _Table:
 
     def joint(self, own: Codes, shares: Floats) -> Floats:
         """The contingency table of decisions and a consensus."""
-        return np.stack([shares[own == label].sum(axis=0) for label in range(self.n_labels)])
+        counts = np.zeros((self.n_labels, self.n_labels))
+        np.add.at(counts, own, shares)
+        return counts
 
     def kappa(self, own: Codes, shares: Floats) -> float | None:
         """Kappa of decisions with a consensus."""
