@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any
 
@@ -97,6 +98,17 @@ def join(names: Sequence[str], word: str = "and") -> str:
     ('a', 'a, b and c', 'a or b')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The end of an error on an unknown name: the known name that is most like it, if one is.
+
+    >>> did_you_mean("verdcit", ["id", "verdict"]), did_you_mean("x", ["id"])
+    ("; did you mean 'verdict'?", '')
+    """
+    known = {each.casefold(): each for each in names}
+    close = get_close_matches(name.casefold(), known, n=1)
+    return f"; did you mean {known[close[0]]!r}?" if close else ""
 
 
 def s(count: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
-from judgesense.files.tables import read_table
+from judgesense.files.tables import Record
 from judgesense.tasks import Task, Template, is_scale
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates, load_templates
@@ -24,15 +24,24 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _RULE = re.compile(r"^---+[ \t]*$", re.MULTILINE)
 
 
+def shown_in(rubric: Path) -> set[str]:
+    """The columns that a rubric shows."""
+    return set(_BRACES.findall(read_text(rubric)))
+
+
 def read_rubric(
-    path: Path, data: Path, answers: Sequence[str] | None, options: Mapping[str, str] | None
+    path: Path,
+    data: Path,
+    answers: Sequence[str] | None,
+    options: Mapping[str, str] | None,
+    records: Sequence[Record],
 ) -> TaskTemplates:
     """Read a rubric as a task with one template.
 
     The text before the first line with a placeholder is the wording; that line and the rest are the
     layout, which all wordings share. ``answers`` are the decisions, best first or in order; by
-    default the gold labels that occur in ``data``. ``options`` names, for a choice between two,
-    the column shown under each answer.
+    default the gold labels that occur in ``records``, the rows of ``data``. ``options`` names, for
+    a choice between two, the column shown under each answer.
 
     Raises JudgeSenseError for an empty rubric, one without a placeholder or with a placeholder that
     is not a column of the data, and if the answers are neither passed nor found in the data.
@@ -40,7 +49,7 @@ def read_rubric(
     text = read_text(path).strip()
     if not text:
         raise JudgeSenseError(f"{path}: the rubric is empty")
-    rows = [record.values for record in read_table(data)]
+    rows = [record.values for record in records]
     first = rows[0]
     gold = {str(row["gold"]) for row in rows if row.get("gold") not in (None, "")}
     for inner in _BRACES.findall(text):
@@ -57,7 +66,7 @@ def read_rubric(
     if len(labels) < 2:
         raise JudgeSenseError(
             f"{path}: the answers are unknown, because {data} has {len(labels)} gold label(s); "
-            "list them, for example --answers YES,NO"
+            "list them, for example --answers YES,NO, or name a column of labels with --human"
         )
     ordinal = is_scale(labels)
     task = Task(NAME, labels, ordinal, MappingProxyType(dict(options or {})))

@@ -11,6 +11,7 @@ from judgesense.checking.logs import compared, judge_of, question_of
 from judgesense.checking.question import Question, run_check
 from judgesense.checking.result import CheckResult
 from judgesense.checking.terms import RUNS, Inconclusive, Terms
+from judgesense.checking.verdicts import labelled_rows
 from judgesense.files.disk import sha256_of
 from judgesense.importers.log import read_graded
 from judgesense.pipeline import to_stderr
@@ -25,6 +26,7 @@ def check(
     data: str | Path,
     judge: Any,
     *,
+    human: Sequence[str] = (),
     wordings: str | Path | None = None,
     paraphraser: Any = None,
     n_paraphrases: int | None = None,
@@ -46,8 +48,10 @@ def check(
 
     Args:
         rubric: a text file; names of the data's columns in braces mark where they are shown.
-        data: JSONL, CSV or Parquet; the columns ``gold``, ``item_id``, ``cluster_id`` and
-            ``system_id`` are optional.
+        data: JSONL, CSV or Parquet; the columns ``item_id``, ``cluster_id`` and ``system_id`` are
+            optional.
+        human: the columns with people's labels, one per person; their majority is the gold label.
+            By default they are recognised: ``gold``, ``label``, ``annotator_1``, ...
         judge: a name, Hub id, folder, function or loaded judge.
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without
             it, ``<rubric>.wordings.yaml`` next to the rubric is read, and written if missing.
@@ -89,8 +93,8 @@ def check(
     >>> result.jss
     1.0
     """
-    from judgesense_dataset.items import load_items
-    from judgesense_dataset.rubric import read_rubric
+    from judgesense_dataset.items import items_of
+    from judgesense_dataset.rubric import read_rubric, shown_in
 
     rubric, data = Path(rubric), Path(data)
     terms = Terms(
@@ -100,19 +104,25 @@ def check(
         variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
     )  # fmt: skip
 
+    tell = note or to_stderr
+
     def question() -> Question:
-        own = read_rubric(rubric, data, answers, options)
+        rows = labelled_rows(data, human, shown_in(rubric), tell)
+        own = read_rubric(rubric, data, answers, options, rows)
         return Question(
             own=own,
-            items=load_items(data, own.task, own.fields),
-            identity={"rubric": sha256_of(rubric), "data": sha256_of(data)},
+            items=items_of(rows, str(data), own.task, own.fields),
+            identity={
+                "rubric": sha256_of(rubric), "data": sha256_of(data),
+                **({"human": list(human)} if human else {}),
+            },
             name=rubric.stem,
             wordings=rubric.with_suffix(".wordings.yaml"),
             ranked=answers is not None or own.task.ordinal,
             settings={"rubric": str(rubric), "data": str(data)},
-        )
+        )  # fmt: skip
 
-    return run_check(question, terms, judge, judge_options, note or to_stderr)
+    return run_check(question, terms, judge, judge_options, tell)
 
 
 def check_log(

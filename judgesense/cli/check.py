@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,21 +10,50 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import SUFFIXES
+from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.trust.thresholds import STEADY_JSS
 
 if TYPE_CHECKING:
     from judgesense.checking.result import CheckResult
 
+RUBRICS = (".txt", ".md", ".prompt", ".j2", "")
+"""How the name of a rubric ends."""
+
 
 def check(
-    rubric: Annotated[
+    source: Annotated[
         Path | None,
         typer.Argument(
-            metavar="RUBRIC.txt",
-            help="The rubric; {column} inserts a column. Or give --log.",
+            metavar="FILE|RUBRIC.txt",
+            help="Verdicts: CSV, JSONL, Parquet, a log of Inspect, promptfoo or DeepEval, scores "
+            "of Langfuse or LangSmith, a folder of datasets. Or a rubric, with --data; {column} "
+            "inserts a column.",
             show_default=False,
         ),
     ] = None,
+    verdict: Annotated[
+        str | None, opt.option("COL,...", "The columns of FILE with verdicts, one per judge.")
+    ] = None,
+    human: Annotated[
+        str | None, opt.option("COL,...", "The columns with people's labels, one per person.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        opt.option("ROLE=COL,...", "Other columns of FILE, such as item_id=question; repeatable."),
+    ] = None,
+    map: Annotated[
+        str | None,
+        opt.option("THEIRS=OURS,...", "Words of FILE to labels: good=PASS or '>=0.5=PASS'."),
+    ] = None,
+    epsilon: Annotated[
+        float,
+        opt.option(
+            "SHARE",
+            "What replacing a person is worth in the alternative annotator test: 0.2 for experts, "
+            "0.15 for skilled people, 0.1 for a crowd.",
+        ),
+    ] = EPSILON,
     data: Annotated[
         Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
     ] = None,
@@ -81,8 +111,12 @@ def check(
     out: opt.SomeOut = None,
     format: opt.Format = "text",
 ) -> None:
-    """Does rewording your rubric change the verdicts?
+    """Is my judge right, where is it wrong, and does rewording change its verdicts?
 
+    With FILE, compares verdicts that you have with people's labels: agreement, each label, and
+    whether the judge could replace a person. Columns are recognised and printed first.
+
+    With RUBRIC.txt, judges data under several wordings.
     Paraphrases the rubric or takes your wordings, and judges the data under each; with --log, also
     compares the verdicts with the log's grades. Prints PASS,
     FAIL or INCONCLUSIVE, why, and what to do next; then the figures, flipped examples, the ranking
@@ -94,6 +128,25 @@ def check(
     from judgesense.checking.check import check as run_check
     from judgesense.checking.check import check_log
 
+    people = opt.names(human) or ()
+    if source is not None and data is None and source.suffix.lower() not in RUBRICS:
+        given = {"--judge": judge, "--wordings": wordings, "--variants": variants, "--log": log}
+        if taken := [flag for flag, value in given.items() if value is not None]:
+            raise JudgeSenseError(
+                f"{taken[0]}: {source} has verdicts already; to judge its rows: judgesense check "
+                f"RUBRIC.txt --data {source} --judge JUDGE"
+            )
+        _check_file(source, opt.names(verdict) or (), people, columns, map, answers, pick, epsilon,
+                    out, format)  # fmt: skip
+        return
+    if data is not None and source is not None and source.suffix.lower() in SUFFIXES:
+        raise JudgeSenseError(
+            f"{source} is a table, not a rubric: judgesense check RUBRIC.txt --data {source}, or "
+            f"without --data if it has verdicts"
+        )
+    for flag, value in (("--verdict", verdict), ("--columns", columns), ("--map", map)):
+        if value is not None:
+            raise JudgeSenseError(f"{flag} is for a FILE of verdicts, not for a rubric or --log")
     shared: dict[str, Any] = {
         "wordings": wordings,
         "paraphraser": paraphraser,
@@ -109,26 +162,53 @@ def check(
         **opt.judge_options(settings, max_cost=max_cost),
     }
     if log is not None:
-        given = {"RUBRIC.txt": rubric, "--data": data, "--answers": answers, "--options": options}
+        given = {"RUBRIC.txt": source, "--data": data, "--answers": answers, "--options": options}
         if taken := [name for name, value in given.items() if value is not None]:
             raise JudgeSenseError(f"{taken[0]} with --log: the log has the rubric and the rows")
         found = check_log(log, judge, pick=pick, **shared)
     else:
-        needed = {"RUBRIC.txt": rubric, "--data": data, "--judge": judge}
+        needed = {"RUBRIC.txt": source, "--data": data, "--judge": judge}
         if absent := [name for name, value in needed.items() if value is None]:
             raise JudgeSenseError(
-                f"{absent[0]} is missing (or give --log FILE); see judgesense check --help"
+                f"{absent[0]} is missing (or name a FILE of verdicts, or --log FILE); see "
+                "judgesense check --help"
             )
         if pick is not None:
             raise JudgeSenseError("--pick chooses a scorer or metric of --log FILE")
-        assert rubric is not None and data is not None  # noqa: PT018
+        assert source is not None and data is not None  # noqa: PT018
         found = run_check(
-            rubric, data, judge, answers=opt.names(answers),
+            source, data, judge, human=people, answers=opt.names(answers),
             options=opt.pairs(options, "--options") or None, **shared,
         )  # fmt: skip
     opt.output(format, found.to_dict, lambda: _print(found))
     if found.exit_code:
         raise typer.Exit(found.exit_code)
+
+
+def _check_file(
+    source: Path, verdict: Sequence[str], human: Sequence[str], columns: list[str] | None,
+    map: str | None, answers: str | None, pick: str | None, epsilon: float, out: Path | None,
+    format: str,
+) -> None:  # fmt: skip
+    from judgesense.checking.verdicts import check_file
+    from judgesense.importers.columns import TARGETS, parse_columns
+    from judgesense.importers.recognise import FRIENDLY
+    from judgesense.reporting.terminal import render_brief
+
+    roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
+    report, folder = check_file(
+        source,
+        verdict=verdict,
+        human=human,
+        columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
+        mapping=opt.mapping(map),
+        answers=opt.names(answers),
+        pick=pick,
+        epsilon=epsilon,
+        out=out,
+        note=opt.note,
+    )
+    opt.output(format, report.to_dict, lambda: render_brief(report, folder))
 
 
 def _print(found: CheckResult) -> None:

@@ -150,6 +150,17 @@ def pairs(texts: Sequence[str] | str | None, option: str) -> dict[str, str]:
     return found
 
 
+def mapping(text: str | None) -> dict[str, str]:
+    """The pairs of ``--map``: the last ``=`` of each parts them, for ``>=0.5=PASS``."""
+    found = {}
+    for entry in (text or "").split(",") if text else ():
+        theirs, equals, ours = (part.strip() for part in entry.rpartition("="))
+        if not (theirs and equals and ours):
+            raise JudgeSenseError(f"--map {entry}: expected THEIRS=OURS")
+        found[theirs] = ours
+    return found
+
+
 def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any]:
     """The options of a judge: its flags that were given, and the values of ``--set``, as YAML."""
     from judgesense.files.documents import parse_yaml

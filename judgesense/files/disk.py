@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from judgesense.errors import JudgeSenseError
+from judgesense.text import did_you_mean
 
 
 def require_file(path: Path) -> None:
@@ -24,9 +25,17 @@ def require_file(path: Path) -> None:
             raise JudgeSenseError(
                 f"{path} is a pipe or a device, not a file; save its content to a file"
             )
-        raise JudgeSenseError(f"no file {path}")
+        raise JudgeSenseError(f"no file {path}{did_you_mean(path.name, siblings(path))}")
     if path.stat().st_size == 0:
         raise JudgeSenseError(f"{path} is empty")
+
+
+def siblings(path: Path) -> list[str]:
+    """The names in the folder of a path; none if it cannot be read."""
+    try:
+        return os.listdir(path.parent)
+    except OSError:
+        return []
 
 
 def open_bytes(path: Path) -> BufferedReader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,9 +15,11 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
-from judgesense.files.documents import parse_json
+from judgesense.files.documents import parse_json, read_json
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+DATASET_FILES = ("state.json", "dataset_dict.json")
+"""One of them is in a folder that ``save_to_disk`` of the library datasets wrote."""
 
 UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError)
 """What Arrow raises for a damaged file. A name in the footer that is not UTF-8 is a ValueError, a
@@ -91,7 +94,9 @@ def _at_once(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 def read_table(path: Path) -> Iterator[Record]:
     """The rows of a table file, read by its suffix; rows count from 1, without the header.
 
-    A CSV file may be separated by commas, semicolons or tabs.
+    A CSV file may be separated by commas, semicolons or tabs, and be UTF-16 if it says so (Excel's
+    Unicode text). A JSON file is a list of objects, or has one at ``data``. A folder is a dataset
+    that ``datasets`` saved.
 
     Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text that is
     not UTF-8, a CSV row with more or fewer cells than the header, and a JSON line that is not an
@@ -103,25 +108,62 @@ def read_table(path: Path) -> Iterator[Record]:
 
 def read_table_rows(path: Path) -> Iterator[Rows]:
     """The rows of `read_table`, some at a time. Raises as `read_table`."""
-    require_file(path)
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise JudgeSenseError(
-            f"{path}: unknown suffix {suffix!r}; a table is one of {', '.join(SUFFIXES)}"
-        )
+    if is_dataset(path):
+        reader: Callable[[Path], Iterator[Rows]] = _dataset_rows
+    else:
+        require_file(path)
+        suffix = path.suffix.lower()
+        if suffix not in (*SUFFIXES, ".json"):
+            raise JudgeSenseError(
+                f"{path}: unknown suffix {suffix!r}; a table is one of {', '.join(SUFFIXES)}"
+            )
+        reader = _READERS.get(suffix, _csv_rows)
     number = 0
-    for rows in _READERS.get(suffix, _csv_rows)(path):
+    for rows in reader(path):
         number += len(rows)
         yield rows
     if number == 0:
         raise JudgeSenseError(f"{path} has no rows")
 
 
+def is_dataset(path: Path) -> bool:
+    """Whether a folder was written by ``save_to_disk`` of the library datasets."""
+    return any((path / name).is_file() for name in DATASET_FILES)
+
+
+def _dataset_rows(path: Path) -> Iterator[Rows]:
+    """The rows of every split, from the Arrow files that ``state.json`` lists."""
+    splits = [path]
+    if (index := path / DATASET_FILES[1]).is_file():
+        splits = [path / name for name in read_json(index)["splits"]]
+    for folder in splits:
+        first = 1
+        for part in read_json(folder / DATASET_FILES[0])["_data_files"]:
+            file = folder / part["filename"]
+            try:
+                with pa.memory_map(str(file)) as source:
+                    for batch in pa.ipc.open_stream(source):
+                        places = [f"{file}, row {n}" for n in range(first, first + len(batch))]
+                        yield Rows(sound(batch, str(file)).to_pydict(), places)
+                        first += len(batch)
+            except UNREADABLE as error:
+                raise JudgeSenseError(f"{file} cannot be read as Arrow ({error})") from error
+
+
+def _document_rows(path: Path) -> Iterator[Rows]:
+    """The objects of a JSON list, which may be at ``data``."""
+    listed = read_json(path)
+    listed = listed.get("data") if isinstance(listed, dict) else listed
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise JudgeSenseError(f"{path}: expected a list of JSON objects")
+    return in_rows(Record(values, f"{path}, row {n}") for n, values in enumerate(listed, 1))
+
+
 def read_json_lines(path: Path) -> Iterator[Record]:
     """The objects of a JSON-lines file; blank lines are skipped. Raises as `read_table`."""
     require_file(path)
     try:
-        with path.open(encoding="utf-8-sig") as lines:
+        with path.open(encoding=_encoding(path)) as lines:
             for number, line in enumerate(lines, 1):
                 if line.isspace():
                     continue
@@ -155,7 +197,7 @@ def _csv_cells(path: Path) -> Iterator[list[str]]:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
-        with path.open(encoding="utf-8-sig", newline="") as source:
+        with path.open(encoding=_encoding(path), newline="") as source:
             rows = csv.reader(source, delimiter=delimiter, strict=True)
             header = next(rows, [])
             if len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), None)):
@@ -199,10 +241,18 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
 
 
 _READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
+    ".json": _document_rows,
     ".jsonl": _json_rows,
     ".ndjson": _json_rows,
     ".parquet": _parquet_rows,
 }
+
+
+def _encoding(path: Path) -> str:
+    """UTF-16 if the file's first bytes say so, as Excel's do; else UTF-8."""
+    with path.open("rb") as source:
+        is_utf16 = source.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "utf-16" if is_utf16 else "utf-8-sig"
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> JudgeSenseError:

@@ -16,7 +16,8 @@ TARGETS = (*SCHEMA.names, "prompt", "gold_ab")
 the order AB, whatever the order of the row."""
 
 EVERY_OTHER = "*"
-"""As the source of ``raw_decision``: every column that no target names is a judge's."""
+"""As the source of ``raw_decision``: every column that no target names is a judge's. Columns may
+also be named, separated by commas; then other targets may have a column for each of them."""
 
 _NAMES = re.compile(r"\{([^{}]+)\}")
 
@@ -74,26 +75,39 @@ class ColumnMap:
         >>> long.columns["judge"], long.columns["raw_decision"], long.columns["id"]
         (['gpt', 'llama'], ['YES', 'NO'], [1, 1])
         """
-        if self.given.get("raw_decision") != EVERY_OTHER:
+        source = self.given.get("raw_decision", "")
+        if source == EVERY_OTHER:
+            sources = [each for each in self.given.values() if not each.startswith(":")]
+            named = {name for each in sources for name in (_NAMES.findall(each) or [each])}
+            judges = [name for name in rows.columns if name not in named]
+            if not judges:
+                raise JudgeSenseError(f"{rows.places[0]}: no column is left that names a judge")
+        elif source in rows.columns or len(judges := source.split(",")) < 2:
             return rows
-        sources = [source for source in self.given.values() if not source.startswith(":")]
-        named = {name for source in sources for name in (_NAMES.findall(source) or [source])}
-        judges = [name for name in rows.columns if name not in named]
-        if not judges:
-            raise JudgeSenseError(f"{rows.places[0]}: no column is left that names a judge")
+        each_judge = {"raw_decision": judges}
+        for target, source in self.given.items():
+            several = len(parts := source.split(",")) == len(judges) > 1
+            if several and source not in rows.columns:
+                each_judge.setdefault(target, parts)
         columns = {
             name: [value for value in values for _ in judges]
             for name, values in rows.columns.items()
-            if name in named
+            if name not in judges
         }
-        decisions = zip(*(rows.columns[name] for name in judges), strict=True)
         columns["judge"] = judges * len(rows)
-        columns["raw_decision"] = [value for row in decisions for value in row]
+        for target, names in each_judge.items():
+            parted = zip(*(self._named(rows, name, target) for name in names), strict=True)
+            columns[target] = [value for row in parted for value in row]
         return Rows(columns, [place for place in rows.places for _ in judges])
 
     def of_long(self) -> ColumnMap:
         """The map for what `long` makes."""
-        given = {name: source for name, source in self.given.items() if source != EVERY_OTHER}
+        several = len(self.given.get("raw_decision", "").split(","))
+        given = {
+            name: source
+            for name, source in self.given.items()
+            if source != EVERY_OTHER and (several == 1 or len(source.split(",")) != several)
+        }
         return ColumnMap(given, self.default)
 
 

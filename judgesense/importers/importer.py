@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import Record, Rows, in_rows
+from judgesense.files.tables import Record, Rows, in_rows, is_dataset
 from judgesense.importers.graded import GradedLog
 from judgesense.importers.items import Items
 
@@ -52,6 +52,8 @@ class Importer:
     labels: tuple[str, ...] | None = None
     graded: Callable[[Path, str | None], GradedLog] | None = None
     keys: tuple[str, ...] = ()
+    row_keys: tuple[tuple[str, ...], ...] = ()
+    """Columns that a table of this format has, one set of them at least."""
     by_column: bool = False
     """Whether ``read`` yields `Rows`."""
 
@@ -65,7 +67,7 @@ class Importer:
 
         Raises JudgeSenseError if there are none.
         """
-        if source.is_file():
+        if source.is_file() or is_dataset(source):
             return [source]
         if not source.is_dir():
             raise JudgeSenseError(f"no file or folder {source}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,15 @@ from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file, sha256_of
 from judgesense.files.documents import read_json
+from judgesense.files.tables import Rows
 from judgesense.importers import FORMATS
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.graded import GradedLog
 from judgesense.importers.importer import Importer, ReadOptions
+from judgesense.importers.people import PeopleLabels
 from judgesense.importers.readings import Parser
-from judgesense.run_folder.folder import changes, digests_of, read_record, save_run
+from judgesense.run_folder.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
 from judgesense.run_folder.invocation import invocation
 from judgesense.run_folder.record import now
 from judgesense.version import __version__
@@ -49,6 +51,9 @@ def import_log(
     labels: Sequence[str] | None = None,
     pick: str | None = None,
     parse: Parser | None = None,
+    people: Sequence[str] | None = None,
+    mapping: Mapping[str, str] | None = None,
+    **facts: Any,
 ) -> dict[str, Any]:
     """Import a foreign log into the folder ``out`` and return its ``run.json``.
 
@@ -65,6 +70,10 @@ def import_log(
         labels: the decision space, in order, if the log does not show it.
         pick: the name of lm-eval's filter or Inspect's scorer.
         parse: reads free text. By default a text is read only if it is a label.
+        people: columns with people's labels; their majority becomes ``gold``. Then ``raw_text``
+            is a reason, which no verdict is read from.
+        mapping: words of verdicts and people's labels to labels (see `PeopleLabels`).
+        facts: more of ``run.json``.
 
     Raises:
         JudgeSenseError: an unknown format, an option that the format does not have, an ``out`` that
@@ -77,7 +86,8 @@ def import_log(
     >>> import_log(folder / "log.csv", "table", folder / "out")["counts"]
     {'t': {'ok': 2}}
     """
-    given = {name: value for name, value in locals().items() if name not in ("parse", "encoding")}
+    asked_for = ("source", "format", "out", "columns", "labels", "pick")
+    given = {name: value for name, value in locals().items() if name in asked_for}
     importer, source, out = importer_of(format), Path(source), Path(out)
     if pick is not None and "pick" not in importer.options:
         raise JudgeSenseError(f"format {format!r} has no option pick")
@@ -85,25 +95,33 @@ def import_log(
     space = importer.labels if labels is None else tuple(labels)
     asked: dict[str, Any] = {
         "source": source.name,
-        "sha256": _sha256(files),
+        "sha256": source_digest(files),
         "format": format,
         "columns": dict(columns or {}),
         "labels": None if space is None else list(space),
         "pick": pick,
     }
+    if people is not None:
+        asked |= {"people": list(people), "mapping": dict(mapping or {})}
     if (done := _finished(out, asked)) is not None:
         return done
     options = ReadOptions(space, pick)
-    parts = _Parts(out)
+    parts, column_map = _Parts(out), ColumnMap(columns or {}, importer.columns)
+    blocks: Iterable[Rows] = (r for path in files for r in importer.rows(path, options))
+    labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse)
+    if people is not None:
+        blocks = map(labels_of.labelled, blocks)
     try:
         built = build_parts(
-            (rows for path in files for rows in importer.rows(path, options)),
-            ColumnMap(columns or {}, importer.columns),
+            blocks,
+            column_map,
             space,
             parse,
             parts.write,
         )
         parts.keep()
+        if people:
+            write_part(labels_of.table(), out, PEOPLE_FILE)
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
     finally:
@@ -118,6 +136,8 @@ def import_log(
         "counts": built.counts,
         "not_labels": built.unknown,
         "without_gold": parts.without_gold,
+        **({"people": list(people), "ties": labels_of.ties} if people else {}),
+        **facts,
         "judges": [
             {"name": judge, "describe": {"engine": "imported", "format": format}}
             for judge in parts.values["judge"]
@@ -205,8 +225,10 @@ def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
     return record if whole and not changes(out, record) else None
 
 
-def _sha256(files: Sequence[Path]) -> str:
-    """The SHA-256 of a file, or of the digests of several."""
+def source_digest(files: Sequence[Path]) -> str:
+    """The SHA-256 of a file, or of the digests of several, those in folders too."""
+    folders = [sorted(path.rglob("*")) if path.is_dir() else [path] for path in files]
+    files = [path for folder in folders for path in folder if path.is_file()]
     digests = [sha256_of(path) for path in files]
     whole = "".join(digests)
     return whole if len(digests) == 1 else hashlib.sha256(whole.encode()).hexdigest()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Annotated, Any, Literal
 
@@ -56,7 +56,7 @@ def checked(rows: Rows, mapping: ColumnMap) -> Columns:
     """
     n, places = len(rows), rows.places
     columns: dict[str, Values] = {
-        name: _texts(mapping.column(rows, name))
+        name: texts_of(mapping.column(rows, name))
         for name in SCHEMA.names
         if name != "option_logprobs"
     }
@@ -82,9 +82,9 @@ def checked(rows: Rows, mapping: ColumnMap) -> Columns:
     columns["cluster_id"] = [
         cluster or item for cluster, item in _zipped(columns, n, "cluster_id", "item_id")
     ]
-    columns["prompt_id"] = _prompt_ids(columns, n, _texts(mapping.column(rows, "prompt")))
+    columns["prompt_id"] = _prompt_ids(columns, n, texts_of(mapping.column(rows, "prompt")))
     columns["gold_flips"] = [False] * n
-    if (gold := _texts(mapping.column(rows, "gold_ab"))) is not None:
+    if (gold := texts_of(mapping.column(rows, "gold_ab"))) is not None:
         columns["gold_flips"] = [
             value is not None and order == "BA" for value, order in zip(gold, orders, strict=True)
         ]
@@ -96,6 +96,18 @@ def checked(rows: Rows, mapping: ColumnMap) -> Columns:
     ]
     columns["place"] = list(places)
     return columns
+
+
+def fits(target: str, texts: Iterable[str]) -> bool:
+    """Whether every text of a column can be read as a column of the decision log."""
+    read = _READERS.get(target)
+    try:
+        for text in texts:
+            if read is not None and text:
+                read(text)
+    except ValidationError:
+        return False
+    return target != "option_logprobs" or not any(text[:1] not in "[{" for text in texts)
 
 
 def batch_of(columns: Columns) -> pa.RecordBatch:
@@ -118,7 +130,7 @@ def _zipped(columns: Columns, n: int, *names: str) -> list[tuple[Any, ...]]:
     return list(zip(*(columns[name] or empty for name in names), strict=True))
 
 
-def _texts(values: Values) -> Values:
+def texts_of(values: Values) -> Values:
     """The cells as text; None if all are blank."""
     if values is None:
         return None

@@ -41,11 +41,13 @@ from judgesense.run_folder.report import (
     merge,
     saved_report,
 )
+from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, same_start
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.checks import trust_card
 from judgesense.trust.next import next_step
+from judgesense.trust.people import gold_of, people
 from judgesense.trust.planning import gate_outlook, plan
 from judgesense.trust.thresholds import FEW_CLUSTERS, Thresholds
 from judgesense.trust.variants import variants
@@ -69,6 +71,7 @@ class Report(ResultMapping):
     wordings: list[dict[str, Any]]
     recommendation: list[dict[str, Any]]
     remedies: list[dict[str, Any]]
+    people: list[dict[str, Any]]
     variants: list[dict[str, Any]]
     cells: list[dict[str, Any]]
     advice: list[str]
@@ -113,9 +116,14 @@ Rows = list[dict[str, Any]]
 
 
 def conclusions(
-    stream: Stream, thresholds: Thresholds, texts: Mapping[str, str] | None = None
+    stream: Stream,
+    thresholds: Thresholds,
+    texts: Mapping[str, str] | None = None,
+    labels: pa.Table | None = None,
+    epsilon: float = EPSILON,
 ) -> dict[str, Rows]:
-    """The rows of ``trust``, ``wordings``, ``recommendation``, ``remedies`` and ``variants``.
+    """The rows of ``trust``, ``wordings``, ``recommendation``, ``remedies``, ``variants`` and
+    ``people``.
 
     The wordings are looked at one by one first, so that the card leaves out those whose label map
     is wrong; the recommendation and the remedies then start from the card. Where a remedy makes a
@@ -123,12 +131,15 @@ def conclusions(
     """
     table = Wordings.of(stream)
     mislabelled = table.mislabelled
-    card = trust_card(stream, thresholds=thresholds, mislabelled=mislabelled)
+    card = trust_card(
+        stream, thresholds=thresholds, mislabelled=mislabelled, gold=gold_of(stream, labels)
+    )
     shown = {**card.to_dict(), "remedy": None}
     found: dict[str, Rows] = {
         "trust": [shown],
         "wordings": wordings(table, texts),
         "recommendation": [recommendation(table, card)],
+        "people": people(stream, labels, mislabelled, epsilon),
     }
     # Of fewer items no remedied verdicts can pass the check `steady`.
     if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
@@ -214,6 +225,7 @@ def measure(
     thresholds: Mapping[str, object] | None = None,
     texts: Callable[[list[int]], list[str | None]] | None = None,
     folder: str | Path | None = None,
+    people: pa.Table | None = None,
 ) -> dict[str, Any]:
     """Every figure of a run, and what follows from it.
 
@@ -229,6 +241,8 @@ def measure(
         texts: reads the judge's text at some rows of the log, for the flipped examples; by default
             they are the log's ``raw_text``.
         folder: the run's folder, for the commands of next steps.
+        people: people's labels (`judgesense.run_folder.folder.PEOPLE_SCHEMA`), where gold is the
+            majority of several; ``epsilon`` of the run is that of the alternative annotator test.
 
     Returns:
         The contents of ``report.json``: the lists of `judgesense.run_folder.report.LISTS`,
@@ -249,6 +263,7 @@ def measure(
     report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
     limits = Thresholds().but(run.get("thresholds")).but(thresholds)
     wording = wording_texts(run, prompts)
+    epsilon = float(run.get("epsilon", EPSILON))
     for stream in view(numbered, pairs, run).streams:
         every = parts(stream, run_id)
         report["cells"] += stream_cells(every)
@@ -262,7 +277,8 @@ def measure(
             if stream.reruns is not None:
                 report["repeated"] += repeated_figures(stream, run)
             case = {key: whole.names[key] for key in CELL_KEYS[:4]}
-            concluded = conclusions(stream, limits, wording.get(stream.task.name))
+            texts_of_task = wording.get(stream.task.name)
+            concluded = conclusions(stream, limits, texts_of_task, people, epsilon)
             for name, rows in concluded.items():
                 report[name] += [{**case, **row} for row in rows]
             (card,) = concluded["trust"]
@@ -321,6 +337,7 @@ def measure_run(run_dir: Path, thresholds: Mapping[str, object] | None = None) -
         thresholds=thresholds,
         texts=partial(raw_texts, run_dir),
         folder=run_dir,
+        people=run.people,
     )
 
 
@@ -341,6 +358,7 @@ def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) 
     report = measure_run(run_dir, thresholds)
     # Of one judge's two wordings on a task, figures show nothing that the tables do not.
     tells = len(report["trust"]) > 1 or len(report["templates"]) > 2
+    tells &= any(cell["jss"] is not None for cell in report["cells"])
     try:
         figures = _write_figures(report, run_dir / "figures") if tells else []
         text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)

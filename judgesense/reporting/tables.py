@@ -13,7 +13,8 @@ from typing import Any
 
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import identity, main_cells, task_rank
-from judgesense.text import interval, number, percent, sentence, short_names
+from judgesense.text import brackets, interval, number, percent, sentence, short_names, span
+from judgesense.trust.people import GOLD
 
 Entry = Mapping[str, Any]
 Columns = Mapping[str, str | Callable[[Entry], str]]
@@ -169,7 +170,8 @@ def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
         "repeated": _repeated,
         "variants": _variants,
     }
-    return [make(report) for name, make in makers.items() if report.get(name)]
+    found = [make(report) for name, make in makers.items() if report.get(name)]
+    return [*people_tables(report), *found]
 
 
 _WHO: Columns = {"judge": "judge", "task": "task", "scoring": "scoring"}
@@ -212,6 +214,97 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
         "rate: flips of rewording beyond that."
     )
     return _side_table("Each prompt asked again", columns, 3, entries, [note])
+
+
+MOST_CONFUSIONS = 3
+"""More judges and tasks than that have no table of each label."""
+
+
+def people_tables(report: Mapping[str, Any]) -> list[SideTable]:
+    """The tables of judges beside people, and of each label of a few judges."""
+    entries = _named(report["people"])
+    first = list({identity(entry): entry for entry in reversed(entries)}.values())[::-1]
+    tables = []
+    if any(entry["human"] != GOLD for entry in entries):
+        columns: Columns = {
+            **_WHO,
+            "people": "human",
+            "n": lambda entry: str(entry["n"]),
+            "κ": lambda entry: number(entry["kappa"], 2),
+            "95% interval": lambda entry: interval(_ends(entry, "kappa"), 2),
+            "right": lambda entry: percent(entry["accuracy"]),
+            "95% interval ": lambda entry: _percents(entry, "accuracy"),
+            "constant": lambda entry: (
+                f"{percent(entry['constant_accuracy'])} ({entry['constant_label']})"
+            ),
+        }
+        notes = ["Constant: right by always giving the commonest label. κ: right beyond chance."]
+        notes += [text for entry in first for text in among_people(entry)]
+        tables.append(_side_table("Judges and people", columns, 4, entries, notes))
+    if len(first) <= MOST_CONFUSIONS:
+        tables += map(_labels_table, first)
+    return tables
+
+
+def _labels_table(entry: Entry) -> SideTable:
+    """How the items of each label were judged, and each label's share corrected for that."""
+    columns: Columns = {
+        "label": "label",
+        **{f"→ {verdict}": f"verdict {verdict}" for verdict in entry["confusion"]},
+        "recall": lambda row: f"{percent(row['recall'])} {_percents(row, 'recall')}",
+        "precision": lambda row: f"{percent(row['precision'])} {_percents(row, 'precision')}",
+        "share": lambda row: percent(row["verdicts"]),
+        "corrected": lambda row: f"{percent(row['share'])} {_percents(row, '')}",
+    }
+    none = dict.fromkeys(("verdicts", "share", "ci_low", "ci_high"))
+    shown = [
+        {
+            "label": label,
+            **{f"verdict {verdict}": n[label] for verdict, n in entry["confusion"].items()},
+            **figures,
+            **entry["corrected"].get(label, none),
+        }
+        for label, figures in entry["per_label"].items()
+    ]
+    note = (
+        "Each row is a label that people gave, → a verdict. Recall: of the items with the label, "
+        "those with that verdict; precision: of the verdicts, those with that label. Share: of all "
+        "verdicts; corrected: the label's share after correcting for the judge's errors."
+    )
+    heading = f"{entry['judge']} on {entry['task']}, beside {entry['human']}"
+    return _side_table(heading, columns, 1, shown, [note])
+
+
+def among_people(entry: Entry) -> list[str]:
+    """How several people agree, and whether the judge could replace one, in sentences."""
+    between, test = entry["between_people"], entry["alt_test"]
+    if between is None:
+        return []
+    kappas = [pair["kappa"] for pair in between["pairs"] if pair["kappa"] is not None]
+    spread = span(kappas, lambda value: number(value, 2)) if kappas else number(None)
+    texts = [
+        f"{between['people']} people agree with each other at κ {spread} (Krippendorff's α "
+        f"{number(between['alpha'], 2)}); items without a majority: {between['ties']}."
+    ]
+    if test is not None:
+        people = len(test["p_values"])
+        won = round(test["winning_rate"] * sum(p is not None for p in test["p_values"].values()))
+        may = "it may replace one" if test["winning_rate"] >= 0.5 else "not shown to replace one"
+        texts.append(
+            f"{entry['judge']} in the alternative annotator test: it represents the others as well "
+            f"as a person does on {percent(test['advantage_probability'])} of items, and wins "
+            f"against {won} of {people} people at ε {test['epsilon']:g}: {may}."
+        )
+    return texts
+
+
+def _ends(entry: Entry, name: str) -> Entry:
+    prefix = f"{name}_" if name else ""
+    return {"ci_low": entry[f"{prefix}ci_low"], "ci_high": entry[f"{prefix}ci_high"]}
+
+
+def _percents(entry: Entry, name: str) -> str:
+    return brackets(**{key[3:]: end for key, end in _ends(entry, name).items()}, form=percent)
 
 
 def _variants(report: Mapping[str, Any]) -> SideTable:

@@ -27,11 +27,15 @@ from judgesense.run_folder.record import RunRecord, hardware, now, versions
 from judgesense.tasks import Pair, Prompt
 
 RUN_FILE = "run.json"
-PAIRS_FILE, PROMPTS_FILE = "pairs.parquet", "prompts.parquet"
+PAIRS_FILE, PROMPTS_FILE, PEOPLE_FILE = "pairs.parquet", "prompts.parquet", "people.parquet"
 
 _STRING = pa.string()
 PAIR_SCHEMA = pa.schema([(f.name, _STRING) for f in fields(Pair)])
 PROMPT_SCHEMA = pa.schema([(f.name, _STRING) for f in fields(Prompt)])
+PEOPLE_SCHEMA = pa.schema(
+    [(name, _STRING) for name in ("task", "item_id", "order", "human", "label")]
+)
+"""What each of several people said of an item in an option order; gold is their majority."""
 VARIANT_SCHEMA = pa.schema(
     [
         *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
@@ -86,6 +90,11 @@ class Run:
         """The user messages; None for an import."""
         return self._table(PROMPTS_FILE, PROMPT_SCHEMA, VARIANT_SCHEMA)
 
+    @cached_property
+    def people(self) -> pa.Table | None:
+        """People's labels, one row each; None without any but gold labels."""
+        return self._table(PEOPLE_FILE, PEOPLE_SCHEMA, PEOPLE_SCHEMA)
+
     def _table(self, name: str, needed: pa.Schema, known: pa.Schema) -> pa.Table | None:
         path = self.folder / name
         if not path.exists():
@@ -116,8 +125,9 @@ def read_run(run_dir: Path) -> Run:
 
 
 def digests_of(folder: Path, parts: str = PARTS) -> dict[str, str]:
-    """The SHA-256 of each part, of the pairs and of the prompts, by path below the folder."""
-    files = [folder / PAIRS_FILE, folder / PROMPTS_FILE, *part_files(folder, parts)]
+    """The SHA-256 of each part and of the other tables, by path below the folder."""
+    names = (PAIRS_FILE, PROMPTS_FILE, PEOPLE_FILE)
+    files = [*(folder / name for name in names), *part_files(folder, parts)]
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files if path.exists()}
 
 

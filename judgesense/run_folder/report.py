@@ -33,14 +33,15 @@ prompt asked again, ``delta_jss`` is ``jss - jss_repeat``. ``position_ci_low`` a
 """
 
 LISTS = (
-    "trust", "wordings", "recommendation", "remedies", "variants", "cells",
+    "trust", "wordings", "recommendation", "remedies", "people", "variants", "cells",
     "advice", "findings",
     "template_pairs", "templates", "examples", "diagnostics", "next", "plan", "repeated", "runs",
     "notes",
 )  # fmt: skip
 """The lists of a report: conclusions first, then figures.
 
-``trust`` has the trust card of each judge, task and scoring. ``advice`` is ``findings`` as plain
+``trust`` has the trust card of each judge, task and scoring, and ``people`` each judge beside each
+person (`judgesense.trust.people`). ``advice`` is ``findings`` as plain
 sentences.
 """
 

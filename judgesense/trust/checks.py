@@ -69,8 +69,13 @@ def readable(stream: Stream, threshold: float) -> Check:
     )
 
 
-def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
-    """Kappa with the gold labels; an answer without a verdict is wrong.
+def right(
+    stream: Stream,
+    threshold: float,
+    mislabelled: Collection[str] = (),
+    gold_name: str = "the gold labels",
+) -> Check:
+    """Kappa with the gold labels, named ``gold_name``; an answer without a verdict is wrong.
 
     Failed requests do not count. Without two gold labels of the task's own there is no kappa.
     """
@@ -119,7 +124,7 @@ def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -
         f"{percent(found.constant_accuracy)}"
     )
     if check.state == "open":
-        text = f"its agreement with the gold labels is not settled ({figures}): add items"
+        text = f"its agreement with {gold_name} is not settled ({figures}): add items"
         return replace(check, text=text)
     how = ""
     if check.state == "fail":
@@ -128,7 +133,7 @@ def right(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -
             how = " only a little more than by chance"
         elif high is not None and high < 0:
             how = " less than by chance"
-    return replace(check, text=f"it agrees with the gold labels{how} ({figures})")
+    return replace(check, text=f"it agrees with {gold_name}{how} ({figures})")
 
 
 def has_foreign_gold(stream: Stream) -> bool:
@@ -411,6 +416,7 @@ def trust_card(
     *,
     thresholds: Thresholds = DEFAULTS,
     mislabelled: Collection[str] = (),
+    gold: str = "the gold labels",
 ) -> TrustCard:
     """The trust card of a judge on a task.
 
@@ -420,11 +426,12 @@ def trust_card(
         mislabelled: templates whose answers mean the opposite of what their label map says. They
             are left out of `steady`, `responsive` and `right`: they tell of the wording, not of
             the judge.
+        gold: what the gold labels are, in words.
     """
     return conclude({
         "readable": readable(stream, thresholds.readable),
         "steady": steady(stream, thresholds.steady, mislabelled, thresholds.confidence),
         "responsive": responsive(stream, thresholds.responsive, mislabelled),
-        "right": right(stream, thresholds.right, mislabelled),
+        "right": right(stream, thresholds.right, mislabelled, gold),
         "fair": fair(stream, thresholds.fair),
     })  # fmt: skip

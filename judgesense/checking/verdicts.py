@@ -1,0 +1,174 @@
+"""``judgesense check FILE``: verdicts that exist already, beside people's labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judgesense.answers import parse
+from judgesense.checking.terms import RUNS
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import require_file
+from judgesense.files.documents import read_json
+from judgesense.files.tables import SUFFIXES, Record, is_dataset, read_table_rows
+from judgesense.importers import FORMATS
+from judgesense.importers.columns import ColumnMap
+from judgesense.importers.importer import ReadOptions
+from judgesense.importers.log import import_log, importer_of, source_digest
+from judgesense.importers.people import PeopleLabels
+from judgesense.importers.recognise import (
+    columns_of,
+    looks_like_labels,
+    people_columns,
+    require_columns,
+    understand,
+    understand_log,
+)
+from judgesense.pipeline import to_stderr
+from judgesense.reporting.report import Report, report_runs
+from judgesense.run_folder.invocation import invocation
+from judgesense.statistics.alternative_annotator import EPSILON
+from judgesense.text import join
+
+
+def check_file(
+    source: str | Path,
+    *,
+    verdict: Sequence[str] = (),
+    human: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    mapping: Mapping[str, str] | None = None,
+    answers: Sequence[str] | None = None,
+    pick: str | None = None,
+    epsilon: float = EPSILON,
+    out: str | Path | None = None,
+    runs: str | Path = RUNS,
+    note: Callable[[str], None] | None = None,
+) -> tuple[Report, Path]:
+    """Measure verdicts that were given already, with people's labels if there are any.
+
+    Args:
+        source: a table (CSV, TSV, JSON, JSONL, Parquet), a folder that ``datasets`` saved, a log of
+            Inspect, promptfoo, DeepEval or lm-eval, or scores of Langfuse or LangSmith.
+        verdict: the columns with verdicts, one a judge; by default they are recognised.
+        human: the columns with people's labels; by default they are recognised.
+        columns: other columns of the decision log, ``{"item_id": "question"}``.
+        mapping: words of the file to labels, ``{"good": "PASS", ">=0.5": "PASS"}``.
+        answers: the possible labels, in order.
+        pick: the scorer or filter to read, if a log has several.
+        epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
+        out: the folder; by default one in ``runs``, named by a hash of the question.
+        runs: where that folder lies.
+        note: called with what was understood, before anything is measured; by default it goes to
+            stderr.
+
+    Returns:
+        The report, whose ``people`` compare each judge with people, and its folder.
+
+    Raises:
+        JudgeSenseError: an unknown file or column, and verdicts or labels that cannot be compared;
+            the message has the option that says what is meant.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "mine.csv")
+    ...     _ = file.write_text("id,verdict,label\\n1,pass,PASS\\n2,fail,FAIL\\n3,pass,FAIL\\n")
+    ...     report, _ = check_file(file, out=Path(folder, "out"), note=str)
+    >>> report.people[0]["confusion"]["PASS"]
+    {'FAIL': 1, 'PASS': 1}
+    """
+    started = invocation("check", check_file, {
+        "source": source, "verdict": tuple(verdict), "human": tuple(human), "columns": columns,
+        "mapping": mapping or None, "answers": answers, "pick": pick, "epsilon": epsilon,
+        "out": out,
+    })  # fmt: skip
+    if not 0 <= epsilon <= 1:
+        raise JudgeSenseError(f"epsilon is {epsilon}: choose a number from 0 to 1, such as 0.2")
+    path, tell = Path(source), note or to_stderr
+    name = format_of(path)
+    importer = importer_of(name)
+    found, size = columns_of(importer.rows(path, ReadOptions(pick=pick)))
+    if name == "table":
+        meant = understand(
+            found, size, str(path), verdicts=verdict, people=human, columns=columns,
+            mapping=mapping, labels=answers,
+        )  # fmt: skip
+    else:
+        if verdict:
+            raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
+        meant = understand_log(found, str(path), human, mapping, answers)
+    for line in meant.lines:
+        tell(line)
+    asked: dict[str, Any] = {
+        "columns": {**(columns or {}), **meant.columns},
+        "labels": meant.labels,
+        "people": meant.people,
+        "mapping": dict(meant.mapping),
+        "pick": pick,
+    }
+    if out is None:
+        facts = [name, source_digest([path]), epsilon, sorted(asked.items())]
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
+        out = Path(runs) / f"{path.stem.lstrip('.')}-{digest[:8]}"
+    import_log(path, name, out, parse=parse, epsilon=epsilon, invocation=started, **asked)
+    return report_runs(out), Path(out)
+
+
+def labelled_rows(
+    data: Path, human: Sequence[str], shown: set[str], note: Callable[[str], None]
+) -> list[Record]:
+    """The rows of a table to judge, with people's labels as ``gold``.
+
+    ``human`` are their columns; by default they are recognised among those that the rubric does not
+    show. Raises JudgeSenseError for an unknown column, and for several that could be meant.
+    """
+    blocks = list(read_table_rows(data))
+    found, _ = columns_of(blocks)
+    require_columns(found, str(data), human, "--human")
+    others = {name: column for name, column in found.items() if name not in shown}
+    people = list(human)
+    if not people and "gold" not in found:
+        people = people_columns(others, str(data))
+    if people:
+        more = ": the majority counts, ties have no label" if len(people) > 1 else ""
+        note(f"{data.name}: people's labels in {join(people)}{more}")
+        words = tuple(word for name in people for word in found[name].words.values())
+        labels = PeopleLabels(ColumnMap({}, {}), people, labels=words)
+        blocks = [labels.labelled(rows) for rows in blocks]
+    elif said := looks_like_labels(others, ["gold"], ()):
+        note(said)
+    return [record for rows in blocks for record in rows.records()]
+
+
+def format_of(path: Path) -> str:
+    """The import format of a file, by its suffix and contents.
+
+    Raises JudgeSenseError for no such file, and for one that no format reads.
+    """
+    if is_dataset(path):
+        return "table"
+    require_file(path)
+    if zipfile.is_zipfile(path) and path.suffix != ".parquet":
+        return "inspect"
+    suffix, keys, columns = path.suffix.lower(), set[str](), set[str]()
+    if suffix == ".eval":
+        return "inspect"
+    if suffix == ".json" and isinstance(content := read_json(path), dict) and "data" not in content:
+        keys = set(content)
+    elif suffix in (*SUFFIXES, ".json"):
+        columns = set(next(iter(read_table_rows(path))).columns)
+    for name in FORMATS:
+        importer = importer_of(name)
+        tables = any(columns >= {*each} for each in importer.row_keys)
+        if tables or keys & {*importer.keys}:
+            return name
+    if suffix in (*SUFFIXES, ".json"):
+        return "table"
+    raise JudgeSenseError(
+        f"{path}: not a file of verdicts; check reads {', '.join(SUFFIXES)}, .json, Inspect's "
+        ".eval and folders of datasets, and a rubric as RUBRIC.txt with --data FILE --judge JUDGE"
+    )

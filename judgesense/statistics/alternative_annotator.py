@@ -1,0 +1,152 @@
+"""Can a judge stand in for one of several people? The alternative annotator test.
+
+Source: Calderon, Reichart & Dror 2025, "The Alternative Annotator Test for LLM-as-a-Judge: How to
+Statistically Justify Replacing Human Annotators with LLMs" (ACL 2025, arXiv:2501.10970).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from judgesense.statistics.arrays import Floats
+from judgesense.statistics.inputs import cluster_codes
+
+FEWEST_PEOPLE = 3
+"""With two people the test asks only which of them the judge resembles (the paper's FAQ)."""
+
+FEWEST_ITEMS, NORMAL = 2, 30
+"""A person with fewer labelled items is left out; below 30 the test is Wilcoxon's."""
+
+EPSILON = 0.2
+"""What replacing a person is worth: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd."""
+
+_FDR = 0.05
+
+
+@dataclass(frozen=True)
+class AlternativeAnnotator:
+    """The test's outcome; by person, in the order of the labels, None for a person left out.
+
+    ``winning_rate`` is the share of people against whom the judge wins: it represents the others
+    better than the person does, less epsilon, after Benjamini and Yekutieli's correction
+    (``p_adjusted`` at most 0.05). The judge may replace a person if that is at least 0.5.
+    ``advantage_probability`` is how often it represents the others at least as well.
+    """
+
+    epsilon: float
+    winning_rate: float
+    advantage_probability: float
+    p_values: tuple[float | None, ...]
+    p_adjusted: tuple[float | None, ...]
+    n_items: tuple[int, ...]
+
+
+def alternative_annotator(
+    verdicts: Sequence[str],
+    labels: Sequence[Sequence[str | None]],
+    *,
+    epsilon: float = EPSILON,
+    scale: Sequence[str] = (),
+    clusters: Any = None,
+) -> AlternativeAnnotator | None:
+    """Leave each person out in turn, and compare the judge and the person with the others.
+
+    On an item, whoever matches more of the other people's labels wins; both win a tie. On a scale
+    the smaller root mean square distance wins. An item counts for a person if somebody else
+    labelled it too.
+
+    Args:
+        verdicts: the judge's verdicts, shape (n,); one that is no label matches nobody.
+        labels: people's labels, shape (people, n); None where a person gave none.
+        epsilon: how much worse than a person the judge may be, in [0, 1].
+        scale: the labels in order, if they are ordinal.
+        clusters: one id per row; rows of a cluster are averaged first, None for independent rows.
+
+    Returns:
+        The outcome, or None with fewer than `FEWEST_PEOPLE` people who share items.
+
+    >>> people = [["A", "B"] * 20, ["A", "B"] * 20, ["B", "B"] * 20]
+    >>> found = alternative_annotator(["A", "B"] * 20, people)
+    >>> found.winning_rate, found.advantage_probability
+    (1.0, 1.0)
+    """
+    said = np.array(verdicts, dtype=object)
+    given = np.array(labels, dtype=object).reshape(len(labels), len(said))
+    known = given != np.array(None)
+    codes, _ = cluster_codes(clusters, len(said))
+    p_values: list[float | None] = []
+    advantages, counts = [], []
+    for person in range(len(given)):
+        others = np.arange(len(given)) != person
+        used = known[person] & known[others].any(axis=0)
+        rest = np.where(known[others][:, used], given[others][:, used], None)
+        judge = _closeness(said[used], rest, scale)
+        mine = _closeness(given[person, used], rest, scale)
+        wins = _by_cluster(judge >= mine, codes[used])
+        losses = _by_cluster(mine >= judge, codes[used])
+        counts.append(len(wins))
+        p_values.append(_p_value(losses - wins, epsilon) if len(wins) >= FEWEST_ITEMS else None)
+        if p_values[-1] is not None:
+            advantages.append(float(wins.mean()))
+    tested = [p for p in p_values if p is not None]
+    if len(tested) < FEWEST_PEOPLE:
+        return None
+    corrected = iter(_benjamini_yekutieli(np.array(tested)).tolist())
+    adjusted = [None if p is None else next(corrected) for p in p_values]
+    won = sum(p <= _FDR for p in adjusted if p is not None)
+    return AlternativeAnnotator(
+        epsilon, won / len(tested), float(np.mean(advantages)), tuple(p_values),
+        tuple(adjusted), tuple(counts),
+    )  # fmt: skip
+
+
+def _closeness(one: Any, rest: Any, scale: Sequence[str]) -> Floats:
+    """How close one label is to the others' of each item: the share that is the same, or on a scale
+    minus the root mean square distance. Shape (items,)."""
+    known = rest != np.array(None)
+    if not scale:
+        matches: Floats = ((rest == one) & known).sum(axis=0) / known.sum(axis=0)
+        return matches
+    place = {label: float(code) for code, label in enumerate(scale)}
+    mine = np.array([place.get(label, np.inf) for label in one])
+    theirs = np.array([[place.get(label, 0.0) for label in row] for row in rest])
+    squares = np.where(known, (theirs - mine) ** 2, 0.0).sum(axis=0)
+    distance: Floats = -np.sqrt(squares / known.sum(axis=0))
+    return distance
+
+
+def _by_cluster(column: Any, codes: Any) -> Floats:
+    _, own = np.unique(codes, return_inverse=True)
+    means: Floats = np.bincount(own, column.astype(float)) / np.bincount(own)
+    return means
+
+
+def _p_value(differences: Floats, epsilon: float) -> float:
+    """One-sided p of the mean difference being at least epsilon."""
+    from scipy.special import stdtr
+
+    shifted = differences - epsilon
+    if not shifted.any():
+        return 1.0
+    if (n := len(shifted)) < NORMAL:
+        from scipy.stats import wilcoxon  # takes a second to load
+
+        # Most differences are tied, of which the exact distribution takes seconds.
+        return float(wilcoxon(shifted, alternative="less", method="asymptotic").pvalue)
+    if np.ptp(shifted) == 0:  # Student's t is infinite
+        return float(shifted[0] > 0)
+    return float(stdtr(n - 1, shifted.mean() / shifted.std(ddof=1) * np.sqrt(n)))
+
+
+def _benjamini_yekutieli(p: Floats) -> Floats:
+    """P-values corrected for any dependence between people, who share items."""
+    ranks = np.arange(1, len(p) + 1)
+    order = np.argsort(p)
+    stepped = p[order] * len(p) / ranks * (1 / ranks).sum()
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum.accumulate(stepped[::-1])[::-1]
+    return np.minimum(corrected, 1.0)

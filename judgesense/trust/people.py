@@ -1,0 +1,258 @@
+"""A judge beside people: the list ``people`` of a report.
+
+Each entry compares a judge's verdicts on a task with one person's labels, with the gold labels, or
+with the majority of several people; the entry of the majority also says how people agree with each
+other, and has the alternative annotator test.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.decisions.view import Stream, distinct
+from judgesense.statistics.alternative_annotator import (
+    EPSILON,
+    FEWEST_PEOPLE,
+    alternative_annotator,
+)
+from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.statistics.gold import gold_agreement
+from judgesense.statistics.inputs import cluster_codes
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.kappa import disagreement_weights, kappa_from_table, krippendorff_alpha
+from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined, influence
+from judgesense.tasks import ERROR
+
+GOLD, MAJORITY = "gold", "majority"
+"""The names of labels that are not one person's."""
+
+_AGREEMENT = (
+    "n", "kappa", "kappa_ci_low", "kappa_ci_high", "accuracy", "accuracy_ci_low",
+    "accuracy_ci_high", "constant_label", "constant_accuracy",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judge's verdicts that got an answer, row by row: shape (n,) each."""
+
+    stream: Stream
+    rows: Codes
+    verdict: Words
+    gold: Words
+    """The gold label, "" without one."""
+
+    @classmethod
+    def of(cls, stream: Stream, mislabelled: Collection[str]) -> Judged:
+        """The verdicts of a stream, without failed requests and wordings with a wrong label map."""
+        log = stream.log
+        wrong = np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
+        kept = (log.labels[stream.decision] != ERROR) & ~wrong
+        rows = stream.rows[kept]
+        gold = np.append(log.labels, "")[log.gold[rows]]
+        return cls(stream, rows, log.labels[stream.decision[kept]], gold)
+
+    def labels_of(self, people: pa.Table) -> dict[str, Words]:
+        """Each person's label at the rows, "" where there is none."""
+        log = self.stream.log
+        own = people.filter(pc.equal(people["task"], self.stream.task.name))
+        by_place: dict[tuple[str, str], dict[str, str]] = {}
+        columns = (own[name].to_pylist() for name in ("item_id", "order", "human", "label"))
+        for item, order, human, label in zip(*columns, strict=True):
+            by_place.setdefault((item, order), {})[human] = label
+        places = [
+            by_place.get((log.items[item], log.orders[order]), {})
+            for item, order in zip(log.item[self.rows], log.order[self.rows], strict=True)
+        ]
+        names = dict.fromkeys(own["human"].to_pylist())
+        return {
+            name: np.array([place.get(name, "") for place in places], dtype=object)
+            for name in names
+        }
+
+
+def gold_of(stream: Stream, labels: pa.Table | None) -> str:
+    """What the gold labels of a task are, in words: of several people they are the majority."""
+    if labels is None:
+        return "the gold labels"
+    names = set(labels.filter(pc.equal(labels["task"], stream.task.name))["human"].to_pylist())
+    return f"the majority of {len(names)} people" if len(names) > 1 else "people's labels"
+
+
+def people(
+    stream: Stream,
+    labels: pa.Table | None = None,
+    mislabelled: Collection[str] = (),
+    epsilon: float = EPSILON,
+) -> list[dict[str, Any]]:
+    """The entries of ``people`` of a judge on a task; none without labels of the task's own.
+
+    Args:
+        stream: a judge's decisions.
+        labels: people's labels, one row each (`judgesense.run_folder.folder.PEOPLE`); without it
+            the gold labels of the log are compared.
+        mislabelled: templates that are left out, as in the check `right`.
+        epsilon: of the alternative annotator test.
+    """
+    judged = Judged.of(stream, mislabelled)
+    by_person = judged.labels_of(labels) if labels is not None else {}
+    if len(by_person) > 1:
+        several = {**_several(judged, by_person, epsilon)}
+        found = [{**_compared(judged, MAJORITY, judged.gold), **several}]
+        found += [_compared(judged, name, given) for name, given in by_person.items()]
+    else:
+        found = [_compared(judged, name, judged.gold) for name in by_person or [GOLD]]
+    return [entry for entry in found if entry["n"]]
+
+
+def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
+    """The verdicts beside one label a row; an answer without a verdict is wrong."""
+    stream, task = judged.stream, judged.stream.task
+    known: Bools = np.isin(given, task.labels)
+    if not known.any() or len(task.labels) < 2:
+        return {"n": 0}
+    clusters = stream.log.cluster[judged.rows]
+    said, truth, codes = judged.verdict[known], given[known], clusters[known]
+    found = gold_agreement(said, truth, codes, labels=task.labels, ordinal=task.ordinal)
+    counts = Counter(zip(said, truth, strict=True))
+    verdicts = sorted(set(said), key=[*task.labels, *sorted(set(said))].index)
+    by_label = {label: truth == label for label in task.labels}
+    return {
+        "human": human,
+        **{name: getattr(found, name) for name in _AGREEMENT},
+        "n_items": distinct(stream.log.item[judged.rows[known]]),
+        "confusion": {
+            str(verdict): {label: counts[verdict, label] for label in task.labels}
+            for verdict in verdicts
+        },
+        "per_label": {
+            label: {
+                "n": int(mine.sum()),
+                **_share("recall", said[mine] == label, codes[mine]),
+                **_share("precision", mine[said == label], codes[said == label]),
+            }
+            for label, mine in by_label.items()
+        },
+        "corrected": _corrected(judged, np.where(known, given, "")),
+        "between_people": None,
+        "alt_test": None,
+        "alt_test_reason": f"the test needs {FEWEST_PEOPLE} people who labelled the same items",
+    }
+
+
+def _share(name: str, hits: Bools, clusters: Codes) -> dict[str, float | None]:
+    """A share with its interval; None without a row."""
+    if not len(hits):
+        return dict.fromkeys((name, f"{name}_ci_low", f"{name}_ci_high"))
+    codes, _ = cluster_codes(clusters, len(hits))
+    return {name: float(hits.mean()), **wilson_cluster(hits, codes).fields(name)}
+
+
+def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None]]:
+    """The share of each label among all judged items, corrected for the judge's errors.
+
+    Prediction-powered (PPI++): the verdicts' share, moved by how far they are off where there are
+    labels, which must be a random part of the items. ``verdicts`` is the share before.
+    """
+    stream, task = judged.stream, judged.stream.task
+    log = stream.log
+    verdict, label = judged.verdict.copy(), given.copy()
+    if task.comparative and len(task.labels) == 2:
+        turned = np.array(log.orders, dtype=object)[log.order[judged.rows]] == "BA"
+        other = dict(zip(task.labels, reversed(task.labels), strict=True))
+        for column in (verdict, label):
+            column[turned] = [other.get(word, word) for word in column[turned]]
+    items, item = np.unique(log.item[judged.rows], return_inverse=True)
+    size = np.bincount(item)
+    labelled = np.bincount(item, label != "")
+    own = np.zeros(len(items), dtype=np.intp)
+    own[item] = log.cluster[judged.rows]
+    cluster, _ = cluster_codes(own, len(items))
+    if (labelled > 0).sum() < FEWEST_LABELS:
+        return {}
+    found: dict[str, dict[str, float | None]] = {}
+    for name in task.labels:
+        given_share = np.full(len(items), np.nan)
+        some = labelled > 0
+        given_share[some] = np.bincount(item, label == name)[some] / labelled[some]
+        said_share = np.bincount(item, verdict == name) / size
+        effect = influence(given_share, said_share, clusters=cluster, step=1.0)
+        powered = combined([(1.0, effect, cluster)])
+        ends = (powered.ci_low, powered.ci_high)
+        low, high = (None if end is None else min(1.0, max(0.0, end)) for end in ends)
+        found[name] = {
+            "verdicts": float(said_share.mean()),
+            "share": min(1.0, max(0.0, powered.estimate)),
+            "ci_low": low,
+            "ci_high": high,
+        }
+    return found
+
+
+def _several(judged: Judged, by_person: Mapping[str, Words], epsilon: float) -> dict[str, Any]:
+    """How people agree with each other, and whether the judge could stand in for one."""
+    task, log = judged.stream.task, judged.stream.log
+    # An item that was judged several times counts once between people.
+    place = log.item[judged.rows] * len(log.orders) + log.order[judged.rows]
+    _, once = np.unique(place, return_index=True)
+    given = np.stack(list(by_person.values()))
+    given[given == ""] = None
+    level = "ordinal" if task.ordinal else "nominal"
+    counted = (given[:, once] != np.array(None)).sum(axis=0)
+    between = {
+        "people": len(by_person),
+        "alpha": krippendorff_alpha(given[:, once].tolist(), level, task.labels),
+        "ties": int(((counted > 1) & (judged.gold[once] == "")).sum()),
+        "pairs": [
+            {"a": a, "b": b, **_pair(by_person[a][once], by_person[b][once], judged.stream)}
+            for a, b in combinations(by_person, 2)
+        ],
+    }
+    test = alternative_annotator(
+        judged.verdict.tolist(),
+        given.tolist(),
+        epsilon=epsilon,
+        scale=task.labels if task.ordinal else (),
+        clusters=log.cluster[judged.rows],
+    )
+    if test is None:
+        return {"between_people": between}
+    names: Sequence[str] = list(by_person)
+    return {
+        "between_people": between,
+        "alt_test": {
+            "epsilon": test.epsilon,
+            "winning_rate": test.winning_rate,
+            "advantage_probability": test.advantage_probability,
+            "p_values": dict(zip(names, test.p_values, strict=True)),
+            "p_adjusted": dict(zip(names, test.p_adjusted, strict=True)),
+            "n_items": dict(zip(names, test.n_items, strict=True)),
+        },
+        "alt_test_reason": None,
+    }
+
+
+def _pair(one: Words, two: Words, stream: Stream) -> dict[str, Any]:
+    """Agreement and Cohen's kappa of two people, with quadratic weights on a scale."""
+    labels = stream.task.labels
+    both = np.isin(one, labels) & np.isin(two, labels)
+    place = {label: code for code, label in enumerate(labels)}
+    a, b = (np.array([place[word] for word in side[both]], dtype=np.intp) for side in (one, two))
+    if not len(a):
+        return {"n": 0, "agreement": None, "kappa": None}
+    flat = np.bincount(a * len(labels) + b, minlength=len(labels) ** 2)
+    table = flat.reshape(len(labels), len(labels)).astype(float)
+    weights = disagreement_weights(len(labels), stream.task.ordinal)
+    return {
+        "n": len(a),
+        "agreement": float((a == b).mean()),
+        "kappa": kappa_from_table(table, weights),
+    }

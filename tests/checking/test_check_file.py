@@ -1,0 +1,303 @@
+"""A file of verdicts beside people's labels: figures, columns, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp, wilcoxon
+from sklearn.metrics import (
+    accuracy_score,
+    cohen_kappa_score,
+    confusion_matrix,
+    precision_recall_fscore_support,
+)
+
+from judgesense.checking.verdicts import check_file
+from judgesense.errors import JudgeSenseError
+from judgesense.statistics.alternative_annotator import alternative_annotator
+
+PANDALM = Path(__file__).parent / "data" / "pandalm.csv"
+LABELS = ["1", "2", "TIE"]
+PEOPLE = ["annotator_1", "annotator_2", "annotator_3"]
+
+
+@pytest.fixture(scope="module")
+def pandalm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    report, _ = check_file(PANDALM, out=tmp_path_factory.mktemp("pandalm") / "out", note=str)
+    return report.to_dict()
+
+
+def rows_of(judge: str) -> list[dict[str, str]]:
+    with PANDALM.open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row[judge]]
+
+
+def alternative_test(
+    judge: list[str], people: list[list[str]], epsilon: float
+) -> tuple[float, float, list[float]]:
+    """The test as the paper defines it (section 3): W^f, W^h, d, one t test a person, BY."""
+    p_values, advantages = [], []
+    for j, own in enumerate(people):
+        others = [labels for k, labels in enumerate(people) if k != j]
+        wins_f, wins_h = [], []
+        for i, verdict in enumerate(judge):
+            s_f = sum(labels[i] == verdict for labels in others) / len(others)
+            s_h = sum(labels[i] == own[i] for labels in others) / len(others)
+            wins_f.append(1 if s_f >= s_h else 0)
+            wins_h.append(1 if s_h >= s_f else 0)
+        d = np.array(wins_h) - np.array(wins_f)
+        test = ttest_1samp(d, epsilon) if len(d) >= 30 else None
+        if test is None:
+            normal = wilcoxon(d - epsilon, alternative="less", method="asymptotic")
+            p_values.append(float(normal.pvalue))
+        else:
+            half = test.pvalue / 2
+            p_values.append(float(half if test.statistic < 0 else 1 - half))
+        advantages.append(float(np.mean(wins_f)))
+    m = len(p_values)
+    harmonic = sum(1 / k for k in range(1, m + 1))
+    ranked = sorted(p_values)
+    passed = [k for k, p in enumerate(ranked, 1) if p <= k / (m * harmonic) * 0.05]
+    return max(passed, default=0) / m, float(np.mean(advantages)), p_values
+
+
+@pytest.mark.parametrize("judge", ["gpt_3.5_turbo", "pandalm_7b"])
+@pytest.mark.parametrize("human", ["majority", *PEOPLE])
+def test_figures_equal_those_of_scikit_learn(
+    pandalm: dict[str, Any], judge: str, human: str
+) -> None:
+    rows = rows_of(judge)
+    votes = [[row[name] for name in PEOPLE] for row in rows]
+    truth = [
+        max(LABELS, key=vote.count) if human == "majority" else vote[PEOPLE.index(human)]
+        for vote in votes
+    ]
+    said = [row[judge] for row in rows]
+    (found,) = [e for e in pandalm["people"] if e["judge"] == judge and e["human"] == human]
+    assert found["n"] == len(rows)
+    assert found["kappa"] == pytest.approx(cohen_kappa_score(truth, said, labels=LABELS))
+    assert found["kappa_ci_low"] < found["kappa"] < found["kappa_ci_high"]
+    assert found["accuracy"] == pytest.approx(accuracy_score(truth, said))
+    assert found["constant_accuracy"] == max(truth.count(x) for x in LABELS) / len(truth)
+    table = [[found["confusion"][verdict][label] for verdict in LABELS] for label in LABELS]
+    assert table == confusion_matrix(truth, said, labels=LABELS).tolist()
+    precision, recall, _, support = precision_recall_fscore_support(truth, said, labels=LABELS)
+    for at, label in enumerate(LABELS):
+        figures = found["per_label"][label]
+        assert figures["n"] == support[at]
+        assert figures["precision"] == pytest.approx(precision[at])
+        assert figures["recall"] == pytest.approx(recall[at])
+        corrected = found["corrected"][label]
+        assert corrected["verdicts"] == pytest.approx(said.count(label) / len(said))
+        # Every item has a label, so the corrected share is that of the labels.
+        assert corrected["share"] == pytest.approx(truth.count(label) / len(truth))
+        assert corrected["ci_low"] < corrected["share"] < corrected["ci_high"]
+
+
+@pytest.mark.parametrize("judge", ["gpt_3.5_turbo", "pandalm_7b"])
+def test_people_beside_each_other_and_the_alternative_annotator_test(
+    pandalm: dict[str, Any], judge: str
+) -> None:
+    rows = rows_of(judge)
+    columns = [[row[name] for row in rows] for name in PEOPLE]
+    (found,) = [e for e in pandalm["people"] if e["judge"] == judge and e["human"] == "majority"]
+    between = found["between_people"]
+    for pair in between["pairs"]:
+        sides = [columns[PEOPLE.index(pair[side])] for side in "ab"]
+        assert pair["kappa"] == pytest.approx(cohen_kappa_score(*sides))
+    codes = [[LABELS.index(label) for label in column] for column in columns]
+    alpha = krippendorff.alpha(codes, level_of_measurement="nominal")
+    assert between["alpha"] == pytest.approx(alpha)
+    winning, advantage, p_values = alternative_test([r[judge] for r in rows], columns, 0.2)
+    test = found["alt_test"]
+    assert test["winning_rate"] == winning
+    assert test["advantage_probability"] == pytest.approx(advantage)
+    assert list(test["p_values"]) == PEOPLE
+    assert list(test["p_values"].values()) == pytest.approx(p_values)
+    alone = [e for e in pandalm["people"] if e["human"] in PEOPLE]
+    assert all(e["alt_test"] is None and "3 people" in e["alt_test_reason"] for e in alone)
+
+
+@pytest.mark.parametrize("n", [12, 29, 30, 200])
+@pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.2, 0.6])
+def test_the_alternative_annotator_test_on_drawn_labels(n: int, epsilon: float) -> None:
+    rng = np.random.default_rng(n)
+    truth = rng.integers(0, 3, n)
+    drawn = [np.where(rng.random(n) < right, truth, rng.integers(0, 3, n)) for right in
+             (0.9, 0.5, 0.6, 0.7)]  # fmt: skip
+    judge, *people = [[LABELS[code] for code in column] for column in drawn]
+    found = alternative_annotator(judge, people, epsilon=epsilon)
+    winning, advantage, p_values = alternative_test(judge, people, epsilon)
+    assert found is not None
+    assert found.winning_rate == pytest.approx(winning)
+    assert found.advantage_probability == pytest.approx(advantage)
+    assert found.p_values == pytest.approx(p_values)
+
+
+def test_on_a_scale_the_smaller_distance_wins() -> None:
+    people = [["1"] * 40, ["1"] * 40, ["5"] * 40]
+    found = alternative_annotator(["3"] * 40, people, scale=["1", "2", "3", "4", "5"])
+    nominal = alternative_annotator(["3"] * 40, people)
+    assert found is not None
+    assert nominal is not None
+    assert (found.advantage_probability, found.winning_rate) == (1.0, 1.0)
+    assert nominal.advantage_probability == pytest.approx(1 / 3)
+    assert alternative_annotator(["1"] * 9, [["1"] * 9, ["1"] * 9]) is None
+
+
+def table(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_text(text, encoding)
+    return path
+
+
+GOOD = {
+    "names": "id,verdict,label\n1,PASS,PASS\n2,FAIL,PASS\n3,PASS,PASS\n4,FAIL,FAIL\n",
+    "case": "ID,Judge Verdict,Human Label\n1,pass,PASS\n2,Fail,Pass\n3,PASS,pass\n4,fail,FAIL\n",
+    "polarity": "id,verdict,label\n1,PASS,1\n2,FAIL,1\n3,PASS,1\n4,FAIL,0\n",
+    "semicolons": "id;verdict;label\n1;PASS;PASS\n2;FAIL;PASS\n3;PASS;PASS\n4;FAIL;FAIL\n",
+    "columns of that name": "id,judge,human\n1,PASS,PASS\n2,FAIL,PASS\n3,PASS,PASS\n4,FAIL,FAIL\n",
+    "no id": "verdict,label\nPASS,PASS\nFAIL,PASS\nPASS,PASS\nFAIL,FAIL\n",
+    "another status": "id,status,verdict,label\n1,done,PASS,PASS\n2,done,FAIL,PASS\n"
+    "3,done,PASS,PASS\n4,done,FAIL,FAIL\n",
+    "vocabulary": "id,gpt,human_label\n1,PASS,PASS\n2,FAIL,PASS\n3,PASS,PASS\n4,FAIL,FAIL\n",
+    "verdict and score": "id,verdict,score,label\n1,PASS,.9,PASS\n2,FAIL,.1,PASS\n"
+    "3,PASS,.8,PASS\n4,FAIL,.2,FAIL\n",
+}
+
+
+@pytest.mark.parametrize("kind", [*GOOD, "bom", "utf-16", "jsonl", "json", "datasets"])
+def test_files_that_people_have_are_understood(kind: str, tmp_path: Path) -> None:
+    text = GOOD.get(kind, GOOD["names"])
+    if kind in ("jsonl", "json"):
+        rows = [dict(zip(("id", "verdict", "label"), line.split(","), strict=True))
+                for line in text.split()[1:]]  # fmt: skip
+        content = json.dumps(rows) if kind == "json" else "\n".join(map(json.dumps, rows))
+        file = table(tmp_path / f"mine.{kind}", content)
+    elif kind == "datasets":
+        datasets = pytest.importorskip("datasets")
+        file = tmp_path / "saved"
+        lines = [line.split(",") for line in text.split()[1:]]
+        columns = dict(zip(("id", "verdict", "label"), zip(*lines, strict=True), strict=True))
+        datasets.DatasetDict(
+            {"test": datasets.Dataset.from_dict({k: list(v) for k, v in columns.items()})}
+        ).save_to_disk(str(file))
+    else:
+        encoding = {"bom": "utf-8-sig", "utf-16": "utf-16"}.get(kind, "utf-8")
+        text = text.replace(",", "\t") if kind == "utf-16" else text
+        file = table(tmp_path / "mine.csv", text, encoding)
+    report, _ = check_file(file, out=tmp_path / "out", note=str)
+    (found,) = report.people
+    assert found["confusion"] == {
+        "FAIL": {"FAIL": 1, "PASS": 1},
+        "PASS": {"FAIL": 0, "PASS": 2},
+    } or list(found["confusion"]) == ["Fail", "PASS"]
+    assert (found["n"], found["accuracy"]) == (4, 0.75)
+
+
+BAD = {
+    "no verdicts": ("id,label\n1,PASS\n2,FAIL\n", {}, "--verdict COLUMN"),
+    "two columns of labels": (
+        "id,verdict,label,gold\n1,A,A,B\n2,B,B,B\n", {}, "--human label, or several people's",
+    ),
+    "a misspelt column": (
+        "id,verdict,label\n1,A,A\n2,B,B\n", {"human": ["lable"]}, "did you mean 'label'",
+    ),
+    "another vocabulary": (
+        "id,verdict,label\n1,good,x\n2,poor,y\n3,good,x\n", {}, "--map x=good,y=poor",
+    ),
+    "scores": (
+        "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n", {},
+        "--map '>=0.5=pass,<0.5=fail'",
+    ),
+    "scores of people": (
+        "id,verdict,human_score\n1,PASS,0.83\n2,FAIL,0.12\n3,PASS,0.4\n", {}, "--map '>=0.5=PASS",
+    ),
+    "a text for a label": (
+        f"id,verdict,text\n1,A,{'long ' * 20}\n2,B,{'and ' * 20}\n", {"human": ["text"]},
+        "name the labels: --human COLUMN",
+    ),
+    "the same id twice": (
+        "id,verdict,label\n1,A,A\n1,B,B\n2,A,B\n", {}, "same judge, item, template and order",
+    ),
+    "rows without an item": (
+        "wording,verdict,label\na,A,A\nb,B,A\na,A,B\n", {}, "--columns item_id=COLUMN",
+    ),
+    "epsilon": ("id,verdict,label\n1,A,A\n2,B,B\n", {"epsilon": 2.0}, "from 0 to 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_cannot_be_told_is_said_in_one_line_with_the_flag(kind: str, tmp_path: Path) -> None:
+    text, options, message = BAD[kind]
+    with pytest.raises(JudgeSenseError) as caught:
+        check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str, **options)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+NOTED = {
+    "not used": (
+        "id,verdict,label,quality\n1,A,A,B\n2,B,B,A\n3,A,B,A\n", {}, "--human quality",
+    ),
+    "empty": ("id,verdict,label\n1,A,A\n2,,B\n3,B,B\n", {}, "1 row without a verdict"),
+    "swapped": (
+        "id,verdict,label\n1,A,A\n2,B,B\n", {"verdict": ["label"], "human": ["verdict"]},
+        "--verdict verdict --human label",
+    ),
+    "vocabulary": ("id,verdict,label\n1,PASS,1\n2,FAIL,0\n", {}, "1=PASS"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NOTED)
+def test_what_is_done_with_a_column_is_said_first(kind: str, tmp_path: Path) -> None:
+    text, options, message = NOTED[kind]
+    notes: list[str] = []
+    file = table(tmp_path / "x.csv", text)
+    check_file(file, out=tmp_path / "out", note=notes.append, **options)
+    assert message in " ".join(notes)
+
+
+def test_scores_become_verdicts_by_a_limit(tmp_path: Path) -> None:
+    text = "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n4,1,pass\n"
+    mapping = {">=0.5": "pass", "<0.5": "fail"}
+    report, _ = check_file(table(tmp_path / "x.csv", text), mapping=mapping, out=tmp_path / "out",
+                           note=str)  # fmt: skip
+    (found,) = report.people
+    assert found["confusion"] == {
+        "fail": {"pass": 1, "fail": 1},
+        "pass": {"pass": 2, "fail": 0},
+    }
+
+
+def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:
+    text = "id,verdict,rater_a,rater_b\n1,A,A,A\n2,B,A,B\n3,B,B,B\n4,A,,A\n"
+    report, folder = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)
+    by_human = {entry["human"]: entry for entry in report.people}
+    assert by_human["majority"]["n"] == 3
+    assert by_human["majority"]["between_people"]["ties"] == 1
+    assert by_human["rater_a"]["n"] == 3
+    assert json.loads((folder / "run.json").read_text())["ties"] == 1
+    assert by_human["majority"]["alt_test"] is None
+
+
+def test_labels_on_some_items_correct_the_share_of_all(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.random(600) < 0.45
+    said = np.where(truth, rng.random(600) < 0.9, rng.random(600) < 0.35)
+    lines = [
+        f"{n},{'pass' if s else 'fail'},{('pass' if t else 'fail') if n < 150 else ''}"
+        for n, (s, t) in enumerate(zip(said, truth, strict=True))
+    ]
+    file = table(tmp_path / "x.csv", "id,verdict,label\n" + "\n".join(lines) + "\n")
+    report, _ = check_file(file, out=tmp_path / "out", note=str)
+    (found,) = report.people
+    share = found["corrected"]["pass"]
+    assert found["n"] == 150
+    assert share["verdicts"] == pytest.approx(said.mean())
+    assert share["ci_low"] < truth.mean() < share["ci_high"] < share["verdicts"]
