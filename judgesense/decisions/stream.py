@@ -58,6 +58,13 @@ class Stream:
         return judged
 
     @property
+    def clusters(self) -> Codes:
+        """The cluster of each pair, coded as those of the log's rows; a judge's stream only."""
+        assert self.row_a is not None
+        found: Codes = self.log.cluster[self.row_a]
+        return found
+
+    @property
     def same_labels(self) -> bool:
         """Whether the label maps change nothing."""
         raw, mapped = self.sides("raw"), self.sides("mapped")

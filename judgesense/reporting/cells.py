@@ -20,6 +20,7 @@ from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.result import signature
 from judgesense.tasks import NO_ORDER
 from judgesense.trust.checks import position, repeated
+from judgesense.trust.thresholds import WORDING_PRIOR
 from judgesense.version import __version__
 
 POOLED = "both"
@@ -138,7 +139,9 @@ def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
         one, two = part.stream.sides(kind)
         templates = part.pairs.template_a[decided], part.pairs.template_b[decided]
         same = one[decided] == two[decided]
-        random = two_way_interval(same, part.pairs.cluster[decided], *templates)
+        random = two_way_interval(
+            same, part.pairs.cluster[decided], *templates, prior=WORDING_PRIOR
+        )
     figures |= {"ci_low_random": random.low, "ci_high_random": random.high}
     # JSS of the same prompt asked again, and what rewording does beyond that.
     again = repeated(part.stream, kind, decided)

@@ -30,66 +30,103 @@ def two_way_interval(
     template_a: Any,
     template_b: Any,
     confidence_level: float = 0.95,
+    *,
+    prior: tuple[float, float],
 ) -> Interval:
-    """Interval of JSS for wordings like these, on items like these.
+    """Interval of JSS for any wordings like these, on items like these.
 
-    Items and wordings are both samples. The variance over clusters is that of
-    `intervals.wilson_cluster`. The variance over wordings is the jackknife's (Arvesen 1969, for a
-    mean over pairs): leave out each wording with all its pairs. Their sum counts the variance of
-    single cells twice (Cameron, Gelbach & Miller 2011 subtract it once), which is kept as a margin
-    for few wordings. The interval is Wilson's at the sample size that has this variance, with
-    Student's t at Satterthwaite's degrees of freedom.
+    Items and wordings are both samples. The variance over items is that of
+    `intervals.wilson_cluster`. A pair's agreement is taken as the sum of its wordings' own parts:
+    the variance over wordings is that of the parts times the sum of squares of the wordings' shares
+    of the pairs (4 / W for all pairs of W wordings). The jackknife over wordings (Arvesen 1969)
+    estimates it, less what it owes to the sampling of items, and the prior counts beside it, as in
+    a scaled inverse chi-square posterior; two wordings have the prior alone. Both variances enter
+    with Student's t at their own degrees of freedom (square and add, Zou & Donner 2008), in
+    Wilson's form.
 
     Args:
         agree: shape (n,), true if the pair's two decisions are equal.
         template_a: the wording of each pair's first prompt, shape (n,), strings or integers.
         template_b: the wording of the second, shape (n,).
+        prior: standard deviation of a wording's part on the logit scale of JSS, and its degrees of
+            freedom.
 
     Returns:
-        The interval. Its ends are None with fewer than three wordings, a single cluster, or if
-        every pair includes the same wording.
+        The interval, which includes that for these wordings alone. Its ends are None with a single
+        cluster.
 
     >>> agree, items = [1, 1, 1, 1, 0, 0] * 20, np.repeat(np.arange(40), 3)
-    >>> ends = two_way_interval(agree, items, ["x", "x", "y"] * 40, ["y", "z", "z"] * 40)
+    >>> wordings = ["x", "x", "y"] * 40, ["y", "z", "z"] * 40
+    >>> ends = two_way_interval(agree, items, *wordings, prior=(0.25, 4))
     >>> ends.low < wilson_cluster(agree, items).low
     True
     """
     from scipy.special import stdtrit
 
     hits, level = np.asarray(agree, bool), confidence_level
-    fixed = wilson_cluster(hits, clusters, level)
-    _, k = cluster_codes(clusters, len(hits))
-    names = np.concatenate([np.asarray(template_a), np.asarray(template_b)])
-    codes, n_wordings = cluster_codes(names, len(names))
-    one, two = np.split(codes, 2)
+    cluster, k = cluster_codes(clusters, len(hits))
+    fixed = wilson_cluster(hits, cluster, level)
     if fixed.low is None or fixed.high is None or fixed.effective_n is None:
         return Interval(None, None)
-    over_wordings = _leave_one_out(hits, one, two, n_wordings)
-    if n_wordings < FEWEST_WORDINGS or over_wordings is None:
-        return Interval(None, None)
-    share = float(hits.mean())
-    spread = share * (1 - share)
-    over_items = spread / fixed.effective_n
-    if spread == 0 or over_wordings == 0:
-        return Interval(fixed.low, fixed.high, fixed.effective_n, fixed.icc)
-    total = over_items + over_wordings
-    df = total**2 / (over_wordings**2 / (n_wordings - 1) + over_items**2 / (k - 1))
-    n_eff = spread / total
-    low, high = outer_ends(share, n_eff, float(stdtrit(df, (1 + level) / 2)), level)
-    # With few clusters, more degrees of freedom must not make this the narrower interval.
+    names = np.concatenate([np.asarray(template_a), np.asarray(template_b)])
+    codes, n_wordings = cluster_codes(names, len(names))
+    share, n = float(hits.mean()), fixed.effective_n
+    # A share of 1 in a sample does not promise a share of 1.
+    near = (n * share + 0.5) / (n + 1)
+    factor, pure, cell = over_wordings(hits, cluster, *np.split(codes, 2))
+    sd, worth = prior
+    scale = factor * (near * (1 - near)) ** 2
+    seen, noise = pure / scale, cell / scale
+    # The jackknife tells as much as W - 1 wordings where the sampling of items hardly blurs it.
+    likely = max(sd**2, seen)
+    told = (n_wordings - 1) * (likely / (likely + noise)) ** 2
+    if n_wordings < FEWEST_WORDINGS:
+        told = 0.0
+    # The prior keeps wordings that happen to agree from claiming that all do, not the reverse.
+    spread = max((worth * sd**2 + told * seen) / (worth + told), seen)
+    tail = (1 + level) / 2
+    t_items, t_wordings = float(stdtrit(k - 1, tail)), float(stdtrit(worth + told, tail))
+    n_eff = 1 / (1 / n + factor * spread * near * (1 - near) * (t_wordings / t_items) ** 2)
+    low, high = outer_ends(share, n_eff, t_items, level)
     return Interval(min(low, fixed.low), max(high, fixed.high), n_eff, fixed.icc)
 
 
-def _leave_one_out(hits: Bools, one: Codes, two: Codes, n: int) -> float | None:
-    """Jackknife variance of the share of hits over n wordings; None if one is in all pairs."""
-    # A pair counts once for each of its wordings, and once if they are the same.
-    apart = one != two
-    wording, agree = np.append(one, two[apart]), np.append(hits, hits[apart])
-    left = len(hits) - np.bincount(wording, minlength=n)
-    if (left == 0).any():
-        return None
-    shares = (hits.sum() - np.bincount(wording, agree, minlength=n)) / left
-    return float((n - 1) / n * ((shares - shares.mean()) ** 2).sum())
+def over_wordings(
+    agree: Bools, clusters: Codes, template_a: Codes, template_b: Codes
+) -> tuple[float, float, float]:
+    """What wordings add to the variance of JSS.
+
+    Leaving out a wording changes JSS because the wording differs, and because its answers to these
+    items happen to. The second part, seen in how the change varies over clusters, shrinks with more
+    items.
+
+    Args:
+        clusters: codes 0..k-1, shape (n,).
+        template_a: codes 0..W-1, shape (n,); so is the other.
+
+    Returns:
+        The sum of squares of each wording's share of the pairs, and two jackknife variances over
+        wordings: of wordings (by chance below 0), and of the items they were asked on. Both are 0
+        with two wordings, or one wording in all pairs.
+    """
+    n, k = len(agree), int(clusters.max()) + 1
+    w = int(max(template_a.max(), template_b.max())) + 1
+    apart = template_a != template_b
+    wording = np.append(template_a, template_b[apart])
+    cluster = np.append(clusters, clusters[apart])
+    gap = agree - agree.mean()
+    rows = np.bincount(wording, minlength=w)
+    factor = float(((rows / n) ** 2).sum())
+    if w < FEWEST_WORDINGS or (rows == n).any():
+        return factor, 0.0, 0.0
+    own = np.bincount(wording * k + cluster, np.append(gap, gap[apart]), minlength=w * k)
+    whole = np.bincount(clusters, gap, minlength=k)
+    left = (n - rows)[:, None]
+    changes = (whole - own.reshape(w, k)) / left - whole / n
+    changes -= changes.mean(axis=0)
+    both = (w - 1) / w * float((changes.sum(axis=1) ** 2).sum())
+    cell = (w - 1) / w * float((k * changes.var(axis=1, ddof=1)).sum())
+    return factor, both - cell, cell
 
 
 class RepeatDifference(NamedTuple):

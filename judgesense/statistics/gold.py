@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.inputs import (
     UNDECIDED,
     Labels,
@@ -22,7 +21,7 @@ from judgesense.statistics.intervals import (
     residual_correlation,
     wilson_cluster,
 )
-from judgesense.statistics.resampling import percentile_ends
+from judgesense.statistics.resampling import distinct_rows, percentile_ends, weighted_sums
 
 _DRAWS = 4_000
 """Draws of the table of counts behind an interval: an end moves by about 0.03 standard errors."""
@@ -182,41 +181,46 @@ def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
 
 
 def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool) -> Floats:
-    """Tables that the data make plausible, shape (draws, L, L + 1), each summing to 1.
+    """Tables that the data make plausible, shape (draws, L, L + 1).
 
-    The shares of the gold labels, and of the answers to each, are drawn from Dirichlet
-    distributions on effective counts: those of `intervals.wilson_cluster`, times the squared ratio
-    of the normal quantile to Student's at (clusters - labels). The prior is Jeffreys' for right
-    against wrong with two labels; more labels share its weight, for they would all pull to the
-    same side.
+    Whole clusters are reweighted (the Bayesian bootstrap, Rubin 1981), so that what a cluster's
+    answers share, such as the two orders of an item, which stands under both labels, stays
+    together. The weights are gamma variables whose shape is the squared ratio of the normal
+    quantile to Student's at one less than the clusters of the cluster's rarest label, which widens
+    the spread where these are few. To the gold labels' shares, and to the answers to each,
+    Jeffreys' prior for right against wrong is added, which counts in independent answers: as many
+    rows each as `intervals.wilson_cluster` takes for one. More than two labels share its weight,
+    for they would all pull to the same side.
     """
     from scipy.special import ndtri, stdtrit
 
     rng = np.random.default_rng(0)
     size = len(table)
-    k = int(codes.max()) + 1
-    tail = 0.975
-    shrink = (float(ndtri(tail)) / float(stdtrit(max(1, k - len(table)), tail))) ** 2
-
-    def effective(column: npt.NDArray[Any], ids: Codes) -> float:
-        # A label of a single cluster is worth one row.
-        return shrink * (wilson_cluster(column, ids).effective_n or 1.0)
-
-    counts = table.sum(axis=1)
-    used = np.flatnonzero(counts)
-    n_eff = effective(truth == int(counts.argmax()), codes)
-    gold = rng.dirichlet(counts[used] / counts.sum() * n_eff + 1 / size, _DRAWS)
-    drawn = np.zeros((_DRAWS, size, size + 1))
-    wrong, prior = _wrong_answers(table, ordinal), 1 / len(used)
-    for at, label in enumerate(used):
-        rows = truth == label
-        own, _ = cluster_codes(codes[rows], int(rows.sum()))
-        n_eff = effective(said[rows] == label, own)
-        weights = table[label] / counts[label] * n_eff + prior * wrong[label]
-        weights[label] += prior
-        answers = weights > 0
-        drawn[:, label, answers] = gold[:, at, None] * rng.dirichlet(weights[answers], _DRAWS)
+    cells = size * (size + 1)
+    of_cells = codes * cells + truth * (size + 1) + said
+    rows, tally = distinct_rows(
+        np.bincount(of_cells, minlength=(codes.max() + 1) * cells).reshape(-1, cells)
+    )
+    used = np.flatnonzero(table.sum(axis=1))
+    has = rows.reshape(-1, size, size + 1)[:, used].any(axis=2)
+    degrees = np.maximum(1, np.where(has, tally @ has, np.inf).min(axis=1) - 1)
+    shape = (ndtri(0.975) / stdtrit(degrees, 0.975)) ** 2
+    drawn = weighted_sums(rows, tally, shape, _DRAWS, rng).reshape(_DRAWS, size, size + 1)
+    row = np.array(
+        [_rows_worth_one(said[truth == label] == label, codes[truth == label]) for label in used]
+    )
+    prior = _wrong_answers(table, ordinal)[used]
+    prior[np.arange(len(used)), used] += 1.0
+    prior = np.maximum(prior / len(used), 1e-300)
+    gold = drawn[:, used].sum(axis=2) + row * rng.gamma(1 / size, size=(_DRAWS, len(used)))
+    answers = drawn[:, used] + row[:, None] * rng.gamma(prior, size=(_DRAWS, *prior.shape))
+    drawn[:, used] = answers * (gold / answers.sum(axis=2))[:, :, None]
     return drawn
+
+
+def _rows_worth_one(hits: Bools, clusters: Codes) -> float:
+    own, _ = cluster_codes(clusters, len(hits))
+    return len(hits) / (wilson_cluster(hits, own).effective_n or 1.0)
 
 
 def _wrong_answers(table: Floats, ordinal: bool) -> Floats:

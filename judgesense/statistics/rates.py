@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from judgesense.statistics.intervals import Interval, mean_t_cluster, wilson_cluster
+from judgesense.statistics.intervals import (
+    Interval,
+    mean_t_cluster,
+    residual_correlation,
+    wilson_cluster,
+)
 
 
 @dataclass(frozen=True)
@@ -27,22 +32,17 @@ class RateRatio:
     difference_low: float | None = None
 
 
-def rate_ratio(
-    hits: Any,
-    clusters: Any,
-    other_hits: Any,
-    other_clusters: Any,
-) -> RateRatio:
+def rate_ratio(hits: Any, clusters: Any, other_hits: Any, other_clusters: Any) -> RateRatio:
     """Compare two rates by their clustered Wilson intervals (`intervals.wilson_cluster`).
 
     The limits recover the variances from the two intervals: MOVER (Zou & Donner 2008 for the
-    difference, Donner & Zou 2012 for the ratio). The two rates are taken as independent; rates of
-    the same items are usually positively correlated, which makes the limits wider than needed.
+    difference, Donner & Zou 2012 for the ratio), with the correlation of the clusters' residuals.
 
     Args:
         hits: shape (n,), true where the first event happened, n > 0.
+        clusters: one whole number from 0 on per row, or None.
         other_hits: shape (m,), true where the second event happened, m > 0.
-        other_clusters: one id per row, or None.
+        other_clusters: likewise; the same number is the same cluster. None if `clusters` is.
 
     Returns:
         The comparison; half an event stands in for a second rate of zero.
@@ -58,14 +58,24 @@ def rate_ratio(
     ratio = p / (q if q > 0 else 0.5 / len(two))
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return RateRatio(p, q, ratio)
+    r = 0.0
+    if clusters is not None:
+        k = int(max(np.max(clusters), np.max(other_clusters))) + 1
+        r = residual_correlation(
+            np.bincount(clusters, one - p, minlength=k),
+            np.bincount(other_clusters, two - q, minlength=k),
+        )
     low, high = p - first.low, first.high - p
     other_low, other_high = q - second.low, second.high - q
 
+    def half(own: float, other: float) -> float:
+        return float(np.sqrt(max(0.0, own**2 - 2 * r * own * other + other**2)))
+
     def lower(factor: float) -> float:
-        return float(p - factor * q - np.hypot(low, factor * other_high))
+        return p - factor * q - half(low, factor * other_high)
 
     def upper(factor: float) -> float:
-        return float(p - factor * q + np.hypot(high, factor * other_low))
+        return p - factor * q + half(high, factor * other_low)
 
     return RateRatio(
         rate=p,

@@ -20,7 +20,7 @@ from judgesense.statistics.crossed import (
     two_way_interval,
 )
 from judgesense.statistics.gold import gold_agreement
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.kappa import kappa_of_codes
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
@@ -29,9 +29,11 @@ from judgesense.trust.card import Check, State, TrustCard, conclude
 from judgesense.trust.thresholds import (
     DEFAULTS,
     EVEN_FIRST,
-    FEWEST_RANDOM,
-    IGNORED_CONTRAST,
     LEAST_COVERAGE,
+    MISSED_KIND,
+    OPPOSITE,
+    TURNED,
+    WORDING_PRIOR,
     Thresholds,
 )
 
@@ -220,10 +222,11 @@ def steady(
     mislabelled: Collection[str] = (),
     confidence_level: float = 0.95,
 ) -> Check:
-    """JSS over equivalent wordings of one polarity.
+    """JSS over equivalent wordings of one polarity, for any wordings like these.
 
-    From `FEWEST_RANDOM` wordings on, the interval is that for wordings like these; with fewer, it
-    is about these wordings only.
+    Pairs without two verdicts are left out of the estimate, but not of the state: it passes only if
+    it would with all of them disagreeing, and fails only if it would with all of them agreeing.
+    Failed requests do not count.
     """
     log, pairs = stream.log, stream.pairs
     used = same_polarity(stream, mislabelled)
@@ -238,31 +241,58 @@ def steady(
             "the same command to finish the run"
         )
         return Check.unmeasured(threshold, text, n_items=n_items)
-    agree = stream.mapped_a[decided] == stream.mapped_b[decided]
+    same = stream.mapped_a == stream.mapped_b
+
+    def ends_of(agree: Bools, kept: Bools) -> Interval:
+        sides = pairs.template_a[kept], pairs.template_b[kept]
+        return two_way_interval(
+            agree[kept], pairs.cluster[kept], *sides, confidence_level, prior=WORDING_PRIOR
+        )
+
+    agree, clusters = same[decided], pairs.cluster[decided]
     one, two = pairs.template_a[decided], pairs.template_b[decided]
     n_wordings = len(np.union1d(one, two))
-    clusters = pairs.cluster[decided]
-    fixed = wilson_cluster(agree, clusters, confidence_level)
-    ends = fixed
-    about = f"for these {n_wordings} wordings only"
-    if n_wordings >= FEWEST_RANDOM:
-        random = two_way_interval(agree, clusters, one, two, confidence_level)
-        if random.low is not None:
-            ends, about = random, f"for wordings like these {n_wordings}"
-    jss = float(agree.mean())
+    ends, fixed = ends_of(same, decided), wilson_cluster(agree, clusters, confidence_level)
+    jss, missed = float(agree.mean()), missed_wording(n_wordings)
+    about = f"for wordings like these {n_wordings}"
+    if missed > MISSED_KIND:
+        about += f", which can miss a kind as common as {percent(missed)}"
     text = (
         f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
         f"{brackets(ends.low, ends.high)} {about})"
     )
     again = repeated(stream, "mapped", decided)
     kappa = kappa_of_codes(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
+    details = {
+        "n_wordings": n_wordings, "missed": missed,
+        "ci_low_fixed": fixed.low, "ci_high_fixed": fixed.high, "kappa": kappa,
+        "jss_repeat": again.jss_repeat, "delta_jss": again.delta,
+        "delta_ci_low": again.ci_low, "delta_ci_high": again.ci_high,
+    }  # fmt: skip
     found = Check.of(
-        jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text,
-        n_wordings=n_wordings, missed=missed_wording(n_wordings),
-        ci_low_fixed=fixed.low, ci_high_fixed=fixed.high, kappa=kappa,
-        jss_repeat=again.jss_repeat, delta_jss=again.delta,
-        delta_ci_low=again.ci_low, delta_ci_high=again.ci_high,
-    )  # fmt: skip
+        jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text, **details
+    )
+    failed = log.labels == ERROR
+    replied = judged & ~(failed[stream.mapped_a] | failed[stream.mapped_b])
+    if undecided := int(replied.sum() - decided.sum()):
+        outer: list[float | None] = []
+        for name, agree_too in (("jss_low", same & decided), ("jss_high", same | ~decided)):
+            bound = ends_of(agree_too, replied)
+            details[name] = float(agree_too[replied].mean())
+            outer.append(bound.low if name == "jss_low" else bound.high)
+        low, high = outer
+        if low is not None and high is not None and ends.low is not None and ends.high is not None:
+            low, high = min(low, ends.low), max(high, ends.high)
+        details |= {"jss_low_ci_low": low, "jss_high_ci_high": high}
+        state = Check.of(jss, low, high, threshold=threshold, n_items=0, text="").state
+        if state != found.state:
+            text += (
+                f"; counting the {percent(undecided / replied.sum())} of pairs without two "
+                f"verdicts it is {number(details['jss_low'])} to {number(details['jss_high'])} "
+                f"{brackets(low, high)}: see readable"
+            )
+            return replace(found, state=state, text=text, details=details)
+        found = replace(found, details=details)
     return _if_open(found)
 
 
@@ -280,8 +310,7 @@ def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:
     kept &= np.isin(log.order[first], orders)
     first, later = first[kept], later[kept]
     one, two = (side[decided] for side in stream.sides(labels))
-    # Clusters of pairs are coded apart from those of rows.
-    own = log.cluster[stream.row_a[decided]]
+    own = stream.clusters[decided]
     return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
 
 
@@ -296,75 +325,93 @@ def _why_no_pairs(stream: Stream, used: Bools, judged: Bools) -> str:
 
 
 def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
-    """How often the answer follows a contrast, against how often it moves under rewording.
+    """Whether another question gets another answer.
 
-    Contrasts are the pairs with exactly one inverted wording, where the raw answer should change,
-    and the contrast variants of the log. The estimate is the ratio of the two rates, with half a
-    flip in place of none. It passes if the ratio reaches the threshold and the interval of the
-    difference lies above zero. It fails if the whole interval of the ratio lies below the
-    threshold. It also fails if the difference may be zero and most inverted wordings, whose answer
-    should always change, are ignored; and so for contrasts, if the ratio is below the threshold.
-    Contrasts that show another item of another gold label are no other question; the check fails if
-    most of these are ignored.
+    Where the right answer turns for sure, the estimate is the share of answers that turn, and
+    `TURNED` its threshold: under inverted wordings, and under contrast variants that have inverted
+    answers, another gold label, or a name that says that they ask the opposite. Under other
+    contrasts the estimate is how many times as often the answer changes as under rewording, with
+    half a flip in place of none; it passes if the difference is above zero, too. It also fails if
+    the difference may be zero and most of these contrasts are ignored. With both kinds, the worse
+    one decides. Contrasts that show another item of another gold label are no other question; the
+    check fails if most of these are ignored.
     """
-    pairs = stream.pairs
-    follows, follow_clusters, n_inverted, n_items = _contrasts(stream, mislabelled)
+    log = stream.log
+    follows, clusters, certain, n_items = _contrasts(stream, mislabelled)
     used = same_polarity(stream, mislabelled) & stream.decided()
-    log, details, item_ignored = stream.log, dict[str, float](), False
+    details, found = dict[str, float](), list[Check]()
+    moved = ""
+    if used.any():
+        moves = stream.mapped_a[used] != stream.mapped_b[used]
+        details["moves"] = float(moves.mean())
+        moved = f", rewording {percent(details['moves'])}"
+    if certain.any():
+        turned = follows[certain]
+        ends = wilson_cluster(turned, clusters[certain])
+        details["turned"] = float(turned.mean())
+        figures = f"{percent(details['turned'])} {brackets(ends.low, ends.high, percent)}{moved}"
+        texts = {
+            "pass": f"the opposite question turns its answer ({figures})",
+            "fail": f"the opposite question hardly turns its answer ({figures})",
+            "open": "whether the opposite question turns its answer is not settled "
+            f"({figures}): add items",
+        }
+        check = Check.of(
+            details["turned"], ends.low, ends.high, threshold=TURNED, n_items=n_items, text=""
+        )
+        found.append(replace(check, text=texts[check.state]))
+    if not certain.all() and used.any():
+        others, of_others = follows[~certain], clusters[~certain]
+        ratio = rate_ratio(others, of_others, moves, stream.clusters[used])
+        details["follows"] = ratio.rate
+        figures = f"{percent(ratio.rate)} of contrasts, {percent(ratio.other)} of rewordings"
+        above = ratio.difference_low is not None and ratio.difference_low > 0
+        state: State
+        if above and ratio.low is not None and ratio.low > threshold:
+            state, text = "pass", f"another question changes its answer ({figures})"
+        elif (ratio.high is not None and ratio.high < threshold) or (
+            ratio.ratio < threshold and not above and _ignored(others, of_others)
+        ):
+            state, text = "fail", f"another question hardly changes its answer ({figures})"
+        else:
+            state = "open"
+            text = (
+                f"whether another question changes its answer is not settled ({figures}): add items"
+            )
+        found.append(Check(state, ratio.ratio, ratio.low, ratio.high, threshold, n_items, text))
     if stream.item_contrast is not None:
         base, changed = answered(stream, *stream.item_contrast)
         if len(base):
             turned = log.raw[base] != log.raw[changed]
-            details["follows_item"] = float(turned.mean())
-            item_ignored = _ignored(turned, log.cluster[base])
-    item_text = (
-        f"an item with another gold label hardly changes its answer "
-        f"({percent(details.get('follows_item'))})"
-    )
-    if item_ignored and not (len(follows) and used.any()):
-        return Check("fail", None, None, None, threshold, n_items, item_text, details=details)
-    if not len(follows):
+            share = details["follows_item"] = float(turned.mean())
+            ends = wilson_cluster(turned, log.cluster[base])
+            text = f"an item with another gold label hardly changes its answer ({percent(share)})"
+            of_items = Check.of(
+                share, ends.low, ends.high, threshold=TURNED, n_items=n_items, text=text
+            )
+            if of_items.state == "fail":
+                found.insert(0, of_items)
+    if not found:
         text = (
             "not measured whether another question gets another answer: add an inverted or a "
             "contrast wording"
         )
-        return Check.unmeasured(threshold, text)
-    if not used.any():
-        text = "no rewording to compare contrasts with: add an equivalent wording"
+        if len(follows):
+            text = "no rewording to compare contrasts with: add an equivalent wording"
         return Check.unmeasured(threshold, text, n_items=n_items)
-    moves = stream.mapped_a[used] != stream.mapped_b[used]
-    found = rate_ratio(follows, follow_clusters, moves, pairs.cluster[used])
-    figures = f"{percent(found.rate)} of contrasts, {percent(found.other)} of rewordings"
-    above = found.difference_low is not None and found.difference_low > 0
-    mostly_ignored = not above and (
-        _ignored(follows[:n_inverted], follow_clusters[:n_inverted])
-        or (found.ratio < threshold and _ignored(follows, follow_clusters))
-    )
-    state: State
-    if found.ratio >= threshold and above:
-        state, text = "pass", f"another question changes its answer ({figures})"
-    elif (found.high is not None and found.high < threshold) or mostly_ignored:
-        state, text = "fail", f"another question hardly changes its answer ({figures})"
-    else:
-        state = "open"
-        text = f"whether another question changes its answer is not settled ({figures}): add items"
-    if item_ignored and state != "fail":
-        state, text = "fail", item_text
-    details = {"follows": found.rate, "moves": found.other, **details}
-    return Check(
-        state, found.ratio, found.low, found.high, threshold, n_items, text, details=details
-    )
+    worst = min(found, key=lambda check: ("fail", "open", "pass").index(check.state))
+    return replace(worst, details=details)
 
 
 def _ignored(follows: Bools, clusters: Codes) -> bool:
-    high = wilson_cluster(follows, clusters).high if len(follows) else None
-    return high is not None and high < IGNORED_CONTRAST
+    high = wilson_cluster(follows, clusters).high
+    return high is not None and high < TURNED
 
 
-def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, int, int]:
-    """Whether the raw answer changed at each contrast, and its cluster.
+def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, Bools, int]:
+    """Whether the raw answer changed at each contrast, its cluster, and whether it surely should.
 
-    Also how many of them, the first ones, are inverted wordings, and the number of items.
+    Also the number of items.
     """
     log, pairs = stream.log, stream.pairs
     keep = stream.with_inverted & stream.known
@@ -376,17 +423,22 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
     meant = pairs.inverse[pairs.map_b[index], stream.mapped_a[index]]
     index = index[meant != stream.raw_a[index]]
     items = {pairs.items[code] for code in np.unique(pairs.item[index])}
-    follows, clusters = stream.raw_a[index] != stream.raw_b[index], pairs.cluster[index]
+    follows = stream.raw_a[index] != stream.raw_b[index]
+    certain = np.ones(len(index), bool)
+    clusters = stream.clusters[index] if len(index) else index
     if (contrast := stream.contrast) is None:
-        return follows, clusters, len(follows), len(items)
+        return follows, clusters, certain, len(items)
     base, changed = answered(stream, *contrast)
     items |= {log.items[code] for code in np.unique(log.item[base])}
-    # The clusters of pairs and of the log are coded apart: keep them apart.
-    offset = int(pairs.cluster.max(initial=-1)) + 1
+    named = np.array([any(word in name for word in OPPOSITE) for name in log.variants])
+    inverted = np.unique(log.variant[changed][(log.raw != log.decision)[changed]])
+    other_gold = (log.gold[base] >= 0) & (log.gold[changed] >= 0)
+    other_gold &= log.gold[base] != log.gold[changed]
+    sure = named[log.variant[changed]] | np.isin(log.variant[changed], inverted) | other_gold
     return (
         np.concatenate([follows, log.raw[base] != log.raw[changed]]),
-        np.concatenate([clusters, log.cluster[base] + offset]),
-        len(follows),
+        np.concatenate([clusters, log.cluster[base]]),
+        np.concatenate([certain, sure]),
         len(items),
     )
 

@@ -12,7 +12,7 @@ from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import wilson
 from judgesense.statistics.planning import PROBABILITY, Pilot
 from judgesense.text import join, number, percent
-from judgesense.trust.thresholds import DEFAULTS
+from judgesense.trust.thresholds import DEFAULTS, TURNED
 
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 """Numbers of items for which a plan has chances; a larger number is no plan."""
@@ -97,11 +97,12 @@ def _pilot(name: str, check: Mapping[str, Any], level: float) -> Pilot | None:
     if check["estimate"] is None or check["ci_low"] is None or check["n_items"] < 2:
         return None
     details, fixed = check["details"], None
+    scale = "share" if check["threshold"] == TURNED else _SCALES.get(name, "share")
     if name == "steady" and details.get("ci_low_fixed") is not None:
         fixed = (details["ci_low_fixed"], details["ci_high_fixed"])
     pilot = Pilot(
         check["estimate"], check["ci_low"], check["ci_high"], check["n_items"],
-        _SCALES.get(name, "share"), fixed, level if name == "steady" else 0.95,
+        scale, fixed, level if name == "steady" else 0.95,
     )  # fmt: skip
     if details.get("jss_low_ci_low") is not None:
         # Where pairs lack verdicts, the state is about both bounds of JSS.

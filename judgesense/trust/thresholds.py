@@ -24,9 +24,12 @@ class Thresholds:
     steady: float = STEADY_JSS
     """JSS: share of pairs of wordings with the same verdict."""
     responsive: float = 1.5
-    """How many times as often the answer changes with the question as with its wording."""
-    right: float = 0.2
-    """Kappa with the gold labels."""
+    """How many times as often the answer changes with the question as with its wording.
+
+    Where the right answer surely turns, `TURNED` is the threshold.
+    """
+    right: float = 0.4
+    """Kappa with the gold labels: moderate agreement (Landis & Koch 1977)."""
     fair: float = 0.7
     """Share of items with the same choice in both orders."""
     confidence: float = 0.95
@@ -82,11 +85,23 @@ DISCRIMINATING_KAPPA = 0.1
 A constant answer has a kappa of 0; on two balanced labels, 0.1 is an accuracy of 55%.
 """
 
-FEWEST_RANDOM = 4
-"""From this number of wordings on, an interval can be about all wordings like them."""
+WORDING_PRIOR = (0.25, 4.0)
+"""How much wordings differ before a run tells, and how many degrees of freedom that is worth.
 
-IGNORED_CONTRAST = 0.5
-"""A judge that follows reliably less than this share of contrasts ignores most of them."""
+The standard deviation of a wording's own part in JSS, on the logit scale of JSS. Twelve judges with
+8 to 15 wordings (flakyjudge, LLMBar) have 0 to 0.66, median 0.22, root mean square 0.28; with the
+demo's weak judge the likelihood is highest at 0.20 and 4. A little more is taken, so that intervals
+also hold for wordings whose log-odds of a verdict differ by 0.7 (`benchmarks/conclusions`).
+"""
+
+MISSED_KIND = 0.1
+"""A kind of wording that may be missing is named if it can be more common than this."""
+
+TURNED = 0.5
+"""Share of answers that turn where the right answer turns: below it, most of them ignore that."""
+
+OPPOSITE = ("invert", "negat", "opposite")
+"""A contrast variant with one of these in its name asks for the opposite of every answer."""
 
 NO_DIFFERENCE = 0.02
 """Wordings, or a JSS and 1, that differ by less are not told apart."""

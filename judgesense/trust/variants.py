@@ -113,7 +113,7 @@ def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Bools) -> di
     }
     if reworded.any():
         moves = stream.mapped_a[reworded] != stream.mapped_b[reworded]
-        ratio = rate_ratio(follows, log.cluster[base], moves, stream.pairs.cluster[reworded])
+        ratio = rate_ratio(follows, log.cluster[base], moves, stream.clusters[reworded])
         figures |= {"ratio": ratio.ratio, "ratio_ci_low": ratio.low, "ratio_ci_high": ratio.high}
     return figures
 

@@ -257,7 +257,7 @@ def test_one_raw_label_throughout_is_degenerate_though_the_map_makes_two_of_it(m
     assert mapped["kappa"] is not None
     assert mapped["degenerate"] == "every raw decision is 'YES'"
     assert report["findings"][0]["kind"] == "avoid"
-    assert report["trust"][0]["because"] == ["responsive"]
+    assert report["trust"][0]["because"] == ["right", "responsive"]
 
 
 def test_long_texts_are_read_only_for_the_examples(make, tmp_path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,8 @@ def test_a_judge_that_passes_every_check_is_to_be_used(make) -> None:
     assert (found["trust"], found["because"]) == ("use", [])
     assert not found["checks"]["fair"]["applies"]
     assert found["checks"]["responsive"]["n_items"] == 60
-    # Half a flip in 180 pairs stands in for none.
-    assert found["checks"]["responsive"]["estimate"] == pytest.approx(360)
+    assert found["checks"]["responsive"]["estimate"] == 1
+    assert found["checks"]["responsive"]["threshold"] == 0.5
 
 
 def test_a_steady_judge_that_overlooks_the_inversion_does_not_respond(make) -> None:
@@ -99,7 +100,7 @@ def test_a_steady_judge_that_overlooks_the_inversion_does_not_respond(make) -> N
     assert states(found)["steady"] == "pass"
     assert found["checks"]["steady"]["estimate"] == 1
     assert found["checks"]["responsive"]["estimate"] == 0
-    assert (found["trust"], found["because"]) == ("avoid", ["responsive"])
+    assert (found["trust"], found["because"]) == ("avoid", ["right", "responsive"])
 
 
 def test_other_words_for_the_same_labels_are_no_contrast(make) -> None:
@@ -109,7 +110,8 @@ def test_other_words_for_the_same_labels_are_no_contrast(make) -> None:
     found = card(make, benchmark, lambda prompt: first[prompt["template_id"]])
     assert found["checks"]["responsive"]["state"] == "unmeasured"
     assert found["checks"]["steady"]["estimate"] == pytest.approx(1 / 3)
-    assert found["because"] == ["right", "steady"]
+    # Three wordings of which one is apart say little about others like them.
+    assert states(found)["steady"] == "open"
 
 
 def test_a_rare_flip_does_not_make_a_judge_responsive(make) -> None:
@@ -123,7 +125,8 @@ def test_a_rare_flip_does_not_make_a_judge_responsive(make) -> None:
         return said
 
     found = card(make, benchmark, decide)
-    assert found["checks"]["responsive"]["estimate"] > 1.5
+    details = found["checks"]["responsive"]["details"]
+    assert details["turned"] / details["moves"] > 1.5
     assert states(found)["responsive"] == "fail"
     assert found["trust"] == "avoid"
 
@@ -181,7 +184,7 @@ def test_a_log_with_one_label_or_none_has_a_card(make, order, said, gold) -> Non
     assert found["checks"]["right"]["state"] == "unmeasured"
 
 
-def contrast_log(follows: int, items: int = 60) -> pa.Table:
+def contrast_log(follows: int, variant: str, gold: bool, items: int = 60) -> pa.Table:
     """Three wordings and a contrast of each item; the answer follows the first contrasts."""
     row = {"judge": "j", "task": "t", "scoring": "generate", "order": "-", "status": "ok"}
     log = []
@@ -190,22 +193,66 @@ def contrast_log(follows: int, items: int = 60) -> pa.Table:
         own = {**row, "item_id": f"i{n}", "gold": said}
         log += [{**own, "template_id": t, "raw_decision": said, "decision": said} for t in "xyz"]
         said = other if n < follows else said
-        contrast = {"variant": "negated", "variant_class": "contrast", "gold": other}
-        log.append({**own, **contrast, "template_id": "x", "raw_decision": said, "decision": said})
+        contrast = {"variant": variant, "variant_class": "contrast", "gold": other}
+        contrast |= {"template_id": "x", "raw_decision": said, "decision": said}
+        log.append({**own, **contrast, "gold": other if gold else None})
     return pa.Table.from_pylist(log, schema=SCHEMA)
 
 
-@pytest.mark.parametrize(("follows", "state"), [(60, "pass"), (20, "pass"), (0, "fail")])
-def test_contrast_variants_show_whether_a_judge_responds(follows, state) -> None:
-    (found,) = measure(contrast_log(follows), None, run={})["trust"]
+@pytest.mark.parametrize(
+    ("variant", "gold", "follows", "state"),
+    [
+        ("negated", True, 60, "pass"),
+        ("negated", False, 9, "fail"),
+        ("swapped", True, 9, "fail"),
+        ("negated", False, 32, "open"),
+        # Whether the verdict should change under another criterion is not sure for every item.
+        ("swapped", False, 20, "pass"),
+        ("swapped", False, 2, "open"),
+        ("swapped", False, 0, "fail"),
+    ],
+)
+def test_contrast_variants_show_whether_a_judge_responds(variant, gold, follows, state) -> None:
+    (found,) = measure(contrast_log(follows, variant, gold), None, run={})["trust"]
     responsive = found["checks"]["responsive"]
     assert responsive["state"] == state
-    assert responsive["details"] == {"follows": follows / 60, "moves": 0.0}
+    share = "turned" if gold or variant == "negated" else "follows"
+    assert responsive["details"] == {share: follows / 60, "moves": 0.0}
+    assert responsive["threshold"] == (0.5 if share == "turned" else 1.5)
     assert responsive["n_items"] == 60
     # The contrast is no part of the other checks.
     assert found["checks"]["steady"]["estimate"] == 1
     assert found["checks"]["right"]["estimate"] == 1
-    assert found["trust"] == ("use" if state == "pass" else "avoid")
+    assert found["trust"] == {"pass": "use", "fail": "avoid", "open": "care"}[state]
+
+
+def test_hard_items_without_a_verdict_do_not_make_a_judge_steady() -> None:
+    row = {"judge": "j", "task": "t", "scoring": "generate", "order": "-", "gold": "YES"}
+
+    def said(item: int, template: str) -> str:
+        if template == "z" and item % 5 == 0:
+            return "UNCLEAR"
+        return "NO" if item % 10 == ord(template) - ord("w") else "YES"
+
+    log = [
+        {**row, "item_id": f"i{n}", "template_id": t, "raw_decision": said(n, t),
+         "decision": said(n, t), "status": STATUS.get(said(n, t), "ok")}
+        for n in range(400) for t in "wxyz"
+    ]  # fmt: skip
+    log_table = pa.Table.from_pylist(log, schema=SCHEMA)
+    (found,) = measure(log_table, None, run={})["trust"]
+    steady = found["checks"]["steady"]
+    # Of ten items, four have one NO among four wordings; on two of the ten, z has no verdict.
+    pairs = [said(n, a) == said(n, b) != "UNCLEAR" for n in range(10)
+             for a, b in combinations("wxyz", 2)]  # fmt: skip
+    assert steady["details"]["jss_low"] == pytest.approx(np.mean(pairs))
+    assert steady["estimate"] == pytest.approx(sum(pairs) / 54)
+    assert steady["details"]["jss_high"] == pytest.approx((sum(pairs) + 6) / 60)
+    between = (steady["ci_low"] + steady["details"]["jss_low_ci_low"]) / 2
+    thresholds = {"steady": between}
+    (found,) = measure(log_table, None, run={}, thresholds=thresholds)["trust"]
+    assert steady["ci_low"] > between
+    assert states(found)["steady"] == "open"
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)

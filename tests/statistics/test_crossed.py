@@ -7,7 +7,8 @@ import pytest
 
 from judgesense.statistics.bias import both_orders
 from judgesense.statistics.crossed import delta_jss, missed_wording, two_way_interval
-from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
+from judgesense.statistics.intervals import Interval, wilson_cluster, wilson_from_sums
+from judgesense.trust.thresholds import WORDING_PRIOR
 
 
 def crossed(items: int, wordings: int, noisy: int, seed: int) -> tuple[np.ndarray, ...]:
@@ -21,28 +22,44 @@ def crossed(items: int, wordings: int, noisy: int, seed: int) -> tuple[np.ndarra
     return agree, np.repeat(np.arange(items), len(one)), np.tile(one, items), np.tile(two, items)
 
 
+def like_these(agree, items, one, two, prior=WORDING_PRIOR) -> Interval:
+    return two_way_interval(agree, items, one, two, prior=prior)
+
+
 def test_one_odd_wording_of_five_widens_the_interval_for_wordings_like_these() -> None:
     agree, items, one, two = crossed(200, 5, 1, 0)
-    fixed, random = wilson_cluster(agree, items), two_way_interval(agree, items, one, two)
+    fixed, random = wilson_cluster(agree, items), like_these(agree, items, one, two)
     assert random.low < fixed.low < fixed.high < random.high
     assert random.high - random.low > 3 * (fixed.high - fixed.low)
 
 
 def test_more_items_do_not_make_up_for_few_wordings() -> None:
-    few, many = (two_way_interval(*crossed(items, 5, 1, 1)) for items in (100, 1600))
+    few, many = (like_these(*crossed(items, 5, 1, 1)) for items in (100, 1600))
     assert many.high - many.low > 0.8 * (few.high - few.low)
 
 
-@pytest.mark.parametrize(
-    ("items", "one", "two"),
-    [
-        ([1, 1, 2, 2], ["x"] * 4, ["y"] * 4),  # two wordings
-        ([1, 1, 1, 1], ["x", "x", "y", "x"], ["y", "z", "z", "y"]),  # one item
-        ([1, 1, 2, 2], ["x"] * 4, ["y", "z"] * 2),  # one wording in every pair
-    ],
-)
-def test_where_wordings_cannot_be_told_apart_there_is_no_interval(items, one, two) -> None:
-    found = two_way_interval([1, 0, 1, 1], items, one, two)
+def test_without_a_prior_two_wordings_have_the_interval_of_these_wordings() -> None:
+    agree, items, one, two = crossed(200, 2, 1, 2)
+    fixed, random = wilson_cluster(agree, items), like_these(agree, items, one, two, (1e-9, 4.0))
+    assert (random.low, random.high) == pytest.approx((fixed.low, fixed.high), abs=0.003)
+
+
+@pytest.mark.parametrize("wordings", [2, 3, 4, 5, 10])
+def test_more_equal_wordings_never_widen_the_interval(wordings: int) -> None:
+    few, more = (like_these(*crossed(60, w, 0, 3)) for w in (wordings, wordings + 1))
+    assert few.low < more.low < 1 == few.high == more.high
+
+
+def test_a_wording_in_every_pair_counts_as_one_that_all_pairs_share() -> None:
+    agree, items, one, two = crossed(100, 5, 0, 4)
+    star = one == 0
+    whole = like_these(agree, items, one, two)
+    part = like_these(agree[star], items[star], one[star], two[star])
+    assert part.low < whole.low
+
+
+def test_one_item_has_no_interval() -> None:
+    found = like_these([1, 1, 1, 1], [1] * 4, ["x", "x", "y", "x"], ["y", "z", "z", "y"])
     assert (found.low, found.high) == (None, None)
 
 
