@@ -1,0 +1,178 @@
+"""Every command that a next step prints is taken by the command line, and runs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from fake_endpoint import FakeEndpoint, serving
+from typer.testing import CliRunner
+
+from judgesense.cli import app
+from judgesense.importers.log import import_log
+from judgesense.reporting.report import write_report
+from judgesense.trust.next import KINDS
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests/importers/data"
+
+
+def parsed(command: str) -> dict[str, Any]:
+    """The parameters of a printed command; Click raises for one that it does not take."""
+    program, *words = shlex.split(command)
+    assert program == "judgesense"
+    found: Any = typer.main.get_command(app)
+    while hasattr(found, "commands"):
+        found, words = found.commands[words[0]], words[1:]
+    return found.make_context(found.name, words).params
+
+
+def steps(folder: Path) -> list[dict[str, Any]]:
+    """The next steps of a run's report, whose commands all parse."""
+    found: list[dict[str, Any]] = json.loads((folder / "report.json").read_text("utf-8"))["next"]
+    for step in found:
+        assert step["kind"] in KINDS
+        assert step["text"].endswith(":") == (step["command"] is not None) or step["command"]
+        if step["command"] is not None:
+            parsed(step["command"])
+    return found
+
+
+def run(*words: str) -> None:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code in (0, 1, 3), (done.output, done.exception)
+
+
+@pytest.fixture
+def knowing() -> FakeEndpoint:
+    """A judge that knows the embedded factuality answers and every rude message."""
+    rows = (ROOT / "judgesense_dataset/data/factuality.jsonl").read_text("utf-8").splitlines()
+    gold = {row["response"]: row["gold"] for row in map(json.loads, rows)}
+
+    def rule(text: str) -> str:
+        known = next((label for said, label in gold.items() if said in text), None)
+        if known is None:
+            return "RUDE" if any(word in text for word in ("Did", "Deal", "Shut")) else "POLITE"
+        opposite = "hallucinat" in text or "incorrect" in text.split("Question")[0]
+        return {"YES": "NO", "NO": "YES"}[known] if opposite else known
+
+    return FakeEndpoint(rule)
+
+
+def test_the_steps_of_a_dataset_run_lead_on_and_keep_what_the_run_was_told(
+    knowing: FakeEndpoint, tmp_path: Path
+) -> None:
+    out, kinds = tmp_path / "run", []
+    with serving(knowing) as url:
+        words = ["run", "--judge", "m", "--set", f"base_url={url}", "--set", "max_tokens=5",
+                 "--tasks", "factuality", "--scoring", "generate", "--limit", "20"]  # fmt: skip
+        run(*words, "--out", str(out))
+        for _ in range(4):
+            (step,) = steps(out)
+            kinds.append(step["kind"])
+            if step["command"] is None or step["kind"] == "use":
+                break
+            asked = parsed(step["command"])
+            assert {f"base_url={url}", "max_tokens=5"} <= set(asked["settings"])
+            assert (asked["tasks"], asked["scoring"]) == ("factuality", "generate")
+            assert asked["out"] not in ("", str(out))
+            run(*shlex.split(step["command"])[1:])
+            out = Path(asked["out"])
+    assert kinds[0] == "add_items"
+    assert len(kinds) > 1
+
+
+def test_a_judge_of_own_files_is_written_and_used(knowing: FakeEndpoint, tmp_path: Path) -> None:
+    entry = {"labels": ["POLITE", "RUDE"], "templates": [
+        {"id": f"w{n}", "text": f"{lead} POLITE or RUDE?\n\n{{message}}"}
+        for n, lead in enumerate(("Is it", "Would you say this is", "Is the message"))
+    ]}  # fmt: skip
+    templates, items = tmp_path / "own wordings.yaml", tmp_path / "own items.jsonl"
+    templates.write_text(json.dumps({"tasks": {"tone": entry}}))
+    rows = [{"item_id": f"i{n}", "task": "tone", "gold": ("RUDE", "POLITE")[n % 2],
+             "message": f"{('Shut up', 'Thank you')[n % 2]}, {n}."} for n in range(60)]  # fmt: skip
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "run"
+    with serving(knowing) as url:
+        run("run", "--judge", "m", "--set", f"base_url={url}", "--templates", str(templates),
+            "--items", str(items), "--scoring", "generate", "--out", str(out))  # fmt: skip
+        (step,) = steps(out)
+        assert step["kind"] == "add_contrast"
+        asked = parsed(step["command"])
+        assert (asked["templates"], asked["items"]) == (templates, items)
+        record = json.loads((out / "run.json").read_text("utf-8"))
+        made = tmp_path / "stable.yaml"
+        run("stabilise", str(out), "--remedy", "as asked", "--out", str(made))
+        again = tmp_path / "again"
+        run("run", "--judge", str(made), "--templates", str(templates), "--items", str(items),
+            "--out", str(again))  # fmt: skip
+        (step,) = steps(again)
+        assert step["command"] is None or parsed(step["command"])["judge"] == [str(made)]
+    assert record["invocation"]["options"]["judge"] == ["m"]
+
+
+def test_a_check_of_an_own_rubric_names_its_files(knowing: FakeEndpoint, tmp_path: Path) -> None:
+    for name in ("tone.txt", "tone.jsonl", "tone.wordings.txt"):
+        (tmp_path / name).write_text((ROOT / "examples" / name).read_text("utf-8"), "utf-8")
+    rubric, data, out = (tmp_path / name for name in ("tone.txt", "tone.jsonl", "out"))
+    with serving(knowing) as url:
+        run("check", str(rubric), "--data", str(data), "--judge", "m", "--set", f"base_url={url}",
+            "--wordings", str(tmp_path / "tone.wordings.txt"), "--out", str(out))  # fmt: skip
+        (step,) = steps(out)
+        asked = parsed(step["command"])
+    assert (asked["rubric"], asked["data"]) == (rubric, data)
+    assert f"base_url={url}" in asked["settings"]
+    assert asked["out"] == tmp_path / "out-2"
+
+
+def _table(folder: Path) -> tuple[Path, dict[str, Any]]:
+    rows = [f"m,t,{n},{w},{'YES' if n % 3 else 'NO'}" for n in range(30) for w in "ab"]
+    (folder / "log.csv").write_text("who,task,item_id,template_id,raw_decision\n" + "\n".join(rows))
+    return folder / "log.csv", {"columns": {"judge": "who"}, "labels": ["YES", "NO"]}
+
+
+def _lm_eval(folder: Path) -> tuple[Path, dict[str, Any]]:
+    rows = [{"doc_id": n, "doc": {"claim": f"c{n}"}, "target": "YES", "filter": "none",
+             "resps": [["YES"]], "filtered_resps": ["YES"], "exact_match": 1.0,
+             "arguments": {"gen_args_0": {"arg_0": f"Is c{n} so?"}}} for n in range(4)]  # fmt: skip
+    path = folder / "samples_claims_2026-01-01T00-00-00.000000.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path, {"labels": ["YES", "NO"]}
+
+
+def _inspect(folder: Path) -> tuple[Path, dict[str, Any]]:
+    grading = [{"role": "user", "content": "Is it so?"}, {"content": "C", "model": "m/g"}]
+    samples = [{"id": n, "epoch": 1, "input": f"q{n}", "target": "t", "output": {"completion": "a"},
+                "scores": {"g": {"value": "C", "metadata": {"grading": grading}}}}
+               for n in range(4)]  # fmt: skip
+    log = {"version": 2, "eval": {"model": "m/x", "task": "t"}, "samples": samples}
+    (folder / "log.json").write_text(json.dumps(log))
+    return folder / "log.json", {}
+
+
+def _kept(name: str) -> Callable[[Path], tuple[Path, dict[str, Any]]]:
+    return lambda _: (DATA / name, {})
+
+
+@pytest.mark.parametrize(
+    ("format", "make"),
+    [("table", _table), ("lm-eval", _lm_eval), ("inspect", _inspect),
+     ("promptfoo", _kept("promptfoo_results.json")), ("deepeval", _kept("deepeval_test_run.json"))],
+)  # fmt: skip
+def test_an_imports_step_names_the_imported_file(format, make, tmp_path: Path) -> None:
+    source, options = make(tmp_path)
+    import_log(source, format, tmp_path / "out", **options)
+    write_report(tmp_path / "out")
+    commands = [step["command"] for step in steps(tmp_path / "out") if step["command"]]
+    assert commands
+    for command in commands:
+        asked = parsed(command)
+        assert (asked["source"], asked["format"]) == (source, format)
+        assert asked["out"] == tmp_path / "out-2"
+    if format == "table":
+        run(*shlex.split(commands[0])[1:])
