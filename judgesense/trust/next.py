@@ -34,6 +34,10 @@ FIRST_LABELS = 50
 """Labels to begin with: a judge with kappa 0.6 passes the threshold of 0.4 from about 60 on."""
 
 
+_WITH_RUBRIC = ("inspect", "promptfoo", "deepeval")
+"""Formats of logs whose rubric and judge can be asked again."""
+
+
 class _Commands:
     """The commands that a run's record allows; each is None where none would run as printed."""
 
@@ -102,6 +106,18 @@ class _Commands:
             given = self.started["options"].get("variants", ["rewording"])[0].split(",")
             changes["variants"] = [",".join(dict.fromkeys([*given, *changes["variants"]]))]
         return command_line(self.started, **changes)
+
+    def other_wordings(self) -> str | None:
+        """The check of a log that holds its rubric, with the log's own judge."""
+        if self.started is None or self.started["command"] != "import" or self.data is None:
+            return None
+        if (
+            self.started["options"]["format"][0] not in _WITH_RUBRIC
+            or not Path(self.data).is_file()
+        ):
+            return None
+        options = {"log": [self.data], "pick": self.started["options"].get("pick", [])}
+        return command_line({"command": "check", "arguments": [], "options": options})
 
     def write(self, remedy: str | None) -> str | None:
         """The command that writes the judge to a file; without a remedy, the cheapest that passes.
@@ -290,6 +306,9 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
     ran = commands.started is not None and commands.started["command"] == "run"
     if states["steady"] == "unmeasured":
         file = commands.wordings
+        if (command := commands.other_wordings()) is not None:
+            text = "Ask the log's judge again under other wordings of its rubric:"
+            return _step("add_wordings", text, command)
         if file is None and ran:
             text = "Judge the items in other wordings and formats too:"
             return _step("add_wordings", text, commands.changed(variants=["format"]))

@@ -58,7 +58,7 @@ def knowing() -> FakeEndpoint:
         known = next((label for said, label in gold.items() if said in text), None)
         if known is None:
             return "RUDE" if any(word in text for word in ("Did", "Deal", "Shut")) else "POLITE"
-        opposite = "hallucinat" in text or "incorrect" in text.split("Question")[0]
+        opposite = "contain factual errors" in text
         return {"YES": "NO", "NO": "YES"}[known] if opposite else known
 
     return FakeEndpoint(rule)
@@ -88,13 +88,13 @@ def test_the_steps_of_a_dataset_run_lead_on_and_keep_what_the_run_was_told(
 
 
 def test_a_judge_of_own_files_is_written_and_used(knowing: FakeEndpoint, tmp_path: Path) -> None:
-    entry = {"labels": ["POLITE", "RUDE"], "templates": [
-        {"id": f"w{n}", "text": f"{lead} POLITE or RUDE?\n\n{{message}}"}
+    entry = {"labels": ["POLITE", "RUDE"], "layout": "{instruction}\n\n{message}", "templates": [
+        {"id": f"w{n}", "text": f"{lead} POLITE or RUDE?"}
         for n, lead in enumerate(("Is it", "Would you say this is", "Is the message"))
     ]}  # fmt: skip
     templates, items = tmp_path / "own wordings.yaml", tmp_path / "own items.jsonl"
     templates.write_text(json.dumps({"tasks": {"tone": entry}}))
-    rows = [{"item_id": f"i{n}", "task": "tone", "gold": ("RUDE", "POLITE")[n % 2],
+    rows = [{"item_id": f"i{n}", "gold": ("RUDE", "POLITE")[n % 2],
              "message": f"{('Shut up', 'Thank you')[n % 2]}, {n}."} for n in range(60)]  # fmt: skip
     items.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "run"
@@ -148,7 +148,7 @@ def _lm_eval(folder: Path) -> tuple[Path, dict[str, Any]]:
 def _inspect(folder: Path) -> tuple[Path, dict[str, Any]]:
     grading = [{"role": "user", "content": "Is it so?"}, {"content": "C", "model": "m/g"}]
     samples = [{"id": n, "epoch": 1, "input": f"q{n}", "target": "t", "output": {"completion": "a"},
-                "scores": {"g": {"value": "C", "metadata": {"grading": grading}}}}
+                "scores": {"g": {"value": "CI"[n % 2], "metadata": {"grading": grading}}}}
                for n in range(4)]  # fmt: skip
     log = {"version": 2, "eval": {"model": "m/x", "task": "t"}, "samples": samples}
     (folder / "log.json").write_text(json.dumps(log))
@@ -169,10 +169,11 @@ def test_an_imports_step_names_the_imported_file(format, make, tmp_path: Path) -
     import_log(source, format, tmp_path / "out", **options)
     write_report(tmp_path / "out")
     commands = [step["command"] for step in steps(tmp_path / "out") if step["command"]]
-    assert commands
+    # A single wording of lm-eval's leaves nothing that a command of ours could do.
+    assert commands or format == "lm-eval"
     for command in commands:
         asked = parsed(command)
-        assert (asked["source"], asked["format"]) == (source, format)
-        assert asked["out"] == tmp_path / "out-2"
+        assert source in (asked.get("source"), asked.get("log"))
+        assert asked["out"] in (None, tmp_path / "out-2")
     if format == "table":
         run(*shlex.split(commands[0])[1:])
