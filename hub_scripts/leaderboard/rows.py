@@ -1,7 +1,7 @@
-"""The rows of the leaderboard: judges on tasks with their figures, ranked as far as intervals do.
+"""The rows of the leaderboard: judges on tasks with their figures, ranked as far as tests do.
 
-Judges of the same task, scoring and pairs are ranked by their intervals: see
-:func:`judgesense.statistics.ranks.interval_ranks`.
+Judges of the same task, scoring and pairs are ranked by paired tests on their items: see
+:func:`judgesense.statistics.ranks.paired_above`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from statistics import NormalDist
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from judgesense.decisions.view import BASELINES
 from judgesense.reporting.summary import reasons
 from judgesense.reporting.tables import undecided_share
 from judgesense.run_folder.report import KAPPA_UNDEFINED, identity, main_cells, task_rank
-from judgesense.statistics.ranks import interval_ranks
-from judgesense.text import brackets, number, short_names
+from judgesense.statistics.arrays import Bools
+from judgesense.statistics.ranks import intervals_above, paired_above, ranks_of
+from judgesense.text import number, short_names
 from judgesense.trust.card import AS_ASKED, TRUST
 from judgesense.trust.remedies import PASSING
 from judgesense.trust.thresholds import DISCRIMINATING_KAPPA, LEAST_COVERAGE
@@ -26,6 +31,9 @@ from local_judges.local.packaged_models import NAMED
 
 Figures = Mapping[str, Any]
 Row = dict[str, Any]
+Key = tuple[str, str, str]
+ByCluster = Mapping[str, tuple[int, int]]
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 ALONE = "no other judge on these pairs can be ranked"
 
@@ -51,6 +59,8 @@ class Entry:
     ``mapped`` and ``raw`` are its cells of the report, ``card`` its trust card (None for a
     baseline), and ``change`` the row of the report's remedies that makes it usable, if it is not
     usable as asked. ``weights`` is open, api or None, ``model`` the model's name on the Hub.
+    ``by_cluster`` has the numbers of equal and of decided pairs of each cluster of items; without
+    them it is ranked by its interval.
     """
 
     run: str
@@ -65,6 +75,7 @@ class Entry:
     change: Figures | None = None
     weights: str | None = None
     model: str | None = None
+    by_cluster: ByCluster | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -102,8 +113,13 @@ def judge_page(run: str, judge: str) -> str:
     return f"judges/{name}-{hashlib.sha256(f'{run}|{judge}'.encode()).hexdigest()[:8]}.html"
 
 
-def entries(report: Mapping[str, Any], run: str) -> Iterator[Entry]:
-    """The entries of a run's checked report; ``run`` is the name of its folder."""
+def entries(
+    report: Mapping[str, Any], run: str, by_cluster: Mapping[Key, ByCluster] = NOTHING
+) -> Iterator[Entry]:
+    """The entries of a run's checked report; ``run`` is the name of its folder.
+
+    ``by_cluster`` are those of `Entry`, by judge, task and scoring.
+    """
     record: Mapping[str, Any] = report["runs"][0] if report["runs"] else {}
     source = record.get("dataset") or {}
     named = "imported log" if "imported" in record else "own pairs"
@@ -138,6 +154,7 @@ def entries(report: Mapping[str, Any], run: str) -> Iterator[Entry]:
             change=changes.get(case),
             weights="open" if engine in _LOCAL_ENGINES else "api" if engine == "api" else None,
             model=_model(judge, about.get(judge, {})),
+            by_cluster=by_cluster.get((judge, task, scoring)),
         )
 
 
@@ -193,23 +210,30 @@ def ranked_rows(board: Iterable[Entry]) -> list[Row]:
 def _ranks_nobody(members: Iterable[Entry]) -> str | None:
     """Why the task of these entries, which judged the same pairs, ranks nobody; None if it does.
 
-    On a task that no judge can do, judges differ by what they do instead. So the surest judge's κ
-    with gold must lie above `DISCRIMINATING_KAPPA`: a constant answer has a κ of 0.
+    On a task that no judge can do, judges differ by what they do instead. So the κ with gold of one
+    judge must be shown to lie above `DISCRIMINATING_KAPPA`: a constant answer has a κ of 0. The
+    best of several judges looks better than it is, so the lower ends are those of simultaneous
+    intervals (Bonferroni), and the text names an end instead of the best estimate.
     """
     known = [entry.checks["right"] for entry in members if entry.checks]
     known = [right for right in known if right["estimate"] is not None]
     if not known:
         return None
-    lows = [-1.0 if right["ci_low"] is None else right["ci_low"] for right in known]
-    low, kappa, at = max((low, known[at]["estimate"], at) for at, low in enumerate(lows))
+    normal = NormalDist()
+    wider = normal.inv_cdf(1 - 0.025 / len(known)) / normal.inv_cdf(0.975)
+    low = -1.0
+    for right in known:
+        if right["ci_low"] is not None:
+            low = max(low, right["estimate"] - wider * (right["estimate"] - right["ci_low"]))
     if low > DISCRIMINATING_KAPPA:
         return None
-    ends = brackets(known[at]["ci_low"], known[at]["ci_high"], lambda end: number(end, 2))
-    best = f"best κ with gold {number(kappa, 2)} {ends}"
+    n = len(known)
+    of = "" if n == 1 else f", whichever of {n} judges is best"
+    shown = f"κ with gold is shown to be at least {number(low, 2)}{of}"
     highs = [right["ci_high"] for right in known]
     if all(high is not None and high < DISCRIMINATING_KAPPA for high in highs):
-        return f"non-discriminating: no judge beats a constant answer by a margin ({best})"
-    return f"not shown to tell judges apart ({best}): add items"
+        return f"non-discriminating: no judge beats a constant answer by a margin ({shown})"
+    return f"not shown to tell judges apart ({shown}): add items"
 
 
 def _ranked(members: Sequence[Entry], unfit: str | None) -> list[Row]:
@@ -217,23 +241,35 @@ def _ranked(members: Sequence[Entry], unfit: str | None) -> list[Row]:
     reasons = [why_unranked(entry) or unfit for entry in members]
     able = [entry for entry, why in zip(members, reasons, strict=True) if why is None]
     names = [entry.judge for entry in able]
-    n_judges = len(set(names))
-    if n_judges < 2:
+    if len(set(names)) < 2:
         # A first place among one judge says nothing.
         return [_row(e, None, None, why or ALONE) for e, why in zip(members, reasons, strict=True)]
-    low, high = ([entry.steady[end] for entry in able] for end in ("ci_low", "ci_high"))
-    # From the other end: how many lie wholly below.
-    below = interval_ranks([-end for end in high], [-end for end in low], names)
-    first = interval_ranks(low, high, names)
-    ranks = iter(zip(first.tolist(), below.tolist(), strict=True))
+    first, last = ranks_of(_above(able), names)
+    ranks = iter(zip(first.tolist(), last.tolist(), strict=True))
     rows = []
     for entry, why in zip(members, reasons, strict=True):
         if why is not None:
             rows.append(_row(entry, None, None, why))
             continue
-        rank, after = next(ranks)
-        rows.append(_row(entry, rank, max(rank, n_judges + 1 - after), None))
+        rows.append(_row(entry, *next(ranks), None))
     return rows
+
+
+def _above(able: Sequence[Entry]) -> Bools:
+    """Which entries are shown to be steadier than which: by paired tests, or else by intervals."""
+    low, high = ([entry.steady[end] for entry in able] for end in ("ci_low", "ci_high"))
+    above = intervals_above(low, high)
+    paired = [at for at, entry in enumerate(able) if entry.by_cluster]
+    clusters = dict.fromkeys(name for at in paired for name in able[at].by_cluster or ())
+    counts = np.array(
+        [[(able[at].by_cluster or {}).get(name, (0, 0)) for name in clusters] for at in paired],
+        dtype=np.float64,
+    ).reshape(len(paired), len(clusters), 2)
+    same, pairs = counts[..., 0], counts[..., 1]
+    sizes = pairs.sum(axis=1, keepdims=True)
+    shares = same.sum(axis=1, keepdims=True) / sizes
+    above[np.ix_(paired, paired)] = paired_above(shares[:, 0], (same - shares * pairs) / sizes)
+    return above
 
 
 def why_unranked(entry: Entry) -> str | None:

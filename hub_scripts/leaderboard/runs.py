@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from hub_scripts.hub import hub_client, transport_errors
+from hub_scripts.leaderboard.rows import ByCluster, Key
 from hub_scripts.results import checked_report
 from judgesense.decisions.log import PARTS, part_files
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE
-from judgesense.run_folder.report import REPORT_FILE, saved_report
+from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE, read_run
+from judgesense.run_folder.report import REPORT_FILE, identity, saved_report
+from judgesense.trust.checks import same_polarity
 
 EMBEDDED = Path(__file__).parent / "data"
 """Two measured judges: the decisions, pairs and records of their runs."""
@@ -111,3 +118,30 @@ def report_of(folder: Path) -> dict[str, Any]:
     if part_files(folder) and saved_report(folder) is None:
         return measure_run(folder)
     return checked_report(folder)
+
+
+def steadiness(folder: Path, report: Mapping[str, Any]) -> dict[Key, ByCluster]:
+    """Equal and decided pairs by cluster, for each judge, task and scoring of a run.
+
+    They are the pairs of the check `steady`; nothing for a run without decisions.
+    """
+    if not part_files(folder):
+        return {}
+    inverted = {(*identity(row)[1:], row["template"]) for row in report["wordings"]
+                if row["flag"] == "inverted"}  # fmt: skip
+    run, found = read_run(folder), {}
+    for stream in view(run.figures, run.pairs, run.record).judged:
+        key = stream.judge, stream.task.name, stream.scoring
+        names = [name for *case, name in inverted if tuple(case) == key]
+        kept = same_polarity(stream, names) & stream.decided()
+        if stream.row_a is None or not kept.any():
+            continue
+        table = stream.log.table.select(["cluster_id", "item_id"]).take(stream.row_a[kept])
+        clusters = pc.coalesce(table["cluster_id"], table["item_id"])
+        same = stream.mapped_a[kept] == stream.mapped_b[kept]
+        counts = pa.table({"cluster": clusters, "same": same.astype(np.int64)})
+        counts = counts.group_by("cluster").aggregate([("same", "sum"), ("same", "count")])
+        found[key] = {
+            name: (equal, n) for name, equal, n in zip(*counts.to_pydict().values(), strict=True)
+        }
+    return found

@@ -7,12 +7,19 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import groupby
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hub_scripts.hub import DATASET, HUB_SITE, LEADERBOARD, PAPER, REPOSITORY, Publication
-from hub_scripts.leaderboard.rows import Row, answer, entries, ranked_rows
-from hub_scripts.leaderboard.runs import Runs, report_of
+from hub_scripts.leaderboard.rows import (
+    NOTHING,
+    ByCluster,
+    Key,
+    Row,
+    answer,
+    entries,
+    ranked_rows,
+)
+from hub_scripts.leaderboard.runs import Runs, report_of, steadiness
 from hub_scripts.publications import is_wheel
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
@@ -55,30 +62,36 @@ def write_site(runs: Runs, out: Path, note: Callable[[str], None] = print) -> di
     Every figure is recomputed from the run's decisions. A run whose report says something else is
     left out; ``note`` and the page say why.
     """
-    reports, left_out = {}, dict(runs.left_out)
+    reports, by_cluster, left_out = {}, {}, dict(runs.left_out)
     for run, folder in runs.folders.items():
         try:
             reports[run] = report_of(folder)
+            by_cluster[run] = steadiness(folder, reports[run])
         except JudgeSenseError as error:
             left_out[run] = str(error).replace(str(folder), run)
     for run, why in left_out.items():
         note(f"left out {run}: {why}")
-    return write_pages(reports, out, runs.where, left_out, runs.address)
+    return write_pages(reports, out, runs.where, left_out, runs.address, by_cluster)
 
 
 def write_pages(
     reports: Mapping[str, Mapping[str, Any]],
     out: Path,
     where: str,
-    left_out: Mapping[str, str] = MappingProxyType({}),
+    left_out: Mapping[str, str] = NOTHING,
     address: str | None = None,
+    by_cluster: Mapping[str, Mapping[Key, ByCluster]] = NOTHING,
 ) -> dict[str, Any]:
     """Write the pages of checked reports (by the name of their run), and return ``board.json``.
 
-    ``where`` says where the runs come from, ``address`` is the web page of their folders, and
-    ``left_out`` has other runs with the reason.
+    ``where`` says where the runs come from, ``address`` is the web page of their folders,
+    ``left_out`` has other runs with the reason, and ``by_cluster`` the counts of `entries` by run.
     """
-    rows = ranked_rows(entry for run, report in reports.items() for entry in entries(report, run))
+    rows = ranked_rows(
+        entry
+        for run, report in reports.items()
+        for entry in entries(report, run, by_cluster.get(run, NOTHING))
+    )
     started = (str(run.get("started")) for report in reports.values() for run in report["runs"])
     days = [day[0] for each in started if (day := _DAY.match(each))]
     board = {

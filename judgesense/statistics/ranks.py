@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.comparison import holm
 
 _TIE = 1e-12
 """Scores closer than this share of their size are equal: sums of the same numbers in another order
@@ -40,30 +42,72 @@ def competition_ranks(scores: Any) -> Codes:
     return ranks
 
 
-def interval_ranks(low: Sequence[float], high: Sequence[float], names: Sequence[str]) -> Codes:
-    """Rank intervals: 1 plus the number of other names whose whole interval lies above.
+def ranks_of(above: Bools, names: Sequence[str]) -> tuple[Codes, Codes]:
+    """The best and the worst rank that each of N figures can have, shape (N,) each.
 
-    Intervals that overlap or touch do not count against each other, so that no rank rests on a
-    difference that the data cannot show. Overlap is not transitive: if the first overlaps the
-    second, the second overlaps the third and the first lies above the third, the ranks are 1, 1, 2.
+    The best is 1 plus the number of other names shown to lie above, the worst the number of names
+    less those shown to lie below. No rank rests on a difference that the data cannot show. This is
+    not transitive: if only the first is shown to lie above the third, the ranks are 1, 1, 2.
 
     Args:
-        low: lower ends, shape (N,).
-        high: upper ends, shape (N,).
-        names: whose intervals these are; several of one name count once, never against themselves.
+        above: whether the row's figure is shown to lie above the column's, shape (N, N).
+        names: whose figures these are; several of one name count once, never against themselves.
 
-    Returns:
-        Ranks, shape (N,).
-
-    >>> interval_ranks([0.8, 0.7, 0.6], [0.9, 0.85, 0.75], ["a", "b", "c"]).tolist()
-    [1, 1, 2]
+    >>> first, last = ranks_of(intervals_above([0.8, 0.7, 0.6], [0.9, 0.85, 0.75]), "abc")
+    >>> first.tolist(), last.tolist()
+    ([1, 1, 2], [2, 3, 3])
     """
-    above = _exceeds(np.asarray(low, np.float64)[None, :], np.asarray(high, np.float64)[:, None])
-    found = [
-        1 + len({names[other] for other in np.flatnonzero(row).tolist()} - {name})
-        for name, row in zip(names, above, strict=True)
-    ]
-    return np.asarray(found, dtype=np.intp)
+
+    def others(shown: Bools) -> Codes:
+        of_each = zip(names, shown, strict=True)
+        counts = [len({names[at] for at in np.flatnonzero(row)} - {name}) for name, row in of_each]
+        return np.asarray(counts, dtype=np.intp)
+
+    first = 1 + others(above.T)
+    return first, np.maximum(first, len(set(names)) - others(above))
+
+
+def intervals_above(low: Sequence[float], high: Sequence[float]) -> Bools:
+    """Whether the row's whole interval lies above the column's, shape (N, N); touching is not."""
+    return _exceeds(np.asarray(low, np.float64)[:, None], np.asarray(high, np.float64)[None, :])
+
+
+def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:
+    """Whether the row's share is shown to be larger than the column's, on the same items.
+
+    Paired t tests over clusters of items, corrected by Holm's method over all pairs of shares. Two
+    clusters are added to each test, one for either side with the largest difference seen, in the
+    manner of Bonett & Price (2012), so that few clusters that differ show little.
+
+    Args:
+        shares: shape (N,).
+        influences: what each of K clusters adds to the share, shape (N, K), rows summing to 0; a
+            cluster without figures adds 0.
+        level: the chance that any of the differences shown is none.
+
+    >>> same, apart = np.tile([0.02, -0.02], 25), np.tile([0.01, -0.01], 25)
+    >>> paired_above([0.9, 0.8], [same, same]).tolist()
+    [[False, True], [False, False]]
+    >>> paired_above([0.9, 0.8], [same, -apart]).any()
+    np.False_
+    """
+    from scipy.special import stdtr
+
+    m, u = np.asarray(shares, np.float64), np.asarray(influences, np.float64)
+    n, k = u.shape
+    one, two = np.triu_indices(n, 1)
+    gaps, p_values = m[one] - m[two], []
+    for i, j, gap in zip(one, two, np.abs(gaps).tolist(), strict=True):
+        moved = u[i] - u[j]
+        most = np.abs(moved).max() + gap / k
+        error = math.sqrt((k + 2) / (k + 1) * (float(moved @ moved) + 2 * most**2))
+        t = 0.0 if gap <= _TIE or k < 2 else gap / error
+        p_values.append(2 * float(stdtr(k + 1, -t)))
+    shown = np.array([p is not None and p < level for p in holm(p_values)], dtype=bool)
+    above = np.zeros((n, n), dtype=bool)
+    above[one[shown & (gaps > 0)], two[shown & (gaps > 0)]] = True
+    above[two[shown & (gaps < 0)], one[shown & (gaps < 0)]] = True
+    return above
 
 
 def _exceeds(higher: Floats, lower: Floats) -> Bools:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rule_run import make_run
 
@@ -279,3 +280,16 @@ def test_a_task_that_no_judge_can_do_ranks_nobody(kappas, why) -> None:
     rows = ranked_rows(found)
     assert all((row["rank"] is None) == (why is not None) for row in rows)
     assert why is None or all(why in str(row) for row in rows)
+
+
+def test_judges_of_the_same_items_are_ranked_by_paired_tests():
+    rng = np.random.default_rng(0)
+    item, board = rng.beta(4, 1, 400), []
+    for name, worse in (("a", 0.0), ("b", 0.0), ("c", 0.1)):
+        same = rng.binomial(3, np.clip(item - worse, 0, 1)).tolist()
+        counts = {str(at): (each, 3) for at, each in enumerate(same)}
+        board.append(replace(entry(name, 0.6, 0.9), by_cluster=counts))
+    assert ranks(*board) == {"a": 1, "b": 1, "c": 3}
+    # Without decisions only intervals tell.
+    board[2] = replace(board[2], by_cluster=None)
+    assert ranks(*board) == {"a": 1, "b": 1, "c": 1}

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 from judgesense.statistics.ranking import lcb_sweep, lower_bounds, ranking_stability
-from judgesense.statistics.ranks import kendall_matrix, spearman_matrix
+from judgesense.statistics.ranks import kendall_matrix, paired_above, ranks_of, spearman_matrix
 from judgesense.statistics.sensitivity import prompt_sensitivity
 
 
@@ -208,3 +208,23 @@ def test_conditions_in_which_everything_ties_are_counted_not_hidden():
 def test_bad_rankings_are_refused_with_their_place(scores, options, told):
     with pytest.raises(ValueError, match=told):
         ranking_stability(scores, **options)
+
+
+def test_paired_ranks_separate_what_intervals_cannot():
+    rng = np.random.default_rng(0)
+    item = rng.beta(4, 1, 200)
+    same = np.array([rng.binomial(3, np.clip(item - worse, 0, 1)) for worse in (0.0, 0.0, 0.1)])
+    shares = same.mean(axis=1) / 3
+    above = paired_above(shares, (same - same.mean(axis=1, keepdims=True)) / 600)
+    assert above.tolist() == [[False, False, True], [False, False, True], [False, False, False]]
+    first, last = ranks_of(above, ["a", "b", "c"])
+    assert (first.tolist(), last.tolist()) == ([1, 1, 3], [2, 2, 3])
+
+
+def test_equal_shares_are_told_apart_as_rarely_as_promised():
+    rng, wrong = np.random.default_rng(1), 0
+    for _ in range(300):
+        item = rng.beta(4, 1, 60)
+        same = rng.binomial(1, item, (5, 60))
+        wrong += paired_above(same.mean(axis=1), (same - same.mean(axis=1)[:, None]) / 60).any()
+    assert wrong / 300 <= 0.07
