@@ -129,7 +129,8 @@ def steadiness(folder: Path, report: Mapping[str, Any]) -> dict[Key, ByCluster]:
         return {}
     inverted = {(*identity(row)[1:], row["template"]) for row in report["wordings"]
                 if row["flag"] == "inverted"}  # fmt: skip
-    run, found = read_run(folder), {}
+    run = read_run(folder)
+    found: dict[Key, ByCluster] = {}
     for stream in view(run.figures, run.pairs, run.record).judged:
         key = stream.judge, stream.task.name, stream.scoring
         names = [name for *case, name in inverted if tuple(case) == key]

@@ -60,7 +60,10 @@ def ranks_of(above: Bools, names: Sequence[str]) -> tuple[Codes, Codes]:
 
     def others(shown: Bools) -> Codes:
         of_each = zip(names, shown, strict=True)
-        counts = [len({names[at] for at in np.flatnonzero(row)} - {name}) for name, row in of_each]
+        counts = [
+            len({names[at] for at in np.flatnonzero(row).tolist()} - {name})
+            for name, row in of_each
+        ]
         return np.asarray(counts, dtype=np.intp)
 
     first = 1 + others(above.T)

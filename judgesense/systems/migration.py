@@ -49,7 +49,8 @@ def migration(
     """Does an update of a judge move more verdicts than a paraphrase of its prompt does?
 
     The verdicts of both on the same prompts are compared. What rewording moves comes from the old
-    judge's verdicts under its other wordings; what asking again moves, from its repeats.
+    judge's verdicts under its other wordings; what asking again moves, from its repeats. With fewer
+    than four wordings, the claim is about rewording between these alone.
 
     Args:
         old: folder of a run before the update, or a file of verdicts. Rewording is measured here,
@@ -118,6 +119,7 @@ def _compare(shared: SharedPrompts, tolerance: float, error: float) -> TaskMigra
         judge_old=shared.before.table.judge,
         judge_new=shared.after.table.judge,
         claim=claim,
+        about="wordings like these" if excess.random else "these wordings",
         cause=cause,
         text="",
         tolerance=float(tolerance),

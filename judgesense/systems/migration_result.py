@@ -65,10 +65,11 @@ class TaskMigration:
     ``claim`` is about ``excess``: the share of verdicts that the update moves minus the share that
     rewording moves. ``more`` says that it lies above 0, ``no more`` that it lies below
     ``tolerance``; each is wrong in at most ``error`` of runs, which is what its ends ``ci_low`` and
-    ``ci_high`` are made for. From four wordings on, it is about wordings like these, and
-    ``claim_these``, with its ends ``these_ci_low`` and ``these_ci_high``, about these alone; None
-    with fewer. ``cause`` names what keeps the claim from being told: ``open`` (too few items),
-    ``few wordings`` (which differ so much that more items would not tell), ``one wording``, ``one
+    ``ci_high`` are made for. ``about`` names its condition: from four wordings on, it is about
+    ``wordings like these``, and ``claim_these``, with its ends ``these_ci_low`` and
+    ``these_ci_high``, about these alone; with fewer, it is about ``these wordings`` itself, and
+    other paraphrases may move more or less. ``cause`` names what keeps the claim from being told:
+    ``open`` (too few items), ``few wordings`` (which differ so much that more items would not tell), ``one wording``, ``one
     label`` or ``one cluster``; else it is None. ``asked_again`` is the share that the old judge
     moves on the same prompt. ``items_needed`` settles an open claim with 80% probability. UNCLEAR
     and REFUSED count as verdicts of their own.
@@ -79,6 +80,7 @@ class TaskMigration:
     judge_old: str
     judge_new: str
     claim: Claim
+    about: Literal["these wordings", "wordings like these"]
     cause: str | None
     text: str
     tolerance: float
@@ -146,7 +148,7 @@ class Migration(ResultMapping):
             f"{100 * self.tasks[0].error:.3g}% of runs, so that "
             f"{'a claim' if len(self.tasks) == 1 else 'any of the claims'} is wrong in at most "
             f"{100 * self.error:.3g}%. Items, or the clusters that they share, are the sample; "
-            "from four wordings on, wordings are too.",
+            "from four wordings on, wordings are too; with fewer, the claim is about these alone.",
         ]
         return "\n".join(lines)
 
@@ -166,8 +168,11 @@ def claim_text(found: TaskMigration) -> str:
     if gained:
         most = max(gained, key=lambda shift: shift.difference or 0.0)
         figures += f"; towards {most.label}, {percent(most.old)} to {percent(most.new)}"
+    than = "than a paraphrase does"
+    if found.about == "these wordings":
+        than = f"than rewording does between these {found.n_wordings} wordings"
     if found.claim == "more":
-        return f"{found.task}: the update moves more verdicts than a paraphrase does ({figures})."
+        return f"{found.task}: the update moves more verdicts {than} ({figures})."
     alone = ""
     if found.claim_these not in (None, found.claim):
         moves = {
@@ -183,15 +188,15 @@ def claim_text(found: TaskMigration) -> str:
             within = f", give or take {number(found.tolerance, 2)}"
         aside = ", but in one direction" if gained else ""
         return (
-            f"{found.task}: the update moves no more verdicts than a paraphrase does{within}{aside}"
-            f" ({figures}).{alone}"
+            f"{found.task}: the update moves no more verdicts {than}{within}{aside} ({figures})."
+            f"{alone}"
         )
     why = _CAUSES.get(found.cause or "", "too few items")
     if found.items_needed is not None:
         why = f"about {found.items_needed:,} items would tell, if the difference is as found"
     return (
-        f"{found.task}: cannot tell whether the update moves more verdicts than a paraphrase does "
-        f"({figures}); {why}.{alone}"
+        f"{found.task}: cannot tell whether the update moves more verdicts {than} ({figures}); "
+        f"{why}.{alone}"
     )
 
 
