@@ -59,6 +59,7 @@ def choose(
     scores: Any,
     clusters: Any = None,
     *,
+    family: int = 1,
     n_resamples: int = 999,
     seed: int = 0,
 ) -> Choice:
@@ -74,6 +75,10 @@ def choose(
 
     Args:
         scores: from 0 (wrong) to 1 (right), shape (options, cells), the same cells for all.
+        family: the number of choices that are reported together. Each may err with a probability of
+            5% divided by it (Bonferroni), so that the chance of a false elimination in any of them
+            is 5%, whether or not all options of a choice are alike.
+        n_resamples: number of permutations; more where the family needs them.
 
     Returns:
         The `Choice`; with one option, `p_any_difference` is None and `best` that option.
@@ -92,11 +97,12 @@ def choose(
     rng = np.random.default_rng(seed)
     left = list(range(len(table)))
     p_any: float | None = None
+    error, n_resamples = _ERROR / family, max(n_resamples, 100 * family)
     while len(left) > 1 and k > 1:
         p, p_behind = gaps_between(sums[:, left], rng, n_resamples)
         p_any = p if p_any is None else p_any
-        out = p_behind < _ERROR
-        if p_any >= _ERROR or not out.any():
+        out = p_behind < error
+        if p_any >= error or not out.any():
             break
         left = [j for j, gone in zip(left, out, strict=True) if not gone]
     sizes = np.bincount(codes, minlength=k)

@@ -69,10 +69,10 @@ class TaskMigration:
     ``wordings like these``, and ``claim_these``, with its ends ``these_ci_low`` and
     ``these_ci_high``, about these alone; with fewer, it is about ``these wordings`` itself, and
     other paraphrases may move more or less. ``cause`` names what keeps the claim from being told:
-    ``open`` (too few items), ``few wordings`` (which differ so much that more items would not tell), ``one wording``, ``one
-    label`` or ``one cluster``; else it is None. ``asked_again`` is the share that the old judge
-    moves on the same prompt. ``items_needed`` settles an open claim with 80% probability. UNCLEAR
-    and REFUSED count as verdicts of their own.
+    ``open`` (too few items), ``few wordings`` (which differ so much that more items would not
+    tell), ``one wording``, ``one label`` or ``one cluster``; else it is None. ``asked_again``
+    is the share that the old judge moves on the same prompt. ``items_needed`` settles an open
+    claim with 80% probability. UNCLEAR and REFUSED count as verdicts of their own.
     """
 
     task: str
