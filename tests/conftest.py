@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 # Before any library reads them: the tests never ask a Hub.
@@ -43,6 +47,29 @@ def mirror(shared: Path) -> Path:
 def published(shared: Path) -> Path:
     """The earlier benchmark's pairs and result tables."""
     return shared / "published"
+
+
+@pytest.fixture
+def command_line(monkeypatch):
+    """``judgesense ...`` in this process, which spares its start: exit code and output."""
+    from judgesense.cli import main
+
+    def call(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+        typed = ["judgesense", *map(str, arguments)]
+        out, err = io.StringIO(), io.StringIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", typed)
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            with (
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(err),
+                pytest.raises(SystemExit) as ended,
+            ):
+                main()
+        return subprocess.CompletedProcess(typed, ended.value.code, out.getvalue(), err.getvalue())
+
+    return call
 
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from judge_file import no_file_of_ones_own, own_file  # noqa: F401  (a fixture)
 from typer.testing import CliRunner
 
 import judgesense
-from judgesense.cli import app, main
+from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from local_judges.judge_files import entries
 from local_judges.options import ENGINES, ApiOptions, RayOptions, Style, rows
@@ -184,28 +182,21 @@ def test_a_named_open_model_can_be_asked_at_a_server_of_ones_own() -> None:
     assert (spec.model, spec.engine) == ("Qwen/Qwen2-7B-Instruct", "api")
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "judgesense", "judges", *arguments],
-        capture_output=True, text=True, env={**os.environ, "COLUMNS": "20"}, check=False,
-    )  # fmt: skip
-
-
-def test_the_list_is_plain_and_whole_where_it_is_no_terminal() -> None:
-    listed = command("list").stdout.splitlines()
+def test_the_list_is_plain_and_whole_where_it_is_no_terminal(command_line: Any) -> None:
+    listed = command_line("judges", "list", COLUMNS="20").stdout.splitlines()
     assert len([line for line in listed if " " in line]) >= len(entries())
     for judge in entries().values():
         assert any(line.startswith(judge.name) and (judge.model or "") in line for line in listed)
 
 
-def test_show_tells_all_and_marks_published_figures() -> None:
-    shown = command("show", "mistral-7b").stdout
+def test_show_tells_all_and_marks_published_figures(command_line: Any) -> None:
+    shown = command_line("judges", "show", "mistral-7b", COLUMNS="20").stdout
     assert "mistral-small-latest (a name that may come to mean another checkpoint)" in shown
     assert "$MISTRAL_API_KEY" in shown
     assert "measured with other wordings" in shown
     assert "0.480" in shown
     assert "metrics_summary.json, as mistral-7b" in shown
-    wrong = command("show", "mistral7b")
+    wrong = command_line("judges", "show", "mistral7b")
     assert wrong.returncode == 2
     assert "did you mean mistral-7b" in wrong.stderr
 
@@ -281,25 +272,11 @@ def test_a_wrong_setting_is_refused_with_what_to_write(given: list[str], says: s
     assert says in str(done.exception)
 
 
-@pytest.mark.parametrize(
-    ("given", "near"),
-    [
-        (["runn"], "'run'"),
-        (["judges", "lst"], "'list'"),
-        (["run", "--engin", "api"], "--engine"),
-        (["run", "--engine", "abacus"], "'transformers', 'vllm', 'api', 'ray'"),
-        (["run"], "Missing option '--judge'"),
-    ],
-)
-def test_bad_usage_is_one_line(
-    given: list[str], near: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["judgesense", *given])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert near in line
+@pytest.mark.parametrize(("given", "near"), [(["runn"], "'run'"), (["judges", "lst"], "'list'")])
+def test_a_wrong_command_is_one_line(given: list[str], near: str, command_line: Any) -> None:
+    done = command_line(*given)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, near in line) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -239,7 +236,7 @@ def test_one_real_model_answers_every_set_of_the_mirror(tmp_path: Path, mirror: 
 
 @pytest.mark.slow
 def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
-    tmp_path: Path, mirror: Path
+    tmp_path: Path, mirror: Path, command_line: Any
 ) -> None:
     judges = tmp_path / "judges.yaml"
     judges.write_text(
@@ -248,7 +245,7 @@ def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
     )
     out = tmp_path / "study"
     command = [
-        sys.executable, "-m", "judgesense", "study", "answer-matching",
+        "study", "answer-matching",
         "--benchmarks", "arc-challenge", "--limit", "2", "--answer-tokens", "12",
         "--grader-tokens", "16", "--n-templates", "4",
         "-r", "smollm2-135m", "-r", "gemma3-270m", "-r", "smollm2-135m-bf16",
@@ -256,8 +253,7 @@ def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
     ]  # fmt: skip
 
     def run() -> dict[str, Any]:
-        environment = {**os.environ, "JUDGESENSE_JUDGES": str(judges)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        done = command_line(*command, JUDGESENSE_JUDGES=str(judges))
         assert done.returncode == 0, done.stderr[-2000:]
         assert "## How accurate the matchers are" in done.stdout
         found: dict[str, Any] = json.loads((out / "study.json").read_text())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -267,20 +266,13 @@ def test_a_folder_that_is_no_log_is_refused_with_the_command_that_makes_one(tmp_
         judge_sensitivity(log=tmp_path, out=tmp_path / "out")
 
 
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "judgesense", "study", "judge-sensitivity", *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=850, env=dict(os.environ),
-    )  # fmt: skip
-
-
 QUICK = ("--limit", "2", "--scoring", "options")
 MODELS = ("-j", "smollm2-135m", "-j", "gemma3-270m")
 
 
 @pytest.mark.slow
-def test_two_real_judges_and_again_without_a_model(tmp_path: Path) -> None:
-    first = command(*MODELS, *QUICK, "--out", tmp_path)
+def test_two_real_judges_and_again_without_a_model(tmp_path: Path, command_line: Any) -> None:
+    first = command_line("study", "judge-sensitivity", *MODELS, *QUICK, "--out", tmp_path)
     assert first.returncode == 0, first.stderr
     tables = json.loads((tmp_path / "study.json").read_text("utf-8"))["tables"]
     assert {"table_1", "table_2", "table_3", "consensus", "orders"} <= set(tables)

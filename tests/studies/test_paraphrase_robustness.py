@@ -271,7 +271,9 @@ judges:
 
 
 @pytest.mark.slow
-def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror: Path) -> None:
+def test_real_models_end_to_end_and_again_without_a_model(
+    tmp_path: Path, mirror: Path, command_line: Any
+) -> None:
     (tmp_path / "judges.yaml").write_text(VARIANT, "utf-8")
     out = tmp_path / "out"
     command = [
@@ -280,9 +282,8 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
         "--attributes", "clarity,answerability,interestingness",
         "--limit", "2", "--paraphrases", "2", "--fuser", "smollm2-135m",
     ]  # fmt: skip
-    env = {**os.environ, "JUDGESENSE_JUDGES": str(tmp_path / "judges.yaml")}
-    done = subprocess.run([sys.executable, "-m", "judgesense", *command], env=env, text=True,
-                          capture_output=True, timeout=800, check=False)  # fmt: skip
+    own = {"JUDGESENSE_JUDGES": str(tmp_path / "judges.yaml")}
+    done = command_line(*command, **own)
     assert done.returncode == 0, done.stderr
     result = json.loads((out / "study.json").read_text("utf-8"))
     tables = result["tables"]
@@ -297,7 +298,7 @@ def test_real_models_end_to_end_and_again_without_a_model(tmp_path: Path, mirror
         f"app({command!r}, standalone_mode=False)\n"
         "assert 'torch' not in sys.modules, 'a finished study loads no model'"
     )
-    again = subprocess.run([sys.executable, "-c", code], env=env, text=True, capture_output=True,
-                           timeout=300, check=False)  # fmt: skip
+    again = subprocess.run([sys.executable, "-c", code], env={**os.environ, **own}, text=True,
+                           capture_output=True, timeout=300, check=False)  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert (out / "study.md").read_text("utf-8") == first

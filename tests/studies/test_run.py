@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,17 +25,6 @@ def says_rude(prompts: list[str]) -> list[str]:
 
 def says_yes(prompts: list[str]) -> list[str]:
     return ["YES" for _ in prompts]
-
-
-def cli(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "judgesense", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **env},
-        timeout=300,
-        check=False,
-    )
 
 
 def test_a_function_and_two_files_are_enough(tmp_path: Path) -> None:
@@ -118,6 +108,8 @@ def test_a_function_that_answers_too_little_is_told_so(tmp_path: Path) -> None:
         (["--judge", "smollm2-135m", "--dataset", "nowhere"], "unknown dataset"),
         (["--judge", "smollm2-135m", "--scoring", "vibes"], "'generate', 'options', 'both'"),
         (["--judge", "smollm2-135m", "--engin", "api"], "--engine"),
+        (["--judge", "smollm2-135m", "--engine", "abacus"], "'transformers', 'vllm', 'api', 'ray'"),
+        ([], "Missing option '--judge'"),
         (["--judge", "smollm2-135m", "--templates", "x.yaml"], "no file x.yaml"),
         (["--judge", "smollm2-135m", "--repeats", "0"], "--repeats"),
         (["--judge", "m", "--set", "base_url=https://example.org/v1"], "OPENAI_API_KEY"),
@@ -128,9 +120,9 @@ def test_a_function_that_answers_too_little_is_told_so(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
-    arguments: list[str], said: str, tmp_path: Path
+    arguments: list[str], said: str, tmp_path: Path, command_line: Any
 ) -> None:
-    done = cli("run", *arguments, "--out", tmp_path / "out", OPENAI_API_KEY="")
+    done = command_line("run", *arguments, "--out", tmp_path / "out", OPENAI_API_KEY="")
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -138,9 +130,11 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert not list(tmp_path.rglob("part-*"))
 
 
-def test_an_out_that_cannot_be_written_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+def test_an_out_that_cannot_be_written_is_refused_before_anything_is_loaded(
+    tmp_path: Path, command_line: Any
+) -> None:
     (tmp_path / "file").write_text("in the way")
-    done = cli("run", "--judge", "smollm2-135m", "--out", tmp_path / "file" / "run")
+    done = command_line("run", "--judge", "smollm2-135m", "--out", tmp_path / "file" / "run")
     assert done.returncode == 2
     assert "cannot write to" in done.stderr
 
@@ -164,24 +158,21 @@ def test_a_full_disk_is_told_and_what_was_judged_is_kept(tmp_path: Path) -> None
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_a_dry_run_says_what_would_be_judged_and_writes_nothing(tmp_path: Path) -> None:
-    done = cli("run", "--judge", "smollm2-135m", "--dry-run", "--out", tmp_path / "out")
+def test_a_dry_run_says_what_would_be_judged_and_writes_nothing(
+    tmp_path: Path, command_line: Any
+) -> None:
+    done = command_line("run", "--judge", "smollm2-135m", "--dry-run", "--out", tmp_path / "out")
     assert done.returncode == 0
     assert "factuality: 50 items, 250 pairs" in done.stdout
     assert "distinct prompts" in done.stdout
     assert not (tmp_path / "out").exists()
 
 
-def options_of(*command: str) -> list[str]:
-    shown = cli(*command, "--help", COLUMNS="80").stdout
-    return re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, flags=re.MULTILINE)
-
-
-def test_the_help_of_run_fits_two_screens() -> None:
-    shown = cli("run", "--help", COLUMNS="80").stdout
+def test_the_help_of_run_fits_two_screens(command_line: Any) -> None:
+    shown = command_line("run", "--help", COLUMNS="80").stdout
     assert len(shown.splitlines()) <= 49
     assert max(map(len, shown.splitlines())) <= 80
-    options = options_of("run")
+    options = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, flags=re.MULTILINE)
     assert len(options) == len(set(options))
     assert len(set(options) - {"--help"}) <= 22
     for choices in ("generate|options|both", "AB|BA|AB,BA", "transformers|vllm|api|ray"):
@@ -211,10 +202,14 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.slow
-def test_a_real_judge_end_to_end_then_again_without_its_model(tmp_path: Path) -> None:
-    command = ("run", "--judge", "smollm2-135m", "--tasks", "factuality,relevance", "--limit", 2,
-               "--out", tmp_path)  # fmt: skip
-    done = cli(*command)
+def test_a_real_judge_end_to_end_then_again_without_its_model(
+    tmp_path: Path, command_line: Any
+) -> None:
+    command = [
+        "run", "--judge", "smollm2-135m", "--tasks", "factuality,relevance", "--limit", "2",
+        "--out", str(tmp_path),
+    ]  # fmt: skip
+    done = command_line(*command)
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "run.json").read_text())
     assert record["judges"][0]["name"].startswith("smollm2-135m@")
@@ -224,19 +219,29 @@ def test_a_real_judge_end_to_end_then_again_without_its_model(tmp_path: Path) ->
     blocked = tmp_path / "blocked"
     blocked.mkdir()
     (blocked / "transformers.py").write_text("raise RuntimeError('loaded')")
-    again = cli(*command, PYTHONPATH=str(blocked))
+    again = subprocess.run(
+        [sys.executable, "-m", "judgesense", *command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(blocked), *sys.path))},
+        check=False,
+    )
     assert again.returncode == 0, again.stderr
     assert again.stdout == done.stdout
 
 
 @pytest.mark.slow
-def test_a_prompt_longer_than_the_context_is_an_error_and_the_rest_go_on(tmp_path: Path) -> None:
+def test_a_prompt_longer_than_the_context_is_an_error_and_the_rest_go_on(
+    tmp_path: Path, command_line: Any
+) -> None:
     items = tmp_path / "items.jsonl"
     rows = [json.loads(line) for line in OWN["items"].read_text().splitlines()[:2]]
     rows[0]["message"] = "please " * 9000
     items.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = cli("run", "--judge", "smollm2-135m", "--scoring", "options", "--templates",
-               OWN["templates"], "--items", items, "--out", tmp_path / "run")  # fmt: skip
+    done = command_line(
+        "run", "--judge", "smollm2-135m", "--scoring", "options",
+        "--templates", OWN["templates"], "--items", items, "--out", tmp_path / "run",
+    )  # fmt: skip
     assert done.returncode == 1
     assert "3 prompts have no answer" in done.stderr
     assert "8192" in done.stderr
