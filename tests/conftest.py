@@ -28,6 +28,26 @@ settings.load_profile("steady")
 ROOT = Path(__file__).resolve().parent.parent
 
 
+LONGEST = (
+    "judges/test_ray_runner.py", "judges/test_vllm_judge.py", "hub/test_publish_hub.py",
+    "integrations/test_mlflow.py", "integrations/test_deepeval.py", "docs/test_notebooks.py",
+    "studies/test_paraphrase_robustness.py", "judges/test_api_real_server.py",
+    "core/test_hostile_input.py", "release/test_wheel.py", "metrics/test_metric_install.py",
+    "hub/test_board_site.py", "studies/test_judge_sensitivity.py",
+    "studies/test_answer_matching.py", "studies/test_run.py", "integrations/test_github.py",
+    "integrations/test_pytest_plugin.py", "importers/test_import_harnesses.py",
+    "importers/test_import_tools.py", "studies/test_own_study.py",
+    "studies/test_prompt_ranking.py", "dataset/test_folder.py", "dataset/test_paraphrase.py",
+)  # fmt: skip
+"""Files under tests/ that take long, the longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start the long files first: one begun at the end keeps a worker busy, and the other idle."""
+    ranks = {ROOT / "tests" / name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder with public mirrors, published tables and foreign logs, beside a checkout."""

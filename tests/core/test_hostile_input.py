@@ -1,4 +1,4 @@
-"""Wrong input for every reader: the cases that once failed, then random ones for a minute."""
+"""Wrong input for every reader: the cases that once failed, then random ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BUDGET_S = 60
+BUDGET_S = 25
 
 
 _GOOD = """
@@ -62,7 +62,7 @@ def test_no_reader_ends_in_a_traceback_a_hang_or_a_crash() -> None:
     )
     print(f"seed {seed}")
     counts = json.loads(told.stdout.splitlines()[-1])[0]
-    assert counts["n"] > 50, told.stdout + told.stderr
+    assert counts["n"] > 20, told.stdout + told.stderr
     assert counts["refused"] > 0
     assert counts["read"] > 0
     assert counts["ours"] == 0, told.stdout

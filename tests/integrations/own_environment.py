@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = Path(".venv-integrations/.ready")
@@ -16,10 +17,12 @@ MADE = Path(".venv-integrations/.ready")
 @pytest.fixture(scope="session")
 def python() -> Path:
     """Its interpreter; the environment is made now if it is not there."""
-    made = subprocess.run(
-        ["make", "--silent", str(MADE), f"PYTHON={sys.executable}"],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
+    (ROOT / "build").mkdir(exist_ok=True)
+    with FileLock(ROOT / "build" / "integrations.lock"):  # another worker may be making it
+        made = subprocess.run(
+            ["make", "--silent", str(MADE), f"PYTHON={sys.executable}"],
+            cwd=ROOT, capture_output=True, text=True,
+        )  # fmt: skip
     if made.returncode:
         pytest.fail(f"{MADE.parent} cannot be made, which needs a network:\n{made.stderr[-2000:]}")
     return ROOT / MADE.parent / "bin" / "python"

@@ -76,79 +76,52 @@ def test_a_changed_file_is_read_again(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 BASE = "judges:\n  mine:\n    endpoint: openai\n    model: m\n"
+LINES = [
+    ("modle: m", r"judges\.mine\.modle: unknown key; did you mean model"),
+    ("options: {max_token: 3}", r"mine\.options\.max_token: unknown option"),
+    ("options: {price: [1, 2]}", r"mine\.options\.price: write it outside options"),
+    ("style: {temprature: 1}", r"judges\.mine\.style\.temprature: unknown"),
+    ("style: {system_role: 'no'}", r"style\.system_role: must be a valid boolean"),
+    ("style: {extra_body: 3}", r"style\.extra_body: must be a mapping, got 3"),
+    ("options: {max_tokens: '20'}", r"options\.max_tokens: must be a valid integer"),
+    ("options: {max_tokens: true}", r"must be a valid integer, got True"),
+    ("options: {timeout_s: .inf}", r"options\.timeout_s: must be a number, got inf"),
+    ("options: {timeout_s: 0}", r"options\.timeout_s: must be greater than 0, got 0"),
+    ("options: {logprobs: 'no'}", r"options\.logprobs: must be a valid boolean"),
+    ("options: {system_prompt: 7}", r"options\.system_prompt: must be a valid string"),
+    ("options: {requests_per_minute: 0.5}", r"greater than or equal to 1, got 0\.5"),
+    ("price: {input: .nan, output: 2, source: s, date: d}", r"mine\.price\.input: .* number"),
+    ("price: {input: a, output: 2, source: s, date: d}", r"mine\.price\.input: .* number"),
+    ("price: {input: 1, output: 2}", r"mine\.price\.source: missing"),
+    ("floating: 'yes'", r"judges\.mine\.floating: must be a valid boolean"),
+    ("notes: [1]", r"judges\.mine\.notes: must be a valid string, got 1"),
+    ("model: n", r"line 5: .*'model' appears twice"),
+]
+FILES = [
+    (BASE.replace("openai", "opnai"), r"endpoint: unknown .*did you mean openai"),
+    (BASE.replace("endpoint: openai", "engine: abacus"), r"mine\.engine: unknown engine"),
+    (BASE.replace("    endpoint: openai\n", ""), r"needs an engine or an endpoint"),
+    (BASE.replace("model: m", "model: 7"), r"mine\.model: must be a valid string, got 7"),
+    (BASE.replace("mine", "gpt-4o"), r"judges\.gpt-4o: the name is taken"),
+    (BASE.replace("mine", "a/b"), r"judges\.a/b: must be text without"),
+    ("endpoints:\n  e: {base_url: u, options: {concurrency: 0}}\n",
+     r"endpoints\.e\.options\.concurrency: must be greater than or equal to 1"),
+    ("endpoints:\n  e: {key_variable: K}\n", r"endpoints\.e: .* base_url or provider"),
+    ("endpoints:\n  openai: {base_url: u}\n", r"endpoints\.openai: the name is taken"),
+    ("judge: {}\n", r"judge: unknown key; did you mean judges"),
+    ("judges: [a\n", r"line 2: invalid YAML"),
+    ("", r"mine.yaml: must be a mapping, got None"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (BASE + "    modle: m\n", r"judges\.mine\.modle: unknown key; did you mean model"),
-        (BASE + "    options: {max_token: 3}\n", r"mine\.options\.max_token: unknown option"),
-        (
-            BASE + "    options: {price: [1, 2]}\n",
-            r"mine\.options\.price: write it outside options",
-        ),
-        (BASE + "    style: {temprature: 1}\n", r"judges\.mine\.style\.temprature: unknown"),
-        (BASE + "    style: {system_role: 'no'}\n", r"style\.system_role: must be a valid boolean"),
-        (BASE + "    style: {extra_body: 3}\n", r"style\.extra_body: must be a mapping, got 3"),
-        (
-            BASE + "    options: {max_tokens: '20'}\n",
-            r"options\.max_tokens: must be a valid integer",
-        ),
-        (BASE + "    options: {max_tokens: true}\n", r"must be a valid integer, got True"),
-        (
-            BASE + "    options: {timeout_s: .inf}\n",
-            r"options\.timeout_s: must be a number, got inf",
-        ),
-        (
-            BASE + "    options: {timeout_s: 0}\n",
-            r"options\.timeout_s: must be greater than 0, got 0",
-        ),
-        (BASE + "    options: {logprobs: 'no'}\n", r"options\.logprobs: must be a valid boolean"),
-        (
-            BASE + "    options: {system_prompt: 7}\n",
-            r"options\.system_prompt: must be a valid string",
-        ),
-        (
-            BASE + "    options: {requests_per_minute: 0.5}\n",
-            r"greater than or equal to 1, got 0\.5",
-        ),
-        (
-            "endpoints:\n  e: {base_url: u, options: {concurrency: 0}}\n",
-            r"endpoints\.e\.options\.concurrency: must be greater than or equal to 1",
-        ),
-        (
-            BASE + "    price: {input: .nan, output: 2, source: s, date: d}\n",
-            r"judges\.mine\.price\.input: .* number",
-        ),
-        (BASE + "    floating: 'yes'\n", r"judges\.mine\.floating: must be a valid boolean"),
-        (BASE + "    price: {input: 1, output: 2}\n", r"mine\.price\.source: missing"),
-        (
-            BASE + "    price: {input: a, output: 2, source: s, date: d}\n",
-            r"judges\.mine\.price\.input: .* number",
-        ),
-        (BASE + "    notes: [1]\n", r"judges\.mine\.notes: must be a valid string, got 1"),
-        (BASE.replace("openai", "opnai"), r"endpoint: unknown .*did you mean openai"),
-        (BASE.replace("endpoint: openai", "engine: abacus"), r"mine\.engine: unknown engine"),
-        (BASE.replace("    endpoint: openai\n", ""), r"needs an engine or an endpoint"),
-        (
-            BASE.replace("model: m", "model: 7"),
-            r"judges\.mine\.model: must be a valid string, got 7",
-        ),
-        (BASE.replace("mine", "gpt-4o"), r"judges\.gpt-4o: the name is taken"),
-        (BASE.replace("mine", "a/b"), r"judges\.a/b: must be text without"),
-        (BASE + "    model: n\n", r"line 5: .*'model' appears twice"),
-        ("endpoints:\n  e: {key_variable: K}\n", r"endpoints\.e: .* base_url or provider"),
-        ("endpoints:\n  openai: {base_url: u}\n", r"endpoints\.openai: the name is taken"),
-        ("judge: {}\n", r"judge: unknown key; did you mean judges"),
-        ("judges: [a\n", r"line 2: invalid YAML"),
-        ("", r"mine.yaml: must be a mapping, got None"),
-    ],
+    ("text", "reason"), [*((f"{BASE}    {line}\n", reason) for line, reason in LINES), *FILES]
 )
 def test_a_wrong_file_is_refused_with_file_and_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
 ) -> None:
     path = own_file(tmp_path, monkeypatch, text)
-    with pytest.raises(JudgeSenseError, match=says) as raised:
+    with pytest.raises(JudgeSenseError, match=reason) as raised:
         resolve("gpt-4o")
     assert str(raised.value).startswith(str(path))
 

@@ -42,7 +42,6 @@ ENVIRONMENT = {
     "TORCHDYNAMO_DISABLE": "1",  # compiling takes longer than these few prompts
 }
 SURE = 0.05
-TASKS, LIMIT = ["factuality", "preference"], 8
 
 
 def test_without_vllm_the_error_names_the_extra() -> None:
@@ -113,8 +112,7 @@ def said(
         text=True,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-    return found
+    return {**json.loads(out.read_text(encoding="utf-8")), "run": out.with_name("run")}
 
 
 @pytest.mark.slow
@@ -232,55 +230,20 @@ def test_a_served_model_scores_options_as_the_local_one(
     print(f"{len(requests)} prompts, largest difference {worst:.6f} nats")
 
 
-def judge_on_vllm(python: Path, model: Path, out: Path) -> subprocess.Popen[str]:
-    command = [
-        python, "-m", "judgesense", "run", "--judge", model, "--engine", "vllm", "--out", out,
-        "--tasks", ",".join(TASKS), "--limit", str(LIMIT), "--set", "dtype=float32",
-        "--set", "enforce_eager=true", "--set", "max_model_len=1024",
-        "--set", "gpu_memory_utilization=0.4",
-    ]  # fmt: skip
-    return subprocess.Popen(
-        list(map(str, command)),
-        env=ENVIRONMENT,
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-
-
 @pytest.mark.slow
-def test_a_killed_run_goes_on_and_decides_as_transformers(
-    python: Path, local: TransformersJudge, tmp_path: Path
+def test_a_run_decides_as_by_transformers(
+    said: dict[str, Any], local: TransformersJudge, tmp_path: Path
 ) -> None:
-    out = tmp_path / "vllm"
-    process = judge_on_vllm(python, local.folder, out)
-    while process.poll() is None and not list(out.glob("decisions/part-*.parquet")):
-        time.sleep(0.05)
-    assert process.poll() is None, process.stdout and process.stdout.read()[-3000:]
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    kept = {path: path.stat().st_mtime_ns for path in out.glob("decisions/part-*.parquet")}
-
-    resumed = judge_on_vllm(python, local.folder, out)
-    said, _ = resumed.communicate()
-    assert resumed.returncode == 0, said[-3000:]
-    assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
-    assert len(list(out.glob("decisions/part-*.parquet"))) > len(kept)
-    again = judge_on_vllm(python, local.folder, out)
-    repeated, _ = again.communicate()
-    assert again.returncode == 0
-    assert repeated.strip().splitlines()[-1] in said  # the same table's last line
+    from vllm_answers import LIMIT, TASKS
 
     data = load_embedded().select(TASKS, limit=LIMIT)
-    run_judge(local, data, tmp_path / "local", ["generate", "options"])
+    run_judge(local, data, tmp_path, ["generate", "options"])
     ours, theirs = (
-        {(row["prompt_id"], row["item_id"], row["scoring"]): row for row in rows.to_pylist()}
-        for rows in (read_log(tmp_path / "local"), read_log(out))
+        {(row["prompt_id"], row["item_id"], row["scoring"]): row for row in log.to_pylist()}
+        for log in (read_log(tmp_path), read_log(said["run"]))
     )
     assert ours.keys() == theirs.keys()
-    assert len(theirs) == 2 * data.prompts.num_rows == read_log(out).num_rows
+    assert len(theirs) == 2 * data.prompts.num_rows == read_log(said["run"]).num_rows
     sure = equal = texts = 0
     for key, row in ours.items():
         other = theirs[key]

@@ -1,4 +1,4 @@
-"""What the vLLM judge says, from the environment that has vLLM: a folder in, JSON lines out.
+"""What the vLLM judge says, from the environment that has vLLM: answers, and a run beside them.
 
 python vllm_answers.py MODEL_FOLDER OUT.json
 """
@@ -14,9 +14,10 @@ from pathlib import Path
 from mixed_requests import NESTED, SENTENCES, YES_NO, mixed_requests
 
 from judgesense.errors import JudgeSenseError
+from judgesense_dataset.embedded import load_embedded
 from local_judges.local.vllm_judge import VllmJudge
 from local_judges.protocol import Answer, Request
-from local_judges.runner import ask_all
+from local_judges.runner import ask_all, run_judge
 
 SETTINGS = {
     "dtype": "float32",
@@ -26,6 +27,7 @@ SETTINGS = {
 }
 BOTH = frozenset({"generate", "options"})
 KINDS = (YES_NO, SENTENCES, NESTED)
+TASKS, LIMIT = ["factuality", "preference"], 8
 
 
 def asked() -> list[Request]:
@@ -73,6 +75,8 @@ def main(model: Path, out: Path) -> None:
         other = VllmJudge(model, **SETTINGS, temperature=1.0, seed=seed, max_tokens=6)
         other._llm = engine  # one engine is enough for this process
         drawn.append([answer.text for answer in ask(other, some, "generate")])
+    data = load_embedded().select(TASKS, limit=LIMIT)
+    run_judge(judge, data, out.parent / "run", sorted(BOTH))
     record = {
         "name": judge.name,
         "describe": dict(judge.describe()),

@@ -6,30 +6,15 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching import match_answers, read_choice
 
-FORMATS = {
-    "1": ["I have chosen option {L}", "I have chosen option [{L}]", "'I have chosen option {L}'"],
-    "2": ["{L} ) {text}", "{L})", "{L} )", "{L}) {text}", "Response: {L} ) {text}"],
-    "3": ["Option {L}", "Option [{L}]", "[{L}]", "[{L}] {text}", "option {L}."],
-    "4": ["The answer is [{L}].", "The answer is {L}.", "'The answer is [{L}].'"],
-    "5": ["Your choice: {L}", "Your choice: [{L}]", "'Your choice: {L}: {text}'"],
-    "6": ["{N}", "{N}.", "{N}. {text}", "Response: {N}. {text}", "Response: {N}"],
-    "7": ["The choice is {L}: {text}", "The choice is {L}", "I choose: The choice is {L}: {text}"],
-    "8": ["Answer: {L}", "'Answer: {L}'", "Answer: [{L}]", "Answer: {L}: {text}"],
-    "9": ["Option {N} - {text}", "Option {N}", "Your response: Option {N} - {text}"],
-    "10": ["Option {N}: {text}", "I select: Option {N}: {text}", "I select option {N}."],
-    "11": ["Final answer: Option [{L}] {text}", "Option [{L}] {text}", "Final answer: [{L}]"],
-    "12": [
-        "Select option {N}: {text}",
-        "Choice provided: Select option {N}",
-        "Choice provided: {N}",
-    ],
-}
+CHOICES = yaml.safe_load(Path(__file__).with_name("choices.yaml").read_text("utf-8"))
+FORMATS: dict[str, list[str]] = CHOICES["formats"]
 OPTIONS = ("gravity", "static friction", "a magnetic field", "air resistance")
 
 
@@ -46,103 +31,20 @@ def test_an_answer_in_each_of_the_twelve_templates_formats_is_read(
         assert read_choice(f"**{response}**\n").value == letter, response
 
 
-MESSY = [
-    ("B", "B"),
-    ("b", "B"),
-    ("(b)", "B"),
-    ("**B**", "B"),
-    ("Ｂ", "B"),
-    ("（Ｂ）", "B"),
-    ("$\\boxed{C}$", "C"),
-    ("\\boxed{\\text{C}}", "C"),
-    ("\\fbox{2}", "B"),
-    ("So the final answer is $\\boxed{B}$.", "B"),
-    ("ANSWER: D", "D"),
-    ("Answer:\nD", "D"),
-    ("The correct answer is:\n\nC) a magnetic field", "C"),
-    ("The best answer is (C) because the needle turns.", "C"),
-    ("A is the correct answer.", "A"),
-    ("A, since it falls.", "A"),
-    ("I'd go with C.", "C"),
-    ("Definitely C!", "C"),
-    ("It's not A but C.", "C"),
-    ("Neither A nor B nor D; therefore C.", "C"),
-    ("A is wrong. B is incorrect. D does not apply. So C.", "C"),
-    ("Option A is incorrect, option B is incorrect, option C is correct.", "C"),
-    ("Option B is correct. Option A cannot be right, as nothing falls.", "B"),
-    ("We can rule out A and D. Final answer: B", "B"),
-    ("A: gravity\nB: static friction\nC: a magnetic field\nD: air resistance\n\nAnswer: B", "B"),
-    ("1. gravity\n2. static friction\n3. a magnetic field\n\nThe answer is 3.", "C"),
-    ("B\n\nExplanation:\nA) is too weak.\nC) is not at work here.", "B"),
-    ("<think>Could be A? Or the answer is D.</think>\n\nThe answer is B.", "B"),
-    ("Let me think step by step.\nThings fall.\nTherefore, the answer is: **A) gravity**", "A"),
-    ("The correct choice is B – static friction.", "B"),
-    ("B) static friction is the correct answer.", "B"),
-    ("**Answer:** C\n\n**Explanation:** A and B are forces of contact.", "C"),
-    ("The answer is 2.", "B"),
-    ("(3)", "C"),
-    ("The answer that best fits the question is D.", "D"),
-    ("Looking at the options, (C) fits.", "C"),
-    ("C ) A rock sitting in a garden.", "C"),
-    ("Answer: B: they cannot fly", "B"),
-    ("A and B are wrong. C.", "C"),
-    ("Sure! Here is my answer:\n\nOption D", "D"),
-]
-
-UNREAD = [
-    "",
-    "   \n",
-    "INCORRECT",
-    "not A",
-    "A or B",
-    "The answer is A or B.",
-    "Option A and option C are both correct answers in my view",
-    "A dog chases the ball.",
-    "The answer is a mammal.",
-    "I cannot answer this question.",
-    "None of the above",
-    "All of the options are right",
-    "The answer is 2.5 metres.",
-    "2 + 2 = 4",
-    "A: gravity\nB: static friction\nC: a magnetic field\nD: air resistance",
-    "1. gravity\n2. static friction\n3. a magnetic field\n4. air resistance",
-    "Oranges hold a lot of Vitamin C",
-    "The answer is E.",
-    "<think>The answer is B, or is it",
-    "C++ is a language.",
-    "The answer is not C.",
-    "I",
-]
+def rows(group: str) -> list[tuple[str, str]]:
+    return [(text, letter) for letter, texts in CHOICES[group].items() for text in texts]
 
 
-@pytest.mark.parametrize(("response", "letter"), MESSY)
-def test_a_messy_response_that_names_its_choice_is_read(response: str, letter: str) -> None:
-    assert read_choice(response).value == letter
-
-
-@pytest.mark.parametrize("response", UNREAD)
-def test_a_response_that_names_no_single_option_is_unread_not_guessed(response: str) -> None:
+@pytest.mark.parametrize(("response", "letter"), rows("messy"))
+def test_a_messy_response_is_read_only_if_it_names_one_choice(response: str, letter: str) -> None:
     reading = read_choice(response)
-    assert reading.value is None
-    assert reading.problem
+    assert (reading.value or "unread") == letter
+    assert bool(reading.problem) == (letter == "unread")
 
 
-TEXTS = [
-    ("gravity", "A"),
-    ("Gravity.", "A"),
-    ("It is static friction.", "B"),
-    ("The answer is the magnetic field, not gravity.", "C"),
-    ("not gravity but air resistance", "D"),
-    ("Air resistance slows it down.", "D"),
-    ("Friction", None),
-    ("gravity and air resistance", None),
-    ("The ball meets air resistance while gravity pulls it.", None),
-]
-
-
-@pytest.mark.parametrize(("response", "letter"), TEXTS)
-def test_an_option_is_recognised_by_its_text(response: str, letter: str | None) -> None:
-    assert read_choice(response, options=OPTIONS).value == letter
+@pytest.mark.parametrize(("response", "letter"), rows("texts"))
+def test_an_option_is_recognised_by_its_text(response: str, letter: str) -> None:
+    assert (read_choice(response, options=OPTIONS).value or "unread") == letter
 
 
 def test_an_option_whose_own_text_denies_something_is_still_chosen() -> None:

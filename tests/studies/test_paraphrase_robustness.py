@@ -260,13 +260,10 @@ def test_a_fuser_is_measured_on_the_texts_it_decided_and_so_is_what_it_is_compar
     assert json.loads(asked[0].read_text("utf-8"))["asked"]["settings"]["seed"] == 3
 
 
-VARIANT = """
+VARIANTS = """
 judges:
-  smollm2-135m-bf16:
-    summary: SmolLM2-135M-Instruct in bfloat16
-    engine: transformers
-    model: smollm2-135m
-    options: {dtype: bfloat16}
+  smollm2-8: {engine: transformers, model: smollm2-135m, options: {max_tokens: 8}}
+  smollm2-12: {engine: transformers, model: smollm2-135m, options: {max_tokens: 12}}
 """
 
 
@@ -274,15 +271,14 @@ judges:
 def test_real_models_end_to_end_and_again_without_a_model(
     tmp_path: Path, mirror: Path, command_line: Any
 ) -> None:
-    (tmp_path / "judges.yaml").write_text(VARIANT, "utf-8")
-    out = tmp_path / "out"
+    (tmp_path / "judges.yaml").write_text(VARIANTS, "utf-8")
+    out, own = tmp_path / "out", {"JUDGESENSE_JUDGES": str(tmp_path / "judges.yaml")}
     command = [
         "study", "paraphrase-robustness", "--mirror", str(mirror), "--out", str(out),
-        "--judge", "smollm2-135m", "--judge", "gemma3-270m", "--judge", "smollm2-135m-bf16",
+        "--judge", "smollm2-135m", "--judge", "smollm2-8", "--judge", "smollm2-12",
         "--attributes", "clarity,answerability,interestingness",
         "--limit", "2", "--paraphrases", "2", "--fuser", "smollm2-135m",
     ]  # fmt: skip
-    own = {"JUDGESENSE_JUDGES": str(tmp_path / "judges.yaml")}
     done = command_line(*command, **own)
     assert done.returncode == 0, done.stderr
     result = json.loads((out / "study.json").read_text("utf-8"))
