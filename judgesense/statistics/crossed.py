@@ -111,18 +111,19 @@ def over_wordings(
     """
     n, k = len(agree), int(clusters.max()) + 1
     w = int(max(template_a.max(), template_b.max())) + 1
-    apart = template_a != template_b
-    wording = np.append(template_a, template_b[apart])
-    cluster = np.append(clusters, clusters[apart])
     gap = agree - agree.mean()
-    rows = np.bincount(wording, minlength=w)
+    rows, own = np.zeros(w), np.zeros(w * k)
+    # A pair of one wording twice counts once.
+    same = template_a == template_b
+    for template, weight in ((template_a, gap), (template_b, gap * ~same)):
+        rows += np.bincount(template, minlength=w)
+        own += np.bincount(template * k + clusters, weight, minlength=w * k)
+    rows -= np.bincount(template_a, same, minlength=w)
     factor = float(((rows / n) ** 2).sum())
     if w < FEWEST_WORDINGS or (rows == n).any():
         return factor, 0.0, 0.0
-    own = np.bincount(wording * k + cluster, np.append(gap, gap[apart]), minlength=w * k)
     whole = np.bincount(clusters, gap, minlength=k)
-    left = (n - rows)[:, None]
-    changes = (whole - own.reshape(w, k)) / left - whole / n
+    changes = (whole - own.reshape(w, k)) / (n - rows)[:, None] - whole / n
     changes -= changes.mean(axis=0)
     both = (w - 1) / w * float((changes.sum(axis=1) ** 2).sum())
     cell = (w - 1) / w * float((k * changes.var(axis=1, ddof=1)).sum())

@@ -20,7 +20,7 @@ from judgesense.statistics.crossed import (
     two_way_interval,
 )
 from judgesense.statistics.gold import gold_agreement
-from judgesense.statistics.intervals import Interval, wilson_cluster
+from judgesense.statistics.intervals import Interval, wilson_cluster, wilson_from_sums
 from judgesense.statistics.kappa import kappa_of_codes
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
@@ -66,9 +66,18 @@ def readable(stream: Stream, threshold: float) -> Check:
     share = float(decided.mean())
     figures = f"{percent(share)} of its answers {brackets(ends.low, ends.high, percent)}"
     text = f"{figures} can be read as verdicts"
-    return _if_open(
-        Check.of(share, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text)
-    )
+    check = Check.of(share, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text)
+    if check.state == "open":
+        # The fewest items, all of them readable, whose interval lies above the threshold.
+        sizes = range(2, 2_000)
+        least = next(
+            (k for k in sizes if (wilson_from_sums([1] * k, [1] * k).low or 0) > threshold), 0
+        )
+        if (k := distinct(log.cluster[rows])) < least:
+            return replace(
+                check, text=f"{text}; {k} items are too few: it can pass from {least} on"
+            )
+    return _if_open(check)
 
 
 def right(

@@ -89,24 +89,21 @@ def test_flips_that_come_back_without_rewording_are_called_noise(make) -> None:
 
 
 def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * 20)
-    log = make.log(
-        benchmark,
-        lambda prompt: "NO" if number(prompt) <= 2 and prompt["template_id"] == "w1" else "YES",
-    )
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 6, ["YES"] * 20)
+
+    def decide(prompt):
+        wording = int(prompt["template_id"][1:])
+        return "NO" if wording <= 4 and number(prompt) % 20 == wording else "YES"
+
+    log = make.log(benchmark, decide)
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
     assert report["findings"][0]["kind"] == "unknown"
     (step,), (entry,) = report["next"], report["plan"]
     items = entry["settles"]["items_needed"]
     assert (step["kind"], entry["settles"]["open"]) == ("add_items", ["readable", "steady"])
     assert f"{items} in all" in step["text"]
-    bigger = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"] * (items // 10 * 10 + 10))
-    log = make.log(
-        bigger,
-        lambda prompt: (
-            "NO" if number(prompt) % 10 == 0 and prompt["template_id"] == "w1" else "YES"
-        ),
-    )
+    bigger = make.benchmark(make.YESNO, [make.PLAIN] * 6, ["YES"] * (items // 10 * 10 + 10))
+    log = make.log(bigger, decide)
     settled = measure(log, bigger.pairs, run=make.run(bigger))
     assert settled["trust"][0]["checks"]["steady"]["state"] == "pass"
 
