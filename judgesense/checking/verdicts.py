@@ -16,17 +16,16 @@ from judgesense.files.disk import require_file
 from judgesense.files.documents import read_json
 from judgesense.files.tables import SUFFIXES, Record, is_dataset, read_table_rows
 from judgesense.importers import FORMATS
+from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.importer import ReadOptions
 from judgesense.importers.log import import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.recognise import (
-    columns_of,
     looks_like_labels,
     people_columns,
     require_columns,
     understand,
-    understand_log,
 )
 from judgesense.pipeline import to_stderr
 from judgesense.reporting.report import Report, report_runs
@@ -92,19 +91,16 @@ def check_file(
     name = format_of(path)
     importer = importer_of(name)
     found, size = columns_of(importer.rows(path, ReadOptions(pick=pick)))
-    if name == "table":
-        meant = understand(
-            found, size, str(path), verdicts=verdict, people=human, columns=columns,
-            mapping=mapping, labels=answers,
-        )  # fmt: skip
-    else:
-        if verdict:
-            raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
-        meant = understand_log(found, str(path), human, mapping, answers)
+    if name != "table" and verdict:
+        raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
+    meant = understand(
+        found, size, str(path), verdicts=verdict, people=human, columns=columns, mapping=mapping,
+        labels=answers, is_log=name != "table",
+    )  # fmt: skip
     for line in meant.lines:
         tell(line)
     asked: dict[str, Any] = {
-        "columns": {**(columns or {}), **meant.columns},
+        "columns": meant.columns,
         "labels": meant.labels,
         "people": meant.people,
         "mapping": dict(meant.mapping),

@@ -191,8 +191,8 @@ def _check_file(
     format: str,
 ) -> None:  # fmt: skip
     from judgesense.checking.verdicts import check_file
+    from judgesense.importers.column_names import FRIENDLY
     from judgesense.importers.columns import TARGETS, parse_columns
-    from judgesense.importers.recognise import FRIENDLY
     from judgesense.reporting.terminal import render_brief
 
     roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))

@@ -1,0 +1,148 @@
+"""The columns of a file of verdicts: what they hold, and how people name them.
+
+Names are compared without case and punctuation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgesense.files.tables import ABSENT, Rows
+from judgesense.importers.labels import MOST_LABELS
+from judgesense.importers.rows import texts_of
+from judgesense.tasks import UNDECIDED, is_scale
+from judgesense.text import shorten
+
+ROLES: Mapping[str, str] = {
+    "item_id": "item_id id item idx index example_id question_id row_id sample_id uid case_id "
+    "test_id conversation_id trace_id pair_id",
+    "judge": "judge judge_name judge_model grader evaluator evaluator_model",
+    "system_id": "system_id system model model_name assistant generator candidate",
+    "template_id": "template_id template wording prompt_version prompt_name prompt_template",
+    "order": "order ab_order option_order",
+    "repeat": "repeat trial epoch attempt",
+    "task": "task task_type criterion criteria metric dimension aspect",
+    "cluster_id": "cluster_id cluster group_id",
+    "raw_text": "reason reasoning rationale explanation justification critique judge_reason "
+    "comment feedback raw_text raw_output judge_output",
+}
+"""Column of the decision log -> names that a file may use, the best first."""
+
+_JUDGED = (
+    "raw_decision decision verdict judge_verdict llm_verdict ai_verdict model_verdict judge_label "
+    "llm_label ai_label model_label predicted_label predicted prediction pred y_pred judgement "
+    "judgment grade judge_grade choice winner judge_choice preference rating judge_rating "
+    "llm_rating judge_score llm_score score passed judge"
+)
+_LABELLED = (
+    "label labels human human_label gold gold_label golden ground_truth ground_truth_label truth "
+    "true_label y_true target expected expected_label reference_label human_verdict human_score "
+    "human_rating human_grade human_judgement human_judgment annotation expert expert_label"
+)
+VERDICTS, PEOPLE = _JUDGED.split(), _LABELLED.split()
+"""Names of a column of verdicts, and of one of people's labels, the best first."""
+
+VERDICT_OF = re.compile(
+    r"(.+)_(verdict|decision|judge?ment|rating|grade|score|choice|label|pred|prediction)"
+    r"|feedback_(.+)"  # an evaluator's column in LangSmith's to_pandas()
+)
+PERSON = re.compile(
+    r"(annotator|rater|human|expert|person|reviewer|labell?er|coder|worker|crowd|label|gold)_?(.+)"
+)
+NOT_LABELS = re.compile(r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence)")
+
+FRIENDLY = {
+    "id": "item_id", "item": "item_id", "wording": "template_id", "template": "template_id",
+    "system": "system_id", "cluster": "cluster_id", "reason": "raw_text",
+}  # fmt: skip
+"""Other names for targets in ``--columns``."""
+
+_LONGEST = 40
+_KEPT = 200
+"""Distinct values of a column that are kept; with more it holds no labels."""
+
+SAME = (
+    ("1 yes y true t pass passed correct right good accept accepted positive win",
+     "0 no n false f fail failed incorrect wrong bad reject rejected negative loss"),
+    ("a 1 first left model_a response_a response_1 answer_a assistant_a",
+     "b 2 second right model_b response_b response_2 answer_b assistant_b",
+     "tie c both draw equal same"),
+)  # fmt: skip
+"""Words of different vocabularies that mean the same, place by place."""
+
+
+def plain(name: str) -> str:
+    """A column's name as names are compared: ``Human Label`` is ``human_label``."""
+    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")
+
+
+@dataclass
+class Column:
+    """What a column holds: its distinct texts with their numbers, up to `_KEPT`, and its blanks."""
+
+    texts: Counter[str] = field(default_factory=Counter)
+    filled: int = 0
+    blank: int = 0
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Count some more cells."""
+        cells = [None if value is ABSENT else value for value in values]
+        texts = Counter(text.strip() for text in texts_of(cells) or () if text is not None)
+        self.filled += texts.total()
+        self.blank += len(values) - texts.total()
+        if len(self.texts) <= _KEPT:
+            self.texts += texts
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The values that are not UNCLEAR and the like, by case-folded spelling, common first."""
+        known = [text for text, _ in self.texts.most_common() if text not in UNDECIDED]
+        return dict(sorted({text.casefold(): text for text in known[::-1]}.items(),
+                           key=lambda item: known.index(item[1])))  # fmt: skip
+
+    @property
+    def decimals(self) -> bool:
+        """Whether it holds numbers of which some are not whole."""
+        numbers = [text for text in self.texts if re.fullmatch(r"-?\d*\.?\d+(e-?\d+)?", text)]
+        return 2 * len(numbers) > len(self.texts) and not is_scale(numbers)
+
+    @property
+    def labels(self) -> bool:
+        """Whether its values look like labels: few, short, and repeated unless there are few."""
+        few = 0 < len(self.words) <= MOST_LABELS and max(map(len, self.words)) <= _LONGEST
+        return few and (self.filled > len(self.texts) or self.filled < 5) and not self.decimals
+
+    @property
+    def shown(self) -> str:
+        """The values in a few words."""
+        some = [shorten(text, 16) for text, _ in self.texts.most_common(4)]
+        return ", ".join(some + ["..."] * (len(self.texts) > len(some)))
+
+
+Columns = Mapping[str, Column]
+
+
+def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
+    """The columns of a file's rows by name, and the number of rows.
+
+    What a column of objects holds is a column too, ``metadata.grade``.
+    """
+    found: dict[str, Column] = {}
+    size = 0
+    for rows in blocks:
+        flat = dict(rows.columns)
+        for name, values in rows.columns.items():
+            inner = [value if isinstance(value, Mapping) else {} for value in values]
+            for key in dict.fromkeys(key for each in inner for key in each):
+                flat.pop(name, None)
+                flat[f"{name}.{key}"] = [each.get(key) for each in inner]
+        for name, values in flat.items():
+            found.setdefault(name, Column(blank=size)).add(values)
+        for name in found.keys() - flat.keys():
+            found[name].blank += len(rows)
+        size += len(rows)
+    return found, size
