@@ -6,5 +6,6 @@ FORMATS = {
     "inspect": "inspect_logs",
     "promptfoo": "promptfoo",
     "deepeval": "deepeval",
+    "scores": "scores",
 }
 """The formats and their modules, which load when they are used, so that ``--help`` is quick."""

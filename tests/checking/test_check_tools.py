@@ -1,0 +1,106 @@
+"""``check FILE`` on what other tools write: their own files, or the shapes that they document."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgesense.checking.verdicts import check_file
+from judgesense.errors import JudgeSenseError
+
+DATA = Path(__file__).parents[1] / "importers" / "data"
+
+LANGFUSE = {
+    "id": "s1", "traceId": "t1", "observationId": None, "name": "helpful", "source": "EVAL",
+    "dataType": "BOOLEAN", "value": 1, "stringValue": "True", "comment": "It answers.",
+    "authorUserId": None, "configId": None, "timestamp": "2026-01-01T00:00:00Z",
+}  # fmt: skip
+LANGSMITH = {
+    "id": "f1", "run_id": "r1", "key": "correct", "score": 1, "value": None, "comment": "Right.",
+    "correction": None, "feedback_source": {"type": "model", "user_id": None, "metadata": {}},
+}  # fmt: skip
+VERDICTS, ANN, BEN = [1, 1, 0, 0, 1], [1, 0, 0, 0, 1], [1, 0, 0, 1, 1]
+
+
+def langfuse(snake: bool) -> list[dict[str, Any]]:
+    rows = []
+    for n, values in enumerate(zip(VERDICTS, ANN, BEN, strict=True)):
+        for who, value in zip((None, "ann@x.org", "ben"), values, strict=True):
+            source = "ANNOTATION" if who else "EVAL"
+            row = {**LANGFUSE, "traceId": f"t{n}", "source": source, "authorUserId": who}
+            row |= {"value": value, "stringValue": str(bool(value))}
+            rows.append({_snake(key): v for key, v in row.items()} if snake else row)
+    return rows
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)
+
+
+def langsmith() -> list[dict[str, Any]]:
+    rows = []
+    for n, values in enumerate(zip(VERDICTS, ANN, BEN, strict=True)):
+        for who, value in zip((None, "ann", "ben"), values, strict=True):
+            source = {"type": "app" if who else "auto_eval", "user_id": who}
+            rows.append({**LANGSMITH, "run_id": f"r{n}", "key": "human" if who else "correct",
+                         "score": value, "feedback_source": source})  # fmt: skip
+    return rows
+
+
+def written(rows: list[dict[str, Any]], path: Path) -> Path:
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({k: json.dumps(v) if isinstance(v, dict) else v
+                                 for k, v in row.items()})  # fmt: skip
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        path.write_text(json.dumps({"data": rows, "meta": {"page": 1}}))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "jsonl"])
+@pytest.mark.parametrize("tool", ["langfuse", "langfuse blob storage", "langsmith"])
+def test_scores_of_langfuse_and_feedback_of_langsmith(
+    tool: str, suffix: str, tmp_path: Path
+) -> None:
+    rows = langsmith() if tool == "langsmith" else langfuse("blob" in tool)
+    report, _ = check_file(written(rows, tmp_path / f"s.{suffix}"), out=tmp_path / "o", note=str)
+    right = {entry["human"].rpartition("annotator_")[2]: entry for entry in report.people}
+    ann, ben = ("ann", "ben") if tool == "langsmith" else ("ann_x_org", "ben")
+    assert (right[ann]["n"], right[ann]["accuracy"]) == (5, 0.8)
+    assert (right[ben]["n"], right[ben]["accuracy"]) == (5, 0.6)
+    assert (right["majority"]["n"], right["majority"]["accuracy"]) == (4, 0.75)
+
+
+def test_one_of_several_scores_is_picked(tmp_path: Path) -> None:
+    rows = langfuse(snake=False)
+    rows += [{**row, "name": "polite"} for row in rows if row["source"] == "EVAL"]
+    path = written(rows, tmp_path / "s.json")
+    with pytest.raises(JudgeSenseError, match="helpful, polite"):
+        check_file(path, out=tmp_path / "o", note=str)
+    report, _ = check_file(path, pick="helpful", out=tmp_path / "o", note=str)
+    assert report.trust[0]["task"] == "helpful"
+
+
+@pytest.mark.parametrize("name", ["promptfoo_results.json", "deepeval_test_run.json"])
+def test_a_log_of_another_program_is_checked_as_it_is(name: str, tmp_path: Path) -> None:
+    report, _ = check_file(DATA / name, out=tmp_path / "o", note=str)
+    assert report.trust
+    assert all(card["checks"]["right"]["state"] == "unmeasured" for card in report.trust)
+
+
+def test_columns_of_a_langsmith_experiment(tmp_path: Path) -> None:
+    """``to_pandas()`` of an experiment: ``feedback.KEY`` beside ``reference.KEY``."""
+    names = ["inputs.question", "outputs.answer", "reference.label", "feedback.correctness", "id"]
+    rows = [dict(zip(names, (f"q{n}", f"a{n}", label, said, n), strict=True))
+            for n, (label, said) in enumerate(zip(ANN, VERDICTS, strict=True))]  # fmt: skip
+    report, _ = check_file(written(rows, tmp_path / "e.csv"), out=tmp_path / "o", note=str)
+    assert report.people[0]["accuracy"] == 0.8
