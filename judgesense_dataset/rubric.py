@@ -98,13 +98,12 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
     answers, such as ``judgesense dataset paraphrase`` writes; candidates count unless they say
     ``accepted: false``.
 
-    Raises JudgeSenseError for a file that cannot be read, other answers, no wording but the
-    rubric's own, or a wording called `rubric` with another text: the others then belong to another
-    rubric.
+    Raises JudgeSenseError for a file that cannot be read, other answers, or a wording called
+    `rubric` with another text: the others then belong to another rubric.
     """
     task, (own,) = rubric.task, rubric.templates
     if path.suffix in (".yaml", ".yml"):
-        entries = load_templates(path, at_least=1, unread=True)
+        entries = load_templates(path, unread=True)
         if len(entries) != 1:
             raise JudgeSenseError(f"{path}: must hold one task, not {len(entries)}")
         (entry,) = entries.values()
@@ -128,8 +127,6 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
             for number, part in enumerate(parts, start=1)
         ]
     others = [each for each in wordings if (each.text, each.layout) != (own.text, own.layout)]
-    if not others:
-        raise JudgeSenseError(f"{path}: no wording but the rubric's own; add one")
     for each in others:
         if own.placeholders and not each.placeholders:
             names = ", ".join(f"{{{name}}}" for name in sorted(own.placeholders))
@@ -146,15 +143,17 @@ def propose_wordings(
 ) -> TaskTemplates:
     """Have a judge paraphrase the rubric, and write the proposals that pass the filter to ``path``.
 
-    Raises JudgeSenseError, with the reasons, if no proposal passes.
+    Without any, a note says why, and the rubric keeps its one wording.
     """
     proposed = paraphrase(rubric, judge, n, note=note)
     if not proposed.candidates:
         why = ", ".join(f"{reason}: {count}" for reason, count in proposed.dropped.most_common())
-        raise JudgeSenseError(
-            f"none of {proposed.asked} paraphrases by {proposed.judge} could be used ({why}); "
-            "write wordings yourself and pass --wordings FILE, or pass a stronger --paraphraser"
+        note(
+            f"none of {proposed.asked} paraphrases by {proposed.judge} could be used ({why}): your "
+            "wording is judged alone, and rewording is not measured. To measure it, pass "
+            "--wordings FILE or a stronger --paraphraser"
         )
+        return rubric
     write_candidates(path, rubric, proposed)
     note(
         f"{len(proposed.candidates)} wordings by {proposed.judge} are in {path}: read them, and "

@@ -118,9 +118,7 @@ def patterns_of(template: Template) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return layout_patterns(template.layout.replace("{instruction}", template.text))
 
 
-def load_templates(
-    path: str | Path, at_least: int = 2, unread: bool = False
-) -> dict[str, TaskTemplates]:
+def load_templates(path: str | Path, unread: bool = False) -> dict[str, TaskTemplates]:
     """Load the tasks of a template file by name, in the file's order.
 
     Candidates of ``judgesense dataset paraphrase`` are left out until they say ``accepted: true``;
@@ -129,7 +127,7 @@ def load_templates(
     Raises JudgeSenseError naming the file and line for invalid YAML, an unknown or missing key, a
     layout without ``{instruction}``, a brace that is not a placeholder, a comparative task that
     does not show its options, a label map that leads outside the labels or never reaches one, an
-    alias of no answer or of two, a repeated id, or a task with fewer than ``at_least`` templates.
+    alias of no answer or of two, a repeated id, or a task without a template.
 
     >>> list(load_templates(DATA / "templates.yaml"))
     ['factuality', 'coherence', 'relevance', 'preference']
@@ -137,10 +135,10 @@ def load_templates(
     root = read_nodes(Path(path)).mapping("a template file", {"source", "license", "tasks"})
     if "tasks" not in root:
         raise JudgeSenseError(f"{path}: missing key 'tasks' in a template file")
-    return read_tasks(root["tasks"], at_least, unread)
+    return read_tasks(root["tasks"], unread)
 
 
-def read_tasks(node: YamlNode, at_least: int = 2, unread: bool = False) -> dict[str, TaskTemplates]:
+def read_tasks(node: YamlNode, unread: bool = False) -> dict[str, TaskTemplates]:
     """The tasks in a YAML mapping; raises as :func:`load_templates`."""
     places: dict[str, str] = {}
     tasks = {}
@@ -156,13 +154,10 @@ def read_tasks(node: YamlNode, at_least: int = 2, unread: bool = False) -> dict[
             for one, place in zip(entry.templates, nodes.value, strict=True)
             if one.accepted or (unread and one.accepted is None)
         )
-        if len(templates) < at_least:
-            waiting = len(entry.templates) - len(templates)
+        if not templates:
+            waiting = len(entry.templates)
             hint = f" ({waiting} candidates are not accepted: write accepted: true)"
-            raise nodes.fail(
-                f"task {name!r} needs at least {at_least} templates, got {len(templates)}"
-                + (hint if waiting else "")
-            )
+            raise nodes.fail(f"task {name!r} has no template" + (hint if waiting else ""))
         tasks[name] = TaskTemplates(task, templates)
     return tasks
 

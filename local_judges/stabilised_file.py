@@ -277,7 +277,7 @@ def parse_stabilised(text: str, where: str) -> Stabilised:
     fit(_File, plain, where, "a stabilised judge")
     # Read as text, so that a label such as YES is no boolean.
     nodes = parse_nodes(text, where).value
-    tasks = read_tasks(nodes["tasks"], at_least=1)
+    tasks = read_tasks(nodes["tasks"])
     if len(tasks) != 1:
         raise nodes["tasks"].fail(f"a stabilised judge has one task, got {', '.join(tasks)}")
     (entry,) = tasks.values()

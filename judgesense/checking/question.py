@@ -139,6 +139,8 @@ def with_wordings(
                 "remove the file or leave out --wordings"
             )
         return read_wordings(place, own), place, 0.0
+    if terms.n_paraphrases == 0:
+        return own, place, 0.0
     if question.known and not proposes:
         return TaskTemplates(own.task, (*own.templates, *question.known)), place, 0.0
     writer, options = terms.paraphraser, {}

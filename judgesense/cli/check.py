@@ -96,7 +96,9 @@ def check(
             "RUBRIC.wordings.yaml beside the rubric, written if missing.",
         ),
     ] = None,
-    paraphrases: Annotated[int | None, opt.option("N", "Wordings to propose.", default="4")] = None,
+    paraphrases: Annotated[
+        int | None, opt.option("N", "Wordings to propose; 0 asks your own alone.", default="4")
+    ] = None,
     paraphraser: Annotated[
         str | None, opt.option("JUDGE", "Proposes wordings; the judge by default.")
     ] = None,

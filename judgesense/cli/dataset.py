@@ -221,7 +221,7 @@ def paraphrase(
     from judgesense_dataset.paraphrase import write_candidates
     from judgesense_dataset.templates import load_templates
 
-    known = load_templates(templates or TEMPLATES, at_least=1)
+    known = load_templates(templates or TEMPLATES)
     if task is None and len(known) == 1:
         task = next(iter(known))
     if task not in known:

@@ -16,9 +16,7 @@ def monitor(
     ],
     against: Annotated[
         Path,
-        opt.option(
-            "BASELINE", "The run, or file of verdicts, to compare with; at least two wordings."
-        ),
+        opt.option("BASELINE", "The run, or file of verdicts, to compare with."),
     ],
     history: Annotated[
         Path | None, opt.option("FILE", "All looks (JSONL).", default="monitor.jsonl in BASELINE")

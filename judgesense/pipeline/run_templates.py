@@ -74,7 +74,7 @@ def _own_templates(run: Run, task: str, path: str | Path | None) -> TaskTemplate
             f"{path} is not the template file of the run: its contents differ. Restore it, or "
             "leave out --templates"
         )
-    tasks = load_templates(path, at_least=1)
+    tasks = load_templates(path)
     if task not in tasks:
         raise JudgeSenseError(f"{path} has no task {task!r}; it has {', '.join(tasks)}")
     return tasks[task]

@@ -256,7 +256,7 @@ def _as_asked(
     task: str, wording: str | None, scoring: str, templates: str | Path | None
 ) -> Stabilised:
     """One wording of a task, asked once: the rule of a judge that is not stabilised."""
-    tasks = known_tasks() if templates is None else load_templates(templates, at_least=1)
+    tasks = known_tasks() if templates is None else load_templates(templates)
     if task not in tasks:
         raise JudgeSenseError(f"unknown task {task!r}; choose from {', '.join(tasks)}")
     entry = tasks[task]

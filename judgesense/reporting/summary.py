@@ -25,7 +25,7 @@ _REASONS = {
     ),
     "steady": (
         "rewording changes {} of verdicts", "steadiness not settled yet",
-        "fewer than two wordings compared",
+        "rewording not measured",
     ),
     "responsive": (
         "ignores what the question asks", "may ignore what is asked",

@@ -48,7 +48,7 @@ class LookFigures:
     run: str
     judge: str
     moved: float
-    reworded: float
+    reworded: float | None
     log10_evidence: float
 
 
@@ -71,8 +71,8 @@ class TaskMonitoring:
     error: float
     tolerance: float
     moved: float
-    reworded: float
-    excess: float
+    reworded: float | None
+    excess: float | None
     ci_low: float | None
     ci_high: float | None
     n_prompts: int
@@ -150,8 +150,8 @@ def monitor(
 
     Args:
         run: folder of this look's run, or its file of verdicts.
-        against: folder of the baseline, or its file; it needs at least two wordings, the run only
-            those that you use.
+        against: folder of the baseline, or its file. With one wording, what rewording moves is
+            unmeasured, and the status is ``cannot tell``; the run needs only those that you use.
         history: the JSONL file of all looks; by default ``monitor.jsonl`` in the baseline's folder,
             or beside its file.
         judge: the judge, if a source has several; two names (run, baseline) if they differ.
@@ -164,9 +164,8 @@ def monitor(
         The state after this look. A run that the history has already is not counted again.
 
     Raises:
-        JudgeSenseError: sources that cannot be compared (as `migration`), a baseline with one
-            wording, or a history that is damaged, of a newer version, of another baseline or of
-            other rules.
+        JudgeSenseError: sources that cannot be compared (as `migration`), or a history that is
+            damaged, of a newer version, of another baseline or of other rules.
 
     >>> import tempfile
     >>> from judgesense.pipeline import run
@@ -231,27 +230,25 @@ def monitor(
 def _stream_look(shared: SharedPrompts) -> StreamLook:
     """This look's figures of a task."""
     excess = shared.beyond_rewording(0.05)
-    if excess is None or excess.other is None or excess.excess is None:
-        raise JudgeSenseError(
-            f"{shared.task}: the baseline {shared.before.table.source} has one wording, so "
-            "rewording is not measured; judge it under at least two wordings"
-        )
-    reworded = grouped(shared.clusters[shared.pair_row], shared.pair_differs)
+    # Without a second wording nothing is evidence: what moved is compared with itself.
+    floor = grouped(shared.clusters, shared.moved)
+    if excess is not None:
+        floor = grouped(shared.clusters[shared.pair_row], shared.pair_differs)
     return StreamLook(
         task=shared.task,
         scoring=shared.scoring,
         judge=shared.after.table.judge,
         clusters={
-            cluster: (float(np.mean(rows)), float(np.mean(reworded[cluster])))
+            cluster: (float(np.mean(rows)), float(np.mean(floor[cluster])))
             for cluster, rows in grouped(shared.clusters, shared.moved).items()
         },
         n_prompts=len(shared.moved),
         n_items=len(set(shared.items)),
         moved=float(shared.moved.mean()),
-        reworded=excess.other,
-        excess=excess.excess,
-        ci_low=excess.low,
-        ci_high=excess.high,
+        reworded=excess and excess.other,
+        excess=excess and excess.excess,
+        ci_low=excess and excess.low,
+        ci_high=excess and excess.high,
         one_label=shared.one_label,
     )
 
@@ -324,7 +321,9 @@ def _text(state: TaskMonitoring, one_label: bool) -> str:
     if state.status == "fine":
         return f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures})."
     advice = "Add items to the next look."
-    if one_label:
+    if state.reworded is None:
+        advice = "What rewording moves is unmeasured: judge the baseline under a second wording."
+    elif one_label:
         advice = (
             "All verdicts are one label, and a judge that does not read would move as little: add "
             "items with another label."

@@ -32,8 +32,8 @@ class StreamLook(OwnShape):
     n_prompts: int
     n_items: int
     moved: float
-    reworded: float
-    excess: float
+    reworded: float | None
+    excess: float | None
     ci_low: float | None
     ci_high: float | None
     one_label: bool

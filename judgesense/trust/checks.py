@@ -330,7 +330,7 @@ def _why_no_pairs(stream: Stream, used: Bools, judged: Bools) -> str:
         return "no pair of wordings is judged on both sides: rerun to finish the run"
     if stream.known.any():
         return "no two wordings of one polarity share an item: add an equivalent wording"
-    return "no item was judged under two wordings: add a second wording"
+    return "rewording is not measured: each item was judged under one wording"
 
 
 def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:

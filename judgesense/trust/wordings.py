@@ -301,7 +301,7 @@ def _advised(table: Wordings, best: list[str], p_adjusted: float | None) -> tupl
     choice, (able, cells) = table.choice, table.compared
     n_items = distinct(table.items[cells])
     if (~table.turned).sum() < 2:
-        return None, "no wording to compare: judge each item under at least two wordings"
+        return None, "no wording to compare: each item was judged under one wording"
     if not able:
         return None, "none: no wording is left to recommend"
     # Fine wordings may have been judged on other items.

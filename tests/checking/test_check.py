@@ -212,7 +212,6 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
 
 
 NO_ANSWERS = {"tone.jsonl": '{"message": "Hello"}\n'}
-SAME = {"tone.wordings.txt": "Is this message polite or rude? Answer POLITE or RUDE."}
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,6 @@ SAME = {"tone.wordings.txt": "Is this message polite or rude? Answer POLITE or R
         ({"tone.txt": "POLITE or RUDE? {mesage}"}, {}, r"\{mesage\} .*columns are item_id"),
         (NO_ANSWERS, {"answers": None}, "--answers"),
         ({}, {"answers": ["KIND", "RUDE"]}, r"tone\.jsonl, line 1, column gold: 'POLITE'"),
-        (SAME, {}, r"tone\.wordings\.txt"),
         ({}, {"repeats": 0}, "repeats"),
         ({}, {"inconclusive": "maybe"}, "choose pass or fail"),
     ],
@@ -293,10 +291,47 @@ def test_wordings_of_an_older_rubric_are_not_compared_with_the_edited_one(rubric
     assert not rubric.with_name("out").exists()
 
 
-def test_paraphrases_that_all_fall_are_told_by_reason(rubric: Path) -> None:
-    with pytest.raises(JudgeSenseError, match=r"none of 10 paraphrases .*\(empty: 10\)"):
-        _check(rubric, steady, wordings=None, paraphraser=lambda texts: ["" for _ in texts],
-               n_paraphrases=2)  # fmt: skip
+@pytest.mark.parametrize("how", ["none can be used", "none is asked for", "the file has none"])
+def test_one_wording_is_judged_alone_and_rewording_is_unmeasured(rubric: Path, how: str) -> None:
+    notes: list[str] = []
+    options = {"wordings": None, "n_paraphrases": 0}
+    if how == "none can be used":
+        options |= {"paraphraser": lambda texts: ["" for _ in texts], "n_paraphrases": 2}
+    elif how == "the file has none":
+        rubric.with_name("tone.wordings.txt").write_text(rubric.read_text())
+        options = {}
+    found = _check(rubric, steady, note=notes.append, **options)
+    assert ("empty: 10" in " ".join(notes)) == (how == "none can be used")
+    checks = found.card["checks"]
+    assert (checks["steady"]["state"], found.card["because"]) == ("unmeasured", ["steady"])
+    assert checks["right"]["state"] == "pass"
+    assert found.report.people[0]["accuracy"] == 1.0
+    assert found.decision == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("column", ["label", "human", "annotator_1"])
+def test_labels_in_a_column_of_another_name_are_gold(rubric: Path, column: str) -> None:
+    data = rubric.with_name("tone.jsonl")
+    data.write_text(data.read_text("utf-8").replace('"gold"', f'"{column}"'), "utf-8")
+    notes: list[str] = []
+    found = _check(rubric, steady, note=notes.append)
+    assert f"people's labels in {column}" in " ".join(notes)
+    assert found.card["checks"]["right"]["state"] == "pass"
+
+
+def test_a_column_that_looks_like_labels_is_said_before_anything_is_judged(rubric: Path) -> None:
+    data = rubric.with_name("tone.jsonl")
+    data.write_text(data.read_text("utf-8").replace('"gold"', '"opinion"')
+                    .replace('"POLITE"', '"good"').replace('"RUDE"', '"bad"'), "utf-8")  # fmt: skip
+    notes: list[str] = []
+
+    def judge(messages: list[str]) -> list[str]:
+        assert "--human opinion" in " ".join(notes)
+        return steady(messages)
+
+    assert _check(rubric, judge, note=notes.append).card["checks"]["right"]["state"] == "unmeasured"
+    with pytest.raises(JudgeSenseError, match="did you mean 'opinion'"):
+        _check(rubric, steady, human=["opinon"])
 
 
 @pytest.mark.slow

@@ -74,7 +74,6 @@ def test_labels_that_yaml_would_turn_into_booleans_or_numbers_stay_text(tmp_path
         ("[POLITE, RUDE]", "POLITE", 3, "valid list"),
         ("id: tone-2", "id: tone-1", 8, "'tone-1' is already used at"),
         (SECOND, "''", 9, "must not be empty"),
-        (f"      - id: tone-2\n        text: {SECOND}\n", "", 5, "got 1"),
         (f"        text: {SECOND}\n", "", 8, "missing key 'text'"),
         (SECOND, f"{SECOND}\n        label_map: {{POLITE: KIND, RUDE: RUDE}}", 10, "to 'KIND'"),
         (SECOND, f"{SECOND}\n        label_map: {{POLITE: RUDE, RUDE: RUDE}}", 10, "'POLITE'"),

@@ -135,10 +135,18 @@ def test_rules_and_baseline_are_kept(look, write, baseline) -> None:
                 history=baseline.with_name("baseline.monitor.jsonl"))  # fmt: skip
 
 
-def test_a_baseline_with_one_wording_is_refused(write) -> None:
+def test_a_baseline_with_one_wording_leaves_rewording_unmeasured(write) -> None:
     base = write("base", steady, wordings=["w1"])
-    with pytest.raises(JudgeSenseError, match="at least two wordings"):
-        monitor(base, against=base)
+    for week in ("week1", "week2"):
+        state = monitor(write(week, steady, wordings=["w1"]), against=base)
+    (task,) = state.tasks
+    assert (state.status, task.moved, task.reworded, task.excess) == (
+        "cannot tell",
+        0.0,
+        None,
+        None,
+    )
+    assert "unmeasured" in task.text
 
 
 @pytest.mark.parametrize(
