@@ -276,7 +276,9 @@ def _figures(card: Any, said: list[str], remedies: list[Any]) -> Iterator[str]:
 def _words(card: Any, step: Any, said: list[str]) -> Iterator[str]:
     """Sentences beside each other that cannot both hold."""
     text = " ".join(said).casefold()
-    if step["kind"] == "nothing_settles" and re.search(r"add (more )?items|more items", text):
+    if step["kind"] == "nothing_settles" and re.search(
+        r"add (more )?items(?! with other gold)|more items", text
+    ):
         yield "add items beside nothing settles it"
     if "no number of items" in text:
         yield "a second place says what no number of items settles"

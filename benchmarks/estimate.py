@@ -23,6 +23,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,13 @@ from common import finish, machine
 from labelled import HUMAN, LOGS, flakyjudge, rag_eval, rag_units, write_summeval
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.planning import labels_needed
 from judgesense.statistics.prediction_powered import (
     combined,
     influence,
     naive_influence,
 )
 from judgesense.statistics.rogan_gladen import rogan_gladen
+from judgesense.systems.estimate import labels_needed
 from judgesense.systems.label_next import pick
 from judgesense.systems.units import Units, strata_of, units_of
 from judgesense.systems.verdict_files import read_verdicts
@@ -201,8 +202,7 @@ def decides(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
     for _ in range(20):
         units, truth = outputs(rng, 1_500, 1, 0.3, 0.3, 2)
         found = difference(units, random_labels(rng, units, truth, 200), 1.0)
-        shifted = labels_needed(found, threshold=found.estimate - real)
-        plans.append(shifted.clusters or len(units))
+        plans.append(labels_needed(replace(found, estimate=real), 0.95) or len(units))
     n = int(np.median(plans))
     right = wrong = 0
     for _ in range(runs):

@@ -8,10 +8,11 @@ from typing import Any
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.fitting import answerable
 from judgesense.pipeline.settings import Settings
+from judgesense.trust.planning import assumed
 
 
 def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> dict[str, Any]:
-    """Items, pairs and distinct prompts per task; per judge its prompts and highest cost.
+    """Items, pairs, distinct prompts and what they settle per task; prompts and cost per judge.
 
     ``asked_twice`` is the number of prompts that are asked again, ``input_tokens`` an estimate from
     the prompts' length. ``max_cost_usd`` is None for a judge that costs nothing or has no price.
@@ -28,10 +29,15 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
     for name in benchmark.tasks:
         prompts = benchmark.prompts.filter(pc.equal(benchmark.prompts["task"], name))
         pairs = benchmark.pairs.filter(pc.equal(benchmark.pairs["task"], name))
+        items, wordings, orders = (
+            len(pc.unique(prompts[each])) for each in ("item_id", "template_id", "order")
+        )
+        labelled = len(pc.unique(prompts.filter(pc.is_valid(prompts["gold"]))["item_id"]))
         plan["tasks"][name] = {
-            "items": len(pc.unique(prompts["item_id"])),
+            "items": items,
             "pairs": pairs.num_rows,
             "prompts": len(pc.unique(prompts["prompt_id"])),
+            "settles": assumed(items, wordings, orders, labelled),
         }
     for spec in judges:
         requests = Requests(answerable(spec, benchmark).prompts)
@@ -61,6 +67,7 @@ def describe(plan: dict[str, Any]) -> Iterator[str]:
             f"{name}: {counts['items']} items, {counts['pairs']} pairs, "
             f"{counts['prompts']} distinct prompts"
         )
+        yield f"  {counts['settles']}"
     for judge in plan["judges"]:
         times = f" {judge['repeats']} times" if judge["repeats"] > 1 else ""
         times = f", {judge['asked_twice']} of them twice" if judge["asked_twice"] else times

@@ -5,9 +5,8 @@ A question is settled if the interval of an estimate excludes a threshold.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,21 +17,6 @@ PROBABILITY = 0.8
 
 MOST_CLUSTERS = 200_000
 """A plan that needs more is no plan."""
-
-_LABEL_DRAWS = 400
-_RANGE = (0.1, 0.9)
-
-
-class Needed(NamedTuple):
-    """How many clusters (items, labels) settle a question with the wanted probability.
-
-    `low` and `high` are the 10% and 90% quantiles of that number over what estimate and error may
-    truly be. None: no number up to 200,000 (or to all units) suffices.
-    """
-
-    clusters: int | None
-    low: int | None
-    high: int | None
 
 
 @dataclass(frozen=True)
@@ -104,6 +88,19 @@ class Pilot:
         states: Floats = passes.astype(float) - (highest + change + widths[1][:, None] < limit)
         return states
 
+    def needed(self, threshold: float, most: int = MOST_CLUSTERS) -> int | None:
+        """The number of clusters in all that settles a threshold with 80% probability.
+
+        None if not even the most do.
+
+        >>> Pilot(0.1, 0.0, 0.2, 100).needed(0.0), Pilot(0.1, 0.0, 0.2, 100).needed(0.1, 400)
+        (208, None)
+        """
+        sizes = np.unique(np.geomspace(self.seen + 1, max(most, self.seen + 1), 200).astype(int))
+        states = self.drawn(threshold, sizes, np.random.default_rng(0))
+        enough = sizes[(states != 0).mean(axis=1) >= PROBABILITY]
+        return int(enough[0]) if len(enough) else None
+
     def _on_scale(self, value: float) -> Any:
         # A figure at the end of its range is half an event inside it.
         inside = 0.5 / (self.seen + 1)
@@ -113,91 +110,6 @@ class Pilot:
         if self.scale == "correlation":
             return np.arctanh(min(max(value, inside - 1), 1 - inside))
         return np.log(max(value, 1e-6)) if self.scale == "ratio" else np.float64(value)
-
-
-def items_for_estimate(
-    estimate: float,
-    error: float,
-    seen: int,
-    *,
-    threshold: float = 0.0,
-    confidence_level: float = 0.95,
-) -> int | None:
-    """How many clusters settle with probability 0.8 on which side of a threshold an estimate lies.
-
-    The standard error shrinks with the root of the number of clusters; the interval is
-    estimate +- t * error.
-
-    Args:
-        estimate: the figure (kappa, a difference).
-        error: its standard error with `seen` clusters, positive.
-        seen: number of clusters behind the error, at least 2.
-        threshold: what the interval must exclude.
-
-    Returns:
-        The number; None if it is above 200,000.
-
-    >>> items_for_estimate(0.05, 0.05, 100)
-    787
-    """
-
-    def settled(k: int) -> bool:
-        reach = float(_reach(k, confidence_level))
-        return abs(estimate - threshold) >= reach * error * math.sqrt(seen / k)
-
-    high = 2
-    while not settled(high):
-        high *= 2
-        if high > MOST_CLUSTERS:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if settled(middle) else (middle, high)
-    return high
-
-
-def labels_needed(
-    estimate: float,
-    error: float,
-    label_error: float,
-    n_labels: int,
-    n_units: int,
-    *,
-    confidence_level: float = 0.95,
-) -> Needed:
-    """How many labels in all decide, with probability 0.8, whether the truth lies above 0.
-
-    The range follows from the errors of the estimate and of its error, as in `items_for_estimate`;
-    a number is None where not even labels on every unit suffice.
-
-    Args:
-        estimate: of `prediction_powered.combined`.
-        error: its standard error.
-        label_error: the part of it that labels shrink, with the root of their number; the rest
-            shrinks with more units only.
-        n_labels: labels so far, at least 2.
-        n_units: units, labelled or not.
-
-    >>> labels_needed(0.1, 0.06, 0.055, 20, 420)
-    Needed(clusters=90, low=20, high=None)
-    """
-
-    def needed(gap: Floats, own: Floats, rest: float) -> Floats:
-        """Labels at which (t + z) * error is the root of the gap; infinite beyond the units."""
-        more = np.full(len(gap), float(n_labels))
-        for _ in range(20):
-            room = gap / _reach(more, confidence_level) ** 2 - rest
-            wanted = np.maximum(2.0, n_labels * own / np.where(room > 0, room, np.inf))
-            more = np.minimum(np.where(room > 0, wanted, np.inf), 1e9)
-        return np.where(more <= n_units, np.ceil(more), np.inf)
-
-    own, rest = label_error**2, max(0.0, error**2 - label_error**2)
-    best = needed(np.array([estimate**2]), np.array([own]), rest)[0]
-    rng = np.random.default_rng(0)
-    gaps = estimate + error * rng.standard_normal(_LABEL_DRAWS)
-    df = max(1, n_labels - 1)
-    return _needed(best, needed(gaps**2, own * df / rng.chisquare(df, _LABEL_DRAWS), rest))
 
 
 def smallest_difference(error: float, seen: int, *, confidence_level: float = 0.95) -> float:
@@ -213,6 +125,20 @@ def smallest_difference(error: float, seen: int, *, confidence_level: float = 0.
     0.141
     """
     return float(_reach(seen, confidence_level)) * error
+
+
+def interval_of(
+    estimate: float, error: float, clusters: int, confidence_level: float = 0.95
+) -> tuple[float, float]:
+    """The interval of an estimate with a standard error: Student's t at (clusters - 1).
+
+    >>> [round(end, 2) for end in interval_of(0.5, 0.05, 100)]
+    [0.4, 0.6]
+    """
+    from scipy.special import stdtrit
+
+    half = error * float(stdtrit(max(1, clusters - 1), (1 + confidence_level) / 2))
+    return estimate - half, estimate + half
 
 
 def error_of(ci_low: float, ci_high: float, clusters: int, confidence_level: float = 0.95) -> float:
@@ -233,13 +159,3 @@ def _reach(k: int | Floats, level: float) -> Floats:
 
     reach: Floats = stdtrit(np.maximum(1.0, k - 1), (1 + level) / 2) + ndtri(PROBABILITY)
     return reach
-
-
-def _needed(best: float, drawn: Floats | None = None) -> Needed:
-    """A number and its range, None for infinity. The middle of the draws reaches to the number."""
-    numbers = [best]
-    if drawn is not None:
-        low, high = np.quantile(drawn, _RANGE, method="nearest")
-        numbers += [min(low, best), max(high, best)]
-    whole = [int(number) if math.isfinite(number) else None for number in numbers]
-    return Needed(*whole, *[None] * (3 - len(whole)))

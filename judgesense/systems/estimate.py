@@ -14,7 +14,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.comparison import holm
-from judgesense.statistics.planning import labels_needed
+from judgesense.statistics.planning import Pilot, interval_of
 from judgesense.statistics.prediction_powered import (
     FEWEST_LABELS,
     Influence,
@@ -299,15 +299,23 @@ def _comparisons(
             and found.label_error is not None
         ):
             # Bonferroni's level is the most that Holm's asks of a comparison.
-            needed = labels_needed(
-                found.estimate, found.error, found.label_error, found.n_labels, found.n_units,
-                confidence_level=1 - (1 - level) / len(pairs),
-            )  # fmt: skip
-        row["labels_needed"] = needed and needed.clusters
-        row["labels_needed_low"] = needed and needed.low
-        row["labels_needed_high"] = needed and needed.high
+            needed = labels_needed(found, 1 - (1 - level) / len(pairs))
+        row["labels_needed"] = needed
         row["text"] = comparison_text(row)
     return [row for row, _, _ in rows]
+
+
+def labels_needed(found: Powered, level: float) -> int | None:
+    """Labels in all that decide with 80% probability; None if labels on every unit do not.
+
+    Labels shrink their own part of the error; the rest shrinks with more units only.
+    """
+    assert found.error is not None
+    assert found.label_error is not None
+    n, errors = found.n_labels, (found.error, found.label_error)
+    ends, own = (interval_of(found.estimate, error, n, level) for error in errors)
+    pilot = Pilot(found.estimate, *ends, n, fixed=own, level=level)
+    return pilot.needed(0.0, found.n_units)
 
 
 def _row(

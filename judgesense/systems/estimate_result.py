@@ -25,9 +25,8 @@ class Estimate(ResultMapping):
     ``naive``, ``naive_ci_low``, ``naive_ci_high``, ``corrected``, ``ci_low``, ``ci_high``,
     ``p_value``, ``p_holm`` (Holm-corrected over the comparisons), ``decision_naive`` and
     ``decision`` (the better system, None if open), ``changed`` (whether labels change the decision;
-    None without a corrected one), ``n_labels``, ``labels_needed`` with ``labels_needed_low`` and
-    ``labels_needed_high`` (labels in all that decide with 80% probability; None if labels on every
-    output do not) and ``text``.
+    None without a corrected one), ``n_labels``, ``labels_needed`` (labels in all that
+    decide with 80% probability; None if labels on every output do not) and ``text``.
 
     ``alpha`` is Krippendorff's alpha between raters, None with one. ``picked`` says whether the
     labels were picked by a plan (``--next``). Scores are on the judge's scale, or shares for two
@@ -121,12 +120,7 @@ def _needed(each: Mapping[str, Any]) -> str:
         return "decided"
     if each["labels_needed"] is None:
         return "more outputs"
-    return f"{each['labels_needed']} ({_range(each)})"
-
-
-def _range(each: Mapping[str, Any]) -> str:
-    low, high = each["labels_needed_low"], each["labels_needed_high"]
-    return f"{low} or more" if high is None else f"{low} to {high}"
+    return str(each["labels_needed"])
 
 
 def comparison_text(row: Mapping[str, Any]) -> str:
@@ -160,8 +154,5 @@ def comparison_text(row: Mapping[str, Any]) -> str:
     if winner is None and row["labels_needed"] is None:
         text += " Labels on all outputs would not decide; judge more outputs."
     elif winner is None:
-        text += (
-            f" About {row['labels_needed']} labels decide ({_range(row)}); there are "
-            f"{row['n_labels']}."
-        )
+        text += f" About {row['labels_needed']} labels decide; there are {row['n_labels']}."
     return text

@@ -12,7 +12,7 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Words
 from judgesense.statistics.comparison import PairedDifference, holm, paired_test
-from judgesense.statistics.planning import error_of, items_for_estimate
+from judgesense.statistics.planning import Pilot
 from judgesense.statistics.updates import Excess
 from judgesense.systems.migration_result import (
     Claim,
@@ -167,25 +167,19 @@ def _claim(shared: SharedPrompts, excess: Excess, tolerance: float) -> tuple[Cla
 def _needed(
     excess: Excess, these: Excess, tolerance: float, error: float, shared: SharedPrompts
 ) -> int | None:
-    """Items that would decide the claim with 80% probability if the excess is as measured.
+    """Items in all that decide the claim with 80% probability.
 
     None if no number of items does, because what differs between wordings does not shrink with
     items. ``these`` has the ends for these wordings alone.
     """
-    if excess.excess is None or these.low is None or these.high is None:
+    value, low = excess.excess, excess.low
+    if value is None or low is None or these.low is None or these.high is None:
         return None
-    clusters, level = excess.n_clusters, 1 - 2 * error
-    spread = error_of(these.low, these.high, clusters, level)
-    value = excess.excess
     limit = max(0.0, tolerance, key=lambda end: abs(value - end))
-    needed = items_for_estimate(value, spread, clusters, threshold=limit, confidence_level=level)
-    if needed is None:
-        return None
-    # The variance that decides, spread² clusters / needed, minus what items do not shrink.
-    left = 1 - excess.wordings_error**2 * needed / (spread**2 * clusters)
-    if left <= 0:
-        return None
-    return max(2, math.ceil(math.ceil(needed / left) * (len(set(shared.items)) / clusters)))
+    fixed, clusters = (these.low, these.high), excess.n_clusters
+    pilot = Pilot(value, low, excess.high, clusters, fixed=fixed, level=1 - 2 * error)
+    needed = pilot.needed(limit)
+    return needed and max(2, math.ceil(needed * len(set(shared.items)) / clusters))
 
 
 def _direction(shared: SharedPrompts) -> tuple[LabelShift, ...]:

@@ -135,7 +135,7 @@ def right(
         f"{percent(found.constant_accuracy)}"
     )
     if check.state == "open":
-        text = f"its agreement with {gold_name} is not settled ({figures}): add items"
+        text = f"its agreement with {gold_name} is not settled ({figures})"
         return replace(check, text=text)
     how = ""
     if check.state == "fail":
@@ -216,7 +216,7 @@ def _if_open(check: Check) -> Check:
         return check
     why = f"the interval includes {check.threshold:g}"
     if check.ci_low is None:
-        why = "a single item or cluster has no interval: add items of other clusters"
+        why = "a single item or cluster has no interval"
     return replace(check, text=f"{check.text}, and {why}")
 
 
@@ -362,8 +362,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         texts = {
             "pass": f"the opposite question turns its answer ({figures})",
             "fail": f"the opposite question hardly turns its answer ({figures})",
-            "open": "whether the opposite question turns its answer is not settled "
-            f"({figures}): add items",
+            "open": f"whether the opposite question turns its answer is not settled ({figures})",
         }
         check = Check.of(
             details["turned"], ends.low, ends.high, threshold=TURNED, n_items=n_items, text=""
@@ -384,9 +383,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
             state, text = "fail", f"another question hardly changes its answer ({figures})"
         else:
             state = "open"
-            text = (
-                f"whether another question changes its answer is not settled ({figures}): add items"
-            )
+            text = f"whether another question changes its answer is not settled ({figures})"
         found.append(Check(state, ratio.ratio, ratio.low, ratio.high, threshold, n_items, text))
     if stream.item_contrast is not None:
         base, changed = answered(stream, *stream.item_contrast)

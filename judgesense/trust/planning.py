@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.arrays import Floats
 from judgesense.statistics.intervals import wilson
 from judgesense.statistics.planning import PROBABILITY, Pilot
 from judgesense.text import join, number, percent
-from judgesense.trust.thresholds import DEFAULTS, TURNED
+from judgesense.trust.thresholds import DEFAULTS, TURNED, WORDING_PRIOR
 
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 """Numbers of items for which a plan has chances; a larger number is no plan."""
@@ -23,7 +22,9 @@ SHOWN = 4
 _SCALES = {"right": "correlation", "responsive": "ratio"}
 
 
-def plan(checks: Mapping[str, Mapping[str, Any]], level: float = 0.95) -> dict[str, Any] | None:
+def plan(
+    checks: Mapping[str, Mapping[str, Any]], level: float = 0.95, sizes: Sequence[int] = SIZES
+) -> dict[str, Any] | None:
     """What settles the open checks of a card: every one of them passes, or one fails.
 
     The estimates that a larger run would show are drawn from those of this one and their intervals
@@ -32,6 +33,7 @@ def plan(checks: Mapping[str, Mapping[str, Any]], level: float = 0.95) -> dict[s
     Args:
         checks: those of a card, as in ``report.json``.
         level: confidence level of `steady`.
+        sizes: numbers of items in all, for the rows of ``chances``.
 
     Returns:
         ``open`` (the checks), ``n_items`` and ``n_labels`` so far; ``chances``, a row per number of
@@ -40,7 +42,7 @@ def plan(checks: Mapping[str, Mapping[str, Any]], level: float = 0.95) -> dict[s
         ``items_needed``, the smallest number with 80% probability, or None; ``labels_needed``, the
         same in labels where only `right` is open and fewer items have labels than verdicts;
         ``wordings_needed``, the wordings that settle `steady` on the largest number of items where
-        no number of items does; ``by_check``, the chance of each open check at the largest size.
+        no number of items does.
         None if no check is open, or one of those that are has no interval.
     """
     waiting = [name for name, each in checks.items() if each["applies"] and each["state"] == "open"]
@@ -48,24 +50,18 @@ def plan(checks: Mapping[str, Mapping[str, Any]], level: float = 0.95) -> dict[s
     known = [pilot for pilot in pilots if pilot is not None]
     if not waiting or len(known) < len(waiting):
         return None
-    thresholds = [checks[name]["threshold"] for name in waiting]
     n_items = max(check["n_items"] for check in checks.values())
-    ladder = [size for size in SIZES if size > n_items] or [2 * n_items, 4 * n_items]
+    ladder = [size for size in sizes if size > n_items] or [2 * n_items, 4 * n_items]
     fine = np.unique(np.geomspace(n_items + 1, ladder[-1], 60).astype(int))
-    sizes = np.unique(np.concatenate([fine, ladder]))
-
-    def states(pilots: Sequence[Pilot], sizes: Any) -> Floats:
-        rng = np.random.default_rng(0)
-        return np.stack([
-            # Items that a check cannot use (no label, one order) stay as rare as they are.
-            pilot.drawn(limit, np.asarray(sizes) * (pilot.seen / n_items), rng)
-            for pilot, limit in zip(pilots, thresholds, strict=True)
-        ])  # fmt: skip
-
-    drawn = states(known, sizes)
+    every, rng = np.unique(np.concatenate([fine, ladder])), np.random.default_rng(0)
+    drawn = np.stack([
+        # Items that a check cannot use (no label, one order) stay as rare as they are.
+        pilot.drawn(checks[name]["threshold"], every * (pilot.seen / n_items), rng)
+        for name, pilot in zip(waiting, known, strict=True)
+    ])  # fmt: skip
     passes = (drawn > 0).all(axis=0).mean(axis=1)
     chance = passes + (drawn < 0).any(axis=0).mean(axis=1)
-    enough = sizes[chance >= PROBABILITY]
+    enough = every[chance >= PROBABILITY]
     needed = int(enough[0]) if len(enough) else None
     labels = None
     if waiting == ["right"] and (seen := known[0].seen) < n_items and needed is not None:
@@ -74,7 +70,7 @@ def plan(checks: Mapping[str, Mapping[str, Any]], level: float = 0.95) -> dict[s
     wordings = None
     if needed is None and "steady" in waiting:
         wordings = _wordings_needed(checks["steady"], known[waiting.index("steady")])
-    at = np.searchsorted(sizes, ladder)
+    at = np.searchsorted(every, ladder)
     return {
         "open": waiting,
         "n_items": n_items,
@@ -86,9 +82,6 @@ def plan(checks: Mapping[str, Mapping[str, Any]], level: float = 0.95) -> dict[s
         "items_needed": needed,
         "labels_needed": labels,
         "wordings_needed": wordings,
-        "by_check": {
-            name: float((each[-1] != 0).mean()) for name, each in zip(waiting, drawn, strict=True)
-        },
     }
 
 
@@ -163,7 +156,9 @@ def passes_from(pilot: Pilot, threshold: float) -> float | None:
     # The effective sample behind Wilson's lower end, which is the same for another share.
     t = float(stdtrit(max(1, pilot.seen - 1), (1 + pilot.level) / 2))
     n = t**2 * pilot.low * (1 - pilot.low) / max(pilot.estimate - pilot.low, 1e-9) ** 2
-    least = threshold + t * np.sqrt(threshold * (1 - threshold) / n) if n else 1.0
+    if n < 1:
+        return None
+    least = threshold + t * np.sqrt(threshold * (1 - threshold) / n)
     shares = np.linspace(threshold, 1, 1001)
     enough = shares[shares - ndtri(PROBABILITY) * np.sqrt(shares * (1 - shares) / n) >= least]
     return float(enough[0]) if len(enough) else None
@@ -178,26 +173,27 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
     >>> assumed(50, 5).split(":")[0]
     '50 items under 5 wordings'
     """
-    from scipy.special import ndtr
+    from scipy.special import ndtr, stdtrit
 
-    pairs = max(1, n_wordings * (n_wordings - 1) // 2) * n_orders
-    n_eff = n_items * pairs / (1 + (pairs - 1) * 0.3)
-    jss = 0.92
-    low, high = wilson(jss, n_eff, 1.96)
-    text = f"{n_items} items under {n_wordings} wordings"
+    text, jss, (sd, worth) = f"{n_items} items under {n_wordings} wordings", 0.92, WORDING_PRIOR
     if n_wordings < 2 or n_items < 2:
-        return f"{text}: too few to measure whether a judge is steady"
-    pilot = Pilot(jss, low, high, n_items, "share")
+        return f"{text}: too few to tell whether a judge is steady"
+    pairs = n_wordings * (n_wordings - 1) // 2 * n_orders
+    t_items, t_wordings = (float(stdtrit(df, 0.975)) for df in (n_items - 1, worth))
+    # As in `judgesense.statistics.crossed.two_way_interval`, before a run tells of its wordings.
+    spread = 4 / n_wordings * (sd * t_wordings / t_items) ** 2 * jss * (1 - jss)
+    n_eff = 1 / ((1 + (pairs - 1) * 0.3) / (n_items * pairs) + spread)
+    pilot = Pilot(jss, *wilson(jss, n_eff, t_items), n_items, "share")
     least = passes_from(pilot, DEFAULTS.steady)
     parts = [
-        "no judge can pass steady" if least is None
-        else f"a judge passes steady with {percent(PROBABILITY)} probability from JSS "
+        "no JSS is likely to pass steady" if least is None
+        else f"steady passes with {percent(PROBABILITY)} probability from a JSS of "
         f"{number(least, 2)} on"
     ]  # fmt: skip
     if labelled > 1:
-        error = np.sqrt(1 - 0.6**2) / np.sqrt(labelled)
-        gap = (0.6 - DEFAULTS.right) / error - 1.96
-        parts.append(f"one with κ 0.6 passes right with {percent(float(ndtr(gap)))} probability")
+        error = np.sqrt((1 - 0.6**2) / labelled)
+        chance = float(ndtr((0.6 - DEFAULTS.right) / error - stdtrit(labelled - 1, 0.975)))
+        parts.append(f"right with {percent(chance)} from a κ of 0.6")
     return f"{text}: {join(parts)}"
 
 

@@ -9,7 +9,6 @@ from judgesense.statistics.intervals import wilson_from_sums
 from judgesense.statistics.planning import (
     Pilot,
     error_of,
-    items_for_estimate,
     smallest_difference,
 )
 
@@ -45,9 +44,10 @@ def test_what_differs_between_wordings_does_not_shrink_with_items() -> None:
             np.random.default_rng(0)) != 0).mean() > 0.95  # fmt: skip
 
 
-def test_a_difference_is_planned_as_textbooks_do() -> None:
-    # Cohen (1988): n = ((1.96 + 0.84) * sd / d)^2 for a mean of sd 1.
-    found = items_for_estimate(0.2, np.sqrt(0.5), 2)
-    assert found == pytest.approx((2.8016 / 0.2) ** 2, abs=4)
-    assert smallest_difference(float(1 / np.sqrt(found)), found) == pytest.approx(0.2, abs=0.001)
+def test_a_difference_is_planned_from_its_interval() -> None:
+    # Cohen (1988): a sample shows (1.96 + 0.84) standard errors with a probability of 80%.
+    assert smallest_difference(0.05, 10_000) == pytest.approx(0.05 * 2.8016, abs=0.001)
     assert error_of(0.1, 0.5, 10_000) == pytest.approx(0.4 / 2 / 1.96, abs=1e-4)
+    wide, near = Pilot(0.2, -0.1, 0.5, 40), Pilot(0.02, -0.28, 0.32, 40)
+    assert wide.needed(0.0) < near.needed(0.0)
+    assert near.needed(0.0, 60) is None
