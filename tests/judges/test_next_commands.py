@@ -125,7 +125,7 @@ def test_a_check_of_an_own_rubric_names_its_files(knowing: FakeEndpoint, tmp_pat
             "--wordings", str(tmp_path / "tone.wordings.txt"), "--out", str(out))  # fmt: skip
         (step,) = steps(out)
         asked = parsed(step["command"])
-    assert (asked["rubric"], asked["data"]) == (rubric, data)
+    assert (asked["source"], asked["data"]) == (rubric, data)
     assert f"base_url={url}" in asked["settings"]
     assert asked["out"] == tmp_path / "out-2"
 
