@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from judgesense.matching import match_answers as match_answers
     from judgesense.metric_modules.registry import metric_path as metric_path
     from judgesense.pipeline import run as run
+    from judgesense.pipeline.demo import demo as demo
     from judgesense.pipeline.stabilise import stabilise as stabilise
     from judgesense.pipeline.verdicts import judge_items as judge_items
     from judgesense.pipeline.verdicts import load_judge as load_judge
@@ -63,6 +64,7 @@ _HOMES = {
     "check": "judgesense.checking.check",
     "check_log": "judgesense.checking.check",
     "compare": "judgesense.trust.compare",
+    "demo": "judgesense.pipeline.demo",
     "estimate": "judgesense.systems.estimate",
     "import_log": "judgesense.importers.log",
     "jss": "judgesense.statistics.agreement",

@@ -13,6 +13,7 @@ import typer
 from judgesense.cli import (
     check,
     dataset,
+    demo,
     estimate,
     importing,
     judge,
@@ -48,6 +49,7 @@ def _root(
 
 
 for _function, _name in (
+    (demo.demo, "demo"),
     (check.check, "check"),
     (judge.judge, "judge"),
     (estimate.estimate, "estimate"),

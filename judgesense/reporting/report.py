@@ -341,7 +341,9 @@ def measure_run(run_dir: Path, thresholds: Mapping[str, object] | None = None) -
     )
 
 
-def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:
+def write_report(
+    run_dir: Path, thresholds: Mapping[str, object] | None = None, *, figures: bool = True
+) -> dict[str, Any]:
     """Measure a run and write ``report.json``, ``report.md``, ``report.html`` and the figures.
 
     Each file is written whole or not at all. Without matplotlib the figures are left out and
@@ -360,10 +362,10 @@ def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) 
     tells = len(report["trust"]) > 1 or len(report["templates"]) > 2
     tells &= any(cell["jss"] is not None for cell in report["cells"])
     try:
-        figures = _write_figures(report, run_dir / "figures") if tells else []
+        drawn = _write_figures(report, run_dir / "figures") if tells and figures else []
         text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
         write_text(run_dir / REPORT_FILE, text + "\n")
-        write_text(run_dir / "report.md", render_markdown(report, figures))
+        write_text(run_dir / "report.md", render_markdown(report, drawn))
         write_text(run_dir / "report.html", render_html(report))
     except OSError as error:
         raise JudgeSenseError(

@@ -1,0 +1,27 @@
+"""``judgesense demo``: a recorded run, shown in seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from judgesense.cli import options as opt
+
+
+def demo(
+    out: Annotated[Path, opt.option("DIR", "Folder to write.", "--out", "-o")] = Path(
+        "judgesense-demo"
+    ),
+    verbose: opt.Verbose = False,
+    format: opt.Format = "text",
+) -> None:
+    """Show a report on three small judges, recorded earlier. No model, no network.
+
+    The judges chose the more relevant of two passages, under five wordings of the question. The
+    report is measured now, from their recorded answers.
+    """
+    from judgesense.pipeline.demo import demo as show
+    from judgesense.reporting.terminal import print_report
+
+    report = show(out)
+    opt.output(format, report.to_dict, lambda: print_report(report, out, verbose=verbose))
