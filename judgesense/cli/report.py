@@ -24,6 +24,7 @@ def report(
         bool, typer.Option("--badge", help="Write badge.svg to the folder as well.")
     ] = False,
     threshold: opt.Thresholds = None,
+    verbose: opt.Verbose = False,
 ) -> None:
     """Recompute the reports of runs, and print one table and the advice."""
     from judgesense.reporting.report import measure_run, report_runs
@@ -35,7 +36,8 @@ def report(
         raise JudgeSenseError("--badge writes to one folder; name one run, without --format")
     if format is None:
         measured = report_runs(*run_dirs, thresholds=limits)
-        print_report(measured)
+        folder = run_dirs[0] if len(run_dirs) == 1 else None
+        print_report(measured, folder, verbose=verbose)
         if badge:
             _write_badge(measured, run_dirs[0])
         return

@@ -36,6 +36,7 @@ def run(
     repeats: opt.Repeats = 1,
     seed: opt.Seed = 0,
     dry_run: opt.DryRun = False,
+    verbose: opt.Verbose = False,
     format: opt.Format = "text",
 ) -> None:
     """Judge a benchmark and report how much the verdicts depend on the wording.
@@ -67,8 +68,7 @@ def run(
     if format == "json":
         opt.print_json(report)
     else:
-        print_report(report)
-        typer.echo(f"\n{out}/report.html has the figures and the flipped examples.")
+        print_report(report, out, verbose=verbose)
     if failed := failed_prompts(out):
         opt.note_failures(failed, f"prompts have no answer; {out}/run.json lists them")
         raise typer.Exit(1)

@@ -284,7 +284,11 @@ def _title(cases: Sequence[Case]) -> str:
         passes = "is known to be usable yet" if unknown else "passes"
         return f"None of {len(judges)} judges {passes}"
     if 0 < len(able) < len(judges):
-        parts = [*parts[:MOST_IN_TITLE], f"no other judge of {len(judges)} yet"]
+        others = len(judges) - len(able)
+        rest = (
+            "the other judge does not pass" if others == 1 else f"none of the other {others} passes"
+        )
+        parts = [*parts[:MOST_IN_TITLE], f"{rest} yet"]
     text = "; ".join(parts)
     if len(text) > LONGEST_TITLE and not alone:
         return f"{len(able)} of {len(judges)} judges are usable for a task: {_some(able, 'and')}"

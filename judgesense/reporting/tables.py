@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from judgesense.decisions.view import BASELINES
-from judgesense.run_folder.report import identity, main_cells, task_rank
+from judgesense.run_folder.report import Key, identity, main_cells, task_rank
 from judgesense.text import brackets, interval, number, percent, sentence, short_names, span
 from judgesense.trust.people import GOLD
 
@@ -61,6 +61,11 @@ class Row:
     cell: Entry
     card: Entry | None
     figure: Entry
+
+    @property
+    def key(self) -> Key:
+        """Run, judge, task and scoring."""
+        return identity(self.cell)
 
     @property
     def is_baseline(self) -> bool:

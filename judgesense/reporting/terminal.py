@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,22 @@ from judgesense.reporting.tables import (
     COLUMNS,
     LEGEND,
     TEXT_COLUMNS,
+    Row,
     advice_by_case,
     among_people,
     rows,
     side_tables,
 )
 from judgesense.run_folder.report import identity
-from judgesense.text import aligned, brackets, percent, short_names
+from judgesense.text import aligned, brackets, percent
+from judgesense.trust.card import TRUST
 
-MOST_LABELS = 5
-"""Labels that are shown for each judge in a few lines."""
+MOST_LINES = 20
+"""Lines of a report that is printed without ``--verbose``."""
+
+_ROWS = 6
+_LABELS = 4
+"""Rows and labels that are shown in a few lines."""
 
 
 def render_terminal(report: Mapping[str, Any]) -> str:
@@ -34,56 +40,85 @@ def render_terminal(report: Mapping[str, Any]) -> str:
     return "\n".join(line.plain for line in _lines(report))
 
 
-def print_report(report: Mapping[str, Any]) -> None:
-    """Print a report, in colour on a terminal."""
+def print_report(
+    report: Mapping[str, Any],
+    folder: str | Path | None = None,
+    *,
+    verbose: bool = False,
+    most: int = MOST_LINES,
+) -> None:
+    """Print a report, in colour on a terminal.
+
+    Without ``verbose``, these are at most ``most`` lines: the conclusion, the cards, the worst
+    finding, the next step and the path. ``folder`` is where ``report.html`` lies; None for a report
+    of several runs.
+    """
+    lines = _lines(report) if verbose else _brief(report, folder, most)
     if not sys.stdout.isatty():
-        print(render_terminal(report))
+        print("\n".join(line.plain for line in lines))
         return
     console = Console()
-    for line in _lines(report):
+    for line in lines:
         console.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 
-def render_brief(report: Mapping[str, Any], folder: Path) -> str:
-    """The report in a few lines: each judge beside people, what was not measured, and the paths."""
-    lines = [f"{first_screen(report)['title']}."]
-    names = short_names({card["judge"] for card in report["trust"]})
-    beside = {identity(entry): entry for entry in reversed(report["people"])}
-    for card in report["trust"]:
-        if (entry := beside.get(identity(card))) is None:
-            continue
-        lines += [
-            "",
-            f"{names[card['judge']]} on {card['task']}: {card['checks']['right']['text']}",
-        ]
-        for label, figures in list(entry["per_label"].items())[:MOST_LABELS]:
-            share = entry["corrected"].get(label)
-            if share is None or not figures["n"]:
-                continue
-            ends = brackets(share["ci_low"], share["ci_high"], percent)
-            lines.append(
-                f"  {label}: finds {percent(figures['recall'])} of {figures['n']}, right "
-                f"{percent(figures['precision'])} of the times it says so; "
-                f"{percent(share['verdicts'])} of its verdicts, corrected "
-                f"{percent(share['share'])} {ends}"
-            )
-        named = {**entry, "judge": names[card["judge"]]}
-        lines += [f"  {text}" for text in among_people(named)]
-    missing = {
-        name: check["text"]
-        for card in report["trust"]
-        for name, check in card["checks"].items()
-        if check["state"] == "unmeasured" and check["applies"]
+def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> list[Text]:
+    screen = first_screen(report)
+    shown = {row["key"]: place for place, row in enumerate(screen["rows"])}
+    table = [row for row in rows(report) if row.key in shown]
+    table.sort(key=lambda row: (TRUST.index(row.texts["trust"]), shown[row.key]))
+    head = [Text(f"{screen['title']}.", "bold"), Text(), *_table(table[:_ROWS])]
+    if more := len(report["trust"]) - len(table[:_ROWS]):
+        head.append(Text(f"… and {more} more rows: --verbose", "dim"))
+    head += [Text(LEGEND, "dim"), Text()]
+    tail = [Text(note, "yellow") for note in report["notes"][:2]]
+    if step := screen["next"]:
+        tail += [Text(f"Next: {step['text']}", "bold")]
+        tail += [Text(f"  {step['command']}")] if step["command"] else []
+    if folder is not None:
+        tail.append(
+            Text(f"{folder}/report.html shows the verdicts; --verbose prints every finding.")
+        )
+    body: list[Text] = []
+    cases = {case["key"]: case for case in advice_by_case(report)}
+    # The gold labels of a benchmark need no more than the column "right".
+    people = {
+        identity(entry): entry for entry in reversed(report["people"]) if entry["human"] != "gold"
     }
-    if missing:
-        lines += ["", f"Not measured: {', '.join(missing)}."]
-    for step in report["next"][:1]:
-        lines += [f"Next: {step['text']}", *([f"  {step['command']}"] if step["command"] else [])]
-    return "\n".join([*lines, f"All of it: {folder}/report.html"])
+    first = identity(step) if step else None
+    for key in sorted(shown, key=lambda key: (key != first, key not in people, shown[key])):
+        block = list(_block(cases[key], people.get(key)))
+        room = most - len(head) - len(tail) - len(body)
+        if body and len(block) > room:
+            break
+        body += block[: max(room, 1)]
+        if not people:
+            break
+    return [*head, *body, *tail]
 
 
-def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
-    table = rows(report)
+def _block(case: Mapping[str, Any], people: Mapping[str, Any] | None) -> Iterator[Text]:
+    """A judge on a task: the conclusion, the worst finding, and how it agrees with people."""
+    conclusion, *findings = case["texts"]
+    yield Text(f"{case['judge']} on {case['task']}: {conclusion}")
+    if people is None:
+        yield from (Text(f"  {text}") for text in findings[:1])
+        return
+    for label, figures in list(people["per_label"].items())[:_LABELS]:
+        share = people["corrected"].get(label)
+        if share is None or not figures["n"]:
+            continue
+        ends = brackets(share["ci_low"], share["ci_high"], percent)
+        yield Text(
+            f"  {label}: finds {percent(figures['recall'])} of {figures['n']}, right "
+            f"{percent(figures['precision'])} of the times it says so; "
+            f"{percent(share['verdicts'])} of its verdicts, corrected "
+            f"{percent(share['share'])} {ends}"
+        )
+    yield from (Text(f"  {text}") for text in among_people({**people, "judge": case["judge"]}))
+
+
+def _table(table: Sequence[Row]) -> Iterator[Text]:
     texts = [tuple(COLUMNS.values()), *(tuple(row.texts.values()) for row in table)]
     heading, rule, *body = aligned(texts, [key in TEXT_COLUMNS for key in COLUMNS])
     yield from (Text(heading, "bold"), Text(rule, "dim"))
@@ -92,6 +127,10 @@ def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
         if not row.is_baseline:
             line.stylize(STYLES[row.tone], 0, len(row.texts["trust"]))
         yield line
+
+
+def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
+    yield from _table(rows(report))
     yield from (Text(), Text(LEGEND, "dim"), Text(BASELINE_NOTE, "dim"))
     for side in side_tables(report):
         yield from (Text(), Text(side.heading, "bold"))

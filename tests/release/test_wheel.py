@@ -109,7 +109,7 @@ def test_it_judges_reports_and_shows_what_it_would_publish(does, dist, home):
     judged = ("--judge", "smollm2-135m", "--tasks", "factuality", "--limit", 2)
     said = does("run", *judged, "--scoring", "options", "--out", "run")
     assert "smollm2-135m" in said
-    assert "oracle" in does("report", "run")
+    assert "oracle" in does("report", "run", "--verbose")
     cells = json.loads((home / "run" / "report.json").read_text("utf-8"))["cells"]
     assert {cell["task"] for cell in cells} == {"factuality"}
 

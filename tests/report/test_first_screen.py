@@ -69,7 +69,9 @@ def test_the_better_scoring_is_first_and_two_judges_make_a_matrix(make) -> None:
     assert [(row["judge"], row["scoring"]) for row in screen["others"]] == [("good", "generate")]
     chips = [line["cells"][0]["trust"] for line in screen["matrix"]["lines"]]
     assert chips == ["care", "avoid"]
-    assert screen["title"].startswith("Use good with care for factuality; no other judge of 2")
+    assert screen["title"].startswith(
+        "Use good with care for factuality; the other judge does not pass"
+    )
     (wording,) = screen["wordings"]
     assert (wording["is_best"], wording["equal"]) == (False, 5)
     assert len(render_html(report).encode()) < 300_000

@@ -152,7 +152,7 @@ def test_several_runs_are_one_table_with_each_baseline_once(
     whole = judgesense.report(run_dir, other)
     judges = [(c["run_id"], c["judge"]) for c in whole["cells"] if c["labels"] == "mapped"]
     assert judges == [("run", "rule@0001"), ("run", "oracle"), ("other", "b@2")]
-    result = CliRunner().invoke(app, ["report", str(run_dir), str(other)])
+    result = CliRunner().invoke(app, ["report", str(run_dir), str(other), "--verbose"])
     assert result.exit_code == 0
     assert [line.split()[1] for line in result.output.splitlines()[2:5]] == ["b", "rule", "oracle"]
 
@@ -205,7 +205,7 @@ def test_a_folder_with_nothing_but_a_report_can_be_printed(
     alone = tmp_path / "alone"
     alone.mkdir()
     (alone / "report.json").write_bytes((run_dir / "report.json").read_bytes())
-    result = CliRunner().invoke(app, ["report", str(alone)])
+    result = CliRunner().invoke(app, ["report", str(alone), "--verbose"])
     assert result.exit_code == 0, result.output
     assert result.output.rstrip("\n") == render_terminal(report)
     (alone / "report.json").write_text("[]")

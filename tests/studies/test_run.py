@@ -214,7 +214,7 @@ def test_a_real_judge_end_to_end_then_again_without_its_model(
     record = json.loads((tmp_path / "run.json").read_text())
     assert record["judges"][0]["name"].startswith("smollm2-135m@")
     assert record["judges"][0]["describe"]["dtype"] == "float32"
-    assert "oracle" in done.stdout
+    assert "report.html" in done.stdout
     # With transformers out of reach, a finished run still prints its table.
     blocked = tmp_path / "blocked"
     blocked.mkdir()
