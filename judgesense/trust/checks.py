@@ -5,6 +5,7 @@ Prompts of contrast and intervention variants count for `responsive` alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -230,8 +231,12 @@ def steady(
     threshold: float,
     mislabelled: Collection[str] = (),
     confidence_level: float = 0.95,
+    panel: int = 1,
 ) -> Check:
     """JSS over equivalent wordings of one polarity, for any wordings like these.
+
+    Verdicts of panels of several wordings differ less: the prior of a wording's part is that of a
+    mean over ``panel`` wordings.
 
     Pairs without two verdicts are left out of the estimate, but not of the state: it passes only if
     it would with all of them disagreeing, and fails only if it would with all of them agreeing.
@@ -251,11 +256,12 @@ def steady(
         )
         return Check.unmeasured(threshold, text, n_items=n_items)
     same = stream.mapped_a == stream.mapped_b
+    prior = (WORDING_PRIOR[0] / math.sqrt(panel), WORDING_PRIOR[1])
 
     def ends_of(agree: Bools, kept: Bools) -> Interval:
         sides = pairs.template_a[kept], pairs.template_b[kept]
         return two_way_interval(
-            agree[kept], pairs.cluster[kept], *sides, confidence_level, prior=WORDING_PRIOR
+            agree[kept], pairs.cluster[kept], *sides, confidence_level, prior=prior
         )
 
     agree, clusters = same[decided], pairs.cluster[decided]
@@ -263,7 +269,7 @@ def steady(
     n_wordings = len(np.union1d(one, two))
     ends, fixed = ends_of(same, decided), wilson_cluster(agree, clusters, confidence_level)
     jss, missed = float(agree.mean()), missed_wording(n_wordings)
-    about = f"for wordings like these {n_wordings}"
+    about = f"for {'wordings' if panel == 1 else 'panels'} like these {n_wordings}"
     if missed > MISSED_KIND:
         about += f", which can miss a kind as common as {percent(missed)}"
     text = (
@@ -475,6 +481,7 @@ def trust_card(
     thresholds: Thresholds = DEFAULTS,
     mislabelled: Collection[str] = (),
     gold: str = "the gold labels",
+    panel: int = 1,
 ) -> TrustCard:
     """The trust card of a judge on a task.
 
@@ -485,10 +492,11 @@ def trust_card(
             are left out of `steady`, `responsive` and `right`: they tell of the wording, not of
             the judge.
         gold: what the gold labels are, in words.
+        panel: how many wordings decide a verdict together.
     """
     return conclude({
         "readable": readable(stream, thresholds.readable),
-        "steady": steady(stream, thresholds.steady, mislabelled, thresholds.confidence),
+        "steady": steady(stream, thresholds.steady, mislabelled, thresholds.confidence, panel),
         "responsive": responsive(stream, thresholds.responsive, mislabelled),
         "right": right(stream, thresholds.right, mislabelled, gold),
         "fair": fair(stream, thresholds.fair),

@@ -233,7 +233,8 @@ def measured(
             names = list(dict.fromkeys(unit.name for unit in after))[: n_disjoint(grid, remedy)]
             compared = [unit for unit in after if unit.name in names]
         stream = _as_stream(grid, [*compared, *_contrasts(grid, remedy, folds)])
-        card = None if stream is None else trust_card(stream, thresholds=thresholds)
+        if stream is not None:
+            card = trust_card(stream, thresholds=thresholds, panel=remedy.panel)
     one, two = (_share_right(grid, units) for units in (before, after))
     both = ~np.isnan(one) & ~np.isnan(two)
     gain = paired_gain(one[both], two[both], grid.clusters[both]) if both.any() else None
