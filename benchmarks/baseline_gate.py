@@ -18,7 +18,7 @@ import numpy as np
 from common import MIRROR, finish, machine
 
 from judgesense.statistics.change import item_change, smallest_loss
-from judgesense.trust.baseline import MARGIN
+from judgesense.trust.thresholds import MARGIN
 
 Floats = np.ndarray
 Generator = Callable[[np.random.Generator, int, float, float], tuple[Floats, Floats]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,9 @@ from judgesense.reporting.run_tables import (
     wordings_table,
 )
 from judgesense.statistics.result import ResultMapping
+from judgesense.trust.baseline import BaselineComparison, against_baseline
 from judgesense.trust.card import Gate
+from judgesense.trust.thresholds import MARGIN
 
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
@@ -64,9 +66,19 @@ class CheckResult(ResultMapping):
     """What to do next, with one command."""
     inconclusive: Inconclusive | None = None
     """What INCONCLUSIVE counts as; None: as neither."""
+    change: BaselineComparison | None = None
+    """What is better or worse than the baseline, which then decides the gate."""
     stored: Mapping[str, Any] | None = None
     """For a check of a log: how many of its ``n`` grades the judge gives again (``same``,
     ``share``) under the log's own wording."""
+
+    def against(self, baseline: str | Path, margin: float = MARGIN) -> CheckResult:
+        """The result, whose gate is what changed since an earlier check or run.
+
+        Raises JudgeSenseError as :func:`judgesense.trust.baseline.against_baseline`.
+        """
+        change = against_baseline(self.out, baseline, margin=margin)
+        return replace(self, gate=change.gate, change=change)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, `decision`, `passed` and `verdict`, and the tables (`study.json`) under
@@ -76,6 +88,7 @@ class CheckResult(ResultMapping):
         return {
             "passed": self.passed, "verdict": self.verdict, "out": str(self.out),
             "decision": self.decision, **kept, "gate": gate, "card": dict(self.card),
+            "change": None if self.change is None else self.change.to_dict(),
             "study": self.result.as_json(),
         }  # fmt: skip
 

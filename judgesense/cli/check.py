@@ -12,10 +12,13 @@ from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import SUFFIXES
 from judgesense.statistics.alternative_annotator import EPSILON
-from judgesense.trust.thresholds import STEADY_JSS
+from judgesense.trust.thresholds import MARGIN, STEADY_JSS
 
 if TYPE_CHECKING:
     from judgesense.checking.result import CheckResult
+
+_FEWEST_LINES = 12
+"""Lines that are left to the report, however long the comparison with a baseline is."""
 
 RUBRICS = (".txt", ".md", ".prompt", ".j2", "")
 """How the name of a rubric ends."""
@@ -54,6 +57,17 @@ def check(
             "0.15 for skilled people, 0.1 for a crowd.",
         ),
     ] = EPSILON,
+    baseline: Annotated[
+        Path | None,
+        opt.option(
+            "DIR|FILE",
+            "An earlier result: says what is better, worse or no worse, item by item, and exits "
+            "with 1 only if something is reliably worse.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float, opt.option("SHARE", "A loss that counts as no worse, with --baseline.")
+    ] = MARGIN,
     data: Annotated[
         Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
     ] = None,
@@ -111,6 +125,7 @@ def check(
     repeats: opt.Repeats = 2,
     seed: opt.Seed = 0,
     out: opt.SomeOut = None,
+    verbose: opt.Verbose = False,
     format: opt.Format = "text",
 ) -> None:
     """Is my judge right, where is it wrong, and does rewording change its verdicts?
@@ -129,6 +144,7 @@ def check(
     """
     from judgesense.checking.check import check as run_check
     from judgesense.checking.check import check_log
+    from judgesense.trust.baseline import items_of_baseline, what_it_finds
 
     people = opt.names(human) or ()
     if source is not None and data is None and source.suffix.lower() not in RUBRICS:
@@ -139,7 +155,7 @@ def check(
                 f"RUBRIC.txt --data {source} --judge JUDGE"
             )
         _check_file(source, opt.names(verdict) or (), people, columns, map, answers, pick, epsilon,
-                    out, format)  # fmt: skip
+                    baseline, margin, out, verbose, format)  # fmt: skip
         return
     if data is not None and source is not None and source.suffix.lower() in SUFFIXES:
         raise JudgeSenseError(
@@ -163,6 +179,8 @@ def check(
         "out": out,
         **opt.judge_options(settings, max_cost=max_cost),
     }
+    if baseline is not None:
+        opt.note(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
     if log is not None:
         given = {"RUBRIC.txt": source, "--data": data, "--answers": answers, "--options": options}
         if taken := [name for name, value in given.items() if value is not None]:
@@ -182,46 +200,70 @@ def check(
             source, data, judge, human=people, answers=opt.names(answers),
             options=opt.pairs(options, "--options") or None, **shared,
         )  # fmt: skip
-    opt.output(format, found.to_dict, lambda: _print(found))
+    if baseline is not None:
+        found = found.against(baseline, margin)
+    opt.output(format, found.to_dict, lambda: _print(found, verbose))
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
 
 def _check_file(
     source: Path, verdict: Sequence[str], human: Sequence[str], columns: list[str] | None,
-    map: str | None, answers: str | None, pick: str | None, epsilon: float, out: Path | None,
-    format: str,
+    map: str | None, answers: str | None, pick: str | None, epsilon: float,
+    baseline: Path | None, margin: float, out: Path | None, verbose: bool, format: str,
 ) -> None:  # fmt: skip
     from judgesense.checking.verdicts import check_file
     from judgesense.importers.column_names import FRIENDLY
     from judgesense.importers.columns import TARGETS, parse_columns
-    from judgesense.reporting.terminal import render_brief
+    from judgesense.reporting.terminal import MOST_LINES, print_report
+    from judgesense.trust.baseline import against_baseline
 
     roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
-    report, folder = check_file(
-        source,
-        verdict=verdict,
-        human=human,
-        columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
-        mapping=opt.mapping(map),
-        answers=opt.names(answers),
-        pick=pick,
-        epsilon=epsilon,
-        out=out,
-        note=opt.note,
-    )
-    opt.output(format, report.to_dict, lambda: render_brief(report, folder))
+    shared: dict[str, Any] = {
+        "verdict": verdict,
+        "human": human,
+        "columns": {FRIENDLY.get(role, role): column for role, column in roles.items()},
+        "mapping": opt.mapping(map),
+        "answers": opt.names(answers),
+        "pick": pick,
+        "epsilon": epsilon,
+    }
+    earlier = baseline
+    if baseline is not None and not (baseline / "run.json").is_file():
+        _, earlier = check_file(baseline, note=lambda _: None, **shared)
+    report, folder = check_file(source, out=out, note=opt.note, **shared)
+    if earlier is None:
+        opt.output(format, report.to_dict, lambda: print_report(report, folder, verbose=verbose))
+        return
+    change = against_baseline(folder, earlier, margin=margin)
+    gate = change.gate
+
+    def show() -> None:
+        text = f"{gate.text}.\n{change}"
+        typer.echo(f"{text}\n")
+        most = max(_FEWEST_LINES, MOST_LINES - len(text.splitlines()) - 1)
+        print_report(report, folder, verbose=verbose, most=most)
+
+    opt.output(format, lambda: {**report.to_dict(), "change": change.to_dict()}, show)
+    if code := {"PASS": 0, "FAIL": 1}.get(gate.decision, 3):
+        raise typer.Exit(code)
 
 
-def _print(found: CheckResult) -> None:
+def _print(found: CheckResult, verbose: bool) -> None:
     from dataclasses import replace
 
     from judgesense.cli.study import show
+    from judgesense.reporting.terminal import MOST_LINES, print_report
     from judgesense.text import sentence
 
-    typer.echo(f"{found.verdict}.")
-    for text in found.result.findings[1:]:
-        typer.echo(f"- {sentence(text)}")
+    text = f"{found.verdict}." if found.change is None else f"{found.verdict}.\n{found.change}"
+    typer.echo(f"{text}\n")
+    if not verbose:
+        most = max(_FEWEST_LINES, MOST_LINES - len(text.splitlines()) - 1)
+        print_report(found.report, found.out, most=most)
+        return
+    for finding in found.result.findings[1:]:
+        typer.echo(f"- {sentence(finding)}")
     typer.echo("")
     show(replace(found.result, findings=[]))
     typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,7 @@ from judgesense.tasks import ERROR, ORDERS
 from judgesense.text import join, percent, s, signed
 from judgesense.trust.card import Gate
 from judgesense.trust.checks import same_polarity
-
-MARGIN = 0.05
-"""A loss of at most this share counts as no worse."""
+from judgesense.trust.thresholds import MARGIN
 
 FIGURES = ("right", "steady", "fair", "readable")
 """What is compared, the figure that decides first."""
@@ -41,13 +39,15 @@ Shares = dict[str, float]
 class BaselineComparison(ResultMapping):
     """A judge against an earlier result on the same items.
 
-    ``conclusions`` has an entry per task and figure (``right``, ``steady``, ``fair``,
-    ``readable``) that both results have: ``task``, ``figure``, ``conclusion`` (``better``,
-    ``worse``, ``no worse`` or ``cannot tell``), ``before``, ``after``, ``difference``, ``ci_low``,
-    ``ci_high``, ``level``, ``n_items``, ``n_changed`` and ``text``. ``moved`` lists the verdicts
-    that differ: ``task``, ``item_id``, ``order``, ``before``, ``after``, ``gold`` and ``kind``
-    (``fixed``, ``broken`` or ``changed``). ``margin`` is the loss that counts as no worse, and
-    ``smallest_loss`` the loss of one figure that this many items show in 80% of comparisons.
+    ``conclusions`` has an entry per judge, task and figure (``right``, ``steady``, ``fair``,
+    ``readable``) that both results have: ``judge``, ``task``, ``figure``, ``conclusion``
+    (``better``, ``worse``, ``no worse`` or ``cannot tell``), ``before``, ``after``, ``difference``,
+    ``ci_low``, ``ci_high``, ``level``, ``n_items``, ``n_changed`` and ``text``.
+
+    ``moved`` lists the verdicts that differ: ``task``, ``item_id``, ``order``, ``before``,
+    ``after``, ``gold`` and ``kind`` (``fixed``, ``broken`` or ``changed``). ``margin`` is the loss
+    that counts as no worse, and ``smallest_loss`` the loss of one figure that this many items show
+    in 80% of comparisons.
     """
 
     conclusions: list[dict[str, Any]]
@@ -65,14 +65,14 @@ class BaselineComparison(ResultMapping):
         """
         worse = [row for row in self.conclusions if row["conclusion"] == "worse"]
         if worse:
-            return Gate("FAIL", worse[0]["figure"], "; ".join(row["text"] for row in worse))
-        firsts = {row["task"]: row for row in reversed(self.conclusions)}
+            return Gate("FAIL", worse[0]["figure"], "; ".join(map(_named, worse)))
+        firsts = {(row["judge"], row["task"]): row for row in reversed(self.conclusions)}
         open_rows = [row for row in firsts.values() if row["conclusion"] == "cannot tell"]
         if open_rows:
-            why = "; ".join(row["text"] for row in open_rows)
+            why = "; ".join(map(_named, open_rows))
             return Gate("INCONCLUSIVE", open_rows[0]["figure"], f"{why}; {self.reach}")
         first = next(iter(reversed(firsts.values())))
-        why = "; ".join(row["text"] for row in reversed(firsts.values()))
+        why = "; ".join(map(_named, reversed(firsts.values())))
         return Gate("PASS", first["figure"], why)
 
     @property
@@ -80,12 +80,16 @@ class BaselineComparison(ResultMapping):
         """What a comparison of this size can find, in one sentence without its full stop."""
         return what_it_finds(self.n_items)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, and the ``decision``."""
+        return {**self, "decision": self.gate.decision}
+
     def to_pandas(self) -> Any:
         """The conclusions as a `pandas.DataFrame`, one row each."""
         return data_frame(self.conclusions)
 
     def __str__(self) -> str:
-        lines = [f"{row['task']}: {row['text']}" for row in self.conclusions]
+        lines = [_named(row) for row in self.conclusions]
         lines += self.notes
         if self.moved:
             kinds = Counter(row["kind"] for row in self.moved)
@@ -98,6 +102,10 @@ class BaselineComparison(ResultMapping):
         return "\n".join(lines)
 
 
+def _named(row: Mapping[str, Any]) -> str:
+    return f"{row['judge'].partition('@')[0]} on {row['task']}, {row['text']}"
+
+
 def what_it_finds(n_items: int) -> str:
     """What a comparison with a baseline on this many items can find.
 
@@ -108,6 +116,11 @@ def what_it_finds(n_items: int) -> str:
     if loss is None:
         return f"{n_items} item{s(n_items)} are too few to find any loss"
     return f"with {n_items} items, a loss of {100 * loss:.0f} points is found in 80% of comparisons"
+
+
+def items_of_baseline(baseline: str | Path) -> int:
+    """How many items an earlier run judged. Raises JudgeSenseError for a folder without a run."""
+    return max((len(list(_items(stream))) for stream in _streams(Path(baseline))), default=0)
 
 
 def against_baseline(
@@ -126,25 +139,21 @@ def against_baseline(
         margin: the loss that counts as no worse, in (0, 1).
 
     Raises:
-        JudgeSenseError: a folder without decisions, no common item, or several judges per task.
+        JudgeSenseError: a folder without decisions, no common item, or judges that do not match.
     """
     if not 0 < margin < 1:
         raise JudgeSenseError(f"the margin must be between 0 and 1, got {margin}")
-    new, old = _streams(Path(run_dir)), _streams(Path(baseline))
-    both = [(task, old[task], new[task]) for task in new if task in old]
-    if not both and len(new) == len(old) == 1:
-        # A rubric's task has the name of its file.
-        both = [(task, next(iter(old.values())), stream) for task, stream in new.items()]
+    both = _matched(_streams(Path(run_dir)), _streams(Path(baseline)))
     if not both:
         raise JudgeSenseError(
-            f"nothing to compare: {run_dir} has the tasks {join(list(new))}, {baseline} has "
-            f"{join(list(old))}"
+            f"nothing to compare: {baseline} has no judge of a task of {run_dir}, or several"
         )
     conclusions: list[dict[str, Any]] = []
     moved: list[dict[str, Any]] = []
     notes: list[str] = []
     fewest = 0
-    for task, one, two in both:
+    for one, two in both:
+        task = two.task.name
         items = set(_items(one)) & set(_items(two))
         if not items:
             raise JudgeSenseError(
@@ -156,23 +165,39 @@ def against_baseline(
         fewest = min(fewest or len(items), len(items))
         shares = {side: _shares(stream, other, two) for side, stream, other in
                   (("before", one, two), ("after", two, one))}  # fmt: skip
-        conclusions += _conclusions(task, shares, items, _clusters(two), margin)
+        conclusions += _conclusions(two, shares, items, _clusters(two), margin)
         moved += _moved(task, one, two, items)
     return BaselineComparison(conclusions, moved, margin, fewest, smallest_loss(fewest), notes)
 
 
-def _streams(run_dir: Path) -> dict[str, Stream]:
-    """The judge of each task of a run."""
+def _streams(run_dir: Path) -> list[Stream]:
     run = read_run(run_dir)
-    found: dict[str, Stream] = {}
-    for stream in view(run.figures, run.pairs, run.record).judged:
-        if stream.task.name in found:
-            raise JudgeSenseError(
-                f"{run_dir}: several judges or scorings of task {stream.task.name}; a baseline "
-                "needs one"
-            )
-        found[stream.task.name] = stream
-    return found
+    return view(run.figures, run.pairs, run.record).judged
+
+
+def _matched(new: list[Stream], old: list[Stream]) -> list[tuple[Stream, Stream]]:
+    """Each judge before and after: the same name, or the only judge of a task, or the only one."""
+    keys: list[Callable[[Stream], tuple[str, ...]]] = [
+        lambda each: (each.task.name, each.scoring, each.judge.partition("@")[0]),
+        lambda each: (each.task.name, each.scoring),
+        # A task may have the name of its file.
+        lambda each: (each.scoring, each.judge.partition("@")[0]),
+        lambda _: (),
+    ]
+    for key in keys:
+        before: dict[tuple[str, ...], list[Stream]] = defaultdict(list)
+        after: dict[tuple[str, ...], list[Stream]] = defaultdict(list)
+        for found, streams in ((before, old), (after, new)):
+            for stream in streams:
+                found[key(stream)].append(stream)
+        both = [
+            (before[name][0], each[0])
+            for name, each in after.items()
+            if len(each) == len(before[name]) == 1
+        ]
+        if both:
+            return both
+    return []
 
 
 def _items(stream: Stream) -> Iterator[str]:
@@ -247,13 +272,13 @@ def _shares(stream: Stream, other: Stream, newer: Stream) -> dict[str, Shares]:
 
 
 def _conclusions(
-    task: str,
+    stream: Stream,
     shares: Mapping[str, Mapping[str, Shares]],
     items: set[str],
     clusters: Mapping[str, int],
     margin: float,
 ) -> Iterator[dict[str, Any]]:
-    """The entries of a task, in the order of `FIGURES`."""
+    """The entries of a judge and task, in the order of `FIGURES`."""
     sides: dict[str, tuple[list[float], list[float], list[int]]] = {}
     for figure in FIGURES:
         before, after = (shares[side].get(figure, {}) for side in ("before", "after"))
@@ -269,7 +294,8 @@ def _conclusions(
         change = item_change(one, two, shared, figures=figures if one != two else 1)
         conclusion = change.conclusion(margin)
         yield {
-            "task": task, "figure": figure, "conclusion": conclusion, **asdict(change),
+            "judge": stream.judge, "task": stream.task.name, "figure": figure,
+            "conclusion": conclusion, **asdict(change),
             "text": _text(figure, conclusion, change, margin),
         }  # fmt: skip
 

@@ -130,6 +130,9 @@ FEW_CLUSTERS = 10
 FEWEST_FOR_REMEDIES = 2
 """With fewer independent items, nothing is left to fit a remedy to."""
 
+MARGIN = 0.05
+"""A loss of at most this share counts as no worse than the baseline."""
+
 SIGNIFICANT = 0.05
 """Corrected p-value below which two judges differ."""
 
