@@ -101,10 +101,11 @@ def choose(
     while len(left) > 1 and k > 1:
         p, p_behind = gaps_between(sums[:, left], rng, n_resamples)
         p_any = p if p_any is None else p_any
-        out = p_behind < error
-        if p_any >= error or not out.any():
+        # One at a time: beside a much worse option, equal ones are not exchangeable.
+        behind = np.flatnonzero(p_behind < error)
+        if p >= error or not len(behind):
             break
-        left = [j for j, gone in zip(left, out, strict=True) if not gone]
+        del left[int(behind[sums[:, left].sum(axis=0)[behind].argmin()])]
     sizes = np.bincount(codes, minlength=k)
     if k < 2:
         return Choice(p_any, tuple(left), None, None, None)
