@@ -202,6 +202,7 @@ def _figure(
 
     size = max(int(codes.max()) for _, _, codes in parts) + 1
     mean, total, own = np.zeros(2), np.zeros((size, 2)), np.zeros((size, 2))
+    inside = np.zeros((size, 2))
     squares, wholes, without = np.zeros(size), np.zeros(size), []
     for factor, part, codes in parts:
         scale = factor * np.array([1.0, part.most])
@@ -211,6 +212,10 @@ def _figure(
                 sums[:, column] += scale[column] * np.bincount(
                     codes, rows[:, column], minlength=size
                 )
+        # Few clusters of unequal size tell less of a weight than their units do.
+        units = scale * part.units
+        for column in (0, 1):
+            inside[:, column] += np.bincount(codes, units[:, column] * units[:, 1], minlength=size)
         squares += factor**2 * np.bincount(codes, part.shares**2, minlength=size)
         wholes += factor**2 * np.bincount(codes, part.shares, minlength=size) ** 2
         if part.without is not None:
@@ -222,7 +227,10 @@ def _figure(
         left = (left - left.mean(axis=0)) * math.sqrt((n_wordings - 1) / n_wordings)
     lam, of_each = 0.0, np.zeros(size)
     if powered:
-        lam, of_each = _weights(np.vstack([total, left]), size)
+        products = np.column_stack([total[:, 0] * total[:, 1], total[:, 1] ** 2])
+        if any(len(np.unique(codes)) < len(codes) for _, _, codes in parts):
+            products = inside
+        lam, of_each = _weights(products, (left * left[:, 1:]).sum(axis=0))
         if len(parts) == 1 and parts[0][1].tuned is not None:
             lam = parts[0][1].tuned
     moved = total[:, 0] - of_each * total[:, 1]
@@ -280,13 +288,13 @@ def _figure(
     return found, half
 
 
-def _weights(rows: Floats, n: int) -> tuple[float, Floats]:
-    """The weight of least variance, in [0, 1], and that of all rows but each of the first n."""
-    shared, spread = rows[:, 0] * rows[:, 1], rows[:, 1] ** 2
-    left = spread.sum() - spread[:n]
-    others = np.divide(shared.sum() - shared[:n], left, out=np.zeros(n), where=left > 0)
-    whole = float(shared.sum() / spread.sum()) if spread.sum() > 0 else 0.0
-    return min(1.0, max(0.0, whole)), np.clip(others, 0.0, 1.0)
+def _weights(products: Floats, of_wordings: Floats) -> tuple[float, Floats]:
+    """The weight of least variance, in [0, 1], and that of all clusters but each."""
+    whole = products.sum(axis=0) + of_wordings
+    left = whole - products
+    others = np.divide(left[:, 0], left[:, 1], out=np.zeros(len(left)), where=left[:, 1] > 0)
+    lam = float(whole[0] / whole[1]) if whole[1] > 0 else 0.0
+    return min(1.0, max(0.0, lam)), np.clip(others, 0.0, 1.0)
 
 
 def _table(predictions: Any) -> Floats:
