@@ -93,7 +93,7 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
 
     def decide(prompt):
         wording = int(prompt["template_id"][1:])
-        return "NO" if wording <= 4 and number(prompt) % 20 == wording else "YES"
+        return "NO" if wording <= 5 and number(prompt) % 20 == wording else "YES"
 
     log = make.log(benchmark, decide)
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
