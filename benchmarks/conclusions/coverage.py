@@ -14,6 +14,7 @@ from judgesense.statistics.bias import position_bias
 from judgesense.statistics.crossed import delta_jss, two_way_interval
 from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
+from judgesense.trust.thresholds import WORDING_PRIOR
 
 Floats = npt.NDArray[np.float64]
 
@@ -161,7 +162,8 @@ def random_cell(kind: str, sd: float, items: int, wordings: int, runs: int) -> I
     for _ in range(runs):
         said = answers(items, wordings)
         agree = (said[:, one] == said[:, two]).ravel()
-        found = two_way_interval(agree, clusters, np.tile(one, items), np.tile(two, items))
+        sides = np.tile(one, items), np.tile(two, items)
+        found = two_way_interval(agree, clusters, *sides, prior=WORDING_PRIOR)
         ends.append((found.low, found.high))
         these = wilson_cluster(agree, clusters)
         fixed.append((these.low, these.high))

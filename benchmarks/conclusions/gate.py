@@ -14,6 +14,7 @@ from judgesense.statistics.comparison import paired_test
 from judgesense.statistics.consequence import consequence
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import wilson_from_sums
+from judgesense.trust.thresholds import WORDING_PRIOR
 
 THRESHOLD = 0.8
 
@@ -78,7 +79,10 @@ def random_gate(
     """PASS where wordings are a sample, at a true JSS over wordings like these."""
     rng = np.random.default_rng([items, wordings, int(10 * sd), int(100 * share)])
     base = _base(share, sd)
-    ends = [two_way_interval(*_judged(rng, items, wordings, base, sd)) for _ in range(runs)]
+    ends = [
+        two_way_interval(*_judged(rng, items, wordings, base, sd), prior=WORDING_PRIOR)
+        for _ in range(runs)
+    ]
     place = {"items": items, "wordings": wordings, "wording sd": sd}
     yield _outcome(ends, f"PASS at JSS {share:g}, wordings like these", place, bound, limit)
 
