@@ -129,6 +129,10 @@ def choose(
     variance = max(score * (1 - score), _TIE)
     n = 1 / (_NARROW / spread.effective_n + 2 * by_choice / variance)
     low, high = wilson(score, n, float(stdtrit(k - 1, 0.975)))
+    # Four fifths of the clusters may choose worse than all: on all, the chosen is no better than
+    # it looks.
+    own = sums[:, means >= means.max() - _TIE].mean(axis=1)
+    high = max(high, wilson_from_sums(own, sizes).high or 0.0)
     return Choice(p_any, tuple(left), score, low, high)
 
 
