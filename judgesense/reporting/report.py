@@ -121,15 +121,17 @@ def conclusions(
     texts: Mapping[str, str] | None = None,
     labels: pa.Table | None = None,
     epsilon: float = EPSILON,
+    family: int = 1,
 ) -> dict[str, Rows]:
     """The rows of ``trust``, ``wordings``, ``recommendation``, ``remedies``, ``variants`` and
     ``people``.
 
     The wordings are looked at one by one first, so that the card leaves out those whose label map
     is wrong; the recommendation and the remedies then start from the card. Where a remedy makes a
-    judge usable, the card's ``remedy`` names the cheapest that passes.
+    judge usable, the card's ``remedy`` names the cheapest that passes. ``family`` is the number of
+    choices of a wording in the report.
     """
-    table = Wordings.of(stream)
+    table = Wordings.of(stream, family)
     mislabelled = table.mislabelled
     card = trust_card(
         stream, thresholds=thresholds, mislabelled=mislabelled, gold=gold_of(stream, labels)
@@ -264,7 +266,12 @@ def measure(
     limits = Thresholds().but(run.get("thresholds")).but(thresholds)
     wording = wording_texts(run, prompts)
     epsilon = float(run.get("epsilon", EPSILON))
-    for stream in view(numbered, pairs, run).streams:
+    streams = view(numbered, pairs, run).streams
+    family = 0
+    for stream in streams:
+        several = stream.row_a is not None and np.ptp(stream.log.template[stream.rows]) > 0
+        family += bool(several and (stream.log.gold[stream.rows] >= 0).any())
+    for stream in streams:
         every = parts(stream, run_id)
         report["cells"] += stream_cells(every)
         if stream.row_a is not None:
@@ -278,7 +285,7 @@ def measure(
                 report["repeated"] += repeated_figures(stream, run)
             case = {key: whole.names[key] for key in CELL_KEYS[:4]}
             texts_of_task = wording.get(stream.task.name)
-            concluded = conclusions(stream, limits, texts_of_task, people, epsilon)
+            concluded = conclusions(stream, limits, texts_of_task, people, epsilon, max(1, family))
             for name, rows in concluded.items():
                 report[name] += [{**case, **row} for row in rows]
             (card,) = concluded["trust"]

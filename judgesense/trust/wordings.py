@@ -22,7 +22,7 @@ from judgesense.tasks import ERROR
 from judgesense.text import brackets, join, number, p_value, percent, s
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import fair, has_foreign_gold, readable, right
-from judgesense.trust.thresholds import FEW_CLUSTERS, SIGNIFICANT, WORDING_RULES
+from judgesense.trust.thresholds import FEW_CLUSTERS, WORDING_RULES
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Wordings:
     ``decisions`` has shape (wordings, cells): codes of ``labels``, ``NOT_JUDGED`` (also for a
     failed request) or ``UNDECIDED``. ``gold``, ``clusters`` and ``items`` have one entry per cell.
     ``turned`` are the wordings that the run itself declares as inverted: they have a row, but no
-    part in the consensus or in a recommendation.
+    part in the consensus or in a recommendation. ``family`` is the number of choices of a wording
+    in the report, for which each is corrected.
     """
 
     stream: Stream
@@ -43,9 +44,10 @@ class Wordings:
     gold: Codes
     clusters: Codes
     items: Codes
+    family: int = 1
 
     @classmethod
-    def of(cls, stream: Stream) -> Wordings:
+    def of(cls, stream: Stream, family: int = 1) -> Wordings:
         """The wordings of a judge's stream (equivalent variants only)."""
         log, rows = stream.log, stream.rows
         scale = stream.task.ordinal
@@ -79,6 +81,7 @@ class Wordings:
             gold=gold,
             clusters=log.cluster[some],
             items=log.item[some],
+            family=family,
         )
 
     @cached_property
@@ -168,14 +171,13 @@ class Wordings:
         if len(able) < 2 or not len(cells) or not self.graded:
             return None
         hits = self.decisions[list(able)][:, cells] == self.gold[cells]
-        return choose(hits, self.clusters[cells])
+        return choose(hits, self.clusters[cells], family=self.family)
 
-    def best(self, p_adjusted: float | None = None) -> tuple[str, ...]:
+    @property
+    def best(self) -> tuple[str, ...]:
         """The wordings that cannot be told from the best one."""
         able, _ = self.compared
         kept = range(len(able)) if self.choice is None else self.choice.best
-        if p_adjusted is not None and p_adjusted >= SIGNIFICANT:
-            kept = range(len(able))
         return tuple(self.templates[able[place]] for place in kept)
 
     @property
@@ -191,15 +193,12 @@ class Wordings:
         )
 
 
-def wordings(
-    table: Wordings, texts: Mapping[str, str] | None = None, p_adjusted: float | None = None
-) -> list[dict[str, Any]]:
+def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
     """The wordings of a judge and task, each with what the others say about it.
 
     Args:
         table: the wordings.
         texts: the full text of each template, where known.
-        p_adjusted: as in `recommendation`.
 
     Returns:
         One row per template, by name: ``template``, ``text`` (None where unknown), ``agreement``
@@ -209,7 +208,7 @@ def wordings(
         wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
         (without failed requests), ``in_best_set``. Undefined is None.
     """
-    best, rows = table.best(p_adjusted), []
+    best, rows = table.best, []
     for name, decisions, found in zip(table.templates, table.decisions, table.figures, strict=True):
         cells = (decisions != NOT_JUDGED) & (table.gold >= 0)
         hits = decisions[cells] == table.gold[cells]
@@ -235,9 +234,7 @@ def jss_without(table: Wordings, left_out: Collection[str]) -> float | None:
     return float(same / decided) if decided else None
 
 
-def recommendation(
-    table: Wordings, card: TrustCard, p_adjusted: float | None = None
-) -> dict[str, Any]:
+def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
     """The wording to use, or why none is recommended.
 
     Wordings are compared by accuracy with gold labels, on the items and orders that all of them
@@ -245,12 +242,6 @@ def recommendation(
     right: the one that agrees most with the others shares their bias. Flagged wordings, and those
     declared as inverted, are never recommended. Of a judge to avoid, a wording is recommended only
     if it passes by itself every check that failed.
-
-    Args:
-        table: the wordings.
-        card: the judge's trust card.
-        p_adjusted: the p-value of any difference, corrected for the judges and tasks of a report;
-            by default that of this judge and task alone.
 
     Returns:
         ``template`` (None if no wording can be told to be the best), ``best_set`` (the wordings
@@ -261,8 +252,8 @@ def recommendation(
         ``n_clusters`` and ``text``.
     """
     choice, (_, cells) = table.choice, table.compared
-    best = list(table.best(p_adjusted))
-    named, reason = _advised(table, best, p_adjusted)
+    best = list(table.best)
+    named, reason = _advised(table, best)
     if card.trust == "avoid":
         fails = join(list(card.because))
         failed = [name for name in card.because if named and not _passes(table, named, name, card)]
@@ -296,7 +287,7 @@ def recommendation(
     }
 
 
-def _advised(table: Wordings, best: list[str], p_adjusted: float | None) -> tuple[str | None, str]:
+def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     """The wording to recommend, and the sentence that says so or why not."""
     choice, (able, cells) = table.choice, table.compared
     n_items = distinct(table.items[cells])
@@ -319,10 +310,10 @@ def _advised(table: Wordings, best: list[str], p_adjusted: float | None) -> tupl
         return best[0], f"use {best[0]}: every other wording is flagged"
     if choice.p_any_difference is None:
         return None, f"too few independent items to compare wordings ({n_clusters})"
-    p = p_value(choice.p_any_difference)
-    if p_adjusted is not None:
-        p = p_value(p_adjusted, "corrected p")
-    shown = f"({p}, {n_items} item{s(n_items)})"
+    shown = f"({p_value(choice.p_any_difference)}, {n_items} item{s(n_items)}"
+    if table.family > 1:
+        shown += f", corrected for {table.family} such choices"
+    shown += ")"
     if others:
         shown += f"; {join(others)} not compared: judged on too few of these items"
     rest = len(able) - len(best)
