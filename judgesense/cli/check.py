@@ -10,8 +10,6 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import SUFFIXES
-from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.trust.thresholds import MARGIN, STEADY_JSS
 
 if TYPE_CHECKING:
@@ -50,13 +48,14 @@ def check(
         opt.option("THEIRS=OURS,...", "Words of FILE to labels: good=PASS or '>=0.5=PASS'."),
     ] = None,
     epsilon: Annotated[
-        float,
+        float | None,
         opt.option(
             "SHARE",
             "What replacing a person is worth in the alternative annotator test: 0.2 for experts, "
             "0.15 for skilled people, 0.1 for a crowd.",
+            default="0.2",
         ),
-    ] = EPSILON,
+    ] = None,
     baseline: Annotated[
         Path | None,
         opt.option(
@@ -144,6 +143,7 @@ def check(
     """
     from judgesense.checking.check import check as run_check
     from judgesense.checking.check import check_log
+    from judgesense.files.tables import SUFFIXES
     from judgesense.trust.baseline import items_of_baseline, what_it_finds
 
     people = opt.names(human) or ()
@@ -209,13 +209,14 @@ def check(
 
 def _check_file(
     source: Path, verdict: Sequence[str], human: Sequence[str], columns: list[str] | None,
-    map: str | None, answers: str | None, pick: str | None, epsilon: float,
+    map: str | None, answers: str | None, pick: str | None, epsilon: float | None,
     baseline: Path | None, margin: float, out: Path | None, verbose: bool, format: str,
 ) -> None:  # fmt: skip
     from judgesense.checking.verdicts import check_file
     from judgesense.importers.column_names import FRIENDLY
     from judgesense.importers.columns import TARGETS, parse_columns
     from judgesense.reporting.terminal import MOST_LINES, print_report
+    from judgesense.statistics.alternative_annotator import EPSILON
     from judgesense.trust.baseline import against_baseline
 
     roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
@@ -226,7 +227,7 @@ def _check_file(
         "mapping": opt.mapping(map),
         "answers": opt.names(answers),
         "pick": pick,
-        "epsilon": epsilon,
+        "epsilon": EPSILON if epsilon is None else epsilon,
     }
     earlier = baseline
     if baseline is not None and not (baseline / "run.json").is_file():

@@ -149,9 +149,6 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
         trust = "use"
     # Why, and for a judge that may be used how steady it is.
     told = because if trust in ("avoid", "unknown") else ["steady", *because]
-    if checks["steady"].state == "unmeasured" and trust == "unknown":
-        told = [name for name in ("right", "fair") if checks[name].estimate is not None]
-        told.append("steady")
     if trust == "use" and checks["right"].state == "pass":
         told = ["steady", "right"]
     if trust == "unknown" and checks["steady"].state == "unmeasured":

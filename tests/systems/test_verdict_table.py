@@ -69,7 +69,7 @@ def test_verdicts_keep_the_columns_and_the_ids_of_the_items(tmp_path):
         assert rows[0]["team"] == "red"
         assert rows[1]["passage_b"] == "sand"
     items.write_text(items.read_text().replace("x9", "x7"))
-    with pytest.raises(JudgeSenseError, match="line 3, column id: 'x7' is already the id"):
+    with pytest.raises(JudgeSenseError, match="row 2, column id: 'x7' is already the id"):
         judge_items(
             items, judge, tmp_path / "v.csv", task="relevance", scoring="generate", note=quiet
         )
