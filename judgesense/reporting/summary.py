@@ -32,7 +32,7 @@ _REASONS = {
         "no contrast wording was asked",
     ),
     "right": (
-        "hardly more right than by chance", "better than chance not settled",
+        "agrees too little with people", "agreement with people not settled",
         "no gold labels to compare",
     ),
     "fair": (

@@ -151,6 +151,8 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     told = because if trust in ("avoid", "unknown") else ["steady", *because]
     if trust == "use" and checks["right"].state == "pass":
         told = ["steady", "right"]
+    if trust in ("use", "care") and checks["responsive"].state == "pass":
+        told = [*told, "responsive"]
     if trust == "unknown" and checks["steady"].state == "unmeasured":
         told = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
         told += because

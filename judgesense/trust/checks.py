@@ -31,6 +31,7 @@ from judgesense.trust.thresholds import (
     DEFAULTS,
     EVEN_FIRST,
     LEAST_COVERAGE,
+    LOW_KAPPA,
     MISSED_KIND,
     OPPOSITE,
     TURNED,
@@ -141,8 +142,8 @@ def right(
     how = ""
     if check.state == "fail":
         how = " no more than by chance"
-        if low is not None and low > 0:
-            how = " only a little more than by chance"
+        if low is not None and high is not None and low > 0:
+            how = " only a little more than by chance" if high < LOW_KAPPA else ", but too little"
         elif high is not None and high < 0:
             how = " less than by chance"
     return replace(check, text=f"it agrees with {gold_name}{how} ({figures})")
