@@ -8,10 +8,10 @@ other, and has the alternative annotator test.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,8 +40,7 @@ _AGREEMENT = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """A judge's verdicts that got an answer, row by row: shape (n,) each."""
 
     stream: Stream
@@ -49,34 +48,6 @@ class Judged:
     verdict: Words
     gold: Words
     """The gold label, "" without one."""
-
-    @classmethod
-    def of(cls, stream: Stream, mislabelled: Collection[str]) -> Judged:
-        """The verdicts of a stream, without failed requests and wordings with a wrong label map."""
-        log = stream.log
-        wrong = np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
-        kept = (log.labels[stream.decision] != ERROR) & ~wrong
-        rows = stream.rows[kept]
-        gold = np.append(log.labels, "")[log.gold[rows]]
-        return cls(stream, rows, log.labels[stream.decision[kept]], gold)
-
-    def labels_of(self, people: pa.Table) -> dict[str, Words]:
-        """Each person's label at the rows, "" where there is none."""
-        log = self.stream.log
-        own = people.filter(pc.equal(people["task"], self.stream.task.name))
-        by_place: dict[tuple[str, str], dict[str, str]] = {}
-        columns = (own[name].to_pylist() for name in ("item_id", "order", "human", "label"))
-        for item, order, human, label in zip(*columns, strict=True):
-            by_place.setdefault((item, order), {})[human] = label
-        places = [
-            by_place.get((log.items[item], log.orders[order]), {})
-            for item, order in zip(log.item[self.rows], log.order[self.rows], strict=True)
-        ]
-        names = dict.fromkeys(own["human"].to_pylist())
-        return {
-            name: np.array([place.get(name, "") for place in places], dtype=object)
-            for name in names
-        }
 
 
 def gold_of(stream: Stream, labels: pa.Table | None) -> str:
@@ -102,15 +73,35 @@ def people(
         mislabelled: templates that are left out, as in the check `right`.
         epsilon: of the alternative annotator test.
     """
-    judged = Judged.of(stream, mislabelled)
-    by_person = judged.labels_of(labels) if labels is not None else {}
-    if len(by_person) > 1:
-        several = {**_several(judged, by_person, epsilon)}
-        found = [{**_compared(judged, MAJORITY, judged.gold), **several}]
-        found += [_compared(judged, name, given) for name, given in by_person.items()]
+    log = stream.log
+    wrong = np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
+    kept = (log.labels[stream.decision] != ERROR) & ~wrong
+    rows = stream.rows[kept]
+    gold = np.append(log.labels, "")[log.gold[rows]]
+    judged = Judged(stream, rows, log.labels[stream.decision[kept]], gold)
+    by_person = {} if labels is None else _by_person(judged, labels)
+    if len(by_person) < 2:
+        found = [_compared(judged, name, gold) for name in by_person or [GOLD]]
     else:
-        found = [_compared(judged, name, judged.gold) for name in by_person or [GOLD]]
-    return [entry for entry in found if entry["n"]]
+        found = [_compared(judged, MAJORITY, gold) | _several(judged, by_person, epsilon)]
+        found += [_compared(judged, name, given) for name, given in by_person.items()]
+    return [entry for entry in found if entry.get("n")]
+
+
+def _by_person(judged: Judged, labels: pa.Table) -> dict[str, Words]:
+    """Each person's label at the rows, "" where there is none."""
+    log = judged.stream.log
+    own = labels.filter(pc.equal(labels["task"], judged.stream.task.name)).to_pylist()
+    known = {(row["item_id"], row["order"], row["human"]): row["label"] for row in own}
+    items = [log.items[code] for code in log.item[judged.rows]]
+    orders = [log.orders[code] for code in log.order[judged.rows]]
+    return {
+        name: np.array(
+            [known.get((item, order, name), "") for item, order in zip(items, orders, strict=True)],
+            dtype=object,
+        )
+        for name in dict.fromkeys(row["human"] for row in own)
+    }
 
 
 def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
@@ -118,12 +109,12 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
     stream, task = judged.stream, judged.stream.task
     known: Bools = np.isin(given, task.labels)
     if not known.any() or len(task.labels) < 2:
-        return {"n": 0}
+        return {}
     clusters = stream.log.cluster[judged.rows]
     said, truth, codes = judged.verdict[known], given[known], clusters[known]
     found = gold_agreement(said, truth, codes, labels=task.labels, ordinal=task.ordinal)
     counts = Counter(zip(said, truth, strict=True))
-    verdicts = sorted(set(said), key=[*task.labels, *sorted(set(said))].index)
+    verdicts = dict.fromkeys([*task.labels, *sorted(set(said))])
     by_label = {label: truth == label for label in task.labels}
     return {
         "human": human,
@@ -132,6 +123,7 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
         "confusion": {
             str(verdict): {label: counts[verdict, label] for label in task.labels}
             for verdict in verdicts
+            if verdict in said
         },
         "per_label": {
             label: {
@@ -159,41 +151,33 @@ def _share(name: str, hits: Bools, clusters: Codes) -> dict[str, float | None]:
 def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None]]:
     """The share of each label among all judged items, corrected for the judge's errors.
 
-    Prediction-powered (PPI++): the verdicts' share, moved by how far they are off where there are
-    labels, which must be a random part of the items. ``verdicts`` is the share before.
+    Prediction-powered (PPI++): the share of the verdicts, ``verdicts``, moved by how far they are
+    off where there are labels, which must be a random part of the items.
     """
-    stream, task = judged.stream, judged.stream.task
-    log = stream.log
+    task, log = judged.stream.task, judged.stream.log
     verdict, label = judged.verdict.copy(), given.copy()
     if task.comparative and len(task.labels) == 2:
         turned = np.array(log.orders, dtype=object)[log.order[judged.rows]] == "BA"
         other = dict(zip(task.labels, reversed(task.labels), strict=True))
         for column in (verdict, label):
             column[turned] = [other.get(word, word) for word in column[turned]]
-    items, item = np.unique(log.item[judged.rows], return_inverse=True)
-    size = np.bincount(item)
-    labelled = np.bincount(item, label != "")
-    own = np.zeros(len(items), dtype=np.intp)
-    own[item] = log.cluster[judged.rows]
-    cluster, _ = cluster_codes(own, len(items))
+    _, first, item = np.unique(log.item[judged.rows], return_index=True, return_inverse=True)
+    cluster, _ = cluster_codes(log.cluster[judged.rows][first], len(first))
+    size, labelled = np.bincount(item), np.bincount(item, label != "")
     if (labelled > 0).sum() < FEWEST_LABELS:
         return {}
-    found: dict[str, dict[str, float | None]] = {}
+    found = {}
     for name in task.labels:
-        given_share = np.full(len(items), np.nan)
-        some = labelled > 0
-        given_share[some] = np.bincount(item, label == name)[some] / labelled[some]
-        said_share = np.bincount(item, verdict == name) / size
-        effect = influence(given_share, said_share, clusters=cluster, step=1.0)
+        with np.errstate(invalid="ignore"):
+            truth = np.bincount(item, label == name) / labelled  # NaN without a label
+        said = np.bincount(item, verdict == name) / size
+        effect = influence(truth, said, clusters=cluster, step=1.0)
         powered = combined([(1.0, effect, cluster)])
-        ends = (powered.ci_low, powered.ci_high)
-        low, high = (None if end is None else min(1.0, max(0.0, end)) for end in ends)
+        figures = (powered.estimate, powered.ci_low, powered.ci_high)
+        share, low, high = (None if x is None else min(1.0, max(0.0, x)) for x in figures)
         found[name] = {
-            "verdicts": float(said_share.mean()),
-            "share": min(1.0, max(0.0, powered.estimate)),
-            "ci_low": low,
-            "ci_high": high,
-        }
+            "verdicts": float(said.mean()), "share": share, "ci_low": low, "ci_high": high,
+        }  # fmt: skip
     return found
 
 
@@ -205,9 +189,9 @@ def _several(judged: Judged, by_person: Mapping[str, Words], epsilon: float) -> 
     _, once = np.unique(place, return_index=True)
     given = np.stack(list(by_person.values()))
     given[given == ""] = None
-    level = "ordinal" if task.ordinal else "nominal"
     counted = (given[:, once] != np.array(None)).sum(axis=0)
-    between = {
+    level = "ordinal" if task.ordinal else "nominal"
+    found: dict[str, Any] = {"between_people": {
         "people": len(by_person),
         "alpha": krippendorff_alpha(given[:, once].tolist(), level, task.labels),
         "ties": int(((counted > 1) & (judged.gold[once] == "")).sum()),
@@ -215,44 +199,27 @@ def _several(judged: Judged, by_person: Mapping[str, Words], epsilon: float) -> 
             {"a": a, "b": b, **_pair(by_person[a][once], by_person[b][once], judged.stream)}
             for a, b in combinations(by_person, 2)
         ],
-    }
+    }}  # fmt: skip
     test = alternative_annotator(
-        judged.verdict.tolist(),
-        given.tolist(),
-        epsilon=epsilon,
-        scale=task.labels if task.ordinal else (),
-        clusters=log.cluster[judged.rows],
-    )
-    if test is None:
-        return {"between_people": between}
-    names: Sequence[str] = list(by_person)
-    return {
-        "between_people": between,
-        "alt_test": {
-            "epsilon": test.epsilon,
-            "winning_rate": test.winning_rate,
-            "advantage_probability": test.advantage_probability,
-            "p_values": dict(zip(names, test.p_values, strict=True)),
-            "p_adjusted": dict(zip(names, test.p_adjusted, strict=True)),
-            "n_items": dict(zip(names, test.n_items, strict=True)),
-        },
-        "alt_test_reason": None,
-    }
+        judged.verdict.tolist(), given.tolist(), epsilon=epsilon,
+        scale=task.labels if task.ordinal else (), clusters=log.cluster[judged.rows],
+    )  # fmt: skip
+    if test is not None:
+        by_name = ("p_values", "p_adjusted", "n_items")
+        found |= {"alt_test_reason": None, "alt_test": {
+            name: dict(zip(by_person, value, strict=True)) if name in by_name else value
+            for name, value in asdict(test).items()
+        }}  # fmt: skip
+    return found
 
 
 def _pair(one: Words, two: Words, stream: Stream) -> dict[str, Any]:
     """Agreement and Cohen's kappa of two people, with quadratic weights on a scale."""
     labels = stream.task.labels
-    both = np.isin(one, labels) & np.isin(two, labels)
-    place = {label: code for code, label in enumerate(labels)}
-    a, b = (np.array([place[word] for word in side[both]], dtype=np.intp) for side in (one, two))
-    if not len(a):
+    cells = Counter(pair for pair in zip(one, two, strict=True) if {*pair} <= {*labels})
+    table = np.array([[cells[a, b] for b in labels] for a in labels], dtype=float)
+    if not (n := cells.total()):
         return {"n": 0, "agreement": None, "kappa": None}
-    flat = np.bincount(a * len(labels) + b, minlength=len(labels) ** 2)
-    table = flat.reshape(len(labels), len(labels)).astype(float)
     weights = disagreement_weights(len(labels), stream.task.ordinal)
-    return {
-        "n": len(a),
-        "agreement": float((a == b).mean()),
-        "kappa": kappa_from_table(table, weights),
-    }
+    kappa = kappa_from_table(table, weights)
+    return {"n": n, "agreement": float(table.trace() / n), "kappa": kappa}
