@@ -62,7 +62,9 @@ def read_text(path: Path) -> str:
     try:
         return file_bytes(path).decode("utf-8-sig")
     except OSError as error:
-        raise JudgeSenseError(f"{path}: cannot be read ({error.strerror or error})") from error
+        hint = "" if path.exists() else did_you_mean(path.name, siblings(path))
+        reason = f"cannot be read ({error.strerror or error}){hint}"
+        raise JudgeSenseError(f"{path}: {reason}") from error
     except UnicodeDecodeError as error:
         raise JudgeSenseError(
             f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8"

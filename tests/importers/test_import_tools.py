@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from judgesense.answers import parse
+from judgesense.checking.verdicts import check_file
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.log import import_log
@@ -44,8 +45,8 @@ same = ["answer " + "x" * 300] * 8
 other = [f"answer {n} " + "x" * 300 for n in range(8)]
 
 def run(name, form, scorer, answers, model="model", epochs=1):
-    samples = [Sample(id=f"q{i}", input=f"Which? {i} " + "y" * 300, target=f"answer {i}")
-               for i in range(4)]
+    samples = [Sample(id=f"q{i}", input=f"Which? {i} " + "y" * 300, target=f"answer {i}",
+                      metadata={"label": "CICI"[i]}) for i in range(4)]
     log = eval(Task(name=name, dataset=samples, solver=generate(), scorer=scorer),
                model=mock(model, answers), log_dir=f"{sys.argv[1]}/{name}", log_format=form,
                display="none", epochs=epochs, max_samples=1)[0]
@@ -138,6 +139,22 @@ def test_the_decisions_are_the_grades_that_inspect_reports(
     assert {row["system_id"] for row in rows} == {"mockllm/model"}
     assert rows[0]["raw_text"] == "GRADE: C"
     assert {row["gold"] for row in rows} == {None}
+
+
+@pytest.mark.slow
+def test_inspects_grades_are_checked_beside_labels_in_the_metadata(
+    logs: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    (source,) = (logs[0] / "qa").glob("*.eval")
+    report, _ = check_file(source, out=tmp_path / "out", note=str)
+    (found,) = report.people
+    grades = [scores["model_graded_qa"] for _, _, scores in sorted(logs[1]["qa"])]
+    graded = zip(["UNCLEAR" if grade != grade else grade for grade in grades], "CICI", strict=True)
+    counts = Counter(graded)
+    assert found["human"] == "metadata.label"
+    assert {
+        (v, x): n for v, row in found["confusion"].items() for x, n in row.items() if n
+    } == counts
 
 
 @pytest.mark.slow
