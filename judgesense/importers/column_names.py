@@ -53,7 +53,10 @@ VERDICT_OF = re.compile(
 PERSON = re.compile(
     r"(annotator|rater|human|expert|person|reviewer|labell?er|coder|worker|crowd|label|gold)_?(.+)"
 )
-NOT_LABELS = re.compile(r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence)")
+NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
+NOT_LABELS = re.compile(
+    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|tokens)"
+)
 
 FRIENDLY = {
     "id": "item_id", "item": "item_id", "wording": "template_id", "template": "template_id",
@@ -107,7 +110,7 @@ class Column:
     @property
     def decimals(self) -> bool:
         """Whether it holds numbers of which some are not whole."""
-        numbers = [text for text in self.texts if re.fullmatch(r"-?\d*\.?\d+(e-?\d+)?", text)]
+        numbers = [text for text in self.texts if NUMBER.fullmatch(text)]
         return 2 * len(numbers) > len(self.texts) and not is_scale(numbers)
 
     @property

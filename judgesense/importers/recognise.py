@@ -14,6 +14,7 @@ from typing import NamedTuple
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import (
     NOT_LABELS,
+    NUMBER,
     PEOPLE,
     PERSON,
     ROLES,
@@ -187,11 +188,13 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
         for name, column in found.items()
         if VERDICT_OF.fullmatch(plain(name)) and (column.labels or column.decimals)
     ]
-    return named or [
-        name
-        for name, column in found.items()
-        if {*column.words} <= vocabulary and len(column.words) > 1 and column.labels
-    ]
+    alike = []
+    for name, column in found.items():
+        same = {*column.words} & vocabulary
+        mostly = len(same) > 1 and 2 * len(same) >= len(column.words)
+        if mostly and column.labels and not NOT_LABELS.fullmatch(plain(name)):
+            alike.append(name)
+    return named or alike
 
 
 def _roles(
@@ -222,7 +225,11 @@ def _roles(
             notes.append(f"not used: {target!r} ({found[target].shown}) is not JudgeSense's column")
     reasons = [_reason_of(found, name) for name in judged]
     if len(judged) > 1:
-        roles.pop("judge", None)
+        if (judge := roles.pop("judge", ":")) in found and len(found[judge].texts) > 1:
+            raise JudgeSenseError(
+                f"{where}: {judge!r} names judges, and {join([*map(repr, judged)])} look like "
+                f"verdicts; choose one: --verdict {shlex.quote(judged[0])}"
+            )
         roles["raw_text"] = ",".join(filter(None, reasons)) if all(reasons) else ":"
     else:
         roles.setdefault("judge", ":judge" if plain(judged[0]) in VERDICTS else f":{judged[0]}")
@@ -282,11 +289,13 @@ def _space(
     if scores:
         other = theirs if scores[0] in judged else ours
         good, bad = ([other[key] for key in other if key in side.split()] for side in SAME[0])
-        words = (good or ["PASS"])[0], (bad or ["FAIL"])[0]
-        limits = shlex.quote(f">=0.5={words[0]},<0.5={words[1]}")
+        words = (good[0], bad[0]) if good and bad else ("PASS", "FAIL")
+        most = max(float(text) for text in columns[scores[0]].texts if NUMBER.fullmatch(text))
+        limit = 0.5 if most <= 1 else most / 2
+        limits = shlex.quote(f">={limit:g}={words[0]},<{limit:g}={words[1]}")
         raise JudgeSenseError(
             f"{where}: {scores[0]!r} holds numbers such as {columns[scores[0]].shown}, not labels; "
-            f"say from which number it counts as which: --map {limits}"
+            f"round them, or say from which number it counts as which: --map {limits}"
         )
     if texts := [name for name in people if not columns[name].labels]:
         raise JudgeSenseError(
