@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 from judgesense.errors import JudgeSenseError
 from local_judges.plan import plan_by_count
@@ -40,6 +42,17 @@ class CallableJudge:
         self._batch_size = batch_size
         self.name = f"{name or getattr(function, '__name__', type(function).__name__)}@callable"
         self.scorings = frozenset({scoring})
+
+    @property
+    def function_source(self) -> str:
+        """The function's source, by which a folder of results is named; a new text each time where
+        its answers may depend on more than that: an object, or a function with a closure."""
+        if inspect.isfunction(self._function) and not self._function.__closure__:
+            try:
+                return inspect.getsource(self._function)
+            except OSError:
+                pass  # Typed at a prompt: nobody kept it.
+        return uuid4().hex
 
     def describe(self) -> Mapping[str, Any]:
         """The engine and the qualified name of the function."""

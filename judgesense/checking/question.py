@@ -14,7 +14,7 @@ from judgesense.checking.result import CheckResult, result_of
 from judgesense.checking.terms import Terms
 from judgesense.decisions.log import read_log
 from judgesense.files.disk import sha256_of
-from judgesense.pipeline import Settings, execute, identity_of, resolve_all
+from judgesense.pipeline import Settings, execute, folder_for, resolve_all
 from judgesense.pipeline.data import DataReference, varied
 from judgesense.reporting.report import Report, write_report
 from judgesense.reporting.run_tables import cases
@@ -75,10 +75,9 @@ def run_check(
         "wordings": sha256_of(file) if file else digest_of(entry.templates),
         "answers": list(task.labels), "options": dict(task.options),
     }  # fmt: skip
-    asked = [identity, identity_of(spec), terms.scoring, terms.repeats, terms.seed, terms.limit]
+    asked = [identity, terms.scoring, terms.repeats, terms.seed, terms.limit]
     asked += [list(terms.variants)] if terms.variants else []
-    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
-    out = Path(terms.out or Path(terms.runs) / f"{question.name}-{digest[:8]}")
+    out = Path(terms.out or folder_for(Path(terms.runs), question.name, [spec], asked))
     benchmark = build({task.name: entry}, items, "full", seed=terms.seed)
     reference = DataReference(identity, lambda: benchmark, lambda: ({task.name: entry}, items))
     data = varied(reference, terms.variants or ())
@@ -107,7 +106,7 @@ def run_check(
     (step,) = report["next"]
     command = f" `{step['command']}`" if step["command"] else ""
     found = CheckResult(
-        result=result, report=Report.of(report), out=out, jss=steady["estimate"],
+        result=result, report=Report.of(report, out), out=out, jss=steady["estimate"],
         ci_low=steady["ci_low"], ci_high=steady["ci_high"], threshold=terms.threshold,
         degenerate=constant, coverage=cell["coverage"], failed=failed, gate=decided, card=card,
         next_step=f"Next: {step['text']}{command}",

@@ -3,6 +3,7 @@
 from judgesense.pipeline.execution import (
     execute,
     failed_prompts,
+    folder_for,
     identity_of,
     prepare,
     resolve_all,
@@ -15,6 +16,7 @@ __all__ = [
     "Settings",
     "execute",
     "failed_prompts",
+    "folder_for",
     "identity_of",
     "prepare",
     "resolve_all",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
+from judgesense.files.data import RUNS, Data, kept, kept_templates
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.fitting import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
@@ -28,9 +30,9 @@ def run(
     judge: Any,
     *,
     dataset: str | Path | None = None,
-    templates: str | Path | None = None,
-    items: str | Path | None = None,
-    out: str | Path,
+    templates: str | Path | Mapping[str, Any] | None = None,
+    items: Data | None = None,
+    out: str | Path | None = None,
     tasks: Sequence[str] | None = None,
     scoring: str | None = None,
     orders: Sequence[str] | None = None,
@@ -51,9 +53,11 @@ def run(
             to one text (or mapping option -> log-probability) each; a loaded judge; or a list of
             these.
         dataset: Hub id or folder of a JudgeSense dataset; None for the embedded benchmark.
-        templates: your own template file (YAML), with ``items``.
-        items: your own items (JSONL, CSV or Parquet).
-        out: the run's folder.
+        templates: your own template file (YAML), or its content as a dict, with ``items``.
+        items: your own items: a file (JSONL, CSV or Parquet), a list of dicts, a pandas or polars
+            DataFrame or a ``datasets.Dataset``.
+        out: the run's folder; by default one in ``runs``, named by a hash of what is asked. It is
+            the report's ``out``.
         tasks: the tasks to judge; all by default.
         scoring: ``generate``, ``options`` or ``both``; by default both where the judge offers
             both. A function returns texts unless you ask for ``options``.
@@ -87,12 +91,27 @@ def run(
 
     given = {name: value for name, value in locals().items() if name not in ("note", "Report")}
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
+    beside = RUNS if out is None else Path(out).parent
+    if items is not None:
+        given["items"] = items = kept(items, beside, "items")
+    if templates is not None:
+        given["templates"] = templates = kept_templates(templates, beside)
     data = data_reference(dataset, templates, items, variants)
     judges, cluster = prepare(judge, settings, judge_options)
+    if out is None:
+        name = Path(items).stem if items is not None else Path(dataset or "embedded").name
+        given["out"] = out = folder_for(RUNS, name, judges, data.identity, settings.identity)
     started = invocation("run", run, given)
-    return Report.of(
-        execute(judges, data, settings, out, note or to_stderr, cluster, started=started)
-    )
+    report = execute(judges, data, settings, out, note or to_stderr, cluster, started=started)
+    return Report.of(report, Path(out))
+
+
+def folder_for(runs: Path, name: str, judges: Sequence[Any], *facts: Any) -> Path:
+    """The folder of results in ``runs`` that ``judges`` and ``facts`` (JSON values) fix."""
+    sources = [source for judge in judges if (source := getattr(judge, "function_source", None))]
+    asked = [*facts, [identity_of(judge) for judge in judges], *sources]
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
+    return runs / f"{name}-{digest[:8]}"
 
 
 def prepare(

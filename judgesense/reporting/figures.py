@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from judgesense.errors import JudgeSenseError
 from judgesense.reporting import plots
 from judgesense.reporting.tables import rows
 from judgesense.trust.thresholds import STEADY_JSS
 
 
-def draw(report: Mapping[str, Any], folder: Path) -> list[str]:
-    """Draw JSS by task into a folder; returns the paths relative to the run's folder.
-
-    Raises MissingExtraError without matplotlib, OSError if the folder cannot be written.
-    """
+def forest(report: Mapping[str, Any]) -> Any:
+    """JSS by task as a figure. Raises JudgeSenseError for a report without judges, and
+    MissingExtraError without matplotlib."""
     lines = []
     for row in rows(report):
         figure, name = row.figure, row.texts["judge"]
@@ -23,8 +22,15 @@ def draw(report: Mapping[str, Any], folder: Path) -> list[str]:
         name += "" if row.is_baseline else f" · {row.cell['scoring']}"
         lines.append((row.cell["task"], name, figure["jss"], *ends, None, row.tone))
     if not lines:
-        return []
+        raise JudgeSenseError("the report has no judge to draw")
     xlabel = "JSS (same verdict after rewording) with its 95% interval"
-    forest = plots.forest(lines, xlabel=xlabel, threshold=STEADY_JSS, xlim=(-0.01, 1.01))
-    plots.save(forest, folder, "jss_by_task", ("png",))
+    return plots.forest(lines, xlabel=xlabel, threshold=STEADY_JSS, xlim=(-0.01, 1.01))
+
+
+def draw(report: Mapping[str, Any], folder: Path) -> list[str]:
+    """Draw the figure into a folder; returns its path relative to the run's folder.
+
+    Raises as `forest`, and OSError if the folder cannot be written.
+    """
+    plots.save(forest(report), folder, "jss_by_task", ("png",))
     return [f"{folder.name}/jss_by_task.png"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from html import escape
@@ -29,21 +29,23 @@ from judgesense.reporting.details import (
     template_figures,
     template_pairs,
 )
-from judgesense.reporting.tables import COLUMNS, rows
-from judgesense.reporting.terminal import render_terminal
+from judgesense.reporting.summary import first_screen
+from judgesense.reporting.tables import COLUMNS, advice_by_case, rows
+from judgesense.reporting.terminal import render_brief
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import (
     CELL_KEYS,
     LISTS,
     REPORT_FILE,
     VERSION,
+    identity,
     load_report,
     merge,
     saved_report,
 )
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.text import join, same_start
+from judgesense.text import join, same_start, short_names, span
 from judgesense.trust.advice import advise, as_sentence
 from judgesense.trust.checks import trust_card
 from judgesense.trust.next import next_step
@@ -63,7 +65,8 @@ class Report(ResultMapping):
     ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
     `judgesense.run_folder.report.CELL_KEYS` names its keys. ``advice`` holds the findings as
     sentences.
-    ``str()`` is the plain table of ``judgesense report``; a notebook shows the same table.
+    ``out`` is the run's folder, None of several runs. ``str()`` is what ``judgesense report``
+    prints; a notebook shows the same as a table.
     """
 
     schema: int
@@ -85,31 +88,105 @@ class Report(ResultMapping):
     repeated: list[dict[str, Any]]
     runs: list[dict[str, Any]]
     notes: list[str]
+    out: Path | None = None
 
     @classmethod
-    def of(cls, contents: Mapping[str, Any]) -> Report:
-        """The report with the contents of a ``report.json``."""
-        return cls(**{field.name: contents[field.name] for field in fields(cls)})
+    def of(cls, contents: Mapping[str, Any], out: Path | None = None) -> Report:
+        """The report with the contents of a ``report.json`` in the folder ``out``."""
+        names = [field.name for field in fields(cls) if field.name != "out"]
+        return cls(**{name: contents[name] for name in names}, out=out)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in super().__iter__() if name != "out")
+
+    def __len__(self) -> int:
+        return super().__len__() - 1
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of ``report.json``."""
         return dict(self)
 
     def to_pandas(self) -> Any:
-        """The cells as a `pandas.DataFrame`, one row per cell."""
+        """The trust cards as a `pandas.DataFrame`, one row per judge, task and scoring.
+
+        ``jss``, ``fair`` and ``readable`` are the estimates of the card's checks, ``kappa`` that of
+        `right`, and ``right`` the share of verdicts that match the gold labels; None where it was
+        not measured. ``ci_low`` and ``ci_high`` are those of ``jss``. ``next`` is the kind of the
+        next step.
+        """
+        steps = {identity(step): step["kind"] for step in self.next}
+        return data_frame([_card_row(card, steps.get(identity(card))) for card in self.trust])
+
+    def cells_frame(self) -> Any:
+        """The cells as a `pandas.DataFrame`, one row per judge, task, scoring, order and set of
+        labels."""
         return data_frame(self.cells)
 
+    def plot(self) -> Any:
+        """The same verdict after rewording, by task and judge, as a `matplotlib.figure.Figure`.
+
+        Raises JudgeSenseError for a report without judges, MissingExtraError without matplotlib.
+        """
+        from judgesense.reporting.figures import forest
+
+        return forest(self)
+
+    def __repr__(self) -> str:
+        cards = self.trust
+        judges = list(short_names({card["judge"] for card in cards}).values())
+        tasks = list(dict.fromkeys(card["task"] for card in cards))
+        trust = Counter(card["trust"] for card in cards)
+        values = [f"{n} {name}" if len(cards) > 1 else name for name, n in trust.items()]
+        sizes = {card["checks"]["readable"]["n_items"] for card in cards} or {0}
+        n = span([min(sizes), max(sizes)], str)
+        who, what = (
+            join(names) if 0 < len(names) < 4 else f"{len(names)} {many}"
+            for names, many in ((judges, "judges"), (tasks, "tasks"))
+        )
+        return f"<Report of {who} on {what}: {', '.join(values)}; {n} items; {self.out}>"
+
     def __str__(self) -> str:
-        return render_terminal(self)
+        page = [] if self.out is None else [f"{self.out}/report.html shows the verdicts."]
+        return "\n".join([render_brief(self), *page])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's plain text: the table, not every figure."""
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        advice = "".join(f"<li>{escape(text)}</li>" for text in self.advice)
-        table = html_table(list(COLUMNS.values()), [list(row.texts.values()) for row in rows(self)])
-        return table + f"<ul>{advice}</ul>"
+        judged = [row for row in rows(self) if not row.is_baseline]
+        table = html_table(list(COLUMNS.values()), [list(row.texts.values()) for row in judged])
+        screen = first_screen(self)
+        texts = [
+            f"{case['judge']} on {case['task']}: {case['texts'][0]}"
+            for case in advice_by_case(self)[:_CASES]
+        ]
+        if step := screen["next"]:
+            texts.append(" ".join(filter(None, ["Next:", step["text"], step["command"]])))
+        listed = "".join(f"<li>{escape(text)}</li>" for text in texts)
+        return f"<p><b>{escape(screen['title'])}</b></p>{table}<ul>{listed}</ul>"
+
+
+_CASES = 6
+"""Judges and tasks whose conclusion a notebook shows."""
+
+
+def _card_row(card: Mapping[str, Any], step: str | None) -> dict[str, Any]:
+    checks = card["checks"]
+    return {
+        **{name: card[name] for name in ("judge", "task", "scoring", "trust")},
+        "because": ", ".join(card["because"]),
+        "jss": checks["steady"]["estimate"],
+        "ci_low": checks["steady"]["ci_low"],
+        "ci_high": checks["steady"]["ci_high"],
+        "kappa": checks["right"]["estimate"],
+        "right": checks["right"]["details"].get("accuracy"),
+        "fair": checks["fair"]["estimate"],
+        "readable": checks["readable"]["estimate"],
+        "n_items": checks["readable"]["n_items"],
+        "next": step,
+        "run_id": card["run_id"],
+    }
 
 
 Rows = list[dict[str, Any]]
@@ -423,4 +500,4 @@ def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None =
     reports = [write_report(Path(run_dir), thresholds) for run_dir in run_dirs]
     if len(reports) > 1:
         return Report.of(merge(reports))
-    return Report.of(reports[0])
+    return Report.of(reports[0], Path(run_dirs[0]))

@@ -40,6 +40,11 @@ def render_terminal(report: Mapping[str, Any]) -> str:
     return "\n".join(line.plain for line in _lines(report))
 
 
+def render_brief(report: Mapping[str, Any]) -> str:
+    """The conclusion, the cards, the worst finding and the next step as plain text."""
+    return "\n".join(line.plain for line in _brief(report, None, MOST_LINES))
+
+
 def print_report(
     report: Mapping[str, Any],
     folder: str | Path | None = None,
@@ -69,7 +74,7 @@ def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> l
     table.sort(key=lambda row: (TRUST.index(row.texts["trust"]), shown[row.key]))
     head = [Text(f"{screen['title']}.", "bold"), Text(), *_table(table[:_ROWS])]
     if more := len(report["trust"]) - len(table[:_ROWS]):
-        head.append(Text(f"… and {more} more rows: --verbose", "dim"))
+        head.append(Text(f"… and {more} more rows", "dim"))
     head += [Text(LEGEND, "dim"), Text()]
     tail = [Text(note, "yellow") for note in report["notes"][:2]]
     if step := screen["next"]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import judgesense
+from judgesense.errors import JudgeSenseError
 from judgesense.metric_modules.registry import METRICS
 from judgesense.run_folder.report import LISTS
 from judgesense.statistics.result import ResultMapping
@@ -47,7 +48,7 @@ def test_every_public_name_loads_from_its_home() -> None:
 @pytest.mark.slow
 def test_a_users_type_checker_sees_the_result_types(tmp_path: Path) -> None:
     calls = {
-        'run("judge", out="out")': "judgesense.reporting.report.Report",
+        'run("judge", items=[{"text": "Hi"}])': "judgesense.reporting.report.Report",
         'report("out")': "judgesense.reporting.report.Report",
         'jss(["A"], ["A"])': "judgesense.statistics.agreement.Agreement",
         'check("rubric.txt", "data.csv", "judge")': "judgesense.checking.result.CheckResult",
@@ -116,10 +117,13 @@ def test_an_agreement_prints_its_figure_interval_n_and_signature() -> None:
 
 
 def test_a_report_has_the_keys_of_its_file() -> None:
-    assert set(judgesense.Report.__dataclass_fields__) == {"schema", *LISTS}
+    assert set(judgesense.Report.__dataclass_fields__) == {"schema", "out", *LISTS}
     contents = {"schema": 1, **{name: [] for name in LISTS}}
     report = judgesense.Report.of(contents)
     assert report == report.to_dict() == contents
     assert "judge" in str(report)
     assert "<th>judge</th>" in report._repr_html_()
-    assert len(report.to_pandas()) == 0
+    assert repr(report).startswith("<Report of 0 judges")
+    assert len(report.to_pandas()) == len(report.cells_frame()) == 0
+    with pytest.raises(JudgeSenseError, match="no judge"):
+        report.plot()

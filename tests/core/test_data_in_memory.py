@@ -1,0 +1,132 @@
+"""Python's door: data in memory, results without a folder named, and what results print."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import judgesense
+from judgesense.errors import JudgeSenseError
+from judgesense.files.data import kept, rows_in
+
+pandas = pytest.importorskip("pandas")
+datasets = pytest.importorskip("datasets")
+
+ROWS = [{"message": f"text {n}", "gold": "RUDE" if n % 3 else "POLITE"} for n in range(12)]
+TASK = {"tasks": {"tone": {
+    "labels": ["POLITE", "RUDE"],
+    "layout": "{instruction}\n\n{message}",
+    "templates": [{"id": "1", "text": "Polite or rude?"}, {"id": "2", "text": "Rude or polite?"}],
+}}}  # fmt: skip
+
+
+class Polars:
+    """What the door uses of a polars DataFrame, which is no test dependency."""
+
+    def __init__(self, rows):
+        self.to_dicts = lambda: rows
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def by_number(messages):
+    return ["RUDE" if int(text.split()[-1]) % 3 else "POLITE" for text in messages]
+
+
+KINDS = {
+    "list": list,
+    "tuple": tuple,
+    "pandas": pandas.DataFrame,
+    "polars": Polars,
+    "datasets": datasets.Dataset.from_list,
+}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_every_kind_of_data_is_the_same_file(make):
+    assert kept(make(ROWS), Path("x"), "data") == kept(ROWS, Path("x"), "data")
+    (file,) = Path("x").iterdir()
+    assert [json.loads(line) for line in file.read_text().splitlines()] == ROWS
+
+
+def test_a_frame_keeps_whole_numbers_beside_missing_cells_and_writes_times():
+    frame = pandas.DataFrame({
+        "label": [1, None], "score": [0.5, math.nan], "flag": [True, None],
+        "at": pandas.to_datetime(["2026-01-02", None]), "tags": [["a"], None],
+    })  # fmt: skip
+    first, second = kept(frame, Path(), "data").read_text().splitlines()
+    assert json.loads(first) == {
+        "label": 1, "score": 0.5, "flag": True, "at": "2026-01-02 00:00:00", "tags": ["a"],
+    }  # fmt: skip
+    assert '"label": 1,' in first
+    assert set(json.loads(second).values()) == {None}
+
+
+REFUSED = {
+    "number": (3, "data is a int"),
+    "columns": ({"a": [1]}, "data is a dict"),
+    "splits": (datasets.DatasetDict({"train": datasets.Dataset.from_list(ROWS)}), "'train'"),
+    "values": ([{"a": 1}, 2], "data, row 2: .* got int"),
+    "series": (pandas.Series([1]), "row 1"),
+    "empty": ([], "no rows"),
+    "bytes": ([{"a": b"x"}], "row 1: a cell holds bytes"),
+    "infinite": ([{"a": math.inf}], "row 1"),
+    "surrogate": ([{"a": "\ud800"}], "row 1"),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_data_is_refused_with_its_row(data, message):
+    with pytest.raises(JudgeSenseError, match=message):
+        kept(data, Path(), "data")
+    assert not list(Path().iterdir())
+
+
+def test_a_run_takes_rows_and_a_task_and_names_its_folder():
+    report = judgesense.run(by_number, templates=TASK, items=ROWS, note=str)
+    assert report.out is not None
+    assert report.out.parent == Path("runs")
+    assert (report.out / "report.html").is_file()
+    again = judgesense.run(by_number, templates=TASK, items=pandas.DataFrame(ROWS), note=str)
+    assert again.out == report.out
+
+    def other(messages):
+        return ["RUDE"] * len(messages)
+
+    other.__name__ = by_number.__name__
+    # A changed function of the same name is another judge: its folder is another one.
+    assert judgesense.run(other, templates=TASK, items=ROWS, note=str).out != report.out
+
+
+def test_a_report_prints_short_and_has_a_row_per_card():
+    report = judgesense.run(by_number, templates=TASK, items=ROWS, note=str)
+    (row,) = report.to_pandas().to_dict("records")
+    (card,) = report.trust
+    assert row["trust"] == card["trust"]
+    assert (row["jss"], row["right"], row["kappa"], row["readable"]) == (1.0, 1.0, 1.0, 1.0)
+    assert row["fair"] is None or math.isnan(row["fair"])
+    assert row["next"] == report.next[0]["kind"]
+    assert (row["ci_low"], row["ci_high"]) == tuple(
+        card["checks"]["steady"][name] for name in ("ci_low", "ci_high")
+    )
+    assert len(report.cells_frame()) == len(report.cells)
+    text = repr(report)
+    assert "\n" not in text
+    assert len(text) < 200
+    for part in ("by_number", "tone", card["trust"], "12 items", str(report.out)):
+        assert part in text
+    assert len(str(report).splitlines()) <= 20
+    assert str(report.out) in str(report)
+    assert "<table>" in report._repr_html_()
+    assert "oracle" not in report._repr_html_()
+    assert report.plot().get_axes()
+
+
+def test_rows_in_memory_need_no_file_to_be_listed():
+    assert rows_in(pandas.DataFrame({"a": [1, None]}), "data") == [{"a": 1}, {"a": None}]
