@@ -10,8 +10,9 @@ class Rules:
     """When a wording is flagged.
 
     `unreadable`: share of answers without a decision above which it is unreadable. `opposite`:
-    kappa of the reversed decisions above which it may be inverted. `lower`: how much lower than
-    the others' median the agreement of an outlier is, at least. `significant`: corrected p-value
+    how far below 0 the association of an inverted wording is. `lower`: how much lower than the
+    others' median the accuracy (without gold, the agreement) of an outlier is, at least, and how
+    much less often camps agree with each other than within. `significant`: corrected p-value
     below which a wording is inverted or an outlier. `fewest`: clusters needed to say so.
     """
 

@@ -307,12 +307,13 @@ class _Table:
             if not shared.any():
                 break
             scores = scores[:, shared]
+            usual = np.nanmean(scores, axis=0)
             # A missing score takes the mean of its cell and so says nothing about any wording.
-            filled = np.where(np.isnan(scores), np.nanmean(scores, axis=0), scores)
+            filled = np.where(np.isnan(scores), usual, scores)
             sums = np.zeros((self.k, len(left)))
             np.add.at(sums, self.clusters[shared], filled.T)
             p = np.minimum(1.0, _TESTS * lower_than_rest(sums, rng, n_resamples))
-            means = _row_means(scores)
+            means = _row_means(scores - usual)  # Wordings may be judged on other cells.
             apart = (p < self.rules.significant) & self.lower(means, left)
             for j, value in zip(left, p.tolist(), strict=True):
                 self.p_values[j] = value

@@ -136,9 +136,9 @@ MARGIN = 0.05
 SIGNIFICANT = 0.05
 """Corrected p-value below which two judges differ."""
 
-WORDING_RULES = Rules(unreadable=0.5, opposite=LOW_KAPPA, lower=0.1, fewest=FEW_CLUSTERS)
+WORDING_RULES = Rules(unreadable=0.5, opposite=0.2, lower=0.1, fewest=FEW_CLUSTERS)
 """When a wording is flagged as unreadable, inverted or an outlier.
 
-An outlier departs from the others on one verdict in ten more than they do among themselves: less
-hardly moves JSS, and in large runs any difference is significant.
+An outlier is wrong (without gold: departs from the others) on one verdict in ten more than they:
+less hardly moves JSS, and in large runs any difference is significant.
 """
