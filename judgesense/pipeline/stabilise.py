@@ -9,26 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.log import EQUIVALENT
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.intervals import wilson_cluster
-from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.checks import trust_card
-from judgesense.trust.fitting import (
-    Remedy,
-    best_wording,
-    crossfitted,
-    decide,
-    fit,
-    order_groups,
-    remedy_named,
-)
+from judgesense.trust.fitting import Remedy, remedy_named, to_write
 from judgesense.trust.grid import NOT_ASKED, Grid, grid_of
 from judgesense.trust.remedies import cheapest_that_passes, remedies
 from judgesense.trust.rules import OTHER_WORDINGS, TIE, Decided, Rule
@@ -103,24 +93,11 @@ def stabilise(
     rows = remedies(stream, asked, thresholds, table.mislabelled)
     grid = grid_of(stream, frozenset(table.mislabelled))
     chosen = _remedy(grid, rows, remedy)
-    order = order_groups(grid, chosen)[0]
-    panel = _panel(grid, chosen, order, flags)
-    plain = replace(chosen, chosen=False)
-    rule = fit(grid, plain, panel, order)
-    offsets = {name: own for name, own in rule.offsets.items() if name != OTHER_WORDINGS}
-    if offsets and len(panel) == 1:
-        # In a run each wording is asked as it is: it needs its own offsets.
-        for n, wording in enumerate(grid.wordings):
-            offsets.setdefault(wording.name, fit(grid, plain, (n,), order).offsets[wording.name])
-        mean = fit(grid, plain, grid.of(EQUIVALENT), order)
-        offsets[OTHER_WORDINGS] = mean.offsets[OTHER_WORDINGS]
-    entry = wordings_of(run, stream, grid, rule, offsets, templates)
+    rule, held_out = to_write(grid, chosen, flags)
+    entry = wordings_of(run, stream, grid, rule, rule.offsets, templates)
     known = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
-    offsets = {name: _short(own) for name, own in offsets.items() if name in known}
-    rule = replace(rule, remedy=chosen.name, offsets=offsets)
-    # The verdicts on each item, by a rule that was not fitted to it.
-    own = crossfitted(grid, folds_of(grid.clusters)) if chosen.calibrated else grid
-    held_out = decide(own, panel, fit(own, Remedy(expected=chosen.expected), panel, order))
+    offsets = {name: _short(own) for name, own in rule.offsets.items() if name in known}
+    rule = replace(rule, offsets=offsets)
     after = next((row for row in rows if row["remedy"] == chosen.name), None)
     cards = {AS_ASKED: rows[0], "with the remedy": after}
     record = run.record
@@ -189,24 +166,6 @@ def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> 
             "--remedy NAME"
         )
     return remedy_named(str(best["remedy"]), grid)
-
-
-def _panel(
-    grid: Grid, remedy: Remedy, order: tuple[str, ...], flags: Mapping[str, str]
-) -> tuple[int, ...]:
-    """The wordings to ask: the first that no check of the wordings objects to.
-
-    They are not chosen by their accuracy, so the accuracy that the file states is not selected.
-    """
-    if remedy.chosen:
-        return (best_wording(grid, remedy, np.arange(len(grid)), order),)
-    # Variants of a wording come last: they change less than another wording does.
-    pool = sorted(grid.of(EQUIVALENT), key=lambda n: grid.wordings[n].variant is not None)
-    good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
-    usable = good if len(good) >= remedy.panel else pool
-    if len(usable) < remedy.panel:
-        raise JudgeSenseError(f"{remedy.name!r} needs {remedy.panel} wordings, got {len(usable)}")
-    return tuple(usable[: remedy.panel])
 
 
 def _ask(grid: Grid, decided: Decided, max_error: float, rule: Rule) -> dict[str, Any]:

@@ -7,7 +7,7 @@ that the rule was fitted to. :mod:`judgesense.trust.remedies` measures what a re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -22,6 +22,7 @@ from judgesense.statistics.calibration import (
     calibrated,
     majority,
 )
+from judgesense.statistics.selection import folds_of
 from judgesense.tasks import is_scale
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.grid import NOT_ASKED, Grid
@@ -221,3 +222,44 @@ def best_of(grid: Grid, codes: Codes) -> int:
 def order_groups(grid: Grid, remedy: Remedy) -> list[tuple[str, ...]]:
     """The option orders behind each verdict: all together, or each by itself."""
     return [grid.orders] if remedy.both else [(order,) for order in grid.orders]
+
+
+def to_write(grid: Grid, remedy: Remedy, flags: Mapping[str, str]) -> tuple[Rule, Decided]:
+    """The rule of a remedy for a file, and its verdicts on items that it was not fitted to.
+
+    The rule is fitted to all items of the grid; ``flags`` are those of its wordings.
+
+    Raises JudgeSenseError for too few wordings.
+    """
+    orders = order_groups(grid, remedy)[0]
+    panel = _asked(grid, remedy, orders, flags)
+    plain = replace(remedy, chosen=False)
+    rule = fit(grid, plain, panel, orders)
+    offsets = {name: own for name, own in rule.offsets.items() if name != OTHER_WORDINGS}
+    if offsets and len(panel) == 1:
+        # In a run each wording is asked as it is: it needs its own offsets.
+        for n, wording in enumerate(grid.wordings):
+            offsets.setdefault(wording.name, fit(grid, plain, (n,), orders).offsets[wording.name])
+        mean = fit(grid, plain, grid.of(EQUIVALENT), orders)
+        offsets[OTHER_WORDINGS] = mean.offsets[OTHER_WORDINGS]
+    own = crossfitted(grid, folds_of(grid.clusters)) if remedy.calibrated else grid
+    decided = decide(own, panel, fit(own, replace(plain, calibrated=False), panel, orders))
+    return replace(rule, remedy=remedy.name, offsets=offsets), decided
+
+
+def _asked(
+    grid: Grid, remedy: Remedy, orders: tuple[str, ...], flags: Mapping[str, str]
+) -> tuple[int, ...]:
+    """The wordings to ask: the first that no check of the wordings objects to.
+
+    They are not chosen by their accuracy, so the accuracy that the file states is not selected.
+    """
+    if remedy.chosen:
+        return (best_wording(grid, remedy, np.arange(len(grid)), orders),)
+    # Variants of a wording come last: they change less than another wording does.
+    pool = sorted(grid.of(EQUIVALENT), key=lambda n: grid.wordings[n].variant is not None)
+    good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
+    usable = good if len(good) >= remedy.panel else pool
+    if len(usable) < remedy.panel:
+        raise JudgeSenseError(f"{remedy.name!r} needs {remedy.panel} wordings, got {len(usable)}")
+    return tuple(usable[: remedy.panel])
