@@ -162,7 +162,7 @@ def result_of(
         cost_table(report, log),
     ]
     result.tables = [table for table in tables if table.rows]
-    result.findings = [_trust(report), sensitivity(cell)]
+    result.findings = [_trust(report), sensitivity(report["trust"][0])]
     result.findings += map(ranking_finding, consequences.values())
     result.findings += [finding["text"] for finding in report["findings"][1:]]
     return result

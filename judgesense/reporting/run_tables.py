@@ -40,35 +40,39 @@ def jss_table(report: Mapping[str, Any]) -> Table:
     The flip rate is that of rewording; the noise floor is that of the same prompt asked again,
     None without repeats.
     """
-    trust = {identity(entry): entry["trust"] for entry in report["trust"]}
-    rows = [
-        {
+    cards = {identity(entry): entry for entry in report["trust"]}
+    rows = []
+    for judge, raw, cell in cases(report):
+        card = cards[identity(cell)]
+        steady = card["checks"]["steady"]
+        jss = steady["estimate"]
+        rows.append({
             "judge": judge, "task": cell["task"], "scoring": cell["scoring"],
-            "jss_raw": raw["jss"],
-            **{key: cell[key] for key in (
-                "jss", "ci_low", "ci_high", "flip_rate", "noise_floor", "accuracy",
-            )},
+            "jss_raw": raw["jss"], "jss": jss, "ci_low": steady["ci_low"],
+            "ci_high": steady["ci_high"], "flip_rate": None if jss is None else 1 - jss,
+            "noise_floor": cell["noise_floor"], "accuracy": cell["accuracy"],
             "first_position": cell["first_position_rate"], "undecided": undecided_share(cell),
             **{key: cell[key] for key in ("n_items", "n_pairs")},
-            "trust": trust[identity(cell)],
-        }
-        for judge, raw, cell in cases(report)
-    ]  # fmt: skip
+            "trust": card["trust"],
+        })  # fmt: skip
     return Table.from_records(
         "jss", "Sensitivity to wording", rows,
-        "JSS is mapped through the label maps; its 95% interval is Wilson's, clustered by item and "
-        "conditional on these wordings. Flip rate: the share of pairs of wordings with different "
-        "verdicts. Noise floor: the same for the same prompt asked again.",
+        "JSS and its 95% interval are those of the trust card: mapped through the label maps, for "
+        "wordings like these. Flip rate: the share of pairs of wordings with different verdicts. "
+        "Noise floor: the same for the same prompt asked again.",
         jss_raw="raw JSS",
     )  # fmt: skip
 
 
-def sensitivity(cell: Mapping[str, Any]) -> str:
+def sensitivity(card: Mapping[str, Any]) -> str:
     """The effect of rewording and of asking again, as a sentence."""
-    said = f"rewording changes {percent(cell['flip_rate'])} of the verdicts"
-    if cell["noise_floor"] is None:
-        return f"{said}; ask again with --repeats 2 to see how much of that is noise"
-    return f"{said}, asking the same prompt again changes {percent(cell['noise_floor'])}"
+    steady = card["checks"]["steady"]
+    if (jss := steady["estimate"]) is None:
+        return str(steady["text"])
+    said = f"rewording changes {percent(1 - jss)} of the verdicts"
+    if (again := steady["details"].get("jss_repeat")) is None:
+        return said
+    return f"{said}, asking the same prompt again changes {percent(1 - again)}"
 
 
 def wordings_table(report: Mapping[str, Any]) -> Table:

@@ -204,8 +204,8 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
         "asked": lambda entry: f"{entry['n_draws']}×",
         "undecided": lambda entry: str(entry.get("n_undecided", "-")),
         "temperature": lambda entry: number(entry["temperature"], 1),
-        "raw JSS": lambda entry: number(entry["raw"]),
-        "mapped JSS": lambda entry: number(entry["jss"]),
+        "raw JSS of draws": lambda entry: number(entry["raw"]),
+        "mapped JSS of draws": lambda entry: number(entry["jss"]),
         "95% interval": lambda entry: interval(entry, 2),
         "noise floor": lambda entry: percent(entry["noise_floor"]),
         "net flip rate": lambda entry: (
@@ -317,6 +317,8 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
         return entry["judge"], entry["task"], entry["scoring"]
 
     def ends(entry: Entry) -> str:
+        if entry["variant_class"] == "equivalent" and equivalent[stream(entry)] <= 2:
+            return "-"  # The only equivalent variant's JSS is the card's, and so is its interval.
         prefix = {"contrast": "follows_", "intervention": "shift_"}.get(entry["variant_class"], "")
         return interval({key: entry[f"{prefix}{key}"] for key in ("ci_low", "ci_high")}, 2)
 

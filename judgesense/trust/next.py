@@ -45,7 +45,7 @@ class _Commands:
         self.card, self.folder = card, None if folder is None else str(folder)
         self.started: Entry | None = record.get("invocation")
         self.settings: Entry = (record.get("asked") or {}).get("settings") or {}
-        self.imported = "imported" in record
+        self.format = (record.get("imported") or {}).get("format")
         judges = (record.get("asked") or {}).get("judges") or []
         names = [judge["name"] for judge in record.get("judges") or []]
         own: Entry = {}
@@ -109,12 +109,9 @@ class _Commands:
 
     def other_wordings(self) -> str | None:
         """The check of a log that holds its rubric, with the log's own judge."""
-        if self.started is None or self.started["command"] != "import" or self.data is None:
+        if self.started is None or self.data is None or self.format not in _WITH_RUBRIC:
             return None
-        if (
-            self.started["options"]["format"][0] not in _WITH_RUBRIC
-            or not Path(self.data).is_file()
-        ):
+        if not Path(self.data).is_file():
             return None
         options = {"log": [self.data], "pick": self.started["options"].get("pick", [])}
         return command_line({"command": "check", "arguments": [], "options": options})
@@ -263,8 +260,10 @@ def _instead(
         return _step("read_options", text, commands.changed(scoring=["options"]))
     text = f"Take another judge: this one fails {join(list(failed))}, and no way of asking that "
     text += "was measured changes that."
-    listed = "judgesense judges list" if commands.started and not commands.imported else None
-    return _step("another_judge", text if remedies else f"{text.partition(',')[0]}.", listed)
+    listed = "judgesense judges list" if commands.started and commands.format is None else None
+    if not any(row["n_items"] and row["remedy"] != AS_ASKED for row in remedies):
+        text = f"{text.partition(',')[0]}."
+    return _step("another_judge", text, listed)
 
 
 def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
@@ -309,6 +308,9 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         if (command := commands.other_wordings()) is not None:
             text = "Ask the log's judge again under other wordings of its rubric:"
             return _step("add_wordings", text, command)
+        if file is None and not ran and planned is not None:
+            # Verdicts under one wording: what can be settled is whether they are right.
+            return _more(planned, commands)
         if file is None and ran:
             text = "Judge the items in other wordings and formats too:"
             return _step("add_wordings", text, commands.changed(variants=["format"]))
