@@ -15,7 +15,8 @@ from judgesense.checking.verdicts import labelled_rows
 from judgesense.files.disk import sha256_of
 from judgesense.importers.log import read_graded
 from judgesense.pipeline import to_stderr
-from judgesense.trust.thresholds import STEADY_JSS
+from judgesense.trust.baseline import items_of_baseline, what_it_finds
+from judgesense.trust.thresholds import MARGIN, STEADY_JSS
 
 MAX_TOKENS = 1024
 """The cap on an answer to a log's grading prompt: graders write their reasons before the grade."""
@@ -41,6 +42,8 @@ def check(
     limit: int | None = None,
     out: str | Path | None = None,
     runs: str | Path = RUNS,
+    baseline: str | Path | None = None,
+    margin: float = MARGIN,
     note: Callable[[str], None] | None = None,
     **judge_options: Any,
 ) -> CheckResult:
@@ -74,6 +77,9 @@ def check(
         out: the folder; by default one in ``runs``, named by a hash of the question, so that
             rerunning an unchanged check reads its answer.
         runs: where that folder lies.
+        baseline: the folder of an earlier check or run. The decision is then what changed since,
+            item by item: FAIL only if something is reliably worse, PASS if it is no worse.
+        margin: with a baseline, the loss that counts as no worse.
         note: called with progress messages; by default they go to stderr.
         judge_options: options of the judge (``system_prompt``, ``base_url``, ``max_cost``, ...).
 
@@ -105,6 +111,8 @@ def check(
     )  # fmt: skip
 
     tell = note or to_stderr
+    if baseline is not None:
+        tell(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
 
     def question() -> Question:
         rows = labelled_rows(data, human, shown_in(rubric), tell)
@@ -122,7 +130,8 @@ def check(
             settings={"rubric": str(rubric), "data": str(data)},
         )  # fmt: skip
 
-    return run_check(question, terms, judge, judge_options, tell)
+    found = run_check(question, terms, judge, judge_options, tell)
+    return found if baseline is None else found.against(baseline, margin)
 
 
 def check_log(
@@ -131,6 +140,8 @@ def check_log(
     *,
     pick: str | None = None,
     wordings: str | Path | None = None,
+    baseline: str | Path | None = None,
+    margin: float = MARGIN,
     note: Callable[[str], None] | None = None,
     **options: Any,
 ) -> CheckResult:
@@ -147,6 +158,7 @@ def check_log(
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without it,
             ``<log>.wordings.yaml`` is read if it is there; else Inspect's and promptfoo's own
             prompts have wordings in JudgeSense, and for others the judge proposes some.
+        baseline: the folder of an earlier check, with ``margin``: as for `judgesense.check`.
         note: called with progress messages; by default they go to stderr.
         options: ``paraphraser`` to ``runs`` as for :func:`judgesense.check`, and options of the
             judge. By default the system prompt is that of the log and ``max_tokens`` is 1024.
@@ -181,4 +193,8 @@ def check_log(
     if isinstance(asked, (str, Path)) and Path(asked).suffix not in (".yaml", ".yml"):
         options = {"max_tokens": MAX_TOKENS, **graded.options, **own, **options}
     question = question_of(graded, pick)
-    return compared(run_check(lambda: question, terms, asked, options, note or to_stderr), graded)
+    tell = note or to_stderr
+    if baseline is not None:
+        tell(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
+    found = compared(run_check(lambda: question, terms, asked, options, tell), graded)
+    return found if baseline is None else found.against(baseline, margin)

@@ -144,7 +144,6 @@ def check(
     from judgesense.checking.check import check as run_check
     from judgesense.checking.check import check_log
     from judgesense.files.tables import SUFFIXES
-    from judgesense.trust.baseline import items_of_baseline, what_it_finds
 
     people = opt.names(human) or ()
     if source is not None and data is None and source.suffix.lower() not in RUBRICS:
@@ -177,10 +176,10 @@ def check(
         "seed": seed,
         "limit": limit,
         "out": out,
+        "baseline": baseline,
+        "margin": margin,
         **opt.judge_options(settings, max_cost=max_cost),
     }
-    if baseline is not None:
-        opt.note(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
     if log is not None:
         given = {"RUBRIC.txt": source, "--data": data, "--answers": answers, "--options": options}
         if taken := [name for name, value in given.items() if value is not None]:
@@ -200,8 +199,6 @@ def check(
             source, data, judge, human=people, answers=opt.names(answers),
             options=opt.pairs(options, "--options") or None, **shared,
         )  # fmt: skip
-    if baseline is not None:
-        found = found.against(baseline, margin)
     opt.output(format, found.to_dict, lambda: _print(found, verbose))
     if found.exit_code:
         raise typer.Exit(found.exit_code)

@@ -59,6 +59,8 @@ class Inputs(Shape):
     limit: int | None = None
     seed: int | None = None
     out: str | None = None
+    baseline: str | None = None
+    margin: float | None = None
     max_cost: float | None = None
     settings: str | None = None
     # action.yml reads these itself.
@@ -219,6 +221,8 @@ def check_step(environ: Mapping[str, str]) -> int:
             return 0
         wordings = Path(given.get("wordings") or rubric.with_suffix(".wordings.yaml"))
         proposed = None if wordings.exists() else wordings
+        if "baseline" in given and not Path(given["baseline"]).exists():
+            _note(f"no baseline {given.pop('baseline')}: the check decides by JSS")
         found = check(note=_note, **given, **options)
     except JudgeSenseError as error:
         annotate("error", "JudgeSense", str(error))
@@ -240,7 +244,8 @@ def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runn
         jss="" if found.jss is None else f"{found.jss:.6f}", trust=found.card["trust"],
         badge=found.out / BADGE_FILE, comment=found.out / COMMENT_FILE, wordings=proposed or "",
     )  # fmt: skip
-    level = "notice" if found.exit_code == 0 else "error"
+    level = "warning" if found.decision == "INCONCLUSIVE" else "notice"
+    level = level if found.exit_code == 0 else "error"
     annotate(level, f"JudgeSense: {found.decision}", f"{rubric}: {found.verdict}")
 
 

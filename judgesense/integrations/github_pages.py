@@ -63,6 +63,8 @@ def marker(rubric: Path) -> str:
 def _conclusion(found: CheckResult, rubric: Path) -> str:
     """The heading, the verdict, and the findings as a list, the next step first."""
     findings = [text for text in found.result.findings if text != found.verdict]
+    if found.change is not None:
+        findings = [*found.change.sentences(), *findings]
     lines = [
         f"JudgeSense: {found.decision} for {quiet(rubric.as_posix())}", "",
         f"**{quiet(found.verdict)}.**", "",

@@ -91,7 +91,8 @@ class JudgeCheck:
         :func:`judgesense.check_log` do.
 
         Relative paths start at the test's folder, or else at the root directory. Runs are kept in
-        ``.judgesense``, so an unchanged check judges nothing.
+        ``.judgesense``, so an unchanged check judges nothing. With ``baseline``, the folder of an
+        earlier check, the test fails only if the judge got reliably worse.
 
         Returns the result of a check that passes. The test fails if it does not, and for bad input;
         a check that settles nothing counts as ``judgesense_inconclusive`` says.
@@ -103,8 +104,10 @@ class JudgeCheck:
         judge = judge or config.getoption("judgesense_judge") or config.getini("judgesense_judge")
         notes: list[str] = []
         options = {"runs": _runs(config), "note": notes.append, **options}
-        if "wordings" in options:
-            options["wordings"] = self._place(options["wordings"])
+        for name in {"wordings", "baseline"} & options.keys():
+            options[name] = self._place(options[name])
+        if "baseline" in options and not options["baseline"].exists():
+            notes.append(f"no baseline {options.pop('baseline')}: the check decides by JSS")
         try:
             if log is not None and rubric is None and data is None:
                 found = check_log(self._place(log), judge or None, **options)

@@ -88,17 +88,21 @@ class BaselineComparison(ResultMapping):
         """The conclusions as a `pandas.DataFrame`, one row each."""
         return data_frame(self.conclusions)
 
-    def __str__(self) -> str:
-        lines = [_named(row) for row in self.conclusions]
-        lines += self.notes
+    def sentences(self) -> list[str]:
+        """The conclusions in sentences, and how many verdicts moved in which direction."""
+        lines = [*map(_named, self.conclusions), *self.notes]
         if self.moved:
             kinds = Counter(row["kind"] for row in self.moved)
             counts = join([f"{n} {kind}" for kind, n in kinds.items()])
-            lines.append(f"{len(self.moved)} verdict{s(len(self.moved))} moved ({counts}):")
-            for row in self.moved[:_SHOWN]:
-                order = f" ({row['order']})" if row["order"] in ORDERS else ""
-                gold = f", label {row['gold']}" if row["gold"] else ""
-                lines.append(f"  {row['item_id']}{order}: {row['before']} → {row['after']}{gold}")
+            lines.append(f"{len(self.moved)} verdict{s(len(self.moved))} moved ({counts})")
+        return lines
+
+    def __str__(self) -> str:
+        lines = self.sentences()
+        for row in self.moved[:_SHOWN]:
+            order = f" ({row['order']})" if row["order"] in ORDERS else ""
+            gold = f", label {row['gold']}" if row["gold"] else ""
+            lines.append(f"  {row['item_id']}{order}: {row['before']} → {row['after']}{gold}")
         return "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from sklearn.metrics import (
     confusion_matrix,
     precision_recall_fscore_support,
 )
+from typer.testing import CliRunner
 
 from judgesense.checking.verdicts import check_file
+from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.alternative_annotator import alternative_annotator
 
@@ -301,3 +304,31 @@ def test_labels_on_some_items_correct_the_share_of_all(tmp_path: Path) -> None:
     assert found["n"] == 150
     assert share["verdicts"] == pytest.approx(said.mean())
     assert share["ci_low"] < truth.mean() < share["ci_high"] < share["verdicts"]
+
+
+def test_a_file_is_compared_with_an_earlier_one_item_by_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without --out, the baseline's folder lies in the current one.
+    monkeypatch.chdir(tmp_path)
+
+    def verdicts(name: str, wrong: int) -> str:
+        rows = [("pass", "pass") if n >= wrong else ("fail", "pass") for n in range(60)]
+        rows += [("fail", "fail")] * 60
+        text = "".join(f"{n},{ours},{label}\n" for n, (ours, label) in enumerate(rows))
+        return str(table(tmp_path / name, f"id,verdict,label\n{text}"))
+
+    old, new = verdicts("old.csv", 2), verdicts("new.csv", 20)
+    for first, second, decision, code in (
+        (old, new, "FAIL", 1), (new, old, "PASS", 0), (old, old, "PASS", 0),
+    ):  # fmt: skip
+        done = CliRunner().invoke(
+            app, ["check", second, "--baseline", first, "--out", str(tmp_path / "out"), "--format",
+                  "json"])  # fmt: skip
+        assert done.exit_code == code, done.output
+        change = json.loads(done.stdout)["change"]
+        assert change["decision"] == decision
+        (right,) = (row for row in change["conclusions"] if row["figure"] == "right")
+        assert right["n_items"] == 120
+        assert len(change["moved"]) == (18 if first != second else 0)
+        shutil.rmtree(tmp_path / "out")

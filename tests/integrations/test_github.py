@@ -387,11 +387,12 @@ def test_the_steps_of_the_action(repository: Path, python: Path, server: Loopbac
     assert "::error title=JudgeSense%3A FAIL::" in bad.log
 
     # A fork's token may not comment, but its judge needs no secret.
-    few = job(steady, head="you/mine", limit="12")
+    few = job(steady, head="you/mine", limit="12", inconclusive="fail")
     assert (few.exit_code, few.outputs["decision"]) == (1, "INCONCLUSIVE"), few.log
     assert "JudgeSense: FAIL" in comment["body"]
     asked = server.asked
-    few = job(steady, limit="12", inconclusive="pass")
+    few = job(steady, limit="12")
     assert (few.exit_code, server.asked) == (0, asked), few.log
+    assert "::warning title=JudgeSense%3A INCONCLUSIVE::" in few.log
     assert "JudgeSense: INCONCLUSIVE" in comment["body"]
     assert TOKEN not in good.log + bad.log + few.log
