@@ -41,12 +41,13 @@ def report(
         if badge:
             _write_badge(measured, run_dirs[0])
         return
-    reports = [measure_run(folder, limits) for folder in run_dirs]
+    listed: list[dict[str, object]] = []
+    reports = [measure_run(folder, limits, listed) for folder in run_dirs]
     whole = reports[0] if len(reports) == 1 else merge(reports)
     if format == "json":
         opt.print_json(whole)
     else:
-        typer.echo(_render(whole, format), nl=False)
+        typer.echo(_render(whole, format, listed), nl=False)
 
 
 def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
@@ -58,7 +59,7 @@ def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
     opt.note(f"wrote {folder / BADGE_FILE}")
 
 
-def _render(whole: dict[str, object], format: Format) -> str:
+def _render(whole: dict[str, object], format: Format, listed: list[dict[str, object]]) -> str:
     if format == "md":
         from judgesense.reporting.documents import render_markdown
 
@@ -69,7 +70,7 @@ def _render(whole: dict[str, object], format: Format) -> str:
         return render_latex(whole)
     from judgesense.reporting.html import render_html
 
-    return render_html(whole)
+    return render_html(whole, listed)
 
 
 def compare(

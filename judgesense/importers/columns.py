@@ -19,7 +19,8 @@ EVERY_OTHER = "*"
 """As the source of ``raw_decision``: every column that no target names is a judge's. Columns may
 also be named, separated by commas; then other targets may have a column for each of them."""
 
-_NAMES = re.compile(r"\{([^{}]+)\}")
+NAMES = re.compile(r"\{([^{}]+)\}")
+"""The columns that a source joins."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ class ColumnMap:
             return [None if value is ABSENT else value for value in values]
         if source.startswith(":"):
             return [source[1:]] * len(rows)
-        if names := _NAMES.findall(source):
+        if names := NAMES.findall(source):
             columns = [self._named(rows, name, target) for name in names]
-            form = _NAMES.sub("{}", source)
+            form = NAMES.sub("{}", source)
             return [form.format(*values) for values in zip(*columns, strict=True)]
         return self._named(rows, source, target)
 
@@ -78,7 +79,7 @@ class ColumnMap:
         source = self.given.get("raw_decision", "")
         if source == EVERY_OTHER:
             sources = [each for each in self.given.values() if not each.startswith(":")]
-            named = {name for each in sources for name in (_NAMES.findall(each) or [each])}
+            named = {name for each in sources for name in (NAMES.findall(each) or [each])}
             judges = [name for name in rows.columns if name not in named]
             if not judges:
                 raise JudgeSenseError(f"{rows.places[0]}: no column is left that names a judge")

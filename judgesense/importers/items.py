@@ -1,8 +1,24 @@
-"""Which item a row of a foreign log judges, and how often it was judged before."""
+"""Which item a row of a foreign log judges, how often it was judged before, and what it shows."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from judgesense.files.tables import ABSENT, Rows
+from judgesense.importers.columns import NAMES, TARGETS, ColumnMap
+from judgesense.importers.rows import texts_of
+from judgesense.run_folder.folder import ITEM_SCHEMA, ITEMS_FILE
+
+LONGEST_TEXT = 4000
+"""Longer cells of columns that no figure needs are cut."""
 
 
 class Items:
@@ -29,3 +45,63 @@ class Items:
         """How often this was judged before."""
         self._judged[key] += 1
         return self._judged[key] - 1
+
+
+class ItemColumns:
+    """Writes ``items.parquet``: what a file has on each item in the columns that are not read.
+
+    Args:
+        out: the folder of the import.
+        columns: the file's column map.
+        read: the columns that are read for something else.
+    """
+
+    def __init__(self, out: Path, columns: ColumnMap, read: Collection[str]) -> None:
+        self._path, self._columns = out / ITEMS_FILE, columns
+        sources = {
+            part
+            for target in TARGETS
+            for source in [columns.given.get(target, columns.default.get(target, target))]
+            for part in (NAMES.findall(source) or source.split(","))
+        }
+        # The id of a prompt is read, not its text; what people see of an item is in it.
+        self._read = {*read, *sources} - {"prompt", columns.given.get("prompt")}
+        self._hidden = out / f".{ITEMS_FILE}.{uuid4().hex[:8]}.tmp"
+        self._seen: set[str] = set()
+        self._writer: pq.ParquetWriter | None = None
+
+    def kept(self, rows: Rows) -> Rows:
+        """The rows, after their items' texts are written. Raises OSError."""
+        names = [name for name in rows.columns if name not in self._read]
+        ids = texts_of(self._columns.column(rows, "item_id")) if names else None
+        found: dict[str, list[str]] = {name: [] for name in ITEM_SCHEMA.names}
+        for at, item in enumerate(ids or ()):
+            if item is None or item in self._seen:
+                continue
+            self._seen.add(item)
+            for name in names:
+                if text := _text(rows.columns[name][at]):
+                    for values, cell in zip(found.values(), (item, name, text), strict=True):
+                        values.append(cell)
+        if found["item_id"]:
+            if self._writer is None:
+                self._hidden.parent.mkdir(parents=True, exist_ok=True)
+                self._writer = pq.ParquetWriter(self._hidden, ITEM_SCHEMA, compression="zstd")
+            self._writer.write_table(pa.table(found, schema=ITEM_SCHEMA))
+        return rows
+
+    def close(self, *, keep: bool) -> None:
+        """Give the file its name, or remove it. Raises OSError."""
+        if self._writer is not None:
+            self._writer.close()
+            if keep:
+                self._hidden.replace(self._path)
+        self._hidden.unlink(missing_ok=True)
+
+
+def _text(value: Any) -> str:
+    if value is ABSENT or value is None:
+        return ""
+    if isinstance(value, (dict, list)):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    return str(value).strip()[:LONGEST_TEXT]

@@ -23,10 +23,11 @@ from judgesense.files.documents import read_json
 from judgesense.files.tables import Rows
 from judgesense.importers import FORMATS
 from judgesense.importers.build import build_parts
-from judgesense.importers.columns import ColumnMap
+from judgesense.importers.columns import EVERY_OTHER, ColumnMap
 from judgesense.importers.graded import GradedLog
 from judgesense.importers.importer import Importer, ReadOptions
-from judgesense.importers.people import PeopleLabels
+from judgesense.importers.items import ItemColumns
+from judgesense.importers.people import ROW, PeopleLabels
 from judgesense.importers.readings import Parser
 from judgesense.run_folder.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
 from judgesense.run_folder.invocation import invocation
@@ -111,6 +112,10 @@ def import_log(
     labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse)
     if people is not None:
         blocks = map(labels_of.labelled, blocks)
+    items = ItemColumns(out, column_map, (ROW, "labels", *(people or ())))
+    if column_map.given.get("raw_decision") != EVERY_OTHER:
+        blocks = map(items.kept, blocks)
+    whole = False
     try:
         built = build_parts(
             blocks,
@@ -122,9 +127,11 @@ def import_log(
         parts.keep()
         if people:
             write_part(labels_of.table(), out, PEOPLE_FILE)
+        whole = True
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
     finally:
+        items.close(keep=whole)
         for path in parts.hidden.values():
             path.unlink(missing_ok=True)
     record = {

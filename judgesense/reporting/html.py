@@ -5,35 +5,41 @@ Python prepares plain data; ``templates/`` lays it out and escapes it.
 
 from __future__ import annotations
 
-import re
+import json
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from hashlib import sha256
 from typing import Any
 
+from judgesense.reporting.disagreements import KINDS, LONGEST_TEXT, NEAR
 from judgesense.reporting.documents import render
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import rows
-from judgesense.run_folder.report import Key, identity, task_rank
-from judgesense.text import middle_cut, number, short_names, short_templates, signed
+from judgesense.run_folder.report import Key, identity
+from judgesense.text import brackets, middle_cut, p_value, short_names, short_templates, signed
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
-LONGEST_ANSWER = 300
+SCRIPTS = ("copy.js", "disagreements.js")
 
-_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+MOST_ROWS, FIRST_ROWS = 20_000, 30
+"""Disagreements in the page, and in its table for browsers without scripts."""
+MOST_CHARACTERS, SHORTEST_TEXT, LONGEST_CELL = 4_000_000, 200, 160
+"""The texts of disagreements are cut so that the page stays small; the CSV file has them whole."""
 
 Data = dict[str, Any]
 Entry = Mapping[str, Any]
-Parts = list[tuple[str, bool]]
 
 
-def render_html(report: Mapping[str, Any]) -> str:
-    """The report as a page without requests; its one script copies texts, and none other runs."""
+def render_html(report: Mapping[str, Any], listed: Sequence[Entry] = ()) -> str:
+    """The report as a page without requests, whose one script is the only one that runs.
+
+    ``listed`` are the rows of `judgesense.reporting.disagreements`.
+    """
     from markupsafe import Markup
 
-    script = (TEMPLATES / "copy.js").read_text("utf-8")
+    script = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
     digest = b64encode(sha256(script.encode()).digest()).decode()
     screen = first_screen(report)
     texts: Data = {}
@@ -51,7 +57,7 @@ def render_html(report: Mapping[str, Any]) -> str:
         wordings=list(_wordings(report, order)),
         texts=texts,
         remedies=list(_remedies(report, order)) if report["remedies"] else [],
-        flips=_flips(report) if report["examples"] else [],
+        wrong=_wrong(report, listed, order, texts) if report["where_wrong"] else None,
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
@@ -115,48 +121,85 @@ def _heatmaps(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]
         }
 
 
-def _flips(report: Mapping[str, Any]) -> list[Data]:
-    """Verdicts that flipped, by case: both prompts side by side, differing words marked."""
-    names = short_names({example["judge"] for example in report["examples"]})
-    cases: dict[str, list[Data]] = {}
-    for example in sorted(report["examples"], key=lambda each: task_rank(each["task"])):
-        where = [names[example["judge"]], example["task"], f"{example['scoring']} scoring"]
-        case = cases.setdefault(" · ".join(where), [])
-        where = [f"item {example['item_id']}"]
-        where += [] if example["order"] == "-" else [f"order {example['order']}"]
-        where += [] if example["gold"] is None else [f"gold {example['gold']}"]
-        sides = (example["a"], example["b"])
-        parts = _differing(*(side["text"] or "" for side in sides))
-        shown = [
-            {**side, "parts": part, "notes": ", ".join(_side_notes(side, example["gold"]))}
-            for side, part in zip(sides, parts, strict=True)
+def _wrong(
+    report: Mapping[str, Any], listed: Sequence[Entry], order: Sequence[Key], texts: Data
+) -> Data:
+    """The section on disagreements: groups, the first rows as a table, and all as data."""
+    from markupsafe import Markup
+
+    cases = [case for case, _ in _by_case(report["where_wrong"], order)]
+    for case in cases:
+        case["name"] = f"{case['judge']} · {case['task']} · {case['scoring']}"
+    place = {case["key"]: number for number, case in enumerate(cases)}
+    # The clearest cases of each judge and task, so that none fills the page alone.
+    seen: Counter[Key] = Counter()
+    ranks = []
+    for row in listed:
+        seen[identity(row)] += 1
+        ranks.append(seen[identity(row)])
+    kept = sorted(range(len(listed)), key=ranks.__getitem__)[:MOST_ROWS]
+    shown = sorted((listed[at] for at in kept), key=lambda row: place[identity(row)])
+    longest = min(LONGEST_TEXT, max(SHORTEST_TEXT, MOST_CHARACTERS // max(1, len(shown))))
+
+    def cut(found: Mapping[str, str]) -> dict[str, str]:
+        each = max(SHORTEST_TEXT, longest // max(1, len(found)))
+        return {
+            name: text if len(text) <= each else f"{text[:each]} …" for name, text in found.items()
+        }
+
+    rows = [
+        [
+            place[identity(row)], row["item_id"], row["order"],
+            sum(1 << KINDS.index(kind) for kind in row["kinds"]), row["label"], row["verdict"],
+            row["margin"], row["verdicts"], cut(row["answers"]), row["people"],
+            cut({**row["columns"], **({"prompt": row["text"]} if row["text"] else {})}),
         ]
-        case.append({"where": " · ".join(where), "sides": shown})
-    return [{"name": name, "examples": found} for name, found in cases.items()]
-
-
-def _differing(first: str, second: str) -> tuple[Parts, Parts]:
-    """Two texts in pieces, each with whether the other text lacks it; words are compared.
-
-    >>> _differing("Is it", "Is this")[0]
-    [('Is ', False), ('it', True)]
-    """
-    one, two = (_WORD.findall(text) for text in (first, second))
-    left: Parts = []
-    right: Parts = []
-    for kind, a, b, c, d in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
-        for side, words in ((left, one[a:b]), (right, two[c:d])):
-            if words:
-                side.append(("".join(words), kind != "equal"))
-    return left, right
-
-
-def _side_notes(side: Entry, gold: str | None) -> Iterator[str]:
-    if side["raw"] != side["decision"]:
-        yield f"answered {side['raw']}"
-    if side["answer"] is not None and side["answer"].strip() != side["raw"]:
-        yield f"wrote “{side['answer'].strip()[:LONGEST_ANSWER]}”"
-    if side["margin"] is not None:
-        yield f"by {number(side['margin'], 2)} nats"
-    if gold is not None:
-        yield "matches gold" if side["decision"] == gold else "does not match gold"
+        for row in shown
+    ]  # fmt: skip
+    data = {
+        "kinds": KINDS,
+        "cases": [{"name": case["name"], "task": case["task"]} for case in cases],
+        "wordings": texts,
+        "rows": rows,
+    }
+    groups = [
+        {
+            **group,
+            "case": cases[place[identity(entry)]]["name"],
+            "measure": entry["measure"],
+            "points": signed(100 * group["difference"], 0),
+            "interval": brackets(
+                100 * group["ci_low"], 100 * group["ci_high"], lambda end: signed(end, 0)
+            ),
+            "p": p_value(group["p_holm"], ""),
+        }
+        for entry in report["where_wrong"]
+        for group in entry["groups"]
+    ]
+    counts = [
+        (kind, 1 << bit, sum(row[3] >> bit & 1 for row in rows)) for bit, kind in enumerate(KINDS)
+    ]
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return {
+        "near": f"{NEAR:g}",
+        "cases": cases,
+        "n_rows": sum(entry["n_listed"] for entry in report["where_wrong"]),
+        "n_shown": len(shown),
+        "counts": counts,
+        "groups": groups,
+        "n_groups": sum(entry["n_groups"] for entry in report["where_wrong"]),
+        "first": [
+            {
+                **row,
+                "item": row["item_id"] + ("" if row["order"] == "-" else f" {row['order']}"),
+                "case": cases[place[identity(row)]]["name"],
+                "kinds": ", ".join(row["kinds"]),
+                "label": row["label"] or "",
+                "text": " ".join(next(iter((*row["answers"].values(), *row["columns"].values())),
+                                      row["text"] or "").split())[:LONGEST_CELL],
+            }
+            for row in shown[:FIRST_ROWS]
+        ],
+        # Nothing in a text can end the script element.
+        "data": Markup(text.replace("<", "\\u003c")),
+    }  # fmt: skip

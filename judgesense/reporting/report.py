@@ -29,6 +29,13 @@ from judgesense.reporting.details import (
     template_figures,
     template_pairs,
 )
+from judgesense.reporting.disagreements import (
+    add_texts,
+    disagreements,
+    flat,
+    read_rows,
+    write_rows,
+)
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import COLUMNS, advice_by_case, rows
 from judgesense.reporting.terminal import render_brief
@@ -62,6 +69,8 @@ class Report(ResultMapping):
 
     ``trust`` has the trust card of each judge, task and scoring (`judgesense.trust.card`), ``next``
     the next step, ``plan`` what would settle the card and how a gate behaves at this size.
+    ``where_wrong`` counts what is wrong with the verdicts, and lists the groups of items that fare
+    worse than the rest; the items are in `disagreements`.
     ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
     `judgesense.run_folder.report.CELL_KEYS` names its keys. ``advice`` holds the findings as
     sentences.
@@ -75,6 +84,7 @@ class Report(ResultMapping):
     recommendation: list[dict[str, Any]]
     remedies: list[dict[str, Any]]
     people: list[dict[str, Any]]
+    where_wrong: list[dict[str, Any]]
     variants: list[dict[str, Any]]
     cells: list[dict[str, Any]]
     advice: list[str]
@@ -145,6 +155,21 @@ class Report(ResultMapping):
         )
         return f"<Report of {who} on {what}: {', '.join(values)}; {n} items; {self.out}>"
 
+    def disagreements(self) -> Any:
+        """The items on which the judge is wrong, flips, cannot be read or is unsure.
+
+        The rows of ``disagreements.csv`` (`judgesense.reporting.disagreements.COLUMNS`) as a
+        `pandas.DataFrame`, or as a list of dicts without pandas. Raises JudgeSenseError if the
+        report has no folder, or the folder no such file.
+        """
+        if self.out is None:
+            raise JudgeSenseError("no folder: take the report of one run, judgesense report DIR")
+        found = flat(read_rows(self.out))
+        try:
+            return data_frame(found)
+        except ImportError:
+            return found
+
     def __str__(self) -> str:
         page = [] if self.out is None else [f"{self.out}/report.html shows the verdicts."]
         return "\n".join([render_brief(self), *page])
@@ -194,21 +219,19 @@ Rows = list[dict[str, Any]]
 
 def conclusions(
     stream: Stream,
+    table: Wordings,
     thresholds: Thresholds,
     texts: Mapping[str, str] | None = None,
     labels: pa.Table | None = None,
     epsilon: float = EPSILON,
-    family: int = 1,
 ) -> dict[str, Rows]:
     """The rows of ``trust``, ``wordings``, ``recommendation``, ``remedies``, ``variants`` and
     ``people``.
 
-    The wordings are looked at one by one first, so that the card leaves out those whose label map
-    is wrong; the recommendation and the remedies then start from the card. Where a remedy makes a
-    judge usable, the card's ``remedy`` names the cheapest that passes. ``family`` is the number of
-    choices of a wording in the report.
+    ``table`` has the stream's wordings: the card leaves out those whose label map is wrong, and the
+    recommendation and the remedies start from the card. Where a remedy makes a judge usable, the
+    card's ``remedy`` names the cheapest that passes.
     """
-    table = Wordings.of(stream, family)
     mislabelled = table.mislabelled
     card = trust_card(
         stream, thresholds=thresholds, mislabelled=mislabelled, gold=gold_of(stream, labels)
@@ -305,6 +328,8 @@ def measure(
     texts: Callable[[list[int]], list[str | None]] | None = None,
     folder: str | Path | None = None,
     people: pa.Table | None = None,
+    items: pa.Table | None = None,
+    listed: Rows | None = None,
 ) -> dict[str, Any]:
     """Every figure of a run, and what follows from it.
 
@@ -322,6 +347,8 @@ def measure(
         folder: the run's folder, for the commands of next steps.
         people: people's labels (`judgesense.run_folder.folder.PEOPLE_SCHEMA`), where gold is the
             majority of several; ``epsilon`` of the run is that of the alternative annotator test.
+        items: other columns of an imported file (`judgesense.run_folder.folder.ITEM_SCHEMA`).
+        listed: a list to which the rows of ``disagreements.csv`` are added.
 
     Returns:
         The contents of ``report.json``: the lists of `judgesense.run_folder.report.LISTS`,
@@ -343,6 +370,7 @@ def measure(
     limits = Thresholds().but(run.get("thresholds")).but(thresholds)
     wording = wording_texts(run, prompts)
     epsilon = float(run.get("epsilon", EPSILON))
+    lengths = _lengths(prompts)
     streams = view(numbered, pairs, run).streams
     family = 0
     for stream in streams:
@@ -353,16 +381,21 @@ def measure(
         report["cells"] += stream_cells(every)
         if stream.row_a is not None:
             whole = every[-1]
-            table = template_pairs(whole)
-            report["template_pairs"] += table
-            report["templates"] += template_figures(whole, table)
+            agreements = template_pairs(whole)
+            report["template_pairs"] += agreements
+            report["templates"] += template_figures(whole, agreements)
             report["diagnostics"].append(diagnostics(whole, report["cells"][-1]))
             report["examples"] += examples(whole)
             if stream.reruns is not None:
                 report["repeated"] += repeated_figures(stream, run)
             case = {key: whole.names[key] for key in CELL_KEYS[:4]}
             texts_of_task = wording.get(stream.task.name)
-            concluded = conclusions(stream, limits, texts_of_task, people, epsilon, max(1, family))
+            table = Wordings.of(stream, max(1, family))
+            concluded = conclusions(stream, table, limits, texts_of_task, people, epsilon)
+            rows_here, wrong = disagreements(stream, case, table.mislabelled, items, lengths)
+            concluded["where_wrong"] = [wrong]
+            if listed is not None:
+                listed += rows_here
             for name, rows in concluded.items():
                 report[name] += [{**case, **row} for row in rows]
             (card,) = concluded["trust"]
@@ -375,8 +408,10 @@ def measure(
                 planned=planned, record=run, folder=folder,
             )  # fmt: skip
             report["next"].append({**case, **step})
+    shown = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
+    if listed:
+        add_texts(listed, shown, prompts, people)
     if report["examples"]:
-        shown = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
         _add_texts(report["examples"], shown, prompts)
     report["runs"] = [dict(run)]
     report["notes"] = list(map(str, run.get("notes") or []))
@@ -385,6 +420,15 @@ def measure(
     report["findings"] = advise(report)
     report["advice"] = list(map(as_sentence, report["findings"]))
     return report
+
+
+def _lengths(prompts: pa.Table | None) -> dict[str, int]:
+    """The characters of each item's shortest prompt."""
+    if prompts is None or not {"item_id", "text"} <= set(prompts.column_names):
+        return {}
+    sizes = pa.table({"item": prompts["item_id"], "n": pc.utf8_length(prompts["text"])})
+    shortest = sizes.group_by("item").aggregate([("n", "min")])
+    return dict(zip(shortest["item"].to_pylist(), shortest["n_min"].to_pylist(), strict=True))
 
 
 def _add_texts(
@@ -404,11 +448,15 @@ def _add_texts(
         side["text"] = None if text is None else text[:LONGEST_TEXT]
 
 
-def measure_run(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:
+def measure_run(
+    run_dir: Path,
+    thresholds: Mapping[str, object] | None = None,
+    listed: Rows | None = None,
+) -> dict[str, Any]:
     """A run's report, measured from its decisions; without decisions, the report in the folder.
 
-    ``thresholds`` are those of `measure`; the report in the folder keeps its own. Raises
-    JudgeSenseError as `read_run` and `load_report` do.
+    ``thresholds`` and ``listed`` are those of `measure`; the report in the folder keeps its own
+    thresholds. Raises JudgeSenseError as `read_run` and `load_report` do.
     """
     if run_dir.is_dir() and not part_files(run_dir):
         return load_report(run_dir)
@@ -422,13 +470,16 @@ def measure_run(run_dir: Path, thresholds: Mapping[str, object] | None = None) -
         texts=partial(raw_texts, run_dir),
         folder=run_dir,
         people=run.people,
+        items=run.items,
+        listed=listed,
     )
 
 
 def write_report(
     run_dir: Path, thresholds: Mapping[str, object] | None = None, *, figures: bool = True
 ) -> dict[str, Any]:
-    """Measure a run and write ``report.json``, ``report.md``, ``report.html`` and the figures.
+    """Measure a run and write its report (``.json``, ``.md``, ``.html``), ``disagreements.csv`` and
+    the figures.
 
     Each file is written whole or not at all. Without matplotlib the figures are left out and
     ``notes`` says so.
@@ -441,7 +492,8 @@ def write_report(
 
     run_dir = Path(run_dir)
     saved_report(run_dir)  # Refuse to overwrite the report of a newer version.
-    report = measure_run(run_dir, thresholds)
+    listed: Rows = []
+    report = measure_run(run_dir, thresholds, listed)
     # Of one judge's two wordings on a task, figures show nothing that the tables do not.
     tells = len(report["trust"]) > 1 or len(report["templates"]) > 2
     tells &= any(cell["jss"] is not None for cell in report["cells"])
@@ -450,7 +502,9 @@ def write_report(
         text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
         write_text(run_dir / REPORT_FILE, text + "\n")
         write_text(run_dir / "report.md", render_markdown(report, drawn))
-        write_text(run_dir / "report.html", render_html(report))
+        write_text(run_dir / "report.html", render_html(report, listed))
+        if part_files(run_dir):
+            write_rows(listed, run_dir)
     except OSError as error:
         raise JudgeSenseError(
             f"cannot write the report into {run_dir}: {error.strerror or error}; "

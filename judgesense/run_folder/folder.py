@@ -28,6 +28,7 @@ from judgesense.tasks import Pair, Prompt
 
 RUN_FILE = "run.json"
 PAIRS_FILE, PROMPTS_FILE, PEOPLE_FILE = "pairs.parquet", "prompts.parquet", "people.parquet"
+ITEMS_FILE = "items.parquet"
 
 _STRING = pa.string()
 PAIR_SCHEMA = pa.schema([(f.name, _STRING) for f in fields(Pair)])
@@ -36,6 +37,8 @@ PEOPLE_SCHEMA = pa.schema(
     [(name, _STRING) for name in ("task", "item_id", "order", "human", "label")]
 )
 """What each of several people said of an item in an option order; gold is their majority."""
+ITEM_SCHEMA = pa.schema([(name, _STRING) for name in ("item_id", "column", "text")])
+"""What an imported file has on its items in columns that are not read: a row an item and column."""
 VARIANT_SCHEMA = pa.schema(
     [
         *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
@@ -95,6 +98,11 @@ class Run:
         """People's labels, one row each; None without any but gold labels."""
         return self._table(PEOPLE_FILE, PEOPLE_SCHEMA, PEOPLE_SCHEMA)
 
+    @cached_property
+    def items(self) -> pa.Table | None:
+        """The imported file's other columns, one row per item and column; None without any."""
+        return self._table(ITEMS_FILE, ITEM_SCHEMA, ITEM_SCHEMA)
+
     def _table(self, name: str, needed: pa.Schema, known: pa.Schema) -> pa.Table | None:
         path = self.folder / name
         if not path.exists():
@@ -126,7 +134,7 @@ def read_run(run_dir: Path) -> Run:
 
 def digests_of(folder: Path, parts: str = PARTS) -> dict[str, str]:
     """The SHA-256 of each part and of the other tables, by path below the folder."""
-    names = (PAIRS_FILE, PROMPTS_FILE, PEOPLE_FILE)
+    names = (PAIRS_FILE, PROMPTS_FILE, PEOPLE_FILE, ITEMS_FILE)
     files = [*(folder / name for name in names), *part_files(folder, parts)]
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files if path.exists()}
 

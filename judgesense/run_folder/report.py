@@ -33,7 +33,7 @@ prompt asked again, ``delta_jss`` is ``jss - jss_repeat``. ``position_ci_low`` a
 """
 
 LISTS = (
-    "trust", "wordings", "recommendation", "remedies", "people", "variants", "cells",
+    "trust", "wordings", "recommendation", "remedies", "people", "where_wrong", "variants", "cells",
     "advice", "findings",
     "template_pairs", "templates", "examples", "diagnostics", "next", "plan", "repeated", "runs",
     "notes",

@@ -24,8 +24,9 @@ def pages(make, tmp_path_factory):
         return ("A", "B")[zlib.crc32(prompt["text"].encode()) % 2]
 
     def written(name, log):
-        report = measure(log, benchmark.pairs, run={}, prompts=benchmark.prompts)
-        (folder / name).write_text(render_html(report), "utf-8")
+        listed = []
+        report = measure(log, benchmark.pairs, run={}, prompts=benchmark.prompts, listed=listed)
+        (folder / name).write_text(render_html(report, listed), "utf-8")
         return (folder / name).as_uri()
 
     many = [
@@ -70,19 +71,20 @@ def test_axe_finds_nothing_folded_or_open(opened, pages, violations, scheme, nam
 
 
 def test_the_keyboard_reaches_links_folds_and_copy_buttons(opened, pages):
-    page = opened(pages["one"], permissions=["clipboard-read", "clipboard-write"])
+    page = opened(pages["many"], permissions=["clipboard-read", "clipboard-write"])
     for _ in range(40):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.className") == "copy":
             break
+    copied = page.evaluate("document.activeElement.previousElementSibling.textContent")
     page.keyboard.press("Enter")
     page.wait_for_selector("button:has-text('Copied')")
-    assert page.evaluate("navigator.clipboard.readText()").startswith("judgesense ")
-    fold = page.locator("#flips summary").first
+    assert page.evaluate("navigator.clipboard.readText()") == copied
+    page = opened(pages["one"])
+    fold = page.locator("#wordings summary").first
     fold.focus()
     page.keyboard.press("Enter")
-    assert page.locator("#flips article").first.is_visible()
-    assert page.locator("#flips details").first.locator("article").count() <= 3
+    assert page.locator("#wordings details table").first.is_visible()
     link = page.get_by_role("link", name="Method")
     link.focus()
     page.keyboard.press("Enter")
@@ -92,10 +94,45 @@ def test_the_keyboard_reaches_links_folds_and_copy_buttons(opened, pages):
 def test_the_first_screen_fits_a_laptop_two_phones_and_three_printed_pages(opened, pages, tmp_path):
     for width, height in ((1366, 768), (390, 2 * 844)):
         page = opened(pages["one"], width, height)
-        assert page.locator("#wordings").bounding_box()["y"] <= height
+        assert page.locator("#wrong").bounding_box()["y"] <= height
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) <= 3
+
+
+def test_disagreements_are_filtered_searched_and_walked_by_keyboard(opened, pages):
+    page = opened(pages["many"])
+    entries, shown = page.locator(".listed .entry"), page.locator(".listed [role=status]")
+    total = int(shown.inner_text().split()[0])
+    # Of hundreds only those in sight are drawn.
+    assert total > 300
+    assert entries.count() < 40
+    page.get_by_role("button", name="flipped by wording").click()
+    flipped = int(shown.inner_text().split()[0])
+    assert 0 < flipped < total
+    item = entries.first.locator("b").inner_text().split()[0]
+    page.keyboard.press("/")
+    page.keyboard.type(item)
+    page.wait_for_function(
+        f"!document.querySelector('[role=status]').textContent.startsWith('{flipped} ')"
+    )
+    assert entries.count()
+    assert all(item in text for text in entries.all_inner_texts())
+    page.keyboard.press("Enter")
+    page.keyboard.press("j")
+    chosen = page.locator(".entry[aria-selected=true]")
+    assert chosen.get_attribute("aria-posinset") == "2"
+    page.keyboard.press("ArrowUp")
+    assert chosen.get_attribute("aria-posinset") == "1"
+    assert page.locator(".detail mark").count() > 0
+    page.locator(".detail summary").first.click()
+    assert not page.locator(".detail details").first.get_attribute("open")
+
+
+def test_without_scripts_the_first_disagreements_are_a_table(opened, pages):
+    page = opened(pages["many"], java_script_enabled=False)
+    assert page.locator("#wrong .plain tbody tr").count() == 30
+    assert not page.locator(".listed").is_visible()
 
 
 _OUTSIDE = """() => [...document.querySelectorAll('.screen td > *, .screen th > *')]

@@ -1,0 +1,348 @@
+"""Where a judge is wrong, wavers or cannot be read: a row per item, and the groups that fare worse.
+
+The rows are in ``disagreements.csv`` and in the page; ``where_wrong`` of a report has their numbers
+and the groups.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.decisions.view import Stream, crossed
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import write_text
+from judgesense.reporting.details import ROW
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.statistics.groups import compare_groups
+from judgesense.tasks import ERROR, UNDECIDED
+from judgesense.trust.checks import has_foreign_gold
+from judgesense.trust.grid import label_shares
+
+FILE = "disagreements.csv"
+
+WRONG, BY_WORDING, BY_ORDER, UNREADABLE, NEAR_MARGIN = KINDS = (
+    "wrong", "flipped by wording", "flipped by order", "unreadable", "near the margin",
+)  # fmt: skip
+"""Why an item is listed: at least half of its readable verdicts differ from the label; wordings or
+option orders give it different verdicts; an answer has no verdict; or the two most probable labels
+are less than `NEAR` apart."""
+
+NEAR = 0.2
+"""A margin, as a difference of probabilities: 60% against 40%."""
+
+SPLIT = "split"
+"""The verdict of an item whose wordings have no majority."""
+
+MOST_GROUPS = 12
+"""A column with more values than that groups nothing."""
+
+_JSON = ("verdicts", "answers", "people")
+COLUMNS = (
+    "run_id", "judge", "task", "scoring", "item_id", "order", "kinds", "label", "verdict",
+    "margin", *_JSON, "text",
+)  # fmt: skip
+"""The columns of ``disagreements.csv``; those of an imported file follow.
+
+``verdicts`` and ``answers`` have what each wording got, ``people`` each person's label: JSON
+objects. ``answers`` are the judge's texts where they say more than the verdict. ``margin`` is the
+difference between the two largest option probabilities, averaged over wordings; empty without
+probabilities. In order BA verdict and label name the option as shown. ``text`` is the prompt, if
+the file has no columns on the item.
+"""
+
+LONGEST_TEXT = 4000
+
+Rows = list[dict[str, Any]]
+
+
+def disagreements(
+    stream: Stream,
+    case: Mapping[str, Any],
+    mislabelled: Collection[str] = (),
+    items: pa.Table | None = None,
+    lengths: Mapping[str, int] | None = None,
+) -> tuple[Rows, dict[str, Any]]:
+    """The items on which something is wrong with a judge's verdicts, and what they have in common.
+
+    Args:
+        stream: a judge's decisions.
+        case: run, judge, task and scoring, which each row begins with.
+        mislabelled: templates that are left out, as in the check `right`.
+        items: other columns of an imported file (`judgesense.run_folder.folder.ITEM_SCHEMA`).
+        lengths: characters of each item's text.
+
+    Returns:
+        The rows, the clearest cases first, with the log's rows in ``answers``; and the entry of
+        ``where_wrong``.
+    """
+    log = stream.log
+    kept = ~np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
+    rows, decision = stream.rows[kept], stream.decision[kept]
+    place, at = np.unique(log.item[rows] * len(log.orders) + log.order[rows], return_inverse=True)
+    n = len(place)
+    counts = np.zeros((n, len(log.labels)), dtype=np.int64)
+    np.add.at(counts, (at, decision), 1)
+    decided = counts[:, ~log.undecided]
+    gold = np.full(n, -1)
+    if not has_foreign_gold(stream):
+        known = log.gold[rows] >= 0
+        gold[at[known][::-1]] = log.gold[rows][known][::-1]
+    total = decided.sum(axis=1)
+    misses = total - np.where(gold >= 0, counts[np.arange(n), gold], total)
+    margin = _margins(stream, rows, at, n)
+    by_order = _flipped_by_order(stream, rows, decision)[place // len(log.orders)]
+    kinds: dict[str, Bools] = {
+        WRONG: (misses > 0) & (2 * misses >= total),
+        BY_WORDING: (decided > 0).sum(axis=1) > 1,
+        BY_ORDER: by_order,
+        UNREADABLE: counts[:, log.undecided].sum(axis=1) > 0,
+        NEAR_MARGIN: np.nan_to_num(margin, nan=1.0) < NEAR,
+    }
+    table = np.column_stack(list(kinds.values()))
+    listed = np.flatnonzero(table.any(axis=1))
+    first = table[listed].argmax(axis=1)
+    listed = listed[np.lexsort((listed, -np.nan_to_num(margin[listed]), first))]
+    of_place = np.split(np.argsort(at, kind="stable"), np.cumsum(np.bincount(at, minlength=n))[:-1])
+    words, columns = np.append(log.labels, ""), _by_item(items)
+    source = log.table[ROW].to_numpy()
+    found = []
+    for number in listed.tolist():
+        own = rows[of_place[number]]
+        names = [log.templates[code] for code in log.template[own]]
+        item = log.items[place[number] // len(log.orders)]
+        verdicts = [str(word) for word in words[decision[of_place[number]]]]
+        found.append({
+            **case,
+            "item_id": item,
+            "order": log.orders[place[number] % len(log.orders)],
+            "kinds": [kind for kind, mask in kinds.items() if mask[number]],
+            "label": str(words[gold[number]]) or None,
+            "verdict": _majority(verdicts),
+            "margin": None if np.isnan(margin[number]) else round(float(margin[number]), 4),
+            "verdicts": dict(zip(names, verdicts, strict=True)),
+            "answers": dict(zip(names, source[own].tolist(), strict=True)),
+            "people": {},
+            "text": None,
+            "columns": columns.get(item, {}),
+        })  # fmt: skip
+    answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
+    labelled = (gold >= 0) & answered
+    measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
+    if not labelled.any():
+        measure, good, used = "same verdict", ~(kinds[BY_WORDING] | by_order), total > 1
+    items_at, item_of = np.unique(place[used] // len(log.orders), return_inverse=True)
+    shares = np.bincount(item_of, good[used]) / np.maximum(np.bincount(item_of), 1)
+    clusters = np.zeros(len(items_at), dtype=np.int64)
+    clusters[item_of] = log.cluster[rows[[each[0] for each in of_place]]][used]
+    names_at = [log.items[code] for code in items_at]
+    groups = _groupings(stream, rows, names_at, columns, lengths or {})
+    if measure == "right":
+        groups["label"] = _own_label(stream, gold, place, used, item_of, len(items_at))
+    compared = compare_groups(shares, groups, clusters) if len(items_at) else []
+    return found, {
+        "n_listed": len(listed),
+        "n_judged": n,
+        "kinds": {kind: int(mask.sum()) for kind, mask in kinds.items()},
+        "measure": measure if len(items_at) else None,
+        "n_groups": len(compared),
+        "groups": [
+            dict(vars(each))
+            for each in compared
+            if each.difference < 0 and each.p_holm <= 0.05
+        ],
+    }  # fmt: skip
+
+
+def _margins(stream: Stream, rows: Codes, at: Codes, n: int) -> Floats:
+    """The margin at each place as a difference of probabilities, NaN without any."""
+    shares = label_shares(stream, rows) if len(rows) else None
+    if shares is None or shares.shape[1] < 2:
+        return np.full(n, np.nan)
+    known = ~np.isnan(shares[:, 0])
+    sums = np.zeros((n, shares.shape[1]))
+    np.add.at(sums, at[known], shares[known])
+    size = np.bincount(at[known], minlength=n)
+    mean = np.sort(sums / np.where(size > 0, size, np.nan)[:, None], axis=1)
+    gaps: Floats = mean[:, -1] - mean[:, -2]
+    return gaps
+
+
+def _turned(stream: Stream, labels: Codes, orders: Codes) -> Codes:
+    """Labels in the item's own order: in BA the two labels of a comparison change places."""
+    log, words = stream.log, stream.task.labels
+    if not stream.task.comparative or len(words) != 2:
+        return labels
+    other = np.arange(len(log.labels) + 1)
+    other[-1] = -1
+    one, two = (int(np.flatnonzero(log.labels == word)[0]) for word in words)
+    other[[one, two]] = two, one
+    return np.where((np.array(log.orders) == "BA")[orders], other[labels], labels)
+
+
+def _flipped_by_order(stream: Stream, rows: Codes, decision: Codes) -> Bools:
+    """Whether a wording gives an item another verdict in the other order, shape (items of log,)."""
+    log = stream.log
+    found = np.zeros(len(log.items), dtype=np.bool_)
+    items, orders, answer = crossed(log, rows, log.template[rows])
+    if not {"AB", "BA"} <= {log.orders[code] for code in orders}:
+        return found
+    own = np.append(_turned(stream, decision, log.order[rows]), -1)
+    own = np.append(np.where(log.undecided[own[:-1]], -1, own[:-1]), -1)
+    pair = [answer[:, :, [log.orders[c] for c in orders].index(name)] for name in ("AB", "BA")]
+    one, two = own[pair[0]], own[pair[1]]
+    found[items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
+    return found
+
+
+def _own_label(
+    stream: Stream, gold: Codes, place: Codes, used: Bools, item_of: Codes, n: int
+) -> Words:
+    own = _turned(stream, gold[used], place[used] % len(stream.log.orders))
+    names = np.full(n, "", dtype=object)
+    names[item_of] = stream.log.labels[own]
+    return names
+
+
+def _majority(verdicts: Sequence[str]) -> str:
+    """The commonest readable verdict; without any, the commonest reason for that."""
+    readable = [verdict for verdict in verdicts if verdict not in UNDECIDED]
+    counts = Counter(readable or verdicts).most_common(2)
+    return SPLIT if len(counts) > 1 and counts[0][1] == counts[1][1] else counts[0][0]
+
+
+def _by_item(items: pa.Table | None) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    if items is not None:
+        for item, name, text in zip(*(c.to_pylist() for c in items.columns), strict=True):
+            found.setdefault(item, {})[name] = text
+    return found
+
+
+def _groupings(
+    stream: Stream,
+    rows: Codes,
+    items: Sequence[str],
+    columns: Mapping[str, Mapping[str, str]],
+    lengths: Mapping[str, int],
+) -> dict[str, Words]:
+    """The group of each item, by what groups them: the system, thirds by length, other columns."""
+    log = stream.log
+    found: dict[str, Words] = {}
+    systems = dict(
+        zip(
+            [log.items[code] for code in log.item[rows]],
+            log.table["system_id"].take(pa.array(rows)).to_pylist(),
+            strict=True,
+        )
+    )
+    by_name = {"system": [systems.get(item) or "" for item in items]}
+    for name in dict.fromkeys(name for own in columns.values() for name in own):
+        by_name[name] = [columns.get(item, {}).get(name, "") for item in items]
+    for name, values in by_name.items():
+        if 1 < len(set(values) - {""}) <= MOST_GROUPS:
+            found[name] = np.array(values, dtype=object)
+    texts = {item: sum(map(len, own.values())) for item, own in columns.items()}
+    size = np.array([lengths.get(item) or texts.get(item, 0) for item in items])
+    if len(size) and size.any() and len(np.unique(size)) > 2:
+        low, high = np.quantile(size, [1 / 3, 2 / 3])
+        thirds = [
+            f"up to {low:.0f} characters", f"{low:.0f} to {high:.0f} characters",
+            f"more than {high:.0f} characters",
+        ]  # fmt: skip
+        found["length of the text"] = np.array(thirds, dtype=object)[
+            (size > low).astype(int) + (size > high)
+        ]
+    return found
+
+
+def add_texts(
+    rows: Rows,
+    answers: Callable[[list[int]], list[str | None]],
+    prompts: pa.Table | None,
+    people: pa.Table | None,
+) -> None:
+    """Add the judge's texts, people's labels and the prompts to rows, in place."""
+    at = sorted({number for row in rows for number in row["answers"].values()})
+    texts = dict(zip(at, answers(at), strict=True)) if at else {}
+    labels: dict[tuple[str, str, str], dict[str, str]] = {}
+    if people is not None:
+        names = ("task", "item_id", "order", "human", "label")
+        for *key, human, label in zip(*(people[n].to_pylist() for n in names), strict=True):
+            labels.setdefault(tuple(key), {})[human] = label
+    shown: dict[tuple[str, str], str] = {}
+    if prompts is not None and {"item_id", "order", "text"} <= set(prompts.column_names):
+        wanted = pa.array({row["item_id"] for row in rows if not row["columns"]}, pa.string())
+        few = prompts.filter(pc.is_in(prompts["item_id"], value_set=wanted))
+        for item, order, text in zip(
+            *(few[name].to_pylist() for name in ("item_id", "order", "text")), strict=True
+        ):
+            shown.setdefault((item, order or "-"), text)
+    for row in rows:
+        said = {name: (texts[number] or "").strip() for name, number in row["answers"].items()}
+        more = len(set(said.values()) - {*row["verdicts"].values()}) > 0
+        row["answers"] = {n: text[:LONGEST_TEXT] for n, text in said.items() if text and more}
+        row["people"] = labels.get((row["task"], row["item_id"], row["order"]), {})
+        if text := shown.get((row["item_id"], row["order"])):
+            row["text"] = text[:LONGEST_TEXT]
+
+
+def write_rows(rows: Rows, folder: Path) -> None:
+    """Write ``disagreements.csv``. Raises OSError."""
+    theirs = dict.fromkeys(name for row in rows for name in row["columns"])
+    names = {name: f"{name} (item)" if name in COLUMNS else name for name in theirs}
+    sheet = io.StringIO()
+    writer = csv.DictWriter(sheet, [*COLUMNS, *names.values()], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        cells = {name: row[name] for name in COLUMNS if name not in (*_JSON, "kinds")}
+        cells |= {name: json.dumps(row[name], ensure_ascii=False) for name in _JSON}
+        cells["kinds"] = ", ".join(row["kinds"])
+        writer.writerow(cells | {names[name]: text for name, text in row["columns"].items()})
+    write_text(folder / FILE, sheet.getvalue())
+
+
+def read_rows(folder: Path) -> Rows:
+    """The rows of a folder's ``disagreements.csv``, as `disagreements` and `add_texts` make them.
+
+    Raises JudgeSenseError if there is none, or if it is damaged.
+    """
+    csv.field_size_limit(2**31 - 1)
+    path, found = folder / FILE, []
+    try:
+        with path.open(encoding="utf-8", newline="") as source:
+            for cells in csv.DictReader(source, strict=True):
+                row: dict[str, Any] = {name: cells.pop(name) or None for name in COLUMNS}
+                row |= {name: json.loads(row[name] or "{}") for name in _JSON}
+                row["kinds"] = (row["kinds"] or "").split(", ")
+                row["margin"] = None if row["margin"] is None else float(row["margin"])
+                theirs = {name.removesuffix(" (item)"): text for name, text in cells.items()}
+                row["columns"] = {name: text for name, text in theirs.items() if text}
+                found.append(row)
+    except FileNotFoundError:
+        raise JudgeSenseError(f"no {path}; write it with: judgesense report {folder}") from None
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise JudgeSenseError(
+            f"{path} is damaged ({error}); write it again with: judgesense report {folder}"
+        ) from error
+    return found
+
+
+def flat(rows: Iterable[Mapping[str, Any]]) -> Rows:
+    """The rows with the imported file's columns as columns of their own."""
+    return [
+        {**{name: row[name] for name in COLUMNS}, **{
+            f"{name} (item)" if name in COLUMNS else name: text
+            for name, text in row["columns"].items()
+        }}
+        for row in rows
+    ]  # fmt: skip

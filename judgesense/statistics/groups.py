@@ -1,0 +1,149 @@
+"""Which groups of items fare worse than the rest, corrected for the number of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from judgesense.statistics.arrays import Floats
+from judgesense.statistics.comparison import holm
+from judgesense.statistics.inputs import cluster_codes
+from judgesense.statistics.intervals import (
+    Interval,
+    difference_interval,
+    wilson,
+    wilson_cluster,
+)
+
+SMALLEST = 10
+"""Items that a group needs, and those outside it."""
+
+_MOST_LIKELY = 40.0
+"""The quantile beyond which a difference is as good as certain."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of n items beside the rest: shares, and their difference with its interval.
+
+    The interval is that of the level at which Holm's procedure tests the group, so that it leaves
+    out 0 exactly if ``p_holm`` is at most 1 - confidence level.
+    """
+
+    by: str
+    name: str
+    n: int
+    estimate: float
+    rest: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    p_value: float
+    p_holm: float
+
+
+@dataclass(frozen=True)
+class _Compared:
+    by: str
+    name: str
+    n: int
+    group: tuple[float, float]
+    rest: tuple[float, float]
+    df: int
+
+    def interval(self, quantile: float) -> Interval:
+        """Of the group's share less the rest's: Newcombe's, on effective sizes."""
+        ends = [(p, Interval(*wilson(p, n, quantile))) for p, n in (self.rest, self.group)]
+        return difference_interval(ends[0], ends[1], 0.0)
+
+    def p_value(self) -> float:
+        """Two-sided: the level at which the interval touches 0."""
+        from scipy.special import stdtr
+
+        low, high = 0.0, _MOST_LIKELY
+        for _ in range(40):
+            middle = (low + high) / 2
+            ends = self.interval(middle)
+            assert ends.low is not None and ends.high is not None  # noqa: PT018
+            low, high = (low, middle) if ends.low <= 0 <= ends.high else (middle, high)
+        return float(2 * stdtr(self.df, -low))
+
+
+def compare_groups(
+    values: npt.ArrayLike,
+    groups: dict[str, npt.NDArray[Any]],
+    clusters: Any = None,
+    confidence_level: float = 0.95,
+) -> list[Group]:
+    """Compare each group of items with all items outside it, the worst difference first.
+
+    Newcombe's interval (1998) of two shares, each on its effective size (`wilson_cluster`), with
+    Holm's correction over all groups. Two groups that are each other's rest are one comparison;
+    the worse one is reported.
+
+    Args:
+        values: from 0 to 1 for each item, shape (n,), such as whether it is right.
+        groups: the name of each item's group by what groups them, shape (n,) each; "" is none.
+        clusters: what items share, shape (n,); by default each is by itself.
+        confidence_level: of the intervals, over all groups.
+
+    Returns:
+        The groups of at least `SMALLEST` items, with as many outside.
+
+    >>> right = np.array([1.0] * 40 + [0.0] * 30 + [1.0] * 10)
+    >>> (worse,) = compare_groups(right, {"source": np.repeat(["a", "b"], 40)})
+    >>> worse.name, worse.estimate, worse.rest, worse.p_holm < 0.001
+    ('b', 0.25, 1.0, True)
+    """
+    from scipy.special import stdtrit
+
+    shares = np.asarray(values, dtype=float)
+    codes, _ = cluster_codes(clusters, len(shares))
+    compared = [
+        each for by, names in groups.items() for each in _compared(by, names, shares, codes)
+    ]
+    p_values = [each.p_value() for each in compared]
+    adjusted = holm(p_values)
+    order = sorted(range(len(compared)), key=p_values.__getitem__)
+    found, left = [], len(order)
+    for rank, at in enumerate(order):
+        each, p_holm = compared[at], adjusted[at]
+        assert p_holm is not None
+        # Holm stops at the first test that does not reject: the others share its level.
+        left = len(order) - rank if p_holm <= 1 - confidence_level or not rank else left
+        tail = (1 - confidence_level) / left / 2
+        ends = each.interval(float(stdtrit(each.df, 1 - tail)))
+        assert ends.low is not None and ends.high is not None  # noqa: PT018
+        found.append(
+            Group(
+                each.by, each.name, each.n, each.group[0], each.rest[0],
+                each.group[0] - each.rest[0], ends.low, ends.high, p_values[at], p_holm,
+            )
+        )  # fmt: skip
+    return sorted(found, key=lambda group: group.difference)
+
+
+def _compared(
+    by: str, names: npt.NDArray[Any], shares: Floats, clusters: npt.NDArray[Any]
+) -> Iterator[_Compared]:
+    distinct = [name for name in dict.fromkeys(names.tolist()) if name != ""]
+    means = {name: float(shares[names == name].mean()) for name in distinct}
+    if len(distinct) == 2 and "" not in names:
+        distinct = [min(distinct, key=means.__getitem__)]
+    for name in distinct:
+        own = names == name
+        if own.sum() < SMALLEST or (~own).sum() < SMALLEST:
+            continue
+        ends = [wilson_cluster(shares[part], clusters[part]) for part in (own, ~own)]
+        sizes = [each.effective_n for each in ends]
+        if sizes[0] is None or sizes[1] is None:
+            continue
+        yield _Compared(
+            by, str(name), int(own.sum()), (means[name], sizes[0]),
+            (float(shares[~own].mean()), sizes[1]),
+            len(np.unique(clusters[own])) + len(np.unique(clusters[~own])) - 2,
+        )  # fmt: skip
