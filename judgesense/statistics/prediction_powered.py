@@ -20,6 +20,10 @@ from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.crossed import FEWEST_WORDINGS
 from judgesense.statistics.inputs import cluster_codes
 
+WIDER = 1.02
+"""An interval with predictions may be wider than that of the labels alone by this factor: with few
+labels, the least error that both may have hides what predictions gain."""
+
 FEWEST_LABELS = 2
 """With fewer labels nothing shows how far the judge is off."""
 
@@ -172,8 +176,8 @@ def combined(
 
     One weight of the predictions minimises the variance of the sum over clusters and wordings
     (power tuning on item differences). Its variance is cross-fitted: each cluster is predicted with
-    the weight that the others give. Where the interval would not become narrower than that of the
-    labels alone, these are what counts.
+    the weight that the others give. Where the interval would be wider than that of the labels alone
+    by more than 2%, these are what counts.
 
     Args:
         parts: sign or factor, influence, and each unit's cluster code; a code means the same
@@ -191,7 +195,7 @@ def combined(
     """
     alone, widest = _figure(parts, confidence_level, powered=False)
     powered, half = _figure(parts, confidence_level, powered=True)
-    return powered if half < widest else alone
+    return powered if half <= WIDER * widest else alone
 
 
 def _figure(

@@ -49,8 +49,8 @@ def excess_moves(
     moves everything and the other change nothing; before the lower end, the opposite. Moves are
     rare and come in whole clusters, and a t interval without that cluster is too short where few
     were seen (`benchmarks/updates` has how often each is wrong). From four wordings on, the
-    jackknife variance over wordings is added, with Satterthwaite's degrees of freedom, so that the
-    claim is about wordings like these.
+    variance over wordings is added (the jackknife's, or that of more rewordings like these if it
+    is larger), with Satterthwaite's degrees of freedom: the claim is about wordings like these.
 
     Args:
         moved: shape (n,), whether the update moved each verdict.
@@ -117,7 +117,7 @@ def _wording_variance(
     wordings: Any,
     pairs: tuple[Any, Any],
 ) -> tuple[float, int]:
-    """Jackknife variance of the excess over wordings, and their number; 0 for too few of them."""
+    """Variance of the excess over wordings, and their number; 0 for too few of them."""
     names = [*wordings, *pairs[0], *pairs[1]]
     codes, count = cluster_codes(names, len(names))
     if count < FEWEST_RANDOM:
@@ -131,4 +131,10 @@ def _wording_variance(
         shares = (side[mask].mean() for side, mask in zip(sides, kept, strict=True))
         left.append(float(next(shares)) - float(next(shares)))
     spread = np.array(left)
-    return float((count - 1) / count * ((spread - spread.mean()) ** 2).sum()), count
+    jackknife = float((count - 1) / count * ((spread - spread.mean()) ** 2).sum())
+    # An update that is one more rewording of each wording varies as these do, although the ones
+    # drawn may look alike: twice the variance of the mean share that differs from a wording.
+    sums = np.bincount(one, sides[1], minlength=count) + np.bincount(two, sides[1], minlength=count)
+    pairs_of = np.bincount(one, minlength=count) + np.bincount(two, minlength=count)
+    differs = sums[pairs_of > 0] / pairs_of[pairs_of > 0]
+    return max(jackknife, 2 * float(differs.var(ddof=1)) / count), count

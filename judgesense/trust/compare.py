@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,8 @@ from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.planning import error_of, smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.text import brackets, join, p_value, percent, s, short_names, signed
+from judgesense.statistics.selection import largest
+from judgesense.text import brackets, join, number, p_value, percent, s, short_names, signed
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
 from judgesense.trust.thresholds import SIGNIFICANT
@@ -31,6 +32,9 @@ WORDS = {
     "accuracy": ("prompts", "matches gold on", "is more often right"),
 }
 """Unit, figure and advantage of each measure."""
+
+NORMAL = 1.959964
+"""Standard errors from an estimate to the end of its 95% interval."""
 
 Cards = dict[tuple[str, str, str], TrustCard]
 """Task, judge and scoring -> trust card."""
@@ -255,11 +259,16 @@ class Comparison(ResultMapping):
     ``smallest_difference`` (that the sample shows with 80% probability at an uncorrected 5%),
     ``n``, ``n_items``, ``n_clusters`` (what is independent: items, or what they share),
     ``n_undecided`` (left out because one of the judges gave no decision) and ``text``.
+    ``best`` has one entry per task and scoring with the judge of the highest kappa with gold:
+    ``task``, ``scoring``, ``judge``, ``n_judges``, ``n_items``, ``kappa`` as measured, that
+    ``corrected`` for being the highest, with ``ci_low`` and ``ci_high``
+    (`judgesense.statistics.selection.largest`), and ``text``.
     ``n_tests`` is the size of the family, ``correction`` its method. ``runs`` are the two folders.
     """
 
     advice: list[str]
     comparisons: list[dict[str, Any]]
+    best: list[dict[str, Any]]
     n_tests: int
     runs: list[str]
     correction: str = "holm"
@@ -272,7 +281,7 @@ class Comparison(ResultMapping):
         return render_comparison(self)
 
     def _repr_html_(self) -> str:
-        texts = [*self.advice, *(entry["text"] for entry in self.comparisons)]
+        texts = [*self.advice, *(entry["text"] for entry in [*self.comparisons, *self.best])]
         return html_table((), [(text,) for text in texts])
 
 
@@ -341,11 +350,68 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
             entry |= {f"trust_{side}": card.trust for side, card in of_couple.items()}
             entry["text"] = _sentence(entry, names)
         advice.append(_recommend(jss, accuracy, names, of_couple))
+    best = []
+    groups: dict[tuple[str, str], list[tuple[Stream, TrustCard]]] = {}
+    for streams, of_run in [(first, cards), (second, other_cards)][: 1 if same_run else 2]:
+        for stream in streams:
+            card = of_run[stream.task.name, stream.judge, stream.scoring]
+            groups.setdefault((stream.task.name, stream.scoring), []).append((stream, card))
+    for (task, scoring), judged in groups.items():
+        if (highest := _best(judged)) is not None:
+            highest |= {"task": task, "scoring": scoring}
+            best.append({**highest, "text": _best_text(highest, names)})
     return Comparison(
+        best=best,
         advice=advice,
         comparisons=found,
         n_tests=sum(entry["p_value"] is not None for entry in found),
         runs=[str(path) for path in dirs],
+    )
+
+
+def _best(judged: Iterable[tuple[Stream, TrustCard]]) -> dict[str, Any] | None:
+    """The judge with the highest kappa, and where that kappa lies if it is the highest of several.
+
+    None with fewer than two judges that have an interval. The kappas are taken to vary together as
+    the judges' right answers to the same items do.
+    """
+    known, kappas, errors, rights = [], [], [], []
+    for stream, card in judged:
+        check = card.checks["right"]
+        if check.estimate is None or check.ci_low is None or check.ci_high is None:
+            continue
+        known.append((stream.judge, check.n_items))
+        kappas.append(check.estimate)
+        errors.append(max(check.ci_high - check.ci_low, 1e-6) / (2 * NORMAL))
+        prompts = _prompt_table(stream)
+        rows = prompts["row"].to_numpy()
+        hits = stream.decision[rows] == stream.log.gold[stream.rows[rows]]
+        moved: dict[str, float] = {}
+        for item, gap in zip(prompts["item_id"].to_pylist(), hits - hits.mean(), strict=True):
+            moved[item] = moved.get(item, 0.0) + float(gap)
+        rights.append(moved)
+    if len({judge for judge, _ in known}) < 2:
+        return None
+    items = dict.fromkeys(item for moved in rights for item in moved)
+    table = np.array([[moved.get(item, 0.0) for item in items] for moved in rights])
+    sizes = np.sqrt((table**2).sum(axis=1))
+    alike = table @ table.T / np.maximum(np.outer(sizes, sizes), 1e-12)
+    np.fill_diagonal(alike, 1.0)
+    found = largest(kappas, np.outer(errors, errors) * alike)
+    judge, n_items = known[found.place]
+    return {
+        "judge": judge, "n_judges": len(known), "n_items": n_items, "kappa": kappas[found.place],
+        "corrected": found.estimate, "ci_low": found.ci_low, "ci_high": found.ci_high,
+    }  # fmt: skip
+
+
+def _best_text(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """Which judge has the highest kappa on a task, in words."""
+    ends = brackets(entry["ci_low"], entry["ci_high"], lambda end: number(end, 2))
+    return (
+        f"{entry['task']}: of {entry['n_judges']} judges, {names[entry['judge']]} has the highest "
+        f"κ with gold, {number(entry['kappa'], 2)} on {entry['n_items']} items; corrected for "
+        f"being the highest, {number(entry['corrected'], 2)} {ends}."
     )
 
 
@@ -357,7 +423,7 @@ def _described(streams: list[Stream]) -> str:
 def render_comparison(result: Mapping[str, Any]) -> str:
     """The comparison as plain text: one line each, neither wrapped nor cut."""
     lines = ["What to do", *(f"  - {text}" for text in result["advice"]), "", "Figures"]
-    lines += [f"  - {entry['text']}" for entry in result["comparisons"]]
+    lines += [f"  - {entry['text']}" for entry in [*result["comparisons"], *result["best"]]]
     lines += [
         "",
         "Differences are B minus A on what both judged, with uncorrected 95% intervals. Intervals "

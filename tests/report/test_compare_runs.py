@@ -182,6 +182,10 @@ def test_the_judges_of_one_run_are_compared_with_each_other(make, benchmark, tmp
     couples = [(e["judge_a"], e["judge_b"]) for e in result["comparisons"] if e["measure"] == "jss"]
     assert couples == [("j0@1", "j1@1"), ("j0@1", "j2@1"), ("j1@1", "j2@1")]
     assert result["n_tests"] == 6
+    (best,) = result["best"]
+    assert best["n_judges"] == 3
+    assert best["corrected"] <= best["kappa"] < best["ci_high"]
+    assert best["ci_low"] < best["corrected"]
 
 
 def test_runs_that_share_no_pairs_are_refused_politely(make, benchmark, tmp_path) -> None:
