@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from judgesense.files.tables import Rows
+from judgesense.importers.column_names import NUMBER
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.readings import Parser, is_label
 from judgesense.importers.rows import texts_of
@@ -119,16 +120,9 @@ class PeopleLabels:
         if word.casefold() in folded:
             return folded[word.casefold()]
         for key, label in self.mapping.items():
-            limit = _LIMIT.fullmatch(key) if _is_number(word) else None
+            limit = _LIMIT.fullmatch(key) if NUMBER.fullmatch(word) else None
             if limit and _COMPARISONS[limit[1]](float(word), float(limit[2])):
                 return label
         if self.labels is None or (label := is_label(word, self.labels)) == UNCLEAR:
             return word
         return label
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) == float(text)
-    except ValueError:
-        return False

@@ -332,3 +332,54 @@ def test_a_file_is_compared_with_an_earlier_one_item_by_item(
         assert right["n_items"] == 120
         assert len(change["moved"]) == (18 if first != second else 0)
         shutil.rmtree(tmp_path / "out")
+
+
+def test_the_command_says_what_it_understood_and_then_at_most_twenty_lines(
+    command_line, tmp_path: Path
+) -> None:
+    done = command_line("check", PANDALM, "--out", tmp_path / "out", "--epsilon", "0.1")
+    assert done.returncode == 0, done.stderr
+    assert "annotator_1, annotator_2 and annotator_3" in done.stderr.splitlines()[0]
+    assert len(done.stdout.splitlines()) <= 20
+    assert "ε 0.1" in done.stdout
+    for name in ("report.json", "report.md", "report.html"):
+        text = (tmp_path / "out" / name).read_text("utf-8")
+        assert "annotator_3" in text.replace("\\", "")  # Markdown escapes the underscore
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["verdict.csv"], "did you mean 'verdicts.csv'"),
+        (["verdicts.csv", "--human", "lable"], "did you mean 'label'"),
+        (["verdicts.csv", "--judge", "m"], "RUBRIC.txt --data"),
+        (["verdicts.csv", "--data", "verdicts.csv", "--judge", "m"], "is a table, not a rubric"),
+        (["verdicts.csv", "--columns", "answer=verdict"], "unknown column 'answer'"),
+        (["verdicts.csv", "--map", "good"], "THEIRS=OURS"),
+        (["rubric.txt", "--verdict", "verdict"], "--verdict is for a FILE"),
+        (["rubric.txt"], "--data is missing"),
+    ],
+)
+def test_a_wrong_command_is_refused_in_one_line(
+    command_line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "verdicts.csv", GOOD["names"])
+    table(tmp_path / "rubric.txt", "Is it good? {verdict}")
+    done = command_line("check", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_wordings_and_repeats_of_a_table_are_measured(tmp_path: Path) -> None:
+    rows = [
+        f"{n},{wording},{n % 2 == 0 or wording == 'b'},{n % 2 == 0}"
+        for n in range(40)
+        for wording in "ab"
+    ]
+    file = table(tmp_path / "x.csv", "item,wording,verdict,human\n" + "\n".join(rows) + "\n")
+    report, _ = check_file(file, out=tmp_path / "out", note=str)
+    assert report.trust[0]["checks"]["steady"]["estimate"] == 0.5
+    assert (report.people[0]["n"], report.people[0]["n_items"]) == (80, 40)
+    assert report.people[0]["accuracy"] == 0.75
