@@ -304,7 +304,7 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
     states = {name: each["state"] for name, each in checks.items() if each["applies"]}
     ran = commands.started is not None and commands.started["command"] == "run"
     unlabelled = states["right"] == "unmeasured" and not checks["right"]["n_items"]
-    if commands.imported and commands.data and unlabelled:
+    if commands.format in ("table", "scores") and commands.data and unlabelled:
         # What is right is known from a few labels; other wordings have to be judged elsewhere.
         n = min(FIRST_LABELS, diagnostics["n_items"])
         text = f"Label {n} items in {commands.data}: it is not known whether it is right:"
