@@ -58,7 +58,7 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     cells = main_cells(report)
     of_case: dict[tuple[Any, ...], list[Entry]] = defaultdict(list)
-    for name in ("wordings", "templates", "diagnostics", "recommendation"):
+    for name in ("wordings", "templates", "diagnostics", "recommendation", "plan"):
         for row in report[name]:
             of_case[name, *identity(row)].append(row)
     perfect = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
@@ -72,6 +72,8 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
             if row["inverted"]:
                 declared.append(row["template"])
         told = list(_on_card(card))
+        if card["trust"] != "avoid":
+            told += _on_gate(of_case["plan", *key])
         told += _on_wordings(of_case["wordings", *key], declared)
         if declared:
             told += _on_polarity(cells[key], declared, perfect.get(key[2]))
@@ -111,6 +113,19 @@ def _on_card(card: Entry) -> Texts:
             f"{details['n_wordings']} wordings can miss a kind of wording that makes up less than "
             f"{percent(details['missed'])} of all.",
         )
+
+
+def _on_gate(plans: list[Entry]) -> Texts:
+    """How a gate on JSS behaves at this size."""
+    for gate in (entry["gate"] for entry in plans):
+        if gate is not None:
+            least = gate["passes_from"]
+            text = f"on as many other items it would pass steady in {percent(gate['passes'])} of "
+            text += f"runs and fail it in {percent(gate['fails'])}. At this size "
+            if least is None:
+                yield "gate", f"{text}no JSS passes with 80% probability."
+            else:
+                yield "gate", f"{text}a JSS of {number(least, 2)} passes with 80% probability."
 
 
 def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:

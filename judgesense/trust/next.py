@@ -30,6 +30,9 @@ KINDS = (
 MORE_TOKENS = 2048
 """Enough for the reasons that a judge writes before its verdict."""
 
+_PLANNED = 5
+"""Ways of asking whose plans are drawn, the best first."""
+
 FIRST_LABELS = 50
 """Labels to begin with: a judge with kappa 0.6 passes the threshold of 0.4 from about 60 on."""
 
@@ -240,12 +243,14 @@ def _instead(
     card: Entry, remedies: Sequence[Entry], diagnostics: Entry, commands: _Commands
 ) -> Step:
     """What is left for a judge that fails: a way of asking that may pass yet, or another judge."""
-    able = []
+    able, rows = [], []
     for row in remedies:
-        if row["trust"] in ("unknown", "care") and row["remedy"] != AS_ASKED and row["gain"]:
-            found = plan(row["checks"])
-            if found is not None and row["gain"] > 0 and found["items_needed"]:
-                able.append((row, found))
+        if row["trust"] in ("unknown", "care") and row["remedy"] != AS_ASKED:
+            rows.append(row)
+    for row in sorted(rows, key=lambda row: -(row["gain"] or 0.0))[:_PLANNED]:
+        found = plan(row["checks"])
+        if found is not None and (row["gain"] or 0.0) > 0 and found["items_needed"]:
+            able.append((row, found))
     if able:
         row, found = min(able, key=lambda one: (one[1]["items_needed"], -one[0]["accuracy"]))
         return _more(found, commands, f"{_way(row, card)}. ")

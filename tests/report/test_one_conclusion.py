@@ -1,0 +1,151 @@
+"""Table, text, remedies, next step and plan of a card say one thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judgesense.reporting.run_tables import jss_table
+from judgesense.trust.card import CHECKS, LEADS
+from judgesense.trust.next import next_step
+from judgesense.trust.planning import plan
+
+ASKED = {"n_planned": 300, "n_judged": 300, "n_items": 100, "n_prompts": 300, "n_cut_off": 0}
+RUN = {
+    "invocation": {"command": "run", "arguments": [], "options": {
+        "judge": ["m"], "out": ["d"], "set": ["dtype=bfloat16"], "items": ["i.csv"],
+        "templates": ["t.yaml"],
+    }},
+    "asked": {"judges": [{"judge": "m", "engine": "transformers"}], "data": {},
+              "settings": {"limit": None, "scorings": ["options"]}},
+    "judges": [{"name": "m@1"}], "finished": "2026",
+}  # fmt: skip
+
+
+def check(state: str, estimate: float = 0.85, low: float = 0.7, high: float = 0.95, **more: Any):
+    details = {"n_wordings": 5, **more}
+    found = {"state": state, "estimate": estimate, "ci_low": low, "ci_high": high,
+             "threshold": 0.8, "n_items": 100, "text": "t", "applies": True,
+             "details": details}  # fmt: skip
+    return found if state != "unmeasured" else {**found, "estimate": None, "n_items": 0}
+
+
+def card(trust: str, because: list[str], remedy: str | None = None, **states: Any):
+    checks = {name: check("pass") for name in CHECKS}
+    checks |= {n: check(s) if isinstance(s, str) else s for n, s in states.items()}
+    return {"run_id": "r", "judge": "m@1", "task": "t", "scoring": "options", "trust": trust,
+            "because": because, "text": f"{LEADS[trust]}: t", "remedy": remedy,
+            "checks": checks}  # fmt: skip
+
+
+def remedy(name: str, trust: str, **more: Any):
+    checks = {each: check("pass") for each in CHECKS}
+    return {"remedy": name, "trust": trust, "because": [], "accuracy": 0.75,
+            "accuracy_before": 0.65, "gain": 0.1, "jss": 0.92, "same_choice": None, "n_items": 100,
+            "prompts_per_item": 1, "checks": checks, **more}  # fmt: skip
+
+
+def wording(name: str, flag: str = "fine", accuracy: float | None = None, without: float = 0.7):
+    return {"template": name, "flag": flag, "accuracy": accuracy, "jss_without": without}
+
+
+def step(given, **more: Any):
+    settled = plan(given["checks"]) if given["trust"] != "avoid" else None
+    return next_step(
+        given, diagnostics=ASKED, planned=settled, record=RUN, folder="d", **more
+    ) | {"plan": settled}  # fmt: skip
+
+
+def test_a_remedy_that_passes_is_the_step_and_writes_the_judge() -> None:
+    rows = [remedy("as asked", "avoid"), remedy("calibrated", "care")]
+    found = step(card("avoid", ["right"], "calibrated", right="fail"), remedies=rows)
+    assert found["kind"] == "use_changed"
+    assert found["command"].startswith("judgesense stabilise d --judge m@1 --task t --scoring opt")
+    assert all(said in found["text"] for said in ("75%", "65%", "0.92", "1 prompt per item"))
+
+
+def test_a_way_that_may_pass_yet_says_what_it_lacks() -> None:
+    near = {name: check("pass") for name in CHECKS} | {"right": check("open", 0.86, 0.76, 0.96)}
+    rows = [remedy("as asked", "avoid"), remedy("calibrated", "care", checks=near)]
+    found = step(card("avoid", ["right"], right="fail"), remedies=rows)
+    assert (found["kind"], found["command"].split()[:2]) == ("add_items", ["judgesense", "run"])
+    assert "calibrated: right on 75% instead of 65%" in found["text"]
+    assert "settle right with 80% probability" in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        # Never the one that is most often right, though it is unlike the others.
+        ([wording("a", "outlier", 0.9, 0.95), wording("b", accuracy=0.6), wording("c")], None),
+        ([wording("a", "outlier", 0.5, 0.95), wording("b", accuracy=0.6), wording("c")], "a"),
+        # Without it the judge is no steadier.
+        ([wording("a", "outlier", None, 0.7), wording("b"), wording("c")], None),
+        ([wording("a", "inverted"), wording("b"), wording("c")], "a"),
+        # Where most wordings stand out, the fault is not theirs.
+        ([wording("a", "inverted"), wording("b", "unreadable"), wording("c")], None),
+    ],
+)
+def test_a_wording_is_corrected_only_where_it_is_the_fault(rows, named) -> None:
+    found = step(card("avoid", ["steady"], steady="fail"), wordings=rows)
+    assert (found["kind"] == "correct_wording") == (named is not None)
+    if named is not None:
+        assert f"Correct {named} in t.yaml" in found["text"]
+    wrong = step(card("avoid", ["right", "steady"], right="fail", steady="fail"), wordings=rows)
+    assert wrong["kind"] == "another_judge"
+
+
+@pytest.mark.parametrize(
+    ("steady", "kind"),
+    [
+        (check("open", 0.87, 0.75, 0.95), "add_items"),
+        (check("open", 0.8, 0.785, 0.815), "nothing_settles"),
+        (check("open", 0.9, 0.7, 0.97, ci_low_fixed=0.88, ci_high_fixed=0.92), "add_wordings"),
+    ],
+)
+def test_the_step_and_the_plan_agree_on_what_settles_it(steady, kind) -> None:
+    found = step(card("unknown", ["steady"], steady=steady))
+    assert found["kind"] == kind
+    assert (found["plan"]["items_needed"] is not None) == (kind == "add_items")
+    assert (found["command"] is None) == (kind == "nothing_settles")
+    if found["command"]:
+        assert "--set dtype=bfloat16" in found["command"]
+        assert "--out d-2" in found["command"]
+
+
+@pytest.mark.parametrize(
+    ("record", "kind"),
+    [
+        ({**RUN, "finished": None}, "finish_run"),
+        ({**RUN, "judges": [{"name": "m@1", "failed": ["p: down"]}]}, "finish_run"),
+        (RUN, "use"),
+    ],
+)
+def test_an_unfinished_run_is_finished_first(record, kind) -> None:
+    given = card("use", [])
+    found = next_step(given, diagnostics=ASKED, planned=None, record=record, folder="d")
+    assert found["kind"] == kind
+    if kind == "finish_run":
+        assert "--out d " in f"{found['command']} "
+
+
+def test_a_page_has_one_jss_and_as_asked_is_the_card(make) -> None:
+    from judgesense.reporting.report import measure
+
+    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 12)
+
+    def decide(prompt):
+        flips = len(prompt["text"]) % 3 == 0 and prompt["template_id"] == "w2"
+        return "NO" if flips else prompt["gold"]
+
+    report = measure(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
+    (found,), first = report["trust"], report["remedies"][0]
+    steady = found["checks"]["steady"]
+    (row,) = jss_table(report).rows
+    assert [row[key] for key in ("jss", "ci_low", "ci_high")] == [
+        steady[key] for key in ("estimate", "ci_low", "ci_high")
+    ]
+    assert (first["trust"], first["jss"]) == (found["trust"], steady["estimate"])
+    assert found["text"].startswith(f"{LEADS[found['trust']]}: ")
+    assert len(report["next"]) == len(report["plan"]) == 1
