@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.checking.logs import compared, judge_of, question_of
-from judgesense.checking.question import Question, run_check
+from judgesense.checking.question import PARAPHRASES, Question, run_check
 from judgesense.checking.result import CheckResult
 from judgesense.checking.terms import RUNS, Inconclusive, Terms
 from judgesense.checking.verdicts import labelled_rows
@@ -16,6 +16,7 @@ from judgesense.files.disk import sha256_of
 from judgesense.importers.log import read_graded
 from judgesense.pipeline import to_stderr
 from judgesense.trust.baseline import items_of_baseline, what_it_finds
+from judgesense.trust.planning import assumed
 from judgesense.trust.thresholds import MARGIN, STEADY_JSS
 
 MAX_TOKENS = 1024
@@ -132,6 +133,35 @@ def check(
 
     found = run_check(question, terms, judge, judge_options, tell)
     return found if baseline is None else found.against(baseline, margin)
+
+
+def planned(
+    rubric: Path,
+    data: Path,
+    *,
+    human: Sequence[str] = (),
+    answers: Sequence[str] | None = None,
+    options: Mapping[str, str] | None = None,
+    wordings: str | Path | None = None,
+    n_paraphrases: int | None = None,
+    limit: int | None = None,
+) -> str:
+    """What a check of this size can settle, from assumed figures; nothing is loaded or judged.
+
+    Raises JudgeSenseError for bad input, as :func:`check` does.
+    """
+    from judgesense_dataset.items import items_of
+    from judgesense_dataset.rubric import read_rubric, read_wordings, shown_in
+
+    rows = labelled_rows(data, human, shown_in(rubric), to_stderr)
+    own = read_rubric(rubric, data, answers, options, rows)
+    items = items_of(rows, str(data), own.task, own.fields)[:limit]
+    place = Path(wordings) if wordings is not None else rubric.with_suffix(".wordings.yaml")
+    n_wordings = 1 + (n_paraphrases or PARAPHRASES)
+    if place.exists():
+        n_wordings = len(read_wordings(place, own).templates)
+    labelled = sum(item.gold is not None for item in items)
+    return assumed(len(items), n_wordings, 2 if own.task.comparative else 1, labelled)
 
 
 def check_log(

@@ -125,6 +125,7 @@ def check(
     seed: opt.Seed = 0,
     out: opt.SomeOut = None,
     verbose: opt.Verbose = False,
+    dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
     """Is my judge right, where is it wrong, and does rewording change its verdicts?
@@ -142,7 +143,7 @@ def check(
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """
     from judgesense.checking.check import check as run_check
-    from judgesense.checking.check import check_log
+    from judgesense.checking.check import check_log, planned
     from judgesense.files.tables import SUFFIXES
 
     people = opt.names(human) or ()
@@ -195,10 +196,15 @@ def check(
         if pick is not None:
             raise JudgeSenseError("--pick chooses a scorer or metric of --log FILE")
         assert source is not None and data is not None  # noqa: PT018
-        found = run_check(
-            source, data, judge, human=people, answers=opt.names(answers),
-            options=opt.pairs(options, "--options") or None, **shared,
-        )  # fmt: skip
+        own: dict[str, Any] = {
+            "human": people, "answers": opt.names(answers),
+            "options": opt.pairs(options, "--options") or None,
+        }  # fmt: skip
+        if dry_run:
+            size: dict[str, Any] = {"wordings": wordings, "n_paraphrases": paraphrases}
+            typer.echo(planned(source, data, **own, **size, limit=limit))
+            return
+        found = run_check(source, data, judge, **own, **shared)
     opt.output(format, found.to_dict, lambda: _print(found, verbose))
     if found.exit_code:
         raise typer.Exit(found.exit_code)

@@ -41,8 +41,8 @@ def invocation(
             options |= {"set": [*options.get("set", []), *rest]} if rest else {}
             continue
         default = parameters[name].default if name in parameters else None
-        if value is None or value is default:
-            continue
+        if value is None or value is default or isinstance(value, bool):
+            continue  # A flag without a value is about what is printed.
         if isinstance(value, Mapping):
             value = [f"{key}={each}" for key, each in value.items()]
         values = value if isinstance(value, (list, tuple)) else [value]
