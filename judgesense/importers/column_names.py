@@ -19,7 +19,7 @@ from judgesense.text import shorten
 
 ROLES: Mapping[str, str] = {
     "item_id": "item_id id item idx index example_id question_id row_id sample_id uid case_id "
-    "test_id conversation_id trace_id pair_id",
+    "test_id conversation_id trace_id pair_id qid",
     "judge": "judge judge_name judge_model grader evaluator evaluator_model",
     "system_id": "system_id system model model_name assistant generator candidate",
     "template_id": "template_id template wording prompt_version prompt_name prompt_template",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import (
     NOT_LABELS,
@@ -178,7 +179,7 @@ def understand(
 
 
 def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
-    """The columns with verdicts: by name, or those with people's vocabulary."""
+    """The columns with verdicts: by name, those with people's words, or the judge's texts."""
     by_name = {plain(name): name for name in reversed([*found])}
     for key in VERDICTS:
         if (name := by_name.get(key)) and (key != "judge" or {*found[name].words} & vocabulary):
@@ -194,7 +195,8 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
         mostly = len(same) > 1 and 2 * len(same) >= len(column.words)
         if mostly and column.labels and not NOT_LABELS.fullmatch(plain(name)):
             alike.append(name)
-    return named or alike
+    outputs = ("raw_text", "raw_output", "judge_output", "judge_response", "llm_output")
+    return named or alike or [by_name[key] for key in outputs if key in by_name][:1]
 
 
 def _roles(
@@ -232,7 +234,8 @@ def _roles(
             )
         roles["raw_text"] = ",".join(filter(None, reasons)) if all(reasons) else ":"
     else:
-        roles.setdefault("judge", ":judge" if plain(judged[0]) in VERDICTS else f":{judged[0]}")
+        generic = plain(judged[0]) in (*VERDICTS, *ROLES["raw_text"].split())
+        roles.setdefault("judge", ":judge" if generic else f":{judged[0]}")
         if reasons[0]:
             roles.setdefault("raw_text", reasons[0])
     roles["raw_decision"] = ",".join(judged)
@@ -335,6 +338,9 @@ def _space(
             same = ",".join(f"{word}={verdict}" for word, verdict in mapping.items())
             notes.append(f"labels read as verdicts: {same} (other meanings: --map)")
             return _ordered(ours.values())
+    labels = _ordered(theirs.values())
+    if 2 * sum(parse(text, labels) in labels for text in ours.values()) > len(ours):
+        return labels  # short texts that state a label
     pairs = ",".join(map("=".join, zip(theirs.values(), ours.values(), strict=False)))
     raise JudgeSenseError(
         f"{where}: labels ({', '.join([*theirs.values()][:5])}) and verdicts "

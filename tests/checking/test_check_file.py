@@ -169,6 +169,8 @@ GOOD = {
     "another status": "id,status,verdict,label\n1,done,PASS,PASS\n2,done,FAIL,PASS\n"
     "3,done,PASS,PASS\n4,done,FAIL,FAIL\n",
     "vocabulary": "id,gpt,human_label\n1,PASS,PASS\n2,FAIL,PASS\n3,PASS,PASS\n4,FAIL,FAIL\n",
+    "texts": "qid,judge_output,gold\n1,I say [[PASS]],PASS\n2,So [[FAIL]],PASS\n"
+    "3,It is good: [[PASS]],PASS\n4,Verdict: [[FAIL]],FAIL\n",
     "verdict and score": "id,verdict,score,label\n1,PASS,.9,PASS\n2,FAIL,.1,PASS\n"
     "3,PASS,.8,PASS\n4,FAIL,.2,FAIL\n",
 }
