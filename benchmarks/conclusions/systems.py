@@ -1,4 +1,4 @@
-"""Estimates of systems, claims about an update, families and ranks: are they as right as they say?
+"""Estimates, updates, families, ranks and best judges: are they as right as they say?
 
 Verdicts and labels are simulated, or resampled from logs beside the checkout: PandaLM's pairs of
 answers and RAG-Eval's passages (by query) for estimates, flakyjudge's rewordings for updates and
@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 from labelled import LOGS, flakyjudge, rag_eval
+from scipy.stats import norm
 
 from conclusions.frame import Cell, simulate
+from judgesense.statistics.intervals import wilson
 from judgesense.statistics.prediction_powered import _figure, combined, influence
 from judgesense.statistics.ranks import paired_above
-from judgesense.statistics.selection import choose
+from judgesense.statistics.selection import choose, largest
 from judgesense.statistics.updates import FEWEST_RANDOM, excess_moves
 
 
@@ -262,11 +264,43 @@ def board(n: int, gap: float, runs: int) -> Iterator[Cell]:
         yield Cell("board: pairs told apart", place, float(told / runs))
 
 
+def bests(kind: str, n: int, runs: int) -> Iterator[Cell]:
+    """The best of several judges by its share of right answers on n items, corrected or not."""
+    rng = np.random.default_rng([n, *kind.encode()])
+    inside, off = np.zeros(2), np.zeros(2)
+    if kind == "RAG-Eval":
+        people: dict[str, float] = {}
+        for found in rag_eval().values():
+            people.update(zip(found[0], found[4], strict=True))
+        common = sorted(set.intersection(*(set(found[0]) for found in rag_eval().values())))
+        log = (panel()[0] >= 2) == np.array([people[item] >= 2 for item in common])[:, None]
+    for _ in range(runs):
+        if kind == "RAG-Eval":
+            right, truth = log[rng.integers(len(log), size=n)], log.mean(axis=0)
+        else:
+            truth = 0.75 - {"equal": 0.0, "apart": 0.02}[kind] * np.arange(5)
+            drawn = 0.6 * rng.normal(size=(n, 1)) + 0.8 * rng.normal(size=(n, 5))
+            right = drawn < norm.ppf(truth)
+        shares, places = right.mean(axis=0), range(right.shape[1])
+        ends = np.array([wilson(shares[at], n, 1.96) for at in places]).T
+        alike = np.cov(right.T.astype(float)) + 1e-9 * np.eye(len(shares))
+        alike /= np.sqrt(np.outer(np.diag(alike), np.diag(alike)))
+        best = largest(shares, *ends, alike)
+        real, plain = truth[best.place], shares.max()
+        plainly = ends[0, best.place] <= real <= ends[1, best.place]
+        inside += [best.ci_low <= real <= best.ci_high, plainly]
+        off += [best.estimate - real, plain - real]
+    place = {"data": kind, "items": n}
+    more = {"uncorrected": float(inside[1] / runs)}
+    yield Cell("best judge: coverage", place, float(inside[0] / runs), at_least=0.93, more=more)
+    more = {"uncorrected": float(off[1] / runs)}
+    yield Cell("best judge: too high by", place, float(off[0] / runs), at_most=0.02, more=more)
+
+
 def cell(name: str, *key: Any) -> Iterator[Cell]:
     """One place of the design."""
-    return {"estimate": estimates, "update": updates, "family": families, "board": board}[name](
-        *key
-    )
+    sections = {"estimate": estimates, "update": updates, "family": families, "board": board}
+    return (sections | {"best": bests})[name](*key)
 
 
 def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
@@ -282,11 +316,13 @@ def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
             keys.append(("estimate", kind, n, runs))
     for kind in ("normal", "heavy tails", "two kinds"):
         keys += [("update", kind, n, w, runs) for n in (100, 400) for w in (2, 3, 4, 5, 8)]
-    some, logs = max(50, runs // 5), LOGS.is_dir()
+    some, logs = max(50, runs // 2), LOGS.is_dir()
     if logs:
         keys += [("update", "flakyjudge", 150, w, runs) for w in (2, 3)]
         keys.append(("update", "RAG-Eval", 150, 4, runs))
     alike = ("equal", "heavy tails", "one worse", *(["flakyjudge"] if logs else []))
     keys += [("family", kind, 50, some) for kind in alike]
     keys += [("board", n, gap, runs) for n in (50, 200) for gap in (0.0, 0.05)]
+    kinds = ("equal", "apart", *(["RAG-Eval"] if logs else []))
+    keys += [("best", kind, n, runs) for kind in kinds for n in (50, 200)]
     yield from simulate(cell, keys, jobs)

@@ -364,7 +364,7 @@ class Largest:
     ci_high: float
 
 
-def largest(estimates: Any, covariance: Any, confidence_level: float = 0.95) -> Largest:
+def largest(estimates: Any, low: Any, high: Any, correlation: Any) -> Largest:
     """The largest of several estimates, corrected for having been chosen as the largest.
 
     The best of several judges looks better than it is, the more so the closer they are. The
@@ -373,26 +373,29 @@ def largest(estimates: Any, covariance: Any, confidence_level: float = 0.95) -> 
     upper end is the plain one: if the chosen one lay above it, the truly largest one would, too.
 
     Args:
-        estimates: normal estimates, shape (n,).
-        covariance: their covariance, shape (n, n), with a positive diagonal.
+        estimates: shape (n,).
+        low: the lower ends of their 95% intervals, shape (n,).
+        high: the upper ends.
+        correlation: of the estimates' errors, shape (n, n), with a diagonal of 1.
 
-    >>> found = largest([0.6, 0.58], np.eye(2) / 100)
-    >>> found.place, round(found.estimate, 2), round(found.ci_low, 2), round(found.ci_high, 2)
-    (0, 0.59, 0.38, 0.8)
+    >>> found = largest([0.6, 0.58], [0.4, 0.38], [0.8, 0.78], np.eye(2))
+    >>> found.place, round(found.estimate, 2), round(found.ci_low, 2), found.ci_high
+    (0, 0.59, 0.37, 0.8)
     """
     from scipy.special import ndtri
 
-    x, sigma = np.asarray(estimates, np.float64), np.asarray(covariance, np.float64)
-    place, n = int(x.argmax()), len(x)
-    best, error = float(x[place]), float(np.sqrt(sigma[place, place]))
+    x, ends = np.asarray(estimates, np.float64), np.asarray([low, high], np.float64)
+    place, n, normal = int(x.argmax()), len(x), float(ndtri(0.975))
+    errors = (ends[1] - ends[0]) / (2 * normal)
+    covariance = np.outer(errors, errors) * np.asarray(correlation, np.float64)
     spread = float(((x - x.mean()) ** 2).sum())
     # What noise adds to the spread: (n - 1) (variance - covariance).
-    noise = float(np.trace(sigma) - sigma.sum() / n)
+    noise = float(np.trace(covariance) - covariance.sum() / n)
     kept = max(0.0, 1 - noise / spread) if spread > 0 else 0.0
-    tail = (1 - confidence_level) / 2
+    wider = float(ndtri(1 - 0.025 / n)) / normal
     return Largest(
         place,
-        float(x.mean()) + kept * (best - float(x.mean())),
-        best + float(ndtri(tail / n)) * error,
-        best - float(ndtri(tail)) * error,
+        float(x.mean() + kept * (x[place] - x.mean())),
+        float(x[place] - wider * (x[place] - ends[0, place])),
+        float(ends[1, place]),
     )

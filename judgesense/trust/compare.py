@@ -33,9 +33,6 @@ WORDS = {
 }
 """Unit, figure and advantage of each measure."""
 
-NORMAL = 1.959964
-"""Standard errors from an estimate to the end of its 95% interval."""
-
 Cards = dict[tuple[str, str, str], TrustCard]
 """Task, judge and scoring -> trust card."""
 
@@ -375,14 +372,13 @@ def _best(judged: Iterable[tuple[Stream, TrustCard]]) -> dict[str, Any] | None:
     None with fewer than two judges that have an interval. The kappas are taken to vary together as
     the judges' right answers to the same items do.
     """
-    known, kappas, errors, rights = [], [], [], []
+    known, figures, rights = [], [], []
     for stream, card in judged:
         check = card.checks["right"]
         if check.estimate is None or check.ci_low is None or check.ci_high is None:
             continue
         known.append((stream.judge, check.n_items))
-        kappas.append(check.estimate)
-        errors.append(max(check.ci_high - check.ci_low, 1e-6) / (2 * NORMAL))
+        figures.append((check.estimate, check.ci_low, check.ci_high))
         prompts = _prompt_table(stream)
         rows = prompts["row"].to_numpy()
         hits = stream.decision[rows] == stream.log.gold[stream.rows[rows]]
@@ -397,7 +393,8 @@ def _best(judged: Iterable[tuple[Stream, TrustCard]]) -> dict[str, Any] | None:
     sizes = np.sqrt((table**2).sum(axis=1))
     alike = table @ table.T / np.maximum(np.outer(sizes, sizes), 1e-12)
     np.fill_diagonal(alike, 1.0)
-    found = largest(kappas, np.outer(errors, errors) * alike)
+    kappas, low, high = zip(*figures, strict=True)
+    found = largest(kappas, low, high, alike)
     judge, n_items = known[found.place]
     return {
         "judge": judge, "n_judges": len(known), "n_items": n_items, "kappa": kappas[found.place],
