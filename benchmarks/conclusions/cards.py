@@ -59,6 +59,10 @@ def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
         names = ("flaky", "llmbar")
         grid = itertools.product((folder,), names, (50, 150), (2, 3, 5), (runs,))
         yield from simulate(real_cell, grid, jobs)
+        grid = itertools.product((folder,), (50, 200), (runs,))
+        yield from simulate(rag_cell, grid, jobs)
+    grid = itertools.product((0.3, 0.6), (50, 200), (2, 3, 5, 10), (runs,))
+    yield from simulate(scale_cell, grid, jobs)
 
 
 def expit(x: Any) -> Any:
@@ -309,3 +313,55 @@ def _real(folder: str, run: str) -> dict[str, tuple[Any, Any, Any]]:
             items = np.unique(names["item_id"].astype(str), return_inverse=True)[1]
             found[str(judge)] = wide.to_numpy(object), names["gold"].to_numpy(object), items
     return found
+
+
+def scale_cell(sd: float, n: int, wordings: int, runs: int) -> Iterator[Cell]:
+    """Held out of the design: scores 1 to 5 under wordings that are strict or lenient, and noisy.
+
+    An item's quality is normal; a wording shifts it, stretches it and adds noise of its own size.
+    """
+    rng = np.random.default_rng([int(10 * sd), n, wordings])
+
+    def scores(n: int, wordings: int) -> Any:
+        shift, noise = rng.normal(0, sd, wordings), 0.15 * np.exp(rng.normal(0, sd, wordings))
+        quality = 1.6 * rng.normal(size=(n, 1)) + noise * rng.normal(size=(n, wordings))
+        return np.digitize(quality * np.exp(rng.normal(0, sd / 4, wordings)) + shift / 4,
+                           [-1.5, -0.5, 0.5, 1.5])  # fmt: skip
+
+    truth = float(np.mean([pairs_of(scores(200, 30))[0].mean() for _ in range(300)]))
+    inside = 0
+    for _ in range(runs):
+        ends = two_way_interval(*pairs_of(scores(n, wordings)), prior=WORDING_PRIOR)
+        assert ends.low is not None
+        assert ends.high is not None
+        inside += ends.low <= truth <= ends.high
+    place = {"sd": sd, "JSS": round(truth, 2), "items": n, "wordings": wordings}
+    yield Cell("held out: JSS of scores: coverage", place, inside / runs, LEAST)
+
+
+def rag_cell(folder: str, n: int, runs: int) -> Iterator[Cell]:
+    """Held out of the design: RAG-Eval's nine judges, queries drawn with all their passages."""
+    import pyarrow.dataset as ds
+
+    rng = np.random.default_rng(n)
+    path = Path(folder, "rag-trec-rag-2024", "decisions")
+    table = ds.dataset(path, format="parquet").to_table().to_pandas()
+    table = table[(table["status"] == "ok") & table["gold"].notna()]
+    for judge, rows in table.groupby("judge"):
+        said, gold = (rows[name].to_numpy(object) for name in ("decision", "gold"))
+        clusters = np.unique(rows["cluster_id"].astype(str), return_inverse=True)[1]
+        of = [np.flatnonzero(clusters == code) for code in range(clusters.max() + 1)]
+        labels = sorted({*said, *gold})
+        whole = gold_agreement(said, gold, clusters, labels, ordinal=True)
+        hits = defined = 0
+        for _ in range(max(20, runs // 3)):
+            drawn = [of[code] for code in rng.integers(0, len(of), n)]
+            at = np.concatenate(drawn)
+            own = np.repeat(np.arange(n), [len(each) for each in drawn])
+            found = gold_agreement(said[at], gold[at], own, labels, ordinal=True)
+            if found.kappa_ci_low is not None and found.kappa_ci_high is not None:
+                assert whole.kappa is not None
+                defined += 1
+                hits += found.kappa_ci_low <= whole.kappa <= found.kappa_ci_high
+        place = {"judge": judge, "queries": n, "of": len(of)}
+        yield Cell("held out: weighted kappa, RAG-Eval", place, hits / max(1, defined), LEAST)

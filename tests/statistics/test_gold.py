@@ -106,3 +106,34 @@ def test_rows_of_one_item_do_not_narrow_the_intervals():
             getattr(r, f"{name}_ci_high") - getattr(r, f"{name}_ci_low") for r in (once, again)
         )
         assert same == pytest.approx(wide, rel=0.05), name
+
+
+def test_both_orders_of_an_item_are_one_observation() -> None:
+    # The verdict on an item is right or wrong in both orders, so kappa is 2 * accuracy - 1.
+    rng = np.random.default_rng(3)
+    right = np.repeat(rng.random(100) < 0.8, 2)
+    gold = np.tile(["A", "B"], 100)
+    said = np.where(right, gold, np.where(gold == "A", "B", "A"))
+    result = gold_agreement(said, gold, np.repeat(np.arange(100), 2), ["A", "B"])
+    for end in ("low", "high"):
+        of_kappa, of_accuracy = (getattr(result, f"{n}_ci_{end}") for n in ("kappa", "accuracy"))
+        assert of_kappa == pytest.approx(2 * of_accuracy - 1, abs=0.03)
+        assert getattr(result, f"balanced_accuracy_ci_{end}") == pytest.approx(
+            of_accuracy, abs=0.015
+        )
+
+
+def test_a_rare_label_of_few_clusters_widens_its_intervals() -> None:
+    gold = np.array(["A"] * 90 + ["B"] * 10)
+    said = np.array(["A"] * 80 + ["B"] * 10 + ["B"] * 8 + ["A"] * 2)
+    apart = gold_agreement(said, gold, np.arange(100), ["A", "B"])
+    # The ten rows of the rare label in two clusters instead of ten.
+    shared = gold_agreement(
+        said, gold, np.minimum(np.arange(100), 90 + np.arange(100) // 95), ["A", "B"]
+    )
+    assert apart.balanced_accuracy == shared.balanced_accuracy
+    for name in ("balanced_accuracy", "kappa"):
+        widths = [
+            getattr(r, f"{name}_ci_high") - getattr(r, f"{name}_ci_low") for r in (apart, shared)
+        ]
+        assert widths[1] > 1.2 * widths[0], name
