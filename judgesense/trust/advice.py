@@ -185,7 +185,10 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> 
     """One label throughout, noise, forced choices, and answers that are missing."""
     steady = card["checks"]["steady"]
     if steady["state"] == "pass" and (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA:
-        text = f"κ between two wordings is {number(steady['details']['kappa'])}"
+        kappa = steady["details"]["kappa"]
+        text = "every verdict is the same"
+        if kappa is not None:
+            text = f"κ between two wordings is {number(kappa)}"
         yield "one_label", f"it is steady mainly because one label dominates: {text}."
     repeat = steady["details"].get("jss_repeat")
     if repeat is not None:
