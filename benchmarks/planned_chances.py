@@ -4,7 +4,8 @@ Pilots are the first items of a larger run; the plan of each open card says how 
 run settles it, and the larger run's real card says whether it did. Three kinds of runs: verdicts
 and wordings drawn on the logit scale; verdicts where items are hard or easy and some get no
 verdict; and the logs of flakyjudge and LLMBar, items drawn with replacement, whose judges and
-wordings are as they are. Printed chances are compared with the outcome in bins.
+wordings are as they are. A gate is repeated on as many other items of the run. Printed chances are
+compared with the outcome in bins.
 
     python benchmarks/planned_chances.py --runs 300
 """
@@ -27,7 +28,7 @@ from common import finish, machine
 from judgesense.decisions.log import SCHEMA, read_log
 from judgesense.decisions.view import Stream, view
 from judgesense.trust.checks import trust_card
-from judgesense.trust.planning import plan
+from judgesense.trust.planning import gate_outlook, plan
 from judgesense.trust.wordings import Wordings
 
 RUNS = Path(os.environ.get("JUDGESENSE_RUNS", "/work/golden/runs"))
@@ -83,7 +84,7 @@ def outcomes(pilot: Any, larger: list[tuple[int, Any]]) -> Iterator[tuple[float,
             yield found["chances"][0]["chance"], settled
 
 
-def trial(given: tuple[str, int]) -> tuple[str, list[tuple[float, bool]]]:
+def trial(given: tuple[str, int]) -> tuple[str, list[Any], list[Any]]:
     kind, seed = given
     rng = np.random.default_rng([len(kind), seed])
     n = int(rng.choice(PILOTS))
@@ -93,12 +94,20 @@ def trial(given: tuple[str, int]) -> tuple[str, list[tuple[float, bool]]]:
         parts = by_item[int(rng.integers(len(by_item)))]
         chosen = rng.integers(0, len(parts), n * times)
         tables = [named(parts[c], f"i{at}") for at, c in enumerate(chosen)]
-        streams = [only(pa.concat_tables(tables[:size]), tasks) for size in (n, n * times)]
+        parts_of = (tables[:n], tables, tables[n : 2 * n])
+        streams = [only(pa.concat_tables(part), tasks) for part in parts_of]
     else:
         whole = drawn_log(rng, n * times, kind == "hard items")
-        streams = [stream_of(*(part[:size] for part in whole)) for size in (n, n * times)]
-    pilot, larger = map(card_of, streams)
-    return kind, list(outcomes(pilot, [(n * times, larger)]))
+        cuts = (slice(n), slice(None), slice(n, 2 * n))
+        streams = [stream_of(*(part[cut] for part in whole)) for cut in cuts]
+    pilot, larger, fresh = map(card_of, streams)
+    gate, state = gate_outlook(pilot["steady"]), fresh["steady"]["state"]
+    gates = (
+        []
+        if gate is None
+        else [(gate["passes"], state == "pass"), (gate["fails"], state == "fail")]
+    )
+    return kind, list(outcomes(pilot, [(n * times, larger)])), gates
 
 
 LOGS: dict[str, Any] = {"flaky": None, "llmbar": None}
@@ -147,10 +156,13 @@ def main() -> None:
     asked = [(kind, seed) for kind in kinds for seed in range(given.runs)]
     found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-        for kind, pairs in pool.imap_unordered(trial, asked, chunksize=5):
+        for kind, pairs, gates in pool.imap_unordered(trial, asked, chunksize=5):
             found[kind] += pairs
+            found["gate passes on other items"] += gates[:1]
+            found["gate fails on other items"] += gates[1:]
     rows = []
-    for kind, pairs in {**found, "all": [pair for each in found.values() for pair in each]}.items():
+    found["all"] = [pair for kind in kinds for pair in found[kind]]
+    for kind, pairs in found.items():
         chance, settled = np.array([p for p, _ in pairs]), np.array([s for _, s in pairs])
         bins = np.digitize(chance, [0.2, 0.4, 0.6, 0.8])
         kept = [bins == at for at in range(5) if (bins == at).any()]
@@ -161,7 +173,7 @@ def main() -> None:
         print(f"{kind}: printed {chance.mean():.3f}, happened {settled.mean():.3f} ({len(pairs)})")
         print(f"    by bin: {table}")
         rows.append({
-            "name": f"chance that more items settle a card, {kind}", "ours": float(chance.mean()),
+            "name": f"chances of a plan: {kind}", "ours": float(chance.mean()),
             "theirs": float(settled.mean()), "peer": "what then happened",
             "ratio": float(chance.mean() / max(settled.mean(), 1e-9)), "unit": "share",
             "n": len(pairs), "bins": table, "machine": machine("numpy"),
