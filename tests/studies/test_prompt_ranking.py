@@ -193,7 +193,7 @@ def test_a_score_table_of_ones_own_needs_no_model(
     assert result.table("prompts").rows[0]["prompt"] == "p5"
     result.write(tmp_path / "out")
     pictures = {path.stem for path in (tmp_path / "out" / "figures").glob("*.png")}
-    assert pictures == {"flips-by-gap", "lcb-sweep", "stability-by-size"}
+    assert pictures == {"flips-by-gap", "stability-by-size"}
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class Bars:
 class Lines:
     """A line per series over x, in a panel per value of ``panel``; records without y are left out.
 
-    x may be text; ``zero`` draws a line at 0.
+    x may be text.
     """
 
     x: Of
@@ -169,7 +169,6 @@ class Lines:
     xlabel: str
     ylabel: str
     panel: Of | None = None
-    zero: bool = False
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
@@ -179,8 +178,6 @@ class Lines:
         texts = any(isinstance(place, str) for place in places)
         figure, panels = _panels(known, self.panel)
         for axes, own in panels:
-            if self.zero:
-                axes.axhline(0, color=SOFT, lw=0.9, ls=DASHES)
             for name in _values(own, self.series):
                 line = [row for row in own if _get(row, self.series) == name]
                 x = [_get(row, self.x) for row in line]

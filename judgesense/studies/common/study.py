@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from judgesense.studies.common.figures import Kind
 
 __all__ = [
-    "Figure", "Record", "Study", "Tables", "Value", "file_name", "judged", "need_judges", "paper",
+    "Figure", "Record", "Study", "Tables", "Value", "judged", "need_judges", "paper",
     "published", "table",
 ]  # fmt: skip
 
@@ -101,30 +101,21 @@ class Figure:
         data: the name of the table that it draws, or a function from the source and the tables to
             records. Without records there is no figure.
         kind: how the records are drawn.
-        each: a column; there is a figure for each of its values, ``name-value``.
     """
 
     name: str
     caption: Text
     data: str | Callable[[Any, Tables], Iterable[Record]]
     kind: Kind
-    each: str | None = None
 
     def pictures(self, source: Any, tables: Tables) -> Iterator[Picture]:
-        """The figure, or one for each value of the column ``each``; drawn when written."""
+        """The figure, drawn when written; none without records."""
         if isinstance(self.data, str):
             rows = list(tables[self.data].rows) if self.data in tables else []
         else:
             rows = list(self.data(source, tables))
-        caption = _text(self.caption, source)
-        if self.each is None:
-            if rows:
-                yield Picture(self.name, caption, partial(self.kind.draw, rows))
-            return
-        for value in dict.fromkeys(row[self.each] for row in rows):
-            part = [row for row in rows if row[self.each] == value]
-            draw = partial(self.kind.draw, part)
-            yield Picture(file_name(f"{self.name}-{value}"), f"{value}: {caption}", draw)
+        if rows:
+            yield Picture(self.name, _text(self.caption, source), partial(self.kind.draw, rows))
 
 
 @dataclass(frozen=True)
@@ -151,17 +142,6 @@ class Study:
             [text for limit in self.limits for text in limit(source, tables)],
             [one for figure in self.figures for one in figure.pictures(source, tables)],
         )
-
-
-def file_name(text: str) -> str:
-    """A text as the name of a file: letters, digits, points, underscores and hyphens.
-
-    >>> file_name("ranks-mmlu, options-my model")
-    'ranks-mmlu-options-my-model'
-    """
-    return "-".join(
-        filter(None, "".join(c if c.isalnum() or c in "._" else " " for c in text).split())
-    )
 
 
 def _text(text: Text, source: Any) -> str:

@@ -9,11 +9,7 @@ from judgesense.studies.common.figures import Bars, Heatmap, Points
 from judgesense.studies.common.study import Figure, Record, Study, Tables
 from judgesense.studies.judge_sensitivity import findings, questions, tables
 from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECOND, Sensitivity
-from judgesense.text import short_templates
 from judgesense.trust.thresholds import STEADY_JSS
-
-MOST_PAIRS = 15
-"""A heatmap of more template pairs than this is unreadable."""
 
 
 def _judge(row: Mapping[str, Any]) -> str:
@@ -27,28 +23,6 @@ def _judge(row: Mapping[str, Any]) -> str:
 def _leading_task(study: Sensitivity, made: Tables) -> Iterator[Record]:
     """Table 1 on the first task, which is coherence in the paper."""
     return (row for row in made["table_1"].rows if row["task"] == study.main.tasks[0])
-
-
-def _template_pairs(_: Sensitivity, made: Tables) -> Iterator[Record]:
-    """The mapped JSS of each pair of wordings, a record per judge and scoring."""
-    if "template_pairs" not in made:
-        return
-    of_task: dict[str, list[Mapping[str, Any]]] = {}
-    for row in made["template_pairs"].rows:
-        if row["decisions"] == "mapped":
-            of_task.setdefault(row["task"], []).append(row)
-    for task, rows in of_task.items():
-        if not 1 < len(rows) <= MOST_PAIRS:
-            continue
-        names = {row[side] for row in rows for side in ("template_a", "template_b")}
-        short = short_templates(sorted(names))
-        for column, judge in made["template_pairs"].columns.items():
-            if column.startswith("jss_"):
-                for row in rows:
-                    pair = f"{short[row['template_a']]}–{short[row['template_b']]}"
-                    yield {
-                        "task": task, "judge": judge, "pair": pair, "jss": row[column],
-                    }  # fmt: skip
 
 
 FIGURES = (
@@ -82,13 +56,6 @@ FIGURES = (
             name=_judge, series={"raw": "jss_raw", "corrected": "jss"}, xlabel="JSS",
             threshold=STEADY_JSS,
         ),
-    ),
-    Figure(
-        "template_pairs",
-        "JSS per pair of wordings, mapped decisions",
-        _template_pairs,
-        Heatmap(row="judge", column="pair", value="jss", label="JSS (mapped)"),
-        each="task",
     ),
     Figure(
         "orders",
@@ -133,12 +100,10 @@ DECLARED = Study(
         tables.main_results,
         tables.pairwise_results,
         tables.polarity_results,
-        tables.template_pair_results,
         tables.flip_results,
         tables.exclusion_results,
         tables.failure_results,
         questions.orders,
-        questions.agreement_of_judges,
     ),
     FIGURES,
     (findings.findings, questions.findings),

@@ -60,13 +60,6 @@ class JudgedCase:
         """The first answer to every prompt."""
         return self.stream.answers()
 
-    @cached_property
-    def first_verdicts(self) -> dict[tuple[str, str, str], str]:
-        """The first mapped decision at every item, template and order."""
-        answers = self.answers
-        keys = zip(answers.item, answers.template, answers.order, strict=True)
-        return dict(zip(keys, answers.label.tolist(), strict=True))
-
 
 @dataclass(frozen=True)
 class Judged:

@@ -1,4 +1,4 @@
-"""The paper's tables and their details: template pairs, flips, exclusions, unreadable answers.
+"""The paper's tables and their details: flips, exclusions, unreadable answers.
 
 Published figures have rows of their own: those of the second version first, then those of the
 first, which its authors withdrew. What no source states is undefined.
@@ -10,16 +10,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from judgesense.reporting import published
 from judgesense.reporting.published import PublishedFigure
-from judgesense.reporting.result import Table
 from judgesense.reporting.tables import undecided_share
 from judgesense.statistics.flips import flip_overlap
-from judgesense.studies.common.study import Record, TableOf, table
+from judgesense.studies.common.study import Record, table
 from judgesense.studies.common.study import published as published_figures
 from judgesense.studies.judge_sensitivity.runs import TASKS, Judged, JudgedCase, task_place
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
@@ -193,41 +191,6 @@ def polarity_results(study: Sensitivity) -> Iterator[Record]:
             figure.jss, jss, jss - figure.jss, without_jss, None, with_jss, n_without, n_with,
         )  # fmt: skip
         yield {**_there(figure), **dict(zip(columns, values, strict=True))}
-
-
-def template_pair_results(study: Sensitivity) -> Table:
-    """JSS per pair of templates, with a column per judge and scoring."""
-    columns, headings = {}, {}
-    for case in study.main.cases:
-        column = f"jss_{case.number + 1}_{case.scoring}"
-        columns[case.stream.judge, case.scoring] = column
-        headings[column] = f"{case.judge} · {case.scoring}"
-    inverted = {name for case in study.main.cases for name in case.stream.inverted}
-    by_pair: dict[tuple[str, str, str, str], dict[str, dict[str, Any]]] = {}
-    for entry in study.main.report["template_pairs"]:
-        mixed = (entry["template_a"] in inverted) != (entry["template_b"] in inverted)
-        if entry["labels"] == "mapped" or mixed:  # Otherwise raw is equal to mapped.
-            key = entry["task"], entry["template_a"], entry["template_b"], entry["labels"]
-            column = columns[entry["judge"], entry["scoring"]]
-            by_pair.setdefault(key, {})[column] = entry
-    rows: list[Record] = []
-    for key in sorted(by_pair, key=lambda key: (task_place(key[0]), key[1:])):
-        cells = by_pair[key]
-        sizes = [cell["n_pairs"] for cell in cells.values()]
-        rows.append({
-            "task": key[0], "template_a": key[1], "template_b": key[2], "decisions": key[3],
-            **{name: cells[name]["jss"] if name in cells else None for name in headings},
-            "n_pairs_min": min(sizes), "n_pairs_max": max(sizes),
-        })  # fmt: skip
-    return TableOf(
-        "template_pairs", "JSS per pair of templates", lambda _: rows,
-        "`raw` rows are shown only if exactly one of the two wordings is inverted; otherwise raw "
-        "and mapped are equal.",
-        {
-            "template_a": "wording", "template_b": "other wording", "n_pairs_min": "fewest pairs",
-            "n_pairs_max": "most pairs", **headings,
-        },
-    )(study)  # fmt: skip
 
 
 @table(

@@ -9,7 +9,7 @@ import numpy as np
 
 from judgesense.statistics.arrays import Bools
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
-from judgesense.statistics.ranking import PairFlips, lcb_sweep, selection_gain
+from judgesense.statistics.ranking import PairFlips
 from judgesense.statistics.ranks import competition_ranks
 from judgesense.studies.common.figures import Lines
 from judgesense.studies.common.study import Figure, Record, Study, Tables, Value, published, table
@@ -17,7 +17,6 @@ from judgesense.studies.prompt_ranking.measures import REDRAWS, RankedPrompts, R
 from judgesense.text import join, number, percent, signed
 
 STUDY = "prompt-ranking"
-SWEEP = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 
 GAPS = (0.0, 0.01, 0.02, 0.05, 0.10, 1.01)
 """Edges of the gaps between two prompts' mean scores; the last bin is open upwards."""
@@ -82,27 +81,6 @@ def selection(ranking: Ranking) -> Iterator[Record]:
     loso = [f"loso_{name}_{kind}" for name in ("mean", "lcb") for kind in ("mean", "std")]
     gains = ("gain", "gain_low", "gain_high", "lcb_better", "equal", "lcb_worse")
     return _figures(ranking, *loso, "mean_redrawn", "lcb_redrawn", *gains)
-
-
-def _z(z: float) -> str:
-    """The id of the column of a weight z."""
-    return f"z_{z:g}".replace(".", "_")
-
-
-@table(
-    "sweep",
-    "The weight z of the variance penalty: score on the seed left out",
-    f"z = 0 chooses by the mean. redrawn: expectation over {REDRAWS} sets of seeds.",
-    digits=4,
-    **{_z(z): f"z = {z:g}" for z in SWEEP},
-)
-def sweep(ranking: Ranking) -> Iterator[Record]:
-    """The held-out score by the weight z."""
-    for cell in ranking.cells:
-        study = [row["loso_mean"] for row in lcb_sweep(cell.scores, SWEEP)]
-        redrawn = [selection_gain(cell.redrawn, z).by_lcb for z in SWEEP]
-        for seeds, values in (("the study's", study), ("redrawn", redrawn)):
-            yield {**cell.key, "seeds": seeds, **dict(zip(map(_z, SWEEP), values, strict=True))}
 
 
 @table(
@@ -197,16 +175,6 @@ def _agreement(_: Ranking, tables: Tables) -> Iterator[Record]:
             yield {"measure": text, "series": series, "size": row["size"], "value": row[name]}
 
 
-def _gains(_: Ranking, tables: Tables) -> Iterator[Record]:
-    for row in tables["sweep"].rows:
-        if row["seeds"] == "redrawn":
-            for z in SWEEP:
-                yield {
-                    "size": f"{row['size']} items", "series": f"{row['model']} on {row['task']}",
-                    "z": z, "gain": 100 * (row[_z(z)] - row[_z(0.0)]),
-                }  # fmt: skip
-
-
 FIGURES = (
     Figure(
         "stability-by-size",
@@ -226,16 +194,6 @@ FIGURES = (
             x="gap", y="flip_rate", series=lambda row: f"{row['model']} on {row['task']}",
             panel=lambda row: f"{row['size']} items", xlabel="gap between the means",
             ylabel="share of seed pairs that flip",
-        ),
-    ),
-    Figure(
-        "lcb-sweep",
-        "Gain of LCB over the mean on the seed left out, by its weight z (expectation over "
-        f"{REDRAWS} sets of seeds)",
-        _gains,
-        Lines(
-            x="z", y="gain", series="series", panel="size", xlabel="z",
-            ylabel="gain over the mean, points", zero=True,
         ),
     ),
 )  # fmt: skip
@@ -305,7 +263,7 @@ def limits(ranking: Ranking, _: Tables) -> Iterator[str]:
 DECLARED = Study(
     STUDY,
     "Stability of prompt rankings",
-    (stability, consistency, selection, sweep, near_ties, prompts, paper_figures),
+    (stability, consistency, selection, near_ties, prompts, paper_figures),
     FIGURES,
     (findings,),
     (limits,),
