@@ -29,12 +29,6 @@ Those of `language` are not among ``all``: languages would be mixed into one fig
 """
 
 
-def _effort(text: str) -> str:
-    if text not in ("low", "medium", "high"):
-        raise invalid("must be low, medium or high")
-    return text
-
-
 def _reply_form(text: str) -> str:
     before, *rest = text.split(ANSWER)
     if len(rest) != 1 or not before.strip() or before[-1].isalnum():
@@ -89,7 +83,7 @@ class Variant(Shape, extra="forbid"):
     sampled: Annotated[int, Field(ge=1, le=999)] = 0
     few_shot: Annotated[int, Field(ge=1, le=64)] = 0
     keep: Annotated[float, Field(gt=0, le=1)] = 0.0
-    effort: Annotated[str, AfterValidator(_effort)] = ""
+    effort: Literal["", "low", "medium", "high"] = ""
     reply_form: Annotated[str, AfterValidator(_reply_form)] = ""
 
     @model_validator(mode="after")
