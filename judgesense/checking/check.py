@@ -1,9 +1,11 @@
-"""``judgesense check``: does rewording your rubric change its judge's verdicts?"""
+"""``judgesense check``: is a judge right, and does rewording your rubric change its verdicts?"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,16 @@ from judgesense.checking.logs import compared, judge_of, question_of
 from judgesense.checking.question import PARAPHRASES, Question, run_check
 from judgesense.checking.result import CheckResult
 from judgesense.checking.terms import RUNS, Inconclusive, Terms
-from judgesense.checking.verdicts import labelled_rows
-from judgesense.files.disk import sha256_of
+from judgesense.checking.verdicts import check_file, labelled_rows
+from judgesense.errors import JudgeSenseError
+from judgesense.files.data import Data, kept, kept_text
+from judgesense.files.disk import require_file, sha256_of
+from judgesense.files.tables import SUFFIXES
 from judgesense.importers.log import read_graded
 from judgesense.pipeline import to_stderr
+from judgesense.run_folder.folder import RUN_FILE
+from judgesense.statistics.alternative_annotator import EPSILON
+from judgesense.text import did_you_mean
 from judgesense.trust.baseline import items_of_baseline, what_it_finds
 from judgesense.trust.planning import assumed
 from judgesense.trust.thresholds import MARGIN, STEADY_JSS
@@ -24,11 +32,16 @@ MAX_TOKENS = 1024
 
 
 def check(
-    rubric: str | Path,
-    data: str | Path,
-    judge: Any,
+    source: Data,
+    data: Data | None = None,
+    judge: Any = None,
     *,
+    verdict: Sequence[str] = (),
     human: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    mapping: Mapping[str, str] | None = None,
+    pick: str | None = None,
+    epsilon: float = EPSILON,
     wordings: str | Path | None = None,
     paraphraser: Any = None,
     n_paraphrases: int | None = None,
@@ -43,20 +56,31 @@ def check(
     limit: int | None = None,
     out: str | Path | None = None,
     runs: str | Path = RUNS,
-    baseline: str | Path | None = None,
+    baseline: Data | None = None,
     margin: float = MARGIN,
     note: Callable[[str], None] | None = None,
     **judge_options: Any,
 ) -> CheckResult:
-    """Judge the data under several wordings of a rubric, and measure how the verdicts change.
+    """Measure verdicts that you have; or judge data under several wordings of a rubric.
+
+    Data are a file, a list of dicts, a pandas or polars DataFrame, or a ``datasets.Dataset``. Data
+    and rubrics in memory are kept in files beside ``out``.
 
     Args:
-        rubric: a text file; names of the data's columns in braces mark where they are shown.
-        data: JSONL, CSV or Parquet; the columns ``item_id``, ``cluster_id`` and ``system_id`` are
+        source: verdicts that exist already, with people's labels if there are any: data as above, a
+            log of Inspect, promptfoo, DeepEval or lm-eval, or scores of Langfuse or LangSmith. Or,
+            with ``data`` and ``judge``, a rubric: its file or its text, in which names of columns
+            in braces mark where they are shown.
+        data: the rows to judge; the columns ``item_id``, ``cluster_id`` and ``system_id`` are
             optional.
+        judge: a name, Hub id, folder, function or loaded judge.
+        verdict: of verdicts that exist, their columns, one per judge; by default recognised.
         human: the columns with people's labels, one per person; their majority is the gold label.
             By default they are recognised: ``gold``, ``label``, ``annotator_1``, ...
-        judge: a name, Hub id, folder, function or loaded judge.
+        columns: of verdicts that exist, other columns: ``{"item_id": "question"}``.
+        mapping: of verdicts that exist, their words to labels: ``{"good": "PASS"}``.
+        pick: the scorer or filter to read, if a log of verdicts has several.
+        epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without
             it, ``<rubric>.wordings.yaml`` next to the rubric is read, and written if missing.
         paraphraser: the model that proposes wordings; by default the judge. Not used if there are
@@ -76,10 +100,11 @@ def check(
         seed: fixes every random draw.
         limit: judge only the first ``limit`` items.
         out: the folder; by default one in ``runs``, named by a hash of the question, so that
-            rerunning an unchanged check reads its answer.
+            rerunning an unchanged check reads its answer. It is the result's ``out``.
         runs: where that folder lies.
-        baseline: the folder of an earlier check or run. The decision is then what changed since,
-            item by item: FAIL only if something is reliably worse, PASS if it is no worse.
+        baseline: the folder of an earlier check or run, or earlier verdicts with the same columns.
+            The decision is then what changed since, item by item: FAIL only if something is
+            reliably worse, PASS if it is no worse.
         margin: with a baseline, the loss that counts as no worse.
         note: called with progress messages; by default they go to stderr.
         judge_options: options of the judge (``system_prompt``, ``base_url``, ``max_cost``, ...).
@@ -87,48 +112,70 @@ def check(
     Raises:
         JudgeSenseError: for bad input, before the data are judged.
 
-    >>> import pathlib, tempfile
-    >>> def judge(messages):
-    ...     return ["YES" if "Go away" in text else "NO" for text in messages]
+    >>> import tempfile
+    >>> rows = [{"reply": "Go away.", "verdict": "RUDE", "label": "RUDE"},
+    ...         {"reply": "Gladly!", "verdict": "RUDE", "label": "POLITE"}]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     home = pathlib.Path(folder)
-    ...     _ = (home / "rude.txt").write_text("Is this rude? YES or NO.\\n\\n{reply}\\n")
-    ...     _ = (home / "other.txt").write_text("Is the reply impolite? YES or NO.\\n")
-    ...     _ = (home / "replies.csv").write_text("reply,gold\\nGo away.,YES\\nGladly!,NO\\n")
-    ...     files = {"wordings": home / "other.txt", "out": home / "out"}
-    ...     result = check(home / "rude.txt", home / "replies.csv", judge, note=str, **files)
-    >>> result.jss
-    1.0
+    ...     found = check(rows, out=f"{folder}/out", note=str)
+    >>> found.report.people[0]["confusion"]["RUDE"]
+    {'POLITE': 1, 'RUDE': 1}
     """
+    given = dict(locals())
+    tell, beside = note or to_stderr, Path(runs) if out is None else Path(out).parent
+    if callable(source):
+        raise JudgeSenseError("the judge is the third argument: check(rubric, data, judge)")
+    is_rubric = data is not None or judge is not None
+    _refuse(given, _OF_VERDICTS if is_rubric else _OF_RUBRICS, is_rubric)
+    if not is_rubric:
+        shared: dict[str, Any] = {name: given[name] for name in (*_OF_VERDICTS, "human", "answers")}
+        if isinstance(source, str) and _is_text(source):
+            raise JudgeSenseError(
+                "a rubric comes with data= and judge=: check(rubric, data, judge)"
+            )
+        found = check_file(
+            kept(source, beside, "data"), out=out, runs=runs, note=note, inconclusive=inconclusive,
+            **shared,
+        )  # fmt: skip
+        if baseline is None:
+            return found
+        earlier = kept(baseline, beside, "baseline")
+        if not (earlier / RUN_FILE).is_file():
+            earlier = check_file(earlier, runs=runs, note=lambda _: None, **shared).out
+        return found.against(earlier, margin)
+
+    if data is None or judge is None:
+        absent = "data" if data is None else "judge"
+        raise JudgeSenseError(
+            f"{absent}= is missing: check(rubric, data, judge), or check(verdicts) alone"
+        )
     from judgesense_dataset.items import items_of
     from judgesense_dataset.rubric import read_rubric, shown_in
 
-    rubric, data = Path(rubric), Path(data)
+    rubric, rows_file = _rubric_file(source, beside), kept(data, beside, "data")
     terms = Terms(
-        rubric=rubric, data=data, judge=judge, answers=answers, options=options,
+        rubric=rubric, data=rows_file, judge=judge, answers=answers, options=options,
         wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
         threshold=threshold, inconclusive=inconclusive, scoring=scoring,
         variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
     )  # fmt: skip
-
-    tell = note or to_stderr
     if baseline is not None:
+        baseline = kept(baseline, beside, "baseline")
         tell(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
 
     def question() -> Question:
-        rows = labelled_rows(data, human, shown_in(rubric), tell)
-        own = read_rubric(rubric, data, answers, options, rows)
+        rows = labelled_rows(rows_file, human, shown_in(rubric), tell)
+        own = read_rubric(rubric, rows_file, answers, options, rows)
         return Question(
             own=own,
-            items=items_of(rows, str(data), own.task, own.fields),
+            items=items_of(rows, str(rows_file), own.task, own.fields),
             identity={
-                "rubric": sha256_of(rubric), "data": sha256_of(data),
+                "rubric": sha256_of(rubric), "data": sha256_of(rows_file),
                 **({"human": list(human)} if human else {}),
             },
             name=rubric.stem,
             wordings=rubric.with_suffix(".wordings.yaml"),
             ranked=answers is not None or own.task.ordinal,
-            settings={"rubric": str(rubric), "data": str(data)},
+            settings={"rubric": str(rubric), "data": str(rows_file)},
         )  # fmt: skip
 
     found = run_check(question, terms, judge, judge_options, tell)
@@ -162,6 +209,51 @@ def planned(
         n_wordings = len(read_wordings(place, own).templates)
     labelled = sum(item.gold is not None for item in items)
     return assumed(len(items), n_wordings, 2 if own.task.comparative else 1, labelled)
+
+
+_OF_VERDICTS = ("verdict", "columns", "mapping", "pick", "epsilon")
+_OF_RUBRICS = (
+    "wordings", "paraphraser", "n_paraphrases", "options", "threshold", "scoring", "variants",
+    "repeats", "seed", "limit",
+)  # fmt: skip
+"""Arguments of `check` that verdicts, or rubrics, alone have."""
+
+
+def _refuse(given: Mapping[str, Any], names: Sequence[str], is_rubric: bool) -> None:
+    """Raise JudgeSenseError if one of these arguments was passed, or one that nothing knows."""
+    parameters = signature(check).parameters
+    taken = [name for name in names if given[name] and given[name] != parameters[name].default]
+    if taken:
+        other = "verdicts that exist" if is_rubric else "a rubric, with data= and judge="
+        raise JudgeSenseError(f"{taken[0]}= is for {other}")
+    if not is_rubric and given["judge_options"]:
+        name = min(given["judge_options"])
+        raise JudgeSenseError(f"check has no argument {name!r}{did_you_mean(name, parameters)}")
+
+
+def _is_text(rubric: str) -> bool:
+    """Whether a text is a rubric itself, and not the name of its file."""
+    return ("\n" in rubric or "{" in rubric) and not os.path.exists(rubric)
+
+
+def _rubric_file(rubric: Any, folder: Path) -> Path:
+    """The file of a rubric; its text is written to one, beside which its wordings are kept."""
+    if not isinstance(rubric, (str, Path)):
+        raise JudgeSenseError(
+            f"the first argument is a {type(rubric).__name__}: with data= and judge= it is the "
+            "rubric, its file or its text; check(verdicts) takes data alone"
+        )
+    if isinstance(rubric, str) and _is_text(rubric):
+        return kept_text(rubric.strip() + "\n", folder, "rubric", ".txt")
+    path = Path(rubric)
+    if path.suffix.lower() in SUFFIXES:
+        raise JudgeSenseError(
+            f"{path} is a table, not a rubric: check(RUBRIC, {path}, judge), or {path} alone if it "
+            "has verdicts"
+        )
+    if not path.is_file():
+        require_file(path)
+    return path
 
 
 def check_log(

@@ -21,7 +21,6 @@ from judgesense.reporting.run_tables import cases
 from judgesense.run_folder.folder import read_record, save_run
 from judgesense.run_folder.invocation import invocation
 from judgesense.tasks import Item, Template
-from judgesense.trust.card import gate
 from judgesense.trust.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -92,7 +91,6 @@ def run_check(
         save_run(out, {**record, "thresholds": thresholds})
         report = write_report(out)
     ((_, _, cell),) = cases(report)
-    (card,) = report["trust"]
     kept = out / "check" / "distances.json"
     result = result_of(report, cell, read_log(out), entry, question.ranked, kept)
     result.settings = {
@@ -100,19 +98,7 @@ def run_check(
         "items": min(terms.limit or len(items), len(items)), "wordings": len(entry.templates),
         "repeats": terms.repeats, "scoring": terms.scoring, "signature": cell["signature"],
     }  # fmt: skip
-    failed = sum(len(each["failed"]) for run in report["runs"] for each in run["judges"])
-    steady, constant = card["checks"]["steady"], cell["degenerate"] is not None
-    decided = gate(card, failed=failed, coverage=cell["coverage"], constant=constant)
-    (step,) = report["next"]
-    command = f" `{step['command']}`" if step["command"] else ""
-    found = CheckResult(
-        result=result, report=Report.of(report, out), out=out, jss=steady["estimate"],
-        ci_low=steady["ci_low"], ci_high=steady["ci_high"], threshold=terms.threshold,
-        degenerate=constant, coverage=cell["coverage"], failed=failed, gate=decided, card=card,
-        next_step=f"Next: {step['text']}{command}",
-        inconclusive=terms.inconclusive,
-    )  # fmt: skip
-    result.findings[:0] = [found.verdict, found.next_step]
+    found = CheckResult.of(Report.of(report, out), out, result, terms.inconclusive)
     result.write(out / "check")
     return found
 

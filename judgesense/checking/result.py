@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,10 @@ from judgesense.reporting.run_tables import (
     systems_table,
     wordings_table,
 )
+from judgesense.run_folder.report import identity, main_cells
 from judgesense.statistics.result import ResultMapping
 from judgesense.trust.baseline import BaselineComparison, against_baseline
-from judgesense.trust.card import Gate
+from judgesense.trust.card import TRUST, Gate, gate
 from judgesense.trust.thresholds import MARGIN
 
 if TYPE_CHECKING:
@@ -40,9 +42,10 @@ if TYPE_CHECKING:
 class CheckResult(ResultMapping):
     """The outcome of a check: the gate's decision, its figures and tables, and the run's folder.
 
-    ``jss`` with ``ci_low`` and ``ci_high`` is that of the trust card's check `steady`: over
-    equivalent wordings of one polarity; from four wordings on, the interval is for wordings like
-    these.
+    The figures are those of the judge and task that deserve the least trust, if there are several;
+    ``trust`` and ``next`` have the card and the next step of each. ``jss`` with ``ci_low`` and
+    ``ci_high`` is that of the card's check `steady`: over equivalent wordings of one polarity; from
+    four wordings on, the interval is for wordings like these.
     """
 
     result: Result
@@ -54,8 +57,8 @@ class CheckResult(ResultMapping):
     threshold: float
     degenerate: bool
     """Whether the judge gave one label throughout, or always the option shown first."""
-    coverage: float
-    """The share of the pairs that got two verdicts."""
+    coverage: float | None
+    """The share of the pairs that got two verdicts; None without any pair."""
     failed: int
     """Prompts without an answer."""
     gate: Gate
@@ -71,6 +74,39 @@ class CheckResult(ResultMapping):
     stored: Mapping[str, Any] | None = None
     """For a check of a log: how many of its ``n`` grades the judge gives again (``same``,
     ``share``) under the log's own wording."""
+
+    @classmethod
+    def of(
+        cls, report: Report, out: Path, result: Result, inconclusive: Inconclusive | None = None
+    ) -> CheckResult:
+        """The outcome of a check with this report in the folder ``out``; ``result`` has the tables
+        and findings after the verdict."""
+        card = max(report.trust, key=lambda card: TRUST.index(card["trust"]))
+        key, steady = identity(card), card["checks"]["steady"]
+        cell = main_cells(report)[key]["mapped"]
+        failed = sum(len(judge.get("failed", ())) for run in report.runs for judge in run["judges"])
+        constant = cell["degenerate"] is not None
+        (step,) = (step for step in report.next if identity(step) == key)
+        command = f" `{step['command']}`" if step["command"] else ""
+        found = cls(
+            result=result, report=report, out=out, jss=steady["estimate"],
+            ci_low=steady["ci_low"], ci_high=steady["ci_high"], threshold=steady["threshold"],
+            degenerate=constant, coverage=cell["coverage"], failed=failed,
+            gate=gate(card, failed=failed, coverage=cell["coverage"], constant=constant),
+            card=card, next_step=f"Next: {step['text']}{command}", inconclusive=inconclusive,
+        )  # fmt: skip
+        result.findings[:0] = [found.verdict, found.next_step]
+        return found
+
+    @property
+    def trust(self) -> list[dict[str, Any]]:
+        """The trust card of each judge and task."""
+        return self.report.trust
+
+    @property
+    def next(self) -> list[dict[str, Any]]:
+        """The next step of each judge and task: ``kind``, ``text`` and ``command``."""
+        return self.report.next
 
     def against(self, baseline: str | Path, margin: float = MARGIN) -> CheckResult:
         """The result, whose gate is what changed since an earlier check or run.
@@ -93,13 +129,25 @@ class CheckResult(ResultMapping):
         }  # fmt: skip
 
     def to_pandas(self) -> Any:
-        """The cells of the report as a `pandas.DataFrame`."""
+        """The trust cards as a `pandas.DataFrame`, as that of the report."""
         return self.report.to_pandas()
 
-    def lines(self) -> list[tuple[str, str]]:
-        """The verdict, then every finding."""
-        told = (text for text in self.result.findings if text != self.verdict)
-        return [("check", self.verdict), *(("finding", text) for text in told)]
+    def plot(self) -> Any:
+        """The figure of the report (:meth:`judgesense.Report.plot`)."""
+        return self.report.plot()
+
+    def __repr__(self) -> str:
+        return f"<CheckResult {self.decision}: {self.report!r}>"
+
+    def __str__(self) -> str:
+        change = "" if self.change is None else f"{self.change}\n"
+        return f"{self.verdict}.\n{change}\n{self.report}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.verdict)}</p>{self.report._repr_html_()}"
 
     @property
     def decision(self) -> str:

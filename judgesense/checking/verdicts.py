@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.answers import parse
-from judgesense.checking.terms import RUNS
+from judgesense.checking.result import CheckResult
+from judgesense.checking.terms import RUNS, Inconclusive
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import read_json
@@ -28,7 +29,8 @@ from judgesense.importers.recognise import (
     understand,
 )
 from judgesense.pipeline import to_stderr
-from judgesense.reporting.report import Report, report_runs
+from judgesense.reporting.report import report_runs
+from judgesense.reporting.result import Result
 from judgesense.run_folder.invocation import invocation
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.text import join
@@ -46,8 +48,9 @@ def check_file(
     epsilon: float = EPSILON,
     out: str | Path | None = None,
     runs: str | Path = RUNS,
+    inconclusive: Inconclusive | None = None,
     note: Callable[[str], None] | None = None,
-) -> tuple[Report, Path]:
+) -> CheckResult:
     """Measure verdicts that were given already, with people's labels if there are any.
 
     Args:
@@ -62,11 +65,12 @@ def check_file(
         epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
         out: the folder; by default one in ``runs``, named by a hash of the question.
         runs: where that folder lies.
+        inconclusive: what INCONCLUSIVE counts as.
         note: called with what was understood, before anything is measured; by default it goes to
             stderr.
 
     Returns:
-        The report, whose ``people`` compare each judge with people, and its folder.
+        The result, whose ``report.people`` compare each judge with people.
 
     Raises:
         JudgeSenseError: an unknown file or column, and verdicts or labels that cannot be compared;
@@ -76,8 +80,8 @@ def check_file(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "mine.csv")
     ...     _ = file.write_text("id,verdict,label\\n1,pass,PASS\\n2,fail,FAIL\\n3,pass,FAIL\\n")
-    ...     report, _ = check_file(file, out=Path(folder, "out"), note=str)
-    >>> report.people[0]["confusion"]["PASS"]
+    ...     found = check_file(file, out=Path(folder, "out"), note=str)
+    >>> found.report.people[0]["confusion"]["PASS"]
     {'FAIL': 1, 'PASS': 1}
     """
     started = invocation("check", check_file, {
@@ -111,7 +115,9 @@ def check_file(
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
         out = Path(runs) / f"{path.stem.lstrip('.')}-{digest[:8]}"
     import_log(path, name, out, parse=parse, epsilon=epsilon, invocation=started, **asked)
-    return report_runs(out), Path(out)
+    report = report_runs(out)
+    result = Result("check", f"Check of {path.name}", {})
+    return CheckResult.of(report, Path(out), result, inconclusive)
 
 
 def labelled_rows(

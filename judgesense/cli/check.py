@@ -215,12 +215,11 @@ def _check_file(
     map: str | None, answers: str | None, pick: str | None, epsilon: float | None,
     baseline: Path | None, margin: float, out: Path | None, verbose: bool, format: str,
 ) -> None:  # fmt: skip
-    from judgesense.checking.verdicts import check_file
+    from judgesense.checking.check import check
     from judgesense.importers.column_names import FRIENDLY
     from judgesense.importers.columns import TARGETS, parse_columns
     from judgesense.reporting.terminal import MOST_LINES, print_report
     from judgesense.statistics.alternative_annotator import EPSILON
-    from judgesense.trust.baseline import against_baseline
 
     roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
     shared: dict[str, Any] = {
@@ -232,25 +231,21 @@ def _check_file(
         "pick": pick,
         "epsilon": EPSILON if epsilon is None else epsilon,
     }
-    earlier = baseline
-    if baseline is not None and not (baseline / "run.json").is_file():
-        _, earlier = check_file(baseline, note=lambda _: None, **shared)
-    report, folder = check_file(source, out=out, note=opt.note, **shared)
-    if earlier is None:
-        opt.output(format, report.to_dict, lambda: print_report(report, folder, verbose=verbose))
+    found = check(source, baseline=baseline, margin=margin, out=out, note=opt.note, **shared)
+    report, change = found.report, found.change
+    if change is None:
+        opt.output(format, report.to_dict, lambda: print_report(report, found.out, verbose=verbose))
         return
-    change = against_baseline(folder, earlier, margin=margin)
-    gate = change.gate
 
     def show() -> None:
-        text = f"{gate.text}.\n{change}"
+        text = f"{change.gate.text}.\n{change}"
         typer.echo(f"{text}\n")
         most = max(_FEWEST_LINES, MOST_LINES - len(text.splitlines()) - 1)
-        print_report(report, folder, verbose=verbose, most=most)
+        print_report(report, found.out, verbose=verbose, most=most)
 
     opt.output(format, lambda: {**report.to_dict(), "change": change.to_dict()}, show)
-    if code := {"PASS": 0, "FAIL": 1}.get(gate.decision, 3):
-        raise typer.Exit(code)
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
 
 
 def _print(found: CheckResult, verbose: bool) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from judgesense.checking.result import CheckResult
+    from judgesense.files.data import Data
 
 MARK = "judge"
 OUTCOMES = ("xfail", "pass", "fail", "skip")
@@ -81,7 +82,7 @@ class JudgeCheck:
     def __call__(
         self,
         rubric: str | Path | None = None,
-        data: str | Path | None = None,
+        data: Data | None = None,
         judge: Any = None,
         *,
         log: str | Path | None = None,
@@ -129,7 +130,9 @@ class JudgeCheck:
         _conclude(found, config)
         return found
 
-    def _place(self, file: str | Path) -> Path:
+    def _place(self, file: Any) -> Any:
+        if not isinstance(file, (str, Path)):
+            return file
         # An absolute path stays as it is.
         near = self._item.path.parent / file
         return near if near.exists() else self._item.config.rootpath / file

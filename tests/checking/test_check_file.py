@@ -32,7 +32,7 @@ PEOPLE = ["annotator_1", "annotator_2", "annotator_3"]
 
 @pytest.fixture(scope="module")
 def pandalm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    report, _ = check_file(PANDALM, out=tmp_path_factory.mktemp("pandalm") / "out", note=str)
+    report = check_file(PANDALM, out=tmp_path_factory.mktemp("pandalm") / "out", note=str).report
     return report.to_dict()
 
 
@@ -196,7 +196,7 @@ def test_files_that_people_have_are_understood(kind: str, tmp_path: Path) -> Non
         encoding = {"bom": "utf-8-sig", "utf-16": "utf-16"}.get(kind, "utf-8")
         text = text.replace(",", "\t") if kind == "utf-16" else text
         file = table(tmp_path / "mine.csv", text, encoding)
-    report, _ = check_file(file, out=tmp_path / "out", note=str)
+    report = check_file(file, out=tmp_path / "out", note=str).report
     (found,) = report.people
     assert found["confusion"] == {
         "FAIL": {"FAIL": 1, "PASS": 1},
@@ -271,9 +271,8 @@ def test_what_is_done_with_a_column_is_said_first(kind: str, tmp_path: Path) -> 
 def test_scores_become_verdicts_by_a_limit(tmp_path: Path) -> None:
     text = "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n4,1,pass\n"
     mapping = {">=0.5": "pass", "<0.5": "fail"}
-    report, _ = check_file(table(tmp_path / "x.csv", text), mapping=mapping, out=tmp_path / "out",
-                           note=str)  # fmt: skip
-    (found,) = report.people
+    file = table(tmp_path / "x.csv", text)
+    (found,) = check_file(file, mapping=mapping, out=tmp_path / "out", note=str).report.people
     assert found["confusion"] == {
         "fail": {"pass": 1, "fail": 1},
         "pass": {"pass": 2, "fail": 0},
@@ -282,7 +281,8 @@ def test_scores_become_verdicts_by_a_limit(tmp_path: Path) -> None:
 
 def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:
     text = "id,verdict,rater_a,rater_b\n1,A,A,A\n2,B,A,B\n3,B,B,B\n4,A,,A\n"
-    report, folder = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)
+    found = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)
+    report, folder = found.report, found.out
     by_human = {entry["human"]: entry for entry in report.people}
     assert by_human["majority"]["n"] == 3
     assert by_human["majority"]["between_people"]["ties"] == 1
@@ -300,7 +300,7 @@ def test_labels_on_some_items_correct_the_share_of_all(tmp_path: Path) -> None:
         for n, (s, t) in enumerate(zip(said, truth, strict=True))
     ]
     file = table(tmp_path / "x.csv", "id,verdict,label\n" + "\n".join(lines) + "\n")
-    report, _ = check_file(file, out=tmp_path / "out", note=str)
+    report = check_file(file, out=tmp_path / "out", note=str).report
     (found,) = report.people
     share = found["corrected"]["pass"]
     assert found["n"] == 150

@@ -72,7 +72,9 @@ def test_scores_of_langfuse_and_feedback_of_langsmith(
     tool: str, suffix: str, tmp_path: Path
 ) -> None:
     rows = langsmith() if tool == "langsmith" else langfuse("blob" in tool)
-    report, _ = check_file(written(rows, tmp_path / f"s.{suffix}"), out=tmp_path / "o", note=str)
+    report = check_file(
+        written(rows, tmp_path / f"s.{suffix}"), out=tmp_path / "o", note=str
+    ).report
     right = {entry["human"].rpartition("annotator_")[2]: entry for entry in report.people}
     ann, ben = ("ann", "ben") if tool == "langsmith" else ("ann_x_org", "ben")
     assert (right[ann]["n"], right[ann]["accuracy"]) == (5, 0.8)
@@ -86,13 +88,13 @@ def test_one_of_several_scores_is_picked(tmp_path: Path) -> None:
     path = written(rows, tmp_path / "s.json")
     with pytest.raises(JudgeSenseError, match="helpful, polite"):
         check_file(path, out=tmp_path / "o", note=str)
-    report, _ = check_file(path, pick="helpful", out=tmp_path / "o", note=str)
+    report = check_file(path, pick="helpful", out=tmp_path / "o", note=str).report
     assert report.trust[0]["task"] == "helpful"
 
 
 @pytest.mark.parametrize("name", ["promptfoo_results.json", "deepeval_test_run.json"])
 def test_a_log_of_another_program_is_checked_as_it_is(name: str, tmp_path: Path) -> None:
-    report, _ = check_file(DATA / name, out=tmp_path / "o", note=str)
+    report = check_file(DATA / name, out=tmp_path / "o", note=str).report
     assert report.trust
     assert all(card["checks"]["right"]["state"] == "unmeasured" for card in report.trust)
 
@@ -102,5 +104,5 @@ def test_columns_of_a_langsmith_experiment(tmp_path: Path) -> None:
     names = ["inputs.question", "outputs.answer", "reference.label", "feedback.correctness", "id"]
     rows = [dict(zip(names, (f"q{n}", f"a{n}", label, said, n), strict=True))
             for n, (label, said) in enumerate(zip(ANN, VERDICTS, strict=True))]  # fmt: skip
-    report, _ = check_file(written(rows, tmp_path / "e.csv"), out=tmp_path / "o", note=str)
+    report = check_file(written(rows, tmp_path / "e.csv"), out=tmp_path / "o", note=str).report
     assert report.people[0]["accuracy"] == 0.8

@@ -130,3 +130,69 @@ def test_a_report_prints_short_and_has_a_row_per_card():
 
 def test_rows_in_memory_need_no_file_to_be_listed():
     assert rows_in(pandas.DataFrame({"a": [1, None]}), "data") == [{"a": 1}, {"a": None}]
+
+
+VERDICTS = [
+    {"id": n, "verdict": "RUDE" if n % 2 else "POLITE", "label": row["gold"] if n < 10 else None}
+    for n, row in enumerate(ROWS)
+]
+RUBRIC = "Is this polite or rude?\n\n{message}"
+WORDINGS = "Rude or polite?\n---\nPolite or not? Say POLITE or RUDE.\n"
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_verdicts_in_memory_are_checked_beside_labels(make):
+    found = judgesense.check(make(VERDICTS), note=str)
+    (people,) = [each for each in found.report.people if each["human"] == "label"]
+    assert people["n"] == 10
+    assert people["confusion"]["RUDE"] == {"POLITE": 2, "RUDE": 3}
+    assert found.out.parent == Path("runs/check")
+    assert found.out == found.report.out
+    assert found.next == found.report.next
+    assert [card["trust"] for card in found.trust] == [found.card["trust"]]
+    assert repr(found).startswith("<CheckResult ")
+    assert "\n" not in repr(found)
+
+
+def test_a_rubric_as_text_judges_rows_and_keeps_what_repeats_it():
+    Path("wordings.txt").write_text(WORDINGS)
+    asked = {"judge": by_number, "wordings": "wordings.txt", "repeats": 1, "note": str}
+    found = judgesense.check(RUBRIC, pandas.DataFrame(ROWS), **asked)
+    assert isinstance(found, judgesense.CheckResult)
+    assert (found.jss, found.card["checks"]["right"]["details"]["accuracy"]) == (1.0, 1.0)
+    again = judgesense.check(found.result.settings["rubric"], ROWS, **asked)
+    assert again.out == found.out
+    assert str(found).startswith(found.verdict)
+    assert found.to_pandas()["trust"].tolist() == [found.card["trust"]]
+
+
+def test_a_baseline_in_memory_decides_the_gate():
+    worse = [{**row, "verdict": "RUDE", "label": row["label"] or "POLITE"} for row in VERDICTS]
+    right = [{**row, "verdict": row["label"]} for row in worse]
+    found = judgesense.check(worse, baseline=right, note=str)
+    assert found.change is not None
+    assert found.decision == found.change.gate.decision == "FAIL"
+    assert judgesense.check(right, baseline=worse, note=str).decision == "PASS"
+
+
+NEITHER = {
+    "a judge": (lambda: judgesense.check(by_number, ROWS), "third argument"),
+    "a number": (lambda: judgesense.check(3), "data is a int"),
+    "rubric alone": (lambda: judgesense.check(RUBRIC), "data= and judge="),
+    "no judge": (lambda: judgesense.check(RUBRIC, ROWS), "judge= is missing"),
+    "no data": (lambda: judgesense.check(RUBRIC, judge=by_number), "data= is missing"),
+    "rows as a rubric": (lambda: judgesense.check(ROWS, ROWS, by_number), "argument is a list"),
+    "of the other": (lambda: judgesense.check(VERDICTS, limit=3), "limit= is for a rubric"),
+    "of verdicts": (
+        lambda: judgesense.check(RUBRIC, ROWS, by_number, verdict=["v"]), "verdict= is for verdicts"
+    ),
+    "misspelt": (lambda: judgesense.check(VERDICTS, colums={}), "did you mean 'columns'"),
+    "a file": (lambda: judgesense.check("data-.csv"), "no file data-.csv"),
+    "a rubric's file": (lambda: judgesense.check("rubric.txt", ROWS, by_number), "no file rubric"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), NEITHER.values(), ids=NEITHER)
+def test_check_says_what_its_arguments_are(call, message):
+    with pytest.raises(JudgeSenseError, match=message):
+        call()

@@ -146,7 +146,7 @@ def test_inspects_grades_are_checked_beside_labels_in_the_metadata(
     logs: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     (source,) = (logs[0] / "qa").glob("*.eval")
-    report, _ = check_file(source, out=tmp_path / "out", note=str)
+    report = check_file(source, out=tmp_path / "out", note=str).report
     (found,) = report.people
     grades = [scores["model_graded_qa"] for _, _, scores in sorted(logs[1]["qa"])]
     graded = zip(["UNCLEAR" if grade != grade else grade for grade in grades], "CICI", strict=True)
