@@ -132,6 +132,10 @@ class CheckResult(ResultMapping):
         """The trust cards as a `pandas.DataFrame`, as that of the report."""
         return self.report.to_pandas()
 
+    def disagreements(self) -> Any:
+        """Where the judge is wrong or unsure (:meth:`judgesense.Report.disagreements`)."""
+        return self.report.disagreements()
+
     def plot(self) -> Any:
         """The figure of the report (:meth:`judgesense.Report.plot`)."""
         return self.report.plot()

@@ -381,7 +381,7 @@ def test_wordings_and_repeats_of_a_table_are_measured(tmp_path: Path) -> None:
         for wording in "ab"
     ]
     file = table(tmp_path / "x.csv", "item,wording,verdict,human\n" + "\n".join(rows) + "\n")
-    report, _ = check_file(file, out=tmp_path / "out", note=str)
+    report = check_file(file, out=tmp_path / "out", note=str).report
     assert report.trust[0]["checks"]["steady"]["estimate"] == 0.5
     assert (report.people[0]["n"], report.people[0]["n_items"]) == (80, 40)
     assert report.people[0]["accuracy"] == 0.75

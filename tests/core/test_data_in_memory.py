@@ -150,6 +150,7 @@ def test_verdicts_in_memory_are_checked_beside_labels(make):
     assert found.out == found.report.out
     assert found.next == found.report.next
     assert [card["trust"] for card in found.trust] == [found.card["trust"]]
+    assert len(found.disagreements()) == len(found.report.disagreements()) > 0
     assert repr(found).startswith("<CheckResult ")
     assert "\n" not in repr(found)
 

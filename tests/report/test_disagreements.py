@@ -95,7 +95,8 @@ def test_the_file_the_page_and_the_frame_have_the_same_rows(make, tmp_path) -> N
         lines.append(f'{n},{"NO" if bad else "YES"},YES,because {n},{channel},"{cell}"')
     lines.append("60,NO,NO,fine,chat,Text")
     source.write_text("\n".join(lines), "utf-8")
-    report, folder = check_file(source, out=tmp_path / "out", note=str)
+    found = check_file(source, out=tmp_path / "out", note=str)
+    report, folder = found.report, found.out
     (entry,) = report.where_wrong
     assert entry["n_listed"] == 20
     (worst,) = [group for group in entry["groups"] if group["by"] == "channel"]
