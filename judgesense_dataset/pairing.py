@@ -119,15 +119,8 @@ def order_plan(design: str, orders: str | None) -> str:
     return orders
 
 
-def build_from_files(
-    templates: str | Path,
-    items: str | Path,
-    design: str = "full",
-    pairs: int | None = None,
-    seed: int = 0,
-    orders: str | None = None,
-) -> Benchmark:
-    """Build a benchmark from a template file and an item file (see :func:`build`).
+def build_from_files(templates: str | Path, items: str | Path) -> Benchmark:
+    """Build the full design from a template file and an item file (see :func:`build`).
 
     If the template file has several tasks, the items need a ``task`` column. Raises
     JudgeSenseError naming file, row and column, before anything is built.
@@ -138,7 +131,7 @@ def build_from_files(
         "templates": sha256_of(Path(templates)),
         "items": sha256_of(Path(items)),
     }
-    return build(entries, loaded, design, pairs, seed, orders, source)
+    return build(entries, loaded, "full", source=source)
 
 
 def read_files(

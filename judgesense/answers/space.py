@@ -96,7 +96,8 @@ class Space:
         if not self._named:
             return r"(?!)"
         names = "|".join(re.escape(name) for name in sorted(self._named, key=len, reverse=True))
-        own = "|".join(re.escape(o) for o in sorted(self._named_options(), key=len, reverse=True))
+        named = sorted(set(self.options) - {self.tie or ""}, key=len, reverse=True)
+        own = "|".join(map(re.escape, named))
         ordinals = r"|\b(?:the\s+)?(?P<nth>first|second)\s+(?:one|" + NOUN + r")(?!\w)"
         return (
             rf"(?:the\s+)?\b{NOUN}\s*[-#:]?\s*[(\[\"'“‘]?\s*(?P<noun>{names})"
@@ -105,9 +106,6 @@ class Space:
             rf"|\b(?:answer|choice|option)\s+is:?\s+(?P<stated>{own})(?=\s*(?:$|[.,;:)\n]))"
             + (ordinals if self.pairwise else "")
         )
-
-    def _named_options(self) -> set[str]:
-        return set(self.options) - {self.tie or ""}
 
     def value(self, text: str) -> str | None:
         """The option that a short text is, or None: ``(a)``, ``Response 2``, ``4/5``, ``A>B``.

@@ -110,18 +110,16 @@ class Disagreement:
         }
 
 
-def disagreement(
-    heuristic: Sequence[float], judged: Sequence[float | None], threshold: float = 0.5
-) -> Disagreement:
-    """Compare two matchers' scores of the same responses; ``threshold`` or more is right.
+def disagreement(heuristic: Sequence[float], judged: Sequence[float | None]) -> Disagreement:
+    """Compare two matchers' scores of the same responses; 0.5 or more is right.
 
     >>> disagreement([1.0, 0.0], [1.0, 1.0]).missed
     [1]
     """
     rows: dict[tuple[bool, bool | None], list[int]] = {}
     for row, (score, verdict) in enumerate(zip(heuristic, judged, strict=True)):
-        right = None if verdict is None else verdict >= threshold
-        rows.setdefault((score >= threshold, right), []).append(row)
+        right = None if verdict is None else verdict >= 0.5
+        rows.setdefault((score >= 0.5, right), []).append(row)
 
     def of(score: bool, verdict: bool | None) -> list[int]:
         return rows.get((score, verdict), [])

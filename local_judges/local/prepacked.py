@@ -89,7 +89,8 @@ def prepack(model: nn.Module) -> int:
             except (AttributeError, NotImplementedError, RuntimeError):
                 return done  # this build of torch has no such operator
             setattr(parent, name, packed)
-            mapped.forget(layer.weight)
+            if mapped.holds(layer.weight):
+                give_back(layer.weight)
             done += 1
     table = _of(model, "get_input_embeddings")
     if done and isinstance(table, nn.Embedding) and mapped.holds(table.weight):
@@ -154,11 +155,6 @@ class MappedFiles:
         """Whether a weight lies in such a range."""
         start, end = weight.data_ptr(), weight.data_ptr() + weight.nbytes
         return any(low <= start and end <= high for low, high in self._ranges)
-
-    def forget(self, weight: torch.Tensor) -> None:
-        """Let the system drop the pages of a weight, if it is mapped from a file."""
-        if self.holds(weight):
-            give_back(weight)
 
 
 def give_back(mapped: torch.Tensor) -> None:

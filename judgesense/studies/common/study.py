@@ -65,17 +65,16 @@ class TableOf:
     rows: Callable[[Any], Iterable[Record]]
     note: Text = ""
     headings: Mapping[str, str] = field(default_factory=dict)
-    digits: int = 3
 
     def __call__(self, source: Any) -> Table:
         """The table of a source; its columns are the fields of the first record."""
         title, note = _text(self.title, source), _text(self.note, source)
         rows = list(self.rows(source))
-        return Table.from_records(self.name, title, rows, note, self.digits, **self.headings)
+        return Table.from_records(self.name, title, rows, note, **self.headings)
 
 
 def table(
-    name: str, title: Text, note: Text = "", digits: int = 3, **headings: str
+    name: str, title: Text, note: Text = "", **headings: str
 ) -> Callable[[Callable[[Any], Iterable[Record]]], TableOf]:
     """Declare the function below as the records of a table.
 
@@ -88,7 +87,7 @@ def table(
     | 1 | 2 |
     | 2 | 4 |
     """
-    return lambda rows: TableOf(name, title, rows, note, headings, digits)
+    return lambda rows: TableOf(name, title, rows, note, headings)
 
 
 @dataclass(frozen=True)
@@ -177,21 +176,19 @@ def judged(
     settings: Settings,
     out: Path,
     note: Callable[[str], None],
-    spent: float = 0.0,
     variants: Sequence[str] = (),
     parts: Parts | None = None,
 ) -> dict[str, Any]:
     """Judge a study's grid into ``out``, as ``judgesense run`` does, and return its report.
 
     ``identity`` holds JSON values that fix the benchmark's content (names, hashes, seed). A
-    finished run is read, and an interrupted one is resumed. ``spent`` US dollars already count
-    against the judges' ``max_cost``. ``variants`` are chosen as in ``judgesense run`` and made from
-    the templates and items of ``parts``.
+    finished run is read, and an interrupted one is resumed. ``variants`` are chosen as in
+    ``judgesense run`` and made from the templates and items of ``parts``.
     """
     load = benchmark if callable(benchmark) else lambda: benchmark
     data = varied(DataReference(dict(identity), load, parts), variants)
     specs = resolve_all(judges, None, {})
-    return execute(specs, data, settings, out, note, spent=spent)
+    return execute(specs, data, settings, out, note)
 
 
 def need_judges(judges: Sequence[Any], least: int, what: str) -> None:
