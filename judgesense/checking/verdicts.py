@@ -17,7 +17,7 @@ from judgesense.files.disk import require_file
 from judgesense.files.documents import read_json
 from judgesense.files.tables import SUFFIXES, Record, is_dataset, read_table_rows
 from judgesense.importers import FORMATS
-from judgesense.importers.column_names import columns_of
+from judgesense.importers.column_names import Column, columns_of
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.importer import ReadOptions
 from judgesense.importers.log import import_log, importer_of, source_digest
@@ -33,6 +33,8 @@ from judgesense.reporting.report import report_runs
 from judgesense.reporting.result import Result
 from judgesense.run_folder.invocation import invocation
 from judgesense.statistics.alternative_annotator import EPSILON
+from judgesense.systems.human_labels import LabelRow
+from judgesense.systems.verdict_files import read_rows
 from judgesense.text import join
 
 
@@ -57,7 +59,8 @@ def check_file(
         source: a table (CSV, TSV, JSON, JSONL, Parquet), a folder that ``datasets`` saved, a log of
             Inspect, promptfoo, DeepEval or lm-eval, or scores of Langfuse or LangSmith.
         verdict: the columns with verdicts, one a judge; by default they are recognised.
-        human: the columns with people's labels; by default they are recognised.
+        human: the columns with people's labels, by default recognised; or a file of labels, such as
+            ``judgesense label`` writes.
         columns: other columns of the decision log, ``{"item_id": "question"}``.
         mapping: words of the file to labels, ``{"good": "PASS", ">=0.5": "PASS"}``.
         answers: the possible labels, in order.
@@ -95,10 +98,19 @@ def check_file(
     name = format_of(path)
     importer = importer_of(name)
     found, size = columns_of(importer.rows(path, ReadOptions(pick=pick)))
+    joined: dict[str, dict[str, str]] = {}
+    for file in [each for each in human if Path(each).suffix in SUFFIXES and Path(each).is_file()]:
+        joined |= labels_by_item(Path(file))
+    for rater, by_item in joined.items():
+        if rater in found:
+            raise JudgeSenseError(f"{path}: {rater!r} is a column here, and a person in {human[0]}")
+        found[rater] = Column()
+        found[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
+    people = [*joined, *(each for each in human if not (joined and Path(each).is_file()))]
     if name != "table" and verdict:
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
     meant = understand(
-        found, size, str(path), verdicts=verdict, people=human, columns=columns, mapping=mapping,
+        found, size, str(path), verdicts=verdict, people=people, columns=columns, mapping=mapping,
         labels=answers, is_log=name != "table",
     )  # fmt: skip
     for line in meant.lines:
@@ -109,6 +121,7 @@ def check_file(
         "people": meant.people,
         "mapping": dict(meant.mapping),
         "pick": pick,
+        **({"joined": joined} if joined else {}),
     }
     if out is None:
         facts = [name, source_digest([path]), epsilon, sorted(asked.items())]
@@ -116,8 +129,27 @@ def check_file(
         out = Path(runs) / f"{path.stem.lstrip('.')}-{digest[:8]}"
     import_log(path, name, out, parse=parse, epsilon=epsilon, invocation=started, **asked)
     report = report_runs(out)
+    if joined and not report.people:
+        raise JudgeSenseError(f"no label of {human[0]} is on an item of {path}; the ids must match")
     result = Result("check", f"Check of {path.name}", {})
     return CheckResult.of(report, Path(out), result, inconclusive)
+
+
+def labels_by_item(file: Path) -> dict[str, dict[str, str]]:
+    """A file of labels by person and item, ``item/system`` where it names several systems.
+
+    Raises JudgeSenseError as `judgesense.systems.verdict_files.read_rows`, and without any label.
+    """
+    found: dict[str, dict[str, str]] = {}
+    rows = [row for row, _ in read_rows(file, LabelRow, {}, "--columns")]
+    several = len({row.system_id for row in rows}) > 1
+    for row in rows:
+        if row.label is not None:
+            item = f"{row.item_id}/{row.system_id}" if several else row.item_id
+            found.setdefault(row.rater or "label", {})[item] = row.label
+    if not found:
+        raise JudgeSenseError(f"{file} has no labels yet; add some with judgesense label")
+    return found
 
 
 def labelled_rows(

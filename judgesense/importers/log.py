@@ -8,6 +8,7 @@ are formed.
 from __future__ import annotations
 
 import hashlib
+import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -27,11 +28,12 @@ from judgesense.importers.columns import EVERY_OTHER, ColumnMap
 from judgesense.importers.graded import GradedLog
 from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.importers.items import ItemColumns
-from judgesense.importers.people import ROW, PeopleLabels
+from judgesense.importers.people import PeopleLabels
 from judgesense.importers.readings import Parser
 from judgesense.run_folder.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
 from judgesense.run_folder.invocation import invocation
 from judgesense.run_folder.record import now
+from judgesense.systems.verdict_files import ROW
 from judgesense.version import __version__
 
 
@@ -54,6 +56,7 @@ def import_log(
     parse: Parser | None = None,
     people: Sequence[str] | None = None,
     mapping: Mapping[str, str] | None = None,
+    joined: Mapping[str, Mapping[str, str]] | None = None,
     **facts: Any,
 ) -> dict[str, Any]:
     """Import a foreign log into the folder ``out`` and return its ``run.json``.
@@ -74,6 +77,7 @@ def import_log(
         people: columns with people's labels; their majority becomes ``gold``. Then ``raw_text``
             is a reason, which no verdict is read from.
         mapping: words of verdicts and people's labels to labels (see `PeopleLabels`).
+        joined: labels from another file, by name and item; ``people`` has the names too.
         facts: more of ``run.json``.
 
     Raises:
@@ -104,12 +108,14 @@ def import_log(
     }
     if people is not None:
         asked |= {"people": list(people), "mapping": dict(mapping or {})}
+    if joined:
+        asked["joined"] = hashlib.sha256(json.dumps(joined, sort_keys=True).encode()).hexdigest()
     if (done := _finished(out, asked)) is not None:
         return done
     options = ReadOptions(space, pick)
     parts, column_map = _Parts(out), ColumnMap(columns or {}, importer.columns)
     blocks: Iterable[Rows] = (r for path in files for r in importer.rows(path, options))
-    labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse)
+    labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse, joined or {})
     if people is not None:
         blocks = map(labels_of.labelled, blocks)
     items = ItemColumns(out, column_map, (ROW, "labels", *(people or ())))

@@ -17,10 +17,8 @@ from judgesense.importers.columns import ColumnMap
 from judgesense.importers.readings import Parser, is_label
 from judgesense.importers.rows import texts_of
 from judgesense.run_folder.folder import PEOPLE_SCHEMA
+from judgesense.systems.verdict_files import ROW
 from judgesense.tasks import NO_ORDER, UNCLEAR
-
-ROW = "row number"
-"""The column that stands for an id where a file has none."""
 
 _AS_NAMED = ColumnMap({}, {})
 _LIMIT = re.compile(r"(>=|<=|>|<)\s*(-?[0-9.]+)")
@@ -37,6 +35,7 @@ class PeopleLabels:
         mapping: words of verdicts and labels to the task's labels, in any case; a key such as
             ``>=0.5`` stands for numbers.
         labels: the task's labels, if they are known.
+        joined: labels from another file, by name of a column to add and by item.
         parse: reads a verdict that is no label and has a reason beside it, so that the reason is
             not read for it; None if the file has no reasons.
     """
@@ -46,6 +45,7 @@ class PeopleLabels:
     mapping: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
     parse: Parser | None = None
+    joined: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     ties: int = 0
 
     def __post_init__(self) -> None:
@@ -60,6 +60,10 @@ class PeopleLabels:
         columns = dict(rows.columns)
         columns[ROW] = list(range(self._rows + 1, self._rows + len(rows) + 1))
         self._rows += len(rows)
+        if self.joined:
+            items = texts_of(self.columns.column(Rows(columns, rows.places), "item_id")) or []
+            for name, by_item in self.joined.items():
+                columns[name] = [by_item.get(item) for item in items]
         for number, name in enumerate(verdicts):
             if name in columns:
                 words = [self._word(cell) for cell in self._cells(rows, name)]

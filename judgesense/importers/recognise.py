@@ -27,8 +27,8 @@ from judgesense.importers.column_names import (
 )
 from judgesense.importers.columns import TARGETS
 from judgesense.importers.labels import MOST_LABELS, RARE
-from judgesense.importers.people import ROW
 from judgesense.importers.rows import fits
+from judgesense.systems.verdict_files import ROW
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join, s
 

@@ -14,7 +14,7 @@ import numpy as np
 from judgesense.decisions.log import read_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text, writing
-from judgesense.run_folder.folder import PROMPTS_FILE
+from judgesense.run_folder.folder import ITEMS_FILE, PROMPTS_FILE
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.systems.estimate import chosen_systems
@@ -134,7 +134,7 @@ def label_next(
             {"item_id": str(units.items[unit]), "system_id": system, "stratum": str(name),
              "weight": round(outputs, 6)}
         )  # fmt: skip
-    texts = _texts(table, units, picked)
+    texts = texts_of(table, units, picked)
     columns_written = dict.fromkeys(
         [*rows[0], *(name for text in texts for name in text), "scale", "label", "rater"]
     )
@@ -206,22 +206,27 @@ def doubts(units: Units) -> Floats:
     and the probability of another label, doubled, by the margin. 1 without a verdict.
     """
     verdicts = units.predictions
-    reach = (np.nanmax(verdicts) - np.nanmin(verdicts)) / 2 or 1.0
     known = ~np.isnan(units.means)
+    reach = np.ptp(verdicts[~np.isnan(verdicts)]) / 2 if known.any() else 1.0
     spread = np.zeros(len(verdicts))
-    spread[known] = np.nanstd(verdicts[known], axis=1) / reach
+    spread[known] = np.nanstd(verdicts[known], axis=1) / (reach or 1.0)
     by_margin = np.where(np.isnan(units.margin), 0.0, 1 - np.tanh(units.margin / 2))
     return np.where(known, np.clip(np.maximum(spread, by_margin), 0.0, 1.0), 1.0)
 
 
-def _texts(table: VerdictTable, units: Units, picked: Codes) -> list[Mapping[str, Any]]:
-    """What people see of each output; nothing where no source has its text."""
+def texts_of(table: VerdictTable, units: Units, picked: Codes) -> list[Mapping[str, Any]]:
+    """What people see of each picked output; nothing where no source has its text."""
     if any(table.shown):
         return [table.shown[row] for row in units.rows[picked].tolist()]
     source = Path(table.source)
     folder = source if source.is_dir() else source.with_name(f"{source.name}.run")
-    prompts: dict[str, str] = {}
-    if (folder / PROMPTS_FILE).is_file():
+    texts: dict[str, dict[str, str]] = {}
+    if (folder / ITEMS_FILE).is_file():
+        columns = read_part(folder / ITEMS_FILE).to_pydict()
+        for item, name, text in zip(*columns.values(), strict=True):
+            texts.setdefault(item, {})[name] = text
+    elif (folder / PROMPTS_FILE).is_file():
         columns = read_part(folder / PROMPTS_FILE).select(["item_id", "text"]).to_pydict()
-        prompts = dict(zip(columns["item_id"][::-1], columns["text"][::-1], strict=True))
-    return [{"prompt": prompts[item]} if item in prompts else {} for item in units.items[picked]]
+        for item, text in zip(*columns.values(), strict=True):
+            texts.setdefault(item, {"prompt": text})
+    return [texts.get(item, {}) for item in units.items[picked]]

@@ -59,6 +59,10 @@ SomeLabel = Annotated[str | None, BeforeValidator(_as_label), BeforeValidator(_e
 Number = Annotated[FiniteFloat | None, BeforeValidator(_empty)]
 
 
+ROW = "row number"
+"""The column that stands for an id where a file has none."""
+
+
 class VerdictRow(Shape):
     """A row of a file of verdicts: the columns of `SCHEMA`, in its order."""
 
@@ -97,7 +101,7 @@ def read_verdicts(
         judge: a judge of the source, with or without its fingerprint; needed if it has several.
         task: a task of the source; needed if it has several.
         scoring: ``options`` or ``generate``, for a run with both (options).
-        columns: your names of the columns, ``{"verdict": "rating"}``.
+        columns: your names of the columns, ``{"verdict": "rating"}``; `ROW` numbers the rows.
 
     Returns:
         The table, in the file's order. An empty ``verdict`` is read as UNCLEAR.
@@ -167,8 +171,8 @@ def read_rows(
             f"{flag}: {unknown[0]!r} is not a column; choose from {', '.join(fields)}"
         )
     required = [name for name, field in fields.items() if field.is_required() or name in columns]
-    for record in read_table(path):
-        values = record.values
+    for number, record in enumerate(read_table(path), 1):
+        values = {**record.values, ROW: number} if ROW in columns.values() else record.values
         if absent := [name for name in required if columns.get(name, name) not in values]:
             raise JudgeSenseError(
                 f"{record.place}: no column "

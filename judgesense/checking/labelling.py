@@ -1,0 +1,378 @@
+"""What people label next, blind, and the file that their labels are in: ``judgesense label``.
+
+The order is drawn once from the verdicts (`judgesense.systems.label_next.pick`): doubtful items
+come more often, each with a known probability. Everyone gets the same order, so that two people's
+labels can be compared. Nobody sees verdicts, reasons, or other people's labels.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import replacing
+from judgesense.files.tables import SUFFIXES, read_table_rows
+from judgesense.importers.column_names import columns_of, plain
+from judgesense.importers.columns import NAMES
+from judgesense.importers.recognise import require_columns, understand
+from judgesense.run_folder.record import now
+from judgesense.systems.human_labels import LabelRow
+from judgesense.systems.label_next import pick, texts_of
+from judgesense.systems.units import ALL, Units, strata_of, units_of
+from judgesense.systems.verdict_files import ROW, SomeId, read_rows, read_verdicts
+from judgesense.systems.verdict_table import SCHEMA, VerdictTable
+
+MOST_LABELS = 10
+"""One for each key with a digit."""
+
+LONGEST_NAME, LONGEST_COMMENT = 40, 4000
+
+_AT_ONCE = 20
+"""Items at least that are drawn and shuffled together, so that their order hides the strata."""
+
+_SYSTEM = re.compile(r"(system|model|generator)(_?[a-z0-9])?")
+"""Names of columns that say who wrote an answer, which people should not see."""
+
+_READ = {
+    "item_id": "item_id", "system_id": "system_id", "order": "order", "repeat": "repeat",
+    "judge": "judge", "task": "task", "template_id": "wording", "cluster_id": "cluster_id",
+}  # fmt: skip
+"""Column of the decision log -> column of a table of verdicts."""
+
+COLUMNS = (
+    "item_id", "system_id", "label", "rater", "stratum", "probability", "comment", "labelled_at",
+)  # fmt: skip
+"""The columns of the file of labels, one row per item and person. ``probability`` is the share of
+the stratum's items that have a label; ``stratum`` is what ``estimate`` weighs labels by."""
+
+
+class LabelFileRow(LabelRow):
+    """A row of a file that was written here."""
+
+    comment: SomeId = None
+    labelled_at: SomeId = None
+
+
+class Labelling:
+    """The items to label, in their order, and the labels given so far; safe between threads.
+
+    Args:
+        table: the verdicts; items alone have UNCLEAR ones.
+        texts: what is shown of each row of the table; None reads it from the table's run.
+        labels: the possible labels, in the order of their keys.
+        out: the file of labels; one that exists is continued.
+        seed: of the draws.
+        limit: items that each person labels at most.
+
+    Raises:
+        JudgeSenseError: more labels than keys, or a file of labels of other items.
+    """
+
+    def __init__(
+        self,
+        table: VerdictTable,
+        labels: Sequence[str],
+        out: Path,
+        *,
+        texts: Sequence[Mapping[str, Any]] | None = None,
+        seed: int = 0,
+        limit: int | None = None,
+    ) -> None:
+        if not 1 < len(labels) <= MOST_LABELS:
+            raise JudgeSenseError(
+                f"{table.source}: {len(labels)} labels such as {', '.join(labels[:3])}; name 2 to "
+                f"{MOST_LABELS} with --answers A,B"
+            )
+        self.labels, self.out, self.source = tuple(labels), out, table.source
+        self.positive, self._units = _units(table)
+        units = self._units
+        self._texts, self._table = texts, table
+        verdicts = not np.isnan(units.means).all()
+        self._strata = strata_of(units).astype(str) if verdicts else np.full(len(units), "")
+        self.total = min(limit or len(units), len(units))
+        self._seed, self._order = seed, list[int]()
+        self._drawn = np.full(len(units), np.nan)
+        self._rows: dict[tuple[str, int], dict[str, Any]] = {}
+        self._lock = RLock()
+        self.names: dict[str, None] = {}
+        """Everyone who labels now."""
+        self._read()
+
+    def state(self, name: str, at: int | None = None) -> dict[str, Any]:
+        """What a person sees: the item at a place of the order, by default the next to label."""
+        with self._lock:
+            self.names[name] = None
+            done = min(self.total, self.counts().get(name, 0))
+            if at is None and done < self.total:
+                places = range(self.total)
+                at = next((place for place in places if not self._is_labelled(name, place)), None)
+            found: dict[str, Any] = {"done": done, "total": self.total, "at": at, "item": None}
+            if at is None or not 0 <= at < self.total:
+                return found | {"at": None}
+            row = self._rows.get((name, self._unit(at)), {})
+            return found | {
+                "item": self._shown(self._unit(at)),
+                "label": row.get("label") or None,
+                "comment": row.get("comment") or "",
+            }
+
+    def put(self, name: str, at: int, label: str | None, comment: str) -> None:
+        """Save a person's label and comment; when this returns, they are on disk.
+
+        Raises OSError if they cannot be written; they are not kept then.
+        """
+        with self._lock:
+            key = (name, self._unit(at))
+            before = dict(self._rows)
+            # The last one given is the last row, which undo takes away.
+            old = self._rows.pop(key, {})
+            self._rows[key] = {
+                "label": label if label is not None else old.get("label"),
+                "comment": comment,
+                "labelled_at": now(),
+            }
+            self._save(before)
+
+    def undo(self, name: str) -> int | None:
+        """Take away a person's last label; returns its place in the order, None without one."""
+        with self._lock:
+            own = [key for key, row in self._rows.items() if key[0] == name and row["label"]]
+            if not own:
+                return None
+            before = dict(self._rows)
+            self._rows[own[-1]] = {**self._rows[own[-1]], "label": None}
+            self._save(before)
+            places = (p for p in range(self.total) if self._unit(p) == own[-1][1])
+            return next(places, None)
+
+    def is_finished(self) -> bool:
+        """Whether everyone who labels now has labelled all items."""
+        with self._lock:
+            counts = self.counts()
+            return bool(self.names) and all(counts.get(n, 0) >= self.total for n in self.names)
+
+    def counts(self) -> dict[str, int]:
+        """The number of labels of each person in the file."""
+        found: dict[str, int] = {}
+        for (name, _), row in self._rows.items():
+            found[name] = found.get(name, 0) + bool(row["label"])
+        return found
+
+    def _is_labelled(self, name: str, place: int) -> bool:
+        return bool(self._rows.get((name, self._unit(place)), {}).get("label"))
+
+    def _unit(self, place: int) -> int:
+        """The output at a place of the order, which is drawn as far as it is needed."""
+        units = self._units
+        while len(self._order) <= place:
+            systems, size = range(len(units.systems)), max(_AT_ONCE, len(self._order) // 4)
+            drawn, *_ = pick(units, self._drawn, systems, size, self._seed + len(self._order))
+            self._drawn[drawn] = 0.0
+            self._order += drawn.tolist()
+        return self._order[place]
+
+    def _shown(self, unit: int) -> dict[str, str]:
+        known = self._texts
+        own = self._of_run[unit] if known is None else known[self._units.rows[unit]]
+        return {name: str(text) for name, text in own.items()}
+
+    @cached_property
+    def _of_run(self) -> list[Mapping[str, Any]]:
+        return texts_of(self._table, self._units, np.arange(len(self._units)))
+
+    def _id(self, unit: int) -> tuple[str, str]:
+        units = self._units
+        system = units.systems[units.system[unit]]
+        if units.flipped[unit]:
+            system = "|".join(reversed(system.split("|")))
+        return str(units.items[unit]), "" if units.systems == (ALL,) else system
+
+    def _read(self) -> None:
+        if not self.out.exists():
+            return
+        known = {self._id(unit): unit for unit in range(len(self._units))}
+        for row, record in read_rows(self.out, LabelFileRow, {}, "--columns"):
+            unit = known.get((row.item_id, row.system_id or ""))
+            if unit is None or (row.stratum or "") != self._strata[unit]:
+                raise JudgeSenseError(
+                    f"{record.place}: item {row.item_id!r} is not in {self.source}, or its "
+                    "verdicts have changed; name another file with --out"
+                )
+            self._rows[row.rater or "", unit] = {
+                "label": row.label,
+                "comment": row.comment or "",
+                "labelled_at": row.labelled_at or "",
+            }
+
+    def _save(self, before: dict[tuple[str, int], dict[str, Any]]) -> None:
+        """Write all labels and wait until they are on disk; on an error, forget the change."""
+        labelled = {unit for (_, unit), row in self._rows.items() if row["label"]}
+        taken: dict[str, int] = {}
+        for unit in labelled:
+            taken[self._strata[unit]] = taken.get(self._strata[unit], 0) + 1
+        names, counts = np.unique(self._strata, return_counts=True)
+        sizes = dict(zip(names.tolist(), counts.tolist(), strict=True))
+        sheet = io.StringIO()
+        writer = csv.writer(sheet, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for (name, unit), row in self._rows.items():
+            stratum = self._strata[unit]
+            share = round(taken.get(stratum, 0) / sizes[stratum], 6) if row["label"] else ""
+            writer.writerow(
+                [*self._id(unit), row["label"] or "", name, stratum, share, row["comment"],
+                 row["labelled_at"]]
+            )  # fmt: skip
+        try:
+            with replacing(self.out) as temporary, temporary.open("wb") as file:
+                file.write(sheet.getvalue().encode())
+                file.flush()
+                os.fsync(file.fileno())
+            folder = os.open(self.out.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError:
+            self._rows = before
+            raise
+
+
+def _units(table: VerdictTable) -> tuple[str | None, Units]:
+    """The outputs; of labels of which none is known to be good, the first counts as good."""
+    try:
+        return None, units_of(table)
+    except JudgeSenseError:
+        return table.labels[0], units_of(table, table.labels[0])
+
+
+def open_labelling(
+    source: Path,
+    out: Path | None = None,
+    *,
+    verdict: str | None = None,
+    answers: Sequence[str] | None = None,
+    show: Sequence[str] | None = None,
+    judge: str | None = None,
+    task: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+) -> tuple[Labelling, dict[str, str]]:
+    """The items of a file or of a run's folder to label.
+
+    Args:
+        source: a table of verdicts, a table of items (with ``answers``), or a run's folder.
+        out: the file of labels; by default ``SOURCE.labels.csv``, or ``labels.csv`` in the folder.
+        verdict: the column with the verdicts by which items are picked; by default recognised.
+        answers: the possible labels; by default those of the verdicts.
+        show: the columns to show; by default all but verdicts, reasons, labels and names.
+        judge: a judge of the source, if it has several.
+        task: a task of the source, if it has several.
+        limit: items at most.
+        seed: of the draws.
+
+    Returns:
+        The labelling, and the columns under which ``estimate`` reads the file.
+
+    Raises:
+        JudgeSenseError: as `judgesense.systems.verdict_files.read_verdicts`; no labels to choose
+            from; a file of labels of other items.
+    """
+    more: dict[str, Any] = {"seed": seed, "limit": limit}
+    if source.is_dir():
+        table = read_verdicts(source, judge=judge, task=task)
+        return Labelling(table, answers or table.labels, out or source / "labels.csv", **more), {}
+    if source.suffix.lower() not in SUFFIXES:
+        raise JudgeSenseError(
+            f"{source}: label reads tables ({', '.join(SUFFIXES)}) and folders of runs; for a log "
+            f"of another tool: judgesense check {source} --out DIR, then judgesense label DIR"
+        )
+    target = out or source.with_name(f"{source.stem}.labels.csv")
+    blocks = list(read_table_rows(source))
+    found, size = columns_of(blocks)
+    try:
+        meant = understand(found, size, str(source), labels=answers)
+        roles, people, labels = dict(meant.columns), meant.people, meant.labels
+    except JudgeSenseError:
+        if answers is None:
+            raise
+        roles, people, labels = {"item_id": _first(found, "item_id", "id")}, (), tuple(answers)
+    judged = roles.get("raw_decision", "").split(",") if roles.get("raw_decision") else []
+    require_columns(found, str(source), [verdict] if verdict else [], "--verdict")
+    require_columns(found, str(source), show or (), "--show")
+    columns = {
+        name: (NAMES.findall(roles[role]) or [roles[role]])[0]
+        for role, name in _READ.items()
+        if roles.get(role, ":")[:1] != ":"
+    }
+    chosen = verdict or next(iter(judged), None)
+    if chosen is not None:
+        columns["verdict"] = chosen
+        if len(judged) > 1:
+            columns.pop("judge", None)
+        table = read_verdicts(source, judge=judge, task=task, columns=columns)
+    else:
+        table = _items_alone(source, blocks, columns["item_id"], tuple(labels or answers or ()))
+    hidden = {*judged, *people, *roles.get("raw_text", "").split(","), *SCHEMA.names,
+              *columns.values(), chosen}  # fmt: skip
+    vocabulary = {word.casefold() for word in (*table.labels, *(labels or ()))}
+    hidden |= {
+        name
+        for name, column in found.items()
+        if _SYSTEM.fullmatch(plain(name)) or (column.labels and {*column.words} <= vocabulary)
+    }
+    records = [record.values for rows in blocks for record in rows.records()]
+    wanted = set(show) if show else {name for name in found if name not in hidden}
+    texts = [
+        {
+            name: value
+            for name, value in values.items()
+            if name in wanted and value not in (None, "")
+        }
+        for values in _of_table(records, table, columns)
+    ]
+    choices = answers or (table.labels if len(table.labels) <= MOST_LABELS else labels)
+    return Labelling(table, choices or table.labels, target, texts=texts, **more), columns
+
+
+def _first(found: Mapping[str, Any], *names: str) -> str:
+    return next((name for name in names if name in found), ROW)
+
+
+def _of_table(
+    records: list[Mapping[str, Any]], table: VerdictTable, columns: Mapping[str, str]
+) -> list[Mapping[str, Any]]:
+    """The file's rows that the table has, in its order; a judge's rows may be some of them."""
+    if len(records) == len(table):
+        return records
+    by_item = {str(values.get(columns["item_id"])): values for values in reversed(records)}
+    return [by_item.get(item, {}) for item in table.column("item_id")]
+
+
+def _items_alone(
+    source: Path, blocks: Sequence[Any], id_column: str, labels: tuple[str, ...]
+) -> VerdictTable:
+    """A table of items without verdicts: each is as doubtful as any other."""
+    ids: list[Any] = []
+    for rows in blocks:
+        known = rows.columns.get(id_column)
+        ids += known if known is not None else range(len(ids) + 1, len(ids) + len(rows) + 1)
+    items = list(map(str, ids))
+    if len(set(items)) < len(items):
+        raise JudgeSenseError(f"{source}: an id is there twice in {id_column!r}")
+    n = len(items)
+    columns: dict[str, list[Any]] = {name: [None] * n for name in SCHEMA.names}
+    columns |= {
+        "item_id": items, "cluster_id": items, "verdict": ["UNCLEAR"] * n, "repeat": [0] * n,
+    }  # fmt: skip
+    return VerdictTable(pa.table(columns, schema=SCHEMA), labels, str(source), stated=True)

@@ -1,0 +1,89 @@
+"""``judgesense label``: people's labels, on a page in the browser."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgesense.cli import options as opt
+
+
+def label(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|DIR",
+            help="Verdicts (CSV, JSONL, Parquet), items with --answers, or the folder of a run.",
+        ),
+    ],
+    verdict: Annotated[
+        str | None,
+        opt.option("COL", "The verdicts that items are picked by.", default="recognised"),
+    ] = None,
+    answers: Annotated[
+        str | None, opt.option("A,B", "The possible labels.", default="those of the verdicts")
+    ] = None,
+    show: Annotated[
+        str | None,
+        opt.option("COL,...", "Columns to show.", default="all but verdicts, reasons and labels"),
+    ] = None,
+    judge: opt.RunJudge = None,
+    task: Annotated[str | None, opt.option("NAME", "A task, if there are several.")] = None,
+    limit: opt.Limit = None,
+    port: Annotated[int, opt.option("PORT", "0 takes a free one.", min=0, max=65535)] = 0,
+    seed: opt.Seed = 0,
+    out: Annotated[
+        Path | None,
+        opt.option("FILE", "The labels.", "--out", "-o", default="FILE.labels.csv"),
+    ] = None,
+) -> None:
+    """Label items on a local page, without seeing verdicts; the most telling ones come first.
+
+    Several people may label the same file: each gives a name and gets the same items. Every label
+    is on disk before the next item shows. Stop with Ctrl-C; rerun the same command to resume.
+    """
+    from filelock import FileLock, Timeout
+
+    from judgesense.checking.label_server import LabelServer
+    from judgesense.checking.labelling import open_labelling
+    from judgesense.errors import JudgeSenseError
+    from judgesense.files.disk import require_writable
+
+    labelling, columns = open_labelling(
+        source, out, verdict=verdict, answers=opt.names(answers), show=opt.names(show),
+        judge=judge, task=task, limit=limit, seed=seed,
+    )  # fmt: skip
+    file = labelling.out
+    require_writable(file.parent)
+    try:
+        lock = FileLock(file.with_name(f".{file.name}.lock")).acquire(timeout=0)
+    except Timeout as error:
+        raise JudgeSenseError(f"another judgesense label writes to {file}; use its page") from error
+    with lock:
+        server = LabelServer(labelling, port)
+        opt.note(
+            f"{labelling.total} items of {source}; labels {', '.join(labelling.labels)}; saved in "
+            f"{file}\nOpen {server.address}   (Ctrl-C stops; run it again to resume)"
+        )
+        if sys.stderr.isatty() and (os.name == "nt" or os.environ.get("DISPLAY")):
+            import webbrowser
+
+            webbrowser.open(server.address)
+        server.serve()
+    counts = labelling.counts()
+    typer.echo("; ".join(f"{name}: {n} of {labelling.total}" for name, n in counts.items()))
+    if any(counts.values()):
+        named = ",".join(f"{name}={yours}" for name, yours in columns.items() if name != yours)
+        good = (
+            "" if labelling.positive is None else f" --positive {shlex.quote(labelling.positive)}"
+        )
+        more = f" --columns {shlex.quote(named)}" if named else ""
+        if source.is_file() and "verdict" in columns:
+            typer.echo(f"Next: judgesense check {source} --human {file}")
+        if source.is_dir() or "verdict" in columns:
+            typer.echo(f"Or:   judgesense estimate {source} --labels {file}{more}{good}")

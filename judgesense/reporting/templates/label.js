@@ -1,0 +1,129 @@
+/* One item at a time: a label is saved before the next item shows. */
+(() => {
+const known = JSON.parse(document.getElementById('known').textContent);
+const get = what => document.querySelector(what);
+const [fields, answer, comment, alert, done] = ['.fields', '.answer', 'textarea', '[role=alert]', '.done'].map(get);
+const element = (name, attributes = {}, ...content) => {
+  const made = document.createElement(name);
+  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+  made.append(...content);
+  return made;
+};
+let name = localStorage.getItem('judgesense-name') || '', now = null, busy = false;
+/* Labels that are digits have their own keys; others 1 to 9, then 0. */
+const own = known.labels.every(label => /^\d$/.test(label));
+const keys = known.labels.map((label, n) => own ? label : String((n + 1) % 10));
+const buttons = known.labels.map((label, n) => {
+  const button = element('button', {type: 'button', 'aria-pressed': 'false', 'aria-keyshortcuts': keys[n]},
+    ...(own ? [] : [element('kbd', {'aria-hidden': 'true'}, keys[n])]), label);
+  button.addEventListener('click', () => give(label));
+  return button;
+});
+get('.choices').append(...buttons);
+
+const ask = async (what, more = {}) => {
+  if (busy) return;
+  busy = true;
+  try {
+    const reply = await fetch('/', {method: 'POST', headers: {'X-Secret': known.secret},
+      body: JSON.stringify({do: what, name, ...more})});
+    const found = await reply.json();
+    alert.textContent = found.error || '';
+    if (!found.error) show(found);
+  } catch {
+    alert.textContent = 'Not saved: the server has stopped. Run judgesense label again, then reload this page. Earlier labels are safe.';
+  }
+  busy = false;
+};
+const show = state => {
+  if (state.total === undefined) return;
+  now = state;
+  const ready = state.at === null;
+  fields.replaceChildren();
+  done.hidden = !ready;
+  answer.hidden = ready;
+  get('.who').textContent = name;
+  get('.count').textContent = `${state.done} of ${state.total} labelled`;
+  get('progress').value = state.total ? state.done / state.total : 0;
+  if (ready) {
+    get('.all').textContent = `All ${state.total} items are labelled. Your labels are in ${known.file}.`;
+    done.querySelector('.undo').focus();
+    return;
+  }
+  const entries = Object.entries(state.item), used = new Set();
+  if (!entries.length) fields.append(element('p', {class: 'hint'}, `${known.source} has no text of this item.`));
+  const field = ([title, text]) => element('section', {class: 'field'}, element('h2', {}, title), element('p', {}, text));
+  entries.forEach(([title, text]) => {
+    if (used.has(title)) return;
+    // Two answers to compare lie beside each other.
+    const next = title.replace(/(1|a|A)$/, last => ({1: '2', a: 'b', A: 'B'}[last]));
+    if (next !== title && state.item[next] !== undefined) {
+      used.add(next);
+      fields.append(element('div', {class: 'pair'}, field([title, text]), field([next, state.item[next]])));
+    } else fields.append(field([title, text]));
+  });
+  buttons.forEach((button, n) => button.setAttribute('aria-pressed', known.labels[n] === state.label));
+  comment.value = state.comment;
+  get('.back').disabled = state.at === 0;
+  get('.on').disabled = state.at + 1 >= state.total;
+  fields.style.paddingBottom = `${answer.offsetHeight + 16}px`;
+  if (document.activeElement && document.activeElement !== document.body) document.activeElement.blur();
+  window.scrollTo(0, 0);
+};
+const give = label => ask('label', {at: now.at, label, comment: comment.value});
+const go = async step => {
+  await keep();
+  const at = now.at + step;
+  if (at >= 0 && at < now.total) ask('show', {at});
+};
+const keep = async () => {
+  if (now && now.at !== null && comment.value !== now.comment) await ask('comment', {at: now.at, comment: comment.value});
+};
+get('.back').addEventListener('click', () => go(-1));
+get('.on').addEventListener('click', () => go(1));
+document.querySelectorAll('.undo').forEach(button => button.addEventListener('click', () => ask('undo')));
+get('.stop').addEventListener('click', async () => {
+  await ask('stop');
+  done.replaceChildren(element('p', {}, `The server has stopped. Your labels are in ${known.file}.`));
+});
+comment.addEventListener('keydown', event => {
+  if (event.key === 'Escape' || (event.key === 'Enter' && !event.shiftKey)) {
+    event.preventDefault();
+    comment.blur();
+    keep();
+  }
+});
+document.addEventListener('keydown', event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !now) return;
+  if (['TEXTAREA', 'INPUT'].includes(event.target.tagName)) return;
+  const place = now.at === null ? -1 : keys.indexOf(event.key);
+  if (place >= 0) give(known.labels[place]);
+  else if (event.key === 'u') ask('undo');
+  else if (now.at === null) return;
+  else if (event.key === 'c') comment.focus();
+  else if (event.key === 'ArrowLeft') go(-1);
+  else if (event.key === 'ArrowRight') go(1);
+  else return;
+  event.preventDefault();
+});
+const form = get('form.name');
+form.addEventListener('submit', event => {
+  event.preventDefault();
+  name = get('#name').value.trim();
+  if (!name) return;
+  localStorage.setItem('judgesense-name', name);
+  form.hidden = true;
+  ask('show');
+});
+const who = element('button', {type: 'button', class: 'wide', title: 'Label under another name'}, 'another name');
+who.addEventListener('click', () => {
+  fields.replaceChildren();
+  answer.hidden = done.hidden = true;
+  now = null;
+  form.hidden = false;
+  get('#name').value = '';
+  get('#name').focus();
+});
+get('.count').after(who);
+if (name) ask('show'); else { form.hidden = false; get('#name').focus(); }
+})();
