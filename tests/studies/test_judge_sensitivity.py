@@ -19,9 +19,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.reporting.published import paper_judges
 from judgesense.reporting.result import Result
 from judgesense.studies.judge_sensitivity import judge_sensitivity
-from judgesense.studies.judge_sensitivity.questions import orders
 from judgesense.studies.judge_sensitivity.runs import read_judged
-from judgesense.studies.judge_sensitivity.tables import Sensitivity, v1_figures
+from judgesense.studies.judge_sensitivity.tables import Sensitivity, orders, v1_figures
 
 WORDINGS = """
 tasks:

@@ -7,7 +7,7 @@ from typing import Any
 
 from judgesense.studies.common.figures import Bars, Heatmap, Points
 from judgesense.studies.common.study import Figure, Record, Study, Tables
-from judgesense.studies.judge_sensitivity import findings, questions, tables
+from judgesense.studies.judge_sensitivity import findings, tables
 from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECOND, Sensitivity
 from judgesense.trust.thresholds import STEADY_JSS
 
@@ -103,9 +103,9 @@ DECLARED = Study(
         tables.flip_results,
         tables.exclusion_results,
         tables.failure_results,
-        questions.orders,
+        tables.orders,
     ),
     FIGURES,
-    (findings.findings, questions.findings),
+    (findings.findings,),
     (limits,),
 )

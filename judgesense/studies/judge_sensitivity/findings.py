@@ -12,8 +12,8 @@ from judgesense.text import interval, join, number, percent
 from judgesense.trust.thresholds import STEADY_JSS
 
 
-def findings(study: Sensitivity, _: Tables) -> Iterator[str]:
-    """The paper's findings for these judges: threshold, kappa, position, polarity, spread."""
+def findings(study: Sensitivity, made: Tables) -> Iterator[str]:
+    """Threshold, kappa, position, polarity and spread, as in the paper, and what a swap flips."""
     spread: dict[str, list[tuple[float, str]]] = {}
     for task, scoring, cases in study.main.groups():
         for text in _of_group(cases):
@@ -28,6 +28,14 @@ def findings(study: Sensitivity, _: Tables) -> Iterator[str]:
                 f"{scoring} scoring: judges differ most on {where} (highest less lowest mapped "
                 f"JSS: {number(most)}) and least on {elsewhere} ({number(least)})"
             )
+    if "orders" in made:
+        flips = [(row["flips_reworded"], row["flips_swapped"]) for row in made["orders"].rows]
+        known = [(one, two) for one, two in flips if one is not None and two is not None]
+        more = sum(swapped > reworded for reworded, swapped in known)
+        yield (
+            f"swapping the options flips more verdicts than rewording in {more} of {len(known)} "
+            "cases"
+        )
 
 
 def _values(

@@ -1,4 +1,4 @@
-"""The paper's tables and their details: flips, exclusions, unreadable answers.
+"""The paper's tables and their details: flips, exclusions, unreadable answers, orders.
 
 Published figures have rows of their own: those of the second version first, then those of the
 first, which its authors withdrew. What no source states is undefined.
@@ -10,17 +10,18 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from judgesense.reporting import published
 from judgesense.reporting.published import PublishedFigure
 from judgesense.reporting.tables import undecided_share
-from judgesense.statistics.flips import flip_overlap
+from judgesense.statistics.flips import flip_overlap, flip_sources
 from judgesense.studies.common.study import Record, table
 from judgesense.studies.common.study import published as published_figures
 from judgesense.studies.judge_sensitivity.runs import TASKS, Judged, JudgedCase, task_place
-from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
+from judgesense.tasks import ERROR, ORDERS, REFUSED, UNCLEAR, UNDECIDED
 
 PAPER = "judge-sensitivity"
 
@@ -334,3 +335,45 @@ def failure_results(study: Sensitivity) -> Iterator[Record]:
             if kind == "unclear":
                 where = {"judge": judge, "measured": FIRST, "task": "all four"}
                 yield {**where, **nothing, "unclear": stated_share.value}
+
+
+def _interval(sources: Any, name: str) -> dict[str, float | None]:
+    """The interval of a difference of shares, cut to [-1, 1]."""
+    ends = {f"{name}_{end}": getattr(sources, f"{name}_{end}") for end in ("ci_low", "ci_high")}
+    return {key: None if end is None else max(-1.0, min(1.0, end)) for key, end in ends.items()}
+
+
+@table(
+    "orders",
+    "Position against wording",
+    "Verdicts follow the item. Flips: how often two prompts on one item differ if only the wording "
+    "changes, only the option order, or both, over all pairs of wordings, every item counting "
+    "alike; so `flips, reworded` is not 1 - JSS, which covers the pairs of the run. `flips, both` "
+    "is a sum: `wording` is what rewording adds to a swap; `position` what a swap adds to "
+    "rewording; `together` what either does alone; `asked again` the flips of the same prompt "
+    "(undefined without repeats). 95% intervals over clusters (the item, or what items share). A "
+    "part can be slightly negative.",
+    flips_reworded="flips, reworded", flips_swapped="flips, swapped", flips_both="flips, both",
+)  # fmt: skip
+def orders(study: Sensitivity) -> Iterator[Record]:
+    """Do flips come from the wording or from the place of an option (section 7)?
+
+    Only comparative tasks asked in both orders.
+    """
+    for case in study.main.cases:
+        if case.comparative and set(case.answers.order.tolist()) == set(ORDERS):
+            answers = case.stream.answers(repeats=True)
+            sources = flip_sources(
+                answers.label, answers.item, answers.template, answers.order,
+                cluster_ids=answers.cluster, options=case.stream.task.labels[:2],
+            )  # fmt: skip
+            yield {
+                **case.ids, "jss": case.mapped["jss"],
+                "flips_reworded": difference(sources.flip_rate, sources.position),
+                "flips_swapped": difference(sources.flip_rate, sources.wording),
+                "flips_both": sources.flip_rate,
+                "wording": sources.wording, **_interval(sources, "wording"),
+                "position": sources.position, **_interval(sources, "position"),
+                "together": sources.interaction, "asked_again": sources.rerun,
+                "first_position": case.mapped["first_position_rate"], "n_items": sources.n_items,
+            }  # fmt: skip
