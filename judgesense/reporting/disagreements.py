@@ -143,7 +143,7 @@ def disagreements(
     items_at, item_of = np.unique(place[used] // len(log.orders), return_inverse=True)
     shares = np.bincount(item_of, good[used]) / np.maximum(np.bincount(item_of), 1)
     clusters = np.zeros(len(items_at), dtype=np.int64)
-    clusters[item_of] = log.cluster[rows[[each[0] for each in of_place]]][used]
+    clusters[item_of] = log.cluster[rows[np.unique(at, return_index=True)[1]]][used]
     names_at = [log.items[code] for code in items_at]
     groups = _groupings(stream, rows, names_at, columns, lengths or {})
     if measure == "right":
