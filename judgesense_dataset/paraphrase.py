@@ -205,11 +205,14 @@ def _same_meaning(
     ]
 
 
-def write_candidates(path: Path, entry: TaskTemplates, paraphrases: Paraphrases) -> None:
+def write_candidates(
+    path: Path, entry: TaskTemplates, paraphrases: Paraphrases, *, unread: bool = False
+) -> None:
     """Write a template file: the task's own wordings, and each candidate with its measures.
 
     ``load_templates`` reads a candidate once a person has changed ``accepted: null`` to
-    ``accepted: true``. Raises JudgeSenseError if the file exists: it may hold such decisions.
+    ``accepted: true``; with ``unread``, the header says that a check uses those as well that nobody
+    has read. Raises JudgeSenseError if the file exists: it may hold such decisions.
     """
     if path.exists():
         raise JudgeSenseError(f"{path} exists and may hold accepted wordings; choose another --out")
@@ -236,10 +239,15 @@ def write_candidates(path: Path, entry: TaskTemplates, paraphrases: Paraphrases)
         "layout": layout,
         "templates": templates,
     }
+    use = (
+        "A check uses each of them, until you write accepted: false to leave one out."
+        if unread
+        else "Read each; write accepted: true to use it, false to leave it out."
+    )
     header = (
-        "# Candidate paraphrases. Read each; write accepted: true to use it, false to leave it\n"
-        f"# out. Proposed and checked by {paraphrases.judge}. The cosine and the edit distance "
-        "are to\n# the wording named by `from`, whose answers keep their meaning.\n\n"
+        f"# Candidate paraphrases. {use}\n# Proposed and checked by {paraphrases.judge}. The "
+        "cosine and the edit distance are to the\n# wording named by `from`, whose answers keep "
+        "their meaning.\n\n"
     )
     body = yaml.safe_dump(
         {"tasks": {task.name: content}}, sort_keys=False, allow_unicode=True, width=100

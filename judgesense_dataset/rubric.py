@@ -154,7 +154,7 @@ def propose_wordings(
             "--wordings FILE or a stronger --paraphraser"
         )
         return rubric
-    write_candidates(path, rubric, proposed)
+    write_candidates(path, rubric, proposed, unread=True)
     note(
         f"{len(proposed.candidates)} wordings by {proposed.judge} are in {path}: read them, and "
         "write accepted: false for any that asks something else"

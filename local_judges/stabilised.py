@@ -208,6 +208,11 @@ class StabilisedJudge:
             if same_judge:
                 raise JudgeSenseError(f"{differs}. Use the same ones, or stabilise this judge")
             log.warning("%s; the file's card and expected accuracy are not about it", differs)
+        if stabilised.scoring not in inner.scorings and stabilised.rule.remedy == AS_ASKED:
+            (offered, *_) = sorted(inner.scorings)
+            raise JudgeSenseError(
+                f"judge {inner.name} has no {stabilised.scoring} scoring; set --scoring {offered}"
+            )
         if stabilised.scoring not in inner.scorings:
             raise JudgeSenseError(
                 f"{stabilised.where} needs {stabilised.scoring} scoring, and judge {inner.name} "

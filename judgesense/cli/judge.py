@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -166,9 +167,11 @@ def _print_stabilised(found: Stabilised, out: Path, max_error: float) -> None:
         why = f" ({', '.join(card['because'])})" if card["because"] else ""
         typer.echo(f"  trust {name}: {card['trust']}{why}")
     if ask.get("threshold") is not None:
-        where = (
-            f"below a margin of {number(ask['threshold'])}" if ask["threshold"] else "about ties"
-        )
+        where = "about ties"
+        if (threshold := ask["threshold"]) and found.rule.read == "vote":
+            where = f"below a margin of {number(threshold)}"
+        elif threshold:
+            where = f"where another label is over {percent(math.exp(-threshold))} as likely"
         typer.echo(
             f"  asks a person {where}: answers "
             f"{percent(ask['answered'])} of items, wrong on at most {percent(ask['error_bound'])} "

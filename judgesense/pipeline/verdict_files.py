@@ -34,9 +34,9 @@ class ItemVerdict:
     """The verdict on one item.
 
     ``verdict`` is a label of the task, in the item's own order, or UNCLEAR, REFUSED or ERROR.
-    ``probability`` is that of the label after the remedy, ``margin`` the nats between it and the
-    next label (for votes, the difference of their shares), ``score`` the expected score on a scale;
-    None where the rule has none.
+    ``probability`` is that of the label after the remedy, ``margin`` how much more probable it is
+    than the next label, in [0, 1] (for votes, the difference of their shares), ``score`` the
+    expected score on a scale; None where the rule has none.
     ``ask_person`` is true for a margin below the file's threshold and without a verdict, and None
     where the file has no threshold. ``cost_usd`` is in US dollars, None if unknown. ``wording`` and
     ``order`` are None where the verdict rests on several. The fields are the columns of

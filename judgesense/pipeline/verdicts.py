@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ import pyarrow as pa
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.files.data import RUNS, Data, kept, kept_templates, rows_in
 from judgesense.files.tables import Record
 from judgesense.pipeline.data import DataReference
-from judgesense.pipeline.execution import execute, resolve_all
+from judgesense.pipeline.execution import execute, folder_for, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
 from judgesense.run_folder.folder import PAIR_SCHEMA
@@ -50,14 +51,14 @@ class Judged:
 
 
 def judge_items(
-    items: str | Path,
+    items: Data,
     judge: Any,
-    out: str | Path,
+    out: str | Path | None = None,
     *,
     task: str | None = None,
     wording: str | None = None,
     scoring: str | None = None,
-    templates: str | Path | None = None,
+    templates: str | Path | Mapping[str, Any] | None = None,
     columns: Mapping[str, str] | None = None,
     note: Note | None = None,
     **judge_options: Any,
@@ -68,14 +69,17 @@ def judge_items(
     kept in the folder ``OUT.run``, which ``judgesense report`` reads.
 
     Args:
-        items: JSONL, CSV or Parquet with the columns that the wordings show (``item_id`` and
+        items: JSONL, CSV or Parquet, a list of dicts, a DataFrame or a ``datasets.Dataset``, with
+            the columns that the wordings show (``item_id`` and
             ``gold`` may be left out).
         judge: a stabilised judge's file, or any other judge with ``task``.
-        out: the file to write: .parquet, .jsonl or .csv.
+        out: the file to write: .parquet, .jsonl or .csv; by default a CSV file in ``runs``, named
+            by a hash of what is asked.
         task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
         wording: for a judge that is not stabilised, the template to ask (the task's first).
         scoring: ``options`` (the default) or ``generate``, for a judge that is not stabilised.
-        templates: your own template file, for a judge that is not stabilised.
+        templates: your own template file, or its content as a dict, for a judge that is not
+            stabilised.
         columns: your names of the columns: ``{"query": "question"}``.
         note: called with progress notes; they go to stderr by default.
         judge_options: options of the engine.
@@ -101,19 +105,23 @@ def judge_items(
     """
     from local_judges.ray_runner import cluster_of
 
-    target = Path(out)
-    if target.suffix not in FORMATS:
-        raise JudgeSenseError(f"{target}: unknown file type; use {', '.join(FORMATS)}")
-    if target.is_dir():
-        raise JudgeSenseError(f"{target} is a folder; give a file")
+    beside = RUNS if out is None else Path(out).parent
+    if out is not None and Path(out).suffix not in FORMATS:
+        raise JudgeSenseError(f"{out}: unknown file type; use {', '.join(FORMATS)}")
+    if out is not None and Path(out).is_dir():
+        raise JudgeSenseError(f"{out} is a folder; give a file")
+    if templates is not None:
+        templates = kept_templates(templates, beside)
     cluster, options = cluster_of(judge_options)
     spec = _resolved(judge, task, wording, scoring, templates, options)
     stabilised: Stabilised = spec.stabilised
-    read, identity, rows = read_items(items, stabilised, columns or {})
+    file = kept(items, beside, "items")
+    read, identity, rows = read_items(file, stabilised, columns or {})
     data = DataReference(
         {"items": identity, "stabilised": stabilised.digest},
         lambda: benchmark_of(stabilised, read),
     )
+    target = Path(out or f"{folder_for(RUNS, file.stem, [spec], data.identity)}.csv")
     folder = target.with_name(f"{target.name}.run")
     settings = Settings.of(stabilised.scoring)
     execute([spec], data, settings, folder, note or to_stderr, cluster)
@@ -134,8 +142,8 @@ def judge_items(
 class ItemJudge:
     """A loaded judge of items: call it with items, close it (or use ``with``) when done.
 
-    Items are mappings with the fields that the wording shows, and optionally ``item_id``; or the
-    path of a file.
+    Items have the fields that the wording shows, and optionally ``item_id``: a list of dicts, a
+    DataFrame, a ``datasets.Dataset`` or the path of a file.
     """
 
     def __init__(self, stabilised: Stabilised, judge: Judge) -> None:
@@ -146,7 +154,7 @@ class ItemJudge:
         """The judge of prompts behind it, for `judgesense.run` and `judgesense.check`."""
         return self.judge
 
-    def __call__(self, items: str | Path | Iterable[Mapping[str, Any]]) -> list[ItemVerdict]:
+    def __call__(self, items: Data) -> list[ItemVerdict]:
         """The verdicts on the items, in their order.
 
         Raises JudgeSenseError naming the row and the field for an item that lacks one.
@@ -155,7 +163,8 @@ class ItemJudge:
             read = load_items(items, self.stabilised.entry.task, self.stabilised.fields)
         else:
             task, fields = self.stabilised.entry.task, self.stabilised.fields
-            given = (Record(row, f"items, row {n}") for n, row in enumerate(items, 1))
+            rows = enumerate(rows_in(items, "items"), 1)
+            given = (Record(row, f"items, row {n}") for n, row in rows)
             read = items_of(given, "items", task, fields)
         stabilised, kind = self.stabilised, self.stabilised.scoring
         options = tuple(stabilised.base.label_map)
@@ -321,16 +330,17 @@ def _verdict(
     template, rule = stabilised.base, stabilised.rule
     raw = decide(answer, scoring, options, template.aliases)
     verdict = template.label_map.get(raw, raw)
-    probability = margin = score = None
+    probability = margin = nats = score = None
     if rule.read == "vote" and verdict in rule.labels:
-        margin = margin_of_votes(answer.text or "", template)
+        margin = nats = margin_of_votes(answer.text or "", template)
     elif answer.option_logprobs is not None and verdict in rule.labels:
         shares: dict[str, float] = dict.fromkeys(rule.labels, 0.0)
         for option, value in zip(options, answer.option_logprobs, strict=True):
             shares[template.label_map[option]] += math.exp(value)
         total = sum(shares.values())
         first, second = sorted(shares.values(), reverse=True)[:2]
-        margin = math.log(first) - math.log(max(second, 1e-304))
+        margin = (first - second) / total
+        nats = math.log(first) - math.log(max(second, 1e-304))
         if rule.read == "expected score":
             one, two = (math.log(max(shares[label], 1e-304)) for label in rule.labels[:2])
             low, high = (float(label) for label in rule.labels[:2])
@@ -345,7 +355,7 @@ def _verdict(
         probability=probability,
         margin=margin,
         score=score,
-        ask_person=_ask_person(verdict in rule.labels, margin, stabilised),
+        ask_person=_ask_person(verdict in rule.labels, nats, stabilised),
         cost_usd=answer.cost_usd,
         error=answer.error,
         cluster_id=item.cluster_id,
@@ -359,6 +369,7 @@ def _verdict(
 
 
 def _ask_person(decided: bool, margin: float | None, stabilised: Stabilised) -> bool | None:
+    """Whether to ask a person; ``margin`` is in nats, as the threshold of a judge's file is."""
     # Of two labels that are equally probable, the verdict is the first: that is no choice.
     if not decided or (margin is not None and margin <= TIE):
         return True

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.data import Data
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.planning import Pilot, interval_of
@@ -36,8 +36,8 @@ STEPS = 4
 
 
 def estimate(
-    verdicts: str | Path,
-    labels: str | Path | Sequence[str | Path] | None = None,
+    verdicts: Data,
+    labels: Data | None = None,
     *,
     judge: str | None = None,
     task: str | None = None,
@@ -59,10 +59,10 @@ def estimate(
 
     Args:
         verdicts: a file of ``judgesense judge`` or your own with ``item_id``, ``system_id`` and
-            ``verdict``, or a run's folder (see `read_verdicts`). Where ``system_id`` names two
-            systems (``A|B``), the figures are win rates.
-        labels: people's labels, one or several files (see `read_labels`); None takes the gold
-            labels of the verdicts' source.
+            ``verdict``, the same in memory, or a run's folder (see `read_verdicts`). Where
+            ``system_id`` names two systems (``A|B``), the figures are win rates.
+        labels: people's labels: one or several files, or in memory (see `read_labels`); None takes
+            the gold labels of the verdicts' source.
         judge: a judge of the source, if it has several.
         task: a task of the source, if it has several.
         scoring: ``options`` or ``generate``, for a run with both.
@@ -81,6 +81,7 @@ def estimate(
         JudgeSenseError: bad input; the file, row and field are named.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     judged, people = Path(folder, "verdicts.csv"), Path(folder, "labels.csv")
     ...     rows = [f"{n},{s},{'YES' if n % k else 'NO'}" for s, k in (("x", 4), ("y", 2))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.documents import Shape
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import krippendorff_alpha
@@ -49,7 +50,7 @@ class Labels:
 
 
 def read_labels(
-    files: str | Path | Sequence[str | Path] | None,
+    files: Data | None,
     table: VerdictTable,
     units: Units,
     *,
@@ -61,8 +62,9 @@ def read_labels(
     """Read people's labels and match them with the judged outputs.
 
     Args:
-        files: tables with ``item_id``, ``label`` and, where an item has outputs of several systems,
-            ``system_id``; ``rater`` where several people labelled. None takes the gold labels of
+        files: tables (a file, several, a list of dicts, a DataFrame or a ``datasets.Dataset``) with
+            ``item_id``, ``label`` and, where an item has outputs of several systems, ``system_id``;
+            ``rater`` where several people labelled. None takes the gold labels of
             the verdicts' own source.
         table: the verdicts.
         units: their outputs.
@@ -84,10 +86,11 @@ def read_labels(
         return Labels(units.gold, raters=1, sources=(table.source,))
     if raters not in ("majority", "mean"):
         raise JudgeSenseError(f"raters is {raters!r}; choose majority or mean")
-    sources = [files] if isinstance(files, (str, Path)) else files
+    several = isinstance(files, (list, tuple)) and all(isinstance(f, (str, Path)) for f in files)
+    sources = [kept(each, RUNS, "labels") for each in (files if several else [files])]
     matched = _Matched(table, units)
     for source in sources:
-        rows = list(read_rows(Path(source), LabelRow, columns or {}, "--label-columns"))
+        rows = list(read_rows(source, LabelRow, columns or {}, "--label-columns"))
         labels = objects([(mapping or {}).get(row.label or "", row.label) for row, _ in rows])
         numbers = numbers_of(labels, table, positive)
         for (row, record), value in zip(rows, numbers.tolist(), strict=True):

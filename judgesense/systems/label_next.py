@@ -210,7 +210,7 @@ def doubts(units: Units) -> Floats:
     reach = np.ptp(verdicts[~np.isnan(verdicts)]) / 2 if known.any() else 1.0
     spread = np.zeros(len(verdicts))
     spread[known] = np.nanstd(verdicts[known], axis=1) / (reach or 1.0)
-    by_margin = np.where(np.isnan(units.margin), 0.0, 1 - np.tanh(units.margin / 2))
+    by_margin = np.where(np.isnan(units.margin), 0.0, 1 - units.margin)
     return np.where(known, np.clip(np.maximum(spread, by_margin), 0.0, 1.0), 1.0)
 
 

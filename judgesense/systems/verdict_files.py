@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, FiniteFloat
 
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
+from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.documents import Count, S, Shape, fit
 from judgesense.files.tables import SUFFIXES, Record, read_table
 from judgesense.run_folder.folder import read_run
@@ -85,7 +86,7 @@ class VerdictRow(Shape):
 
 
 def read_verdicts(
-    source: str | Path,
+    source: Data,
     *,
     judge: str | None = None,
     task: str | None = None,
@@ -95,9 +96,10 @@ def read_verdicts(
     """Read the verdicts of one judge on one task.
 
     Args:
-        source: a file of ``judgesense judge`` or your own (Parquet, JSONL, CSV, TSV) with at least
-            ``item_id`` and ``verdict``; or the folder of a run or an import, whose equivalent
-            wordings are all read.
+        source: a file of ``judgesense judge`` or your own (Parquet, JSONL, CSV, TSV), a list of
+            dicts, a DataFrame or a ``datasets.Dataset``, with at least ``item_id`` and ``verdict``;
+            rows in memory are kept in a file in ``runs``. Or the folder of a run or an
+            import, whose equivalent wordings are all read.
         judge: a judge of the source, with or without its fingerprint; needed if it has several.
         task: a task of the source; needed if it has several.
         scoring: ``options`` or ``generate``, for a run with both (options).
@@ -118,7 +120,7 @@ def read_verdicts(
     ...     read_verdicts(file).values().tolist()
     [1.0, 0.0]
     """
-    path = Path(source)
+    path = kept(source, RUNS, "verdicts")
     if path.is_dir():
         return _of_run(path, judge, task, scoring)
     if not path.is_file():
@@ -134,6 +136,11 @@ def read_verdicts(
         "verdict": [row.verdict or ("ERROR" if row.error else "UNCLEAR") for row, _ in rows],
         "cluster_id": [row.cluster_id or row.item_id for row, _ in rows],
         "repeat": [row.repeat or 0 for row, _ in rows],
+        # Files of 0.2 have nats, in which only an unsure verdict is below 1.
+        "margin": [
+            row.margin if row.margin is None or row.margin <= 1 else math.tanh(row.margin / 2)
+            for row, _ in rows
+        ],
     }
     table = pa.Table.from_pydict(cells, schema=SCHEMA)
     read = {*SCHEMA.names, *(columns or {}).values()}
@@ -238,6 +245,8 @@ def table_of_stream(stream: Stream, folder: Path) -> VerdictTable:
     for name in SCHEMA.names:
         if name in stream.log.table.column_names:
             columns[name] = answers.column(name).to_pylist()
+    # A log has nats: of two labels, this is the difference of their probabilities.
+    columns["margin"] = [m if m is None else math.tanh(m / 2) for m in columns["margin"]]
     clusters = zip(columns["cluster_id"], answers.item, strict=True)
     columns |= {
         **_option_columns(stream, answers.rows, answers.label.tolist()),

@@ -29,11 +29,11 @@ SCHEMA = pa.schema([
 """The columns of a table of verdicts.
 
 ``verdict`` and ``gold`` are labels in the item's own order; ``verdict`` is UNCLEAR, REFUSED or
-ERROR without a decision. ``probability`` is that of the verdict, ``margin`` the nats between it and
-the next label, ``score`` the expected score on a scale, ``cost_usd`` in US dollars. ``system_id``
-names the system that wrote the output, or both systems of a comparison as ``A|B``. ``cluster_id``
-names what outputs share, the item by default. ``wording`` and ``order`` are null where a verdict
-rests on several. ``repeat`` counts answers to the same prompt from 0.
+ERROR without a decision. ``probability`` is that of the verdict, ``margin`` how much more probable
+it is than the next label, in [0, 1], ``score`` the expected score on a scale, ``cost_usd`` in US
+dollars. ``system_id`` names the system that wrote the output, or both systems of a comparison as
+``A|B``. ``cluster_id`` names what outputs share, the item by default. ``wording`` and ``order`` are
+null where a verdict rests on several. ``repeat`` counts answers to the same prompt from 0.
 """
 
 TIES = ("TIE", "tie", "Tie", "C")

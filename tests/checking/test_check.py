@@ -255,6 +255,9 @@ def test_proposed_wordings_are_pinned_beside_the_rubric_and_read_back(rubric: Pa
     pinned = rubric.with_name("tone.wordings.yaml")
     assert "Say whether this message is polite" in pinned.read_text("utf-8")
     assert first.result.settings["wordings"] == 3
+    # What the header asks for is what has an effect: all are used unless they are refused.
+    header = pinned.read_text("utf-8").partition("tasks:")[0]
+    assert ("accepted: false" in header, "accepted: true" in header) == (True, False)
     notes: list[str] = []
     again = _check(
         rubric, steady, wordings=None, out=rubric.with_name("again"), n_paraphrases=9,

@@ -197,3 +197,26 @@ NEITHER = {
 def test_check_says_what_its_arguments_are(call, message):
     with pytest.raises(JudgeSenseError, match=message):
         call()
+
+
+def test_items_and_verdicts_in_memory_are_judged_and_estimated():
+    told = judgesense.judge_items(
+        pandas.DataFrame(ROWS), by_number, task="tone", templates=TASK, scoring="generate", note=str
+    )
+    assert told.out.parent == Path("runs")
+    assert (told.items, told.decided) == (12, 12)
+    judged = pandas.read_csv(told.out)
+    assert judged["verdict"].tolist() == [row["gold"] for row in ROWS]
+    assert judged["margin"].tolist() == [1.0] * 12
+    verdicts = [
+        {"item_id": n, "system_id": system, "verdict": "YES" if n % k else "NO"}
+        for system, k in (("x", 4), ("y", 2)) for n in range(40)
+    ]  # fmt: skip
+    labels = [{**row, "label": row["verdict"]} for row in verdicts[:20] + verdicts[40:60]]
+    found = judgesense.estimate(pandas.DataFrame(verdicts), labels)
+    assert [(each["system"], each["corrected"]) for each in found.systems] == [
+        ("x", 0.75), ("y", 0.5),
+    ]  # fmt: skip
+    with judgesense.load_judge(by_number, task="factuality", scoring="generate") as judge:
+        items = pandas.DataFrame([{"question": "Is it?", "response": "text 3"}])
+        assert judge(items)[0].verdict in ("YES", "NO", "UNCLEAR")

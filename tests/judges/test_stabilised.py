@@ -69,7 +69,7 @@ def test_verdicts_on_new_items_keep_the_promise(stable: Path) -> None:
         found = own(new)
     assert [verdict.verdict for verdict in found] == [item["gold"] for item in new]
     # Both orders average 3 + 2 and -(3 - 2): two nats for the right one.
-    assert found[0].margin == pytest.approx(2.0)
+    assert found[0].margin == pytest.approx(np.tanh(1.0))
     assert found[0].probability == pytest.approx(1 / (1 + np.exp(-2.0)))
     assert not any(verdict.ask_person for verdict in found)
 
@@ -223,7 +223,7 @@ BAD = [
     (("rule", "offsets"), {"r1": {"A": "much", "B": 0}}, "should be a valid number"),
     (("rule", "offsets"), {key: {"A": 0.1, "B": -0.1} for key in ("r1", "r9")}, "'r9'"),
     (("tasks", "relevance", "labels"), ["A", "B", "C"], "two labels"),
-    (("tasks", "relevance", "templates"), [], "at least 1"),
+    (("tasks", "relevance", "templates"), [], "no template"),
     (("ask_person", "threshold"), -1.0, "threshold"),
     (("code",), "import os", "code: .*this field is unknown"),
     (("judge", "api_key"), "secret", "api_key: .*this field is unknown$"),
@@ -270,6 +270,9 @@ def test_another_judge_and_one_without_probabilities_are_refused(stable: Path) -
         stabilised_judge(held, CallableJudge(biased, name="other", scoring="options"))
     with pytest.raises(JudgeSenseError, match="needs options scoring"):
         stabilised_judge(held, CallableJudge(biased, name="biased"))
+    text = CallableJudge(biased, name="text")
+    with pytest.raises(JudgeSenseError, match=r"^judge text@callable .* set --scoring generate$"):
+        judgesense.load_judge(text, task="relevance")
 
 
 def test_another_task_is_refused_before_anything_is_loaded(

@@ -119,7 +119,7 @@ def test_an_item_that_looks_like_the_layout_is_judged(run_dir: Path, tmp_path: P
     ) as own:
         (found,) = own([AWKWARD])
     assert (found.verdict, found.error) == ("A", None)
-    assert found.margin == pytest.approx(2.0)
+    assert found.margin == pytest.approx(np.tanh(1.0))
     # The judge itself is asked in the wording of the file.
     assert len(asked) == 2
     assert all(text.startswith("Which passage answers the query?") for text in asked)
@@ -151,7 +151,7 @@ def test_an_option_that_was_not_shown_counts_as_in_the_report(
     ) as own:
         (found,) = own(items(0, 1))
     assert found.verdict == "A"
-    assert found.margin == pytest.approx((np.log(1e6) - 2.25) / 2, abs=0.01)
+    assert found.margin == pytest.approx(np.tanh((np.log(1e6) - 2.25) / 4), abs=0.001)
 
 
 def test_an_edited_rule_runs_without_its_promises(
@@ -209,7 +209,7 @@ def test_variants_of_a_wording_are_stabilised_with_their_texts(tmp_path: Path) -
         tmp_path / "s.yaml", judge=CallableJudge(biased, name="biased", scoring="options")
     ) as judge:
         told = judge(items(60, 64))
-    assert [verdict.margin for verdict in told] == pytest.approx([5.0, 1.0] * 2)
+    assert [verdict.margin for verdict in told] == pytest.approx([np.tanh(2.5), np.tanh(0.5)] * 2)
 
 
 def test_only_a_yaml_file_is_written_and_a_missing_one_is_named(
@@ -324,7 +324,7 @@ def test_a_real_model_judges_new_items_as_its_log_says(tmp_path: Path) -> None:
         odds = np.log(shares["YES"] / shares["NO"]) - (offsets["YES"] - offsets["NO"])
         # Other batches: float32 logits move by less than a hundredth.
         assert row["verdict"] == ("YES" if odds > 0 else "NO")
-        assert row["margin"] == pytest.approx(abs(odds), abs=0.01)
+        assert row["margin"] == pytest.approx(np.tanh(abs(odds) / 2), abs=0.005)
         assert row["probability"] == pytest.approx(1 / (1 + np.exp(-abs(odds))), abs=0.005)
     with judgesense.load_judge(path) as own:
         again = own(tmp_path / "new.jsonl")

@@ -53,8 +53,8 @@ def test_picked_outputs_weigh_what_they_stand_for():
 
 
 def test_doubtful_outputs_are_picked_more_often():
-    # A margin of 0.2 nats is a coin's toss, one of 6 is sure.
-    outputs = units([0] * 50 + [1] * 150, [0.2] * 50 + [6] * 150)
+    # A margin of 0.1 is 55% against 45%, one of 0.995 is sure.
+    outputs = units([0] * 50 + [1] * 150, [0.1] * 50 + [0.995] * 150)
     picked, *_ = pick(outputs, np.full(200, NAN), [0], 60)
     assert sum(picked < 50) > 30
     assert sum(picked >= 50) > 5
