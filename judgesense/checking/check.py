@@ -32,10 +32,11 @@ MAX_TOKENS = 1024
 
 
 def check(
-    source: Data,
+    source: Data | None = None,
     data: Data | None = None,
     judge: Any = None,
     *,
+    rubric: str | Path | None = None,
     verdict: Sequence[str] = (),
     human: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
@@ -74,6 +75,7 @@ def check(
         data: the rows to judge; the columns ``item_id``, ``cluster_id`` and ``system_id`` are
             optional.
         judge: a name, Hub id, folder, function or loaded judge.
+        rubric: the rubric by name, in place of ``source``.
         verdict: of verdicts that exist, their columns, one per judge; by default recognised.
         human: the columns with people's labels, one per person; their majority is the gold label.
             By default they are recognised: ``gold``, ``label``, ``annotator_1``, ...
@@ -122,9 +124,12 @@ def check(
     """
     given = dict(locals())
     tell, beside = note or to_stderr, Path(runs) if out is None else Path(out).parent
+    source = rubric if source is None else source
+    if source is None:
+        raise JudgeSenseError("nothing to check: check(verdicts), or check(rubric, data, judge)")
     if callable(source):
         raise JudgeSenseError("the judge is the third argument: check(rubric, data, judge)")
-    is_rubric = data is not None or judge is not None
+    is_rubric = data is not None or judge is not None or rubric is not None
     _refuse(given, _OF_VERDICTS if is_rubric else _OF_RUBRICS, is_rubric)
     if not is_rubric:
         shared: dict[str, Any] = {name: given[name] for name in (*_OF_VERDICTS, "human", "answers")}
@@ -151,9 +156,9 @@ def check(
     from judgesense_dataset.items import items_of
     from judgesense_dataset.rubric import read_rubric, shown_in
 
-    rubric, rows_file = _rubric_file(source, beside), kept(data, beside, "data")
+    file, rows_file = _rubric_file(source, beside), kept(data, beside, "data")
     terms = Terms(
-        rubric=rubric, data=rows_file, judge=judge, answers=answers, options=options,
+        rubric=file, data=rows_file, judge=judge, answers=answers, options=options,
         wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
         threshold=threshold, inconclusive=inconclusive, scoring=scoring,
         variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
@@ -163,19 +168,19 @@ def check(
         tell(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
 
     def question() -> Question:
-        rows = labelled_rows(rows_file, human, shown_in(rubric), tell)
-        own = read_rubric(rubric, rows_file, answers, options, rows)
+        rows = labelled_rows(rows_file, human, shown_in(file), tell)
+        own = read_rubric(file, rows_file, answers, options, rows)
         return Question(
             own=own,
             items=items_of(rows, str(rows_file), own.task, own.fields),
             identity={
-                "rubric": sha256_of(rubric), "data": sha256_of(rows_file),
+                "rubric": sha256_of(file), "data": sha256_of(rows_file),
                 **({"human": list(human)} if human else {}),
             },
-            name=rubric.stem,
-            wordings=rubric.with_suffix(".wordings.yaml"),
+            name=file.stem,
+            wordings=file.with_suffix(".wordings.yaml"),
             ranked=answers is not None or own.task.ordinal,
-            settings={"rubric": str(rubric), "data": str(rows_file)},
+            settings={"rubric": str(file), "data": str(rows_file)},
         )  # fmt: skip
 
     found = run_check(question, terms, judge, judge_options, tell)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,8 +87,10 @@ def read_labels(
         return Labels(units.gold, raters=1, sources=(table.source,))
     if raters not in ("majority", "mean"):
         raise JudgeSenseError(f"raters is {raters!r}; choose majority or mean")
-    several = isinstance(files, (list, tuple)) and all(isinstance(f, (str, Path)) for f in files)
-    sources = [kept(each, RUNS, "labels") for each in (files if several else [files])]
+    given: list[Any] = [files]
+    if isinstance(files, (list, tuple)) and all(isinstance(each, (str, Path)) for each in files):
+        given = list(files)
+    sources = [kept(each, RUNS, "labels") for each in given]
     matched = _Matched(table, units)
     for source in sources:
         rows = list(read_rows(source, LabelRow, columns or {}, "--label-columns"))

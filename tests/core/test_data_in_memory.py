@@ -161,7 +161,7 @@ def test_a_rubric_as_text_judges_rows_and_keeps_what_repeats_it():
     found = judgesense.check(RUBRIC, pandas.DataFrame(ROWS), **asked)
     assert isinstance(found, judgesense.CheckResult)
     assert (found.jss, found.card["checks"]["right"]["details"]["accuracy"]) == (1.0, 1.0)
-    again = judgesense.check(found.result.settings["rubric"], ROWS, **asked)
+    again = judgesense.check(rubric=found.result.settings["rubric"], data=ROWS, **asked)
     assert again.out == found.out
     assert str(found).startswith(found.verdict)
     assert found.to_pandas()["trust"].tolist() == [found.card["trust"]]
@@ -178,6 +178,7 @@ def test_a_baseline_in_memory_decides_the_gate():
 
 NEITHER = {
     "a judge": (lambda: judgesense.check(by_number, ROWS), "third argument"),
+    "nothing": (lambda: judgesense.check(human=["label"]), "nothing to check"),
     "a number": (lambda: judgesense.check(3), "data is a int"),
     "rubric alone": (lambda: judgesense.check(RUBRIC), "data= and judge="),
     "no judge": (lambda: judgesense.check(RUBRIC, ROWS), "judge= is missing"),
