@@ -374,7 +374,7 @@ def measure(
     streams = view(numbered, pairs, run).streams
     family = 0
     for stream in streams:
-        several = stream.row_a is not None and np.ptp(stream.log.template[stream.rows]) > 0
+        several = stream.row_a is not None and distinct(stream.log.template[stream.rows]) > 1
         family += bool(several and (stream.log.gold[stream.rows] >= 0).any())
     for stream in streams:
         every = parts(stream, run_id)
