@@ -101,10 +101,10 @@ The trust card of each judge, on verdicts:
 
 {cards}
 
-Estimates with their state: JSS, the ratio of contrast to rewording, κ with people. *fair* needs two
-options. claude-sonnet often answers with more than the bare digit that it was asked for, so
-*readable* is open. llama-8b fails `responsive`: by flip rates alone it looks like the steadiest
-judge of the six.
+Estimates with their state: JSS, the share of verdicts that the negated criterion turns, κ with
+people. *fair* needs two options. claude-sonnet often answers with more than the bare digit that it
+was asked for, so *readable* is open. Four judges fail `responsive`: they mostly give the same
+verdict when the criterion is negated. By flip rates alone, llama-8b looks like the steadiest.
 """
 
 

@@ -27,10 +27,10 @@ def test_six_judges_of_llmbar_are_told_apart(llmbar: Path, make) -> None:
     assert gpt4["jss"] > 0.85 > falcon["jss"]
     # Consistent because it takes what is shown first, and hardly ever right.
     assert falcon["position_consistency"] < 0.5 < falcon["first_position_rate"]
-    # The log has no contrast wording, so that no judge can be "use".
+    # 6% of GPT-4's pairs lack two verdicts; if all of them disagreed, it might not be steady.
     assert {card["judge"]: card["trust"] for card in report.trust} == {
-        "GPT-4": "care",
-        "PaLM2": "unknown",
+        "GPT-4": "unknown",
+        "PaLM2": "avoid",
         "ChatGPT": "avoid",
         "ChatGPT-0301": "avoid",
         "Falcon": "avoid",
@@ -60,13 +60,15 @@ def test_the_judge_of_flakyjudge_that_ignores_the_criterion_is_told(
     cards = {card["judge"]: card for card in judgesense.report(tmp_path / "run").trust}
     trust = {judge: card["trust"] for judge, card in cards.items() if "@" not in judge}
     assert trust == {
-        "gpt-4o": "use",
-        "gpt-4o-mini": "use",
-        "gemini-flash": "use",
-        "claude-haiku": "use",
-        "claude-sonnet": "care",
+        "gpt-4o": "avoid",
+        "gpt-4o-mini": "avoid",
+        "gemini-flash": "avoid",
+        "claude-haiku": "care",
+        "claude-sonnet": "unknown",
         "llama-8b": "avoid",
     }
+    # The negated criterion turns the verdicts of these three in 13 to 21% of items.
+    assert cards["gpt-4o"]["because"] == ["responsive"]
     assert cards["llama-8b"]["because"] == ["right", "responsive"]
     assert cards["llama-8b"]["checks"]["steady"]["state"] == "pass"
 
@@ -83,7 +85,10 @@ def test_every_figure_that_flakyjudge_prints_is_reproduced(
     assert "72 of 72 figures" in text
     cards = [line.split(" | ") for line in text.splitlines() if " pass | " in line]
     trust = {row[0].removeprefix("| "): (row[1], row[4].split()[1]) for row in cards}
-    assert trust.pop("llama-8b") == ("avoid", "fail")
-    assert trust.pop("claude-sonnet") == ("care", "pass")
-    assert set(trust.values()) == {("use", "pass")}
-    assert len(trust) == 4
+    assert trust == {
+        "gpt-4o": ("avoid", "fail"),
+        "gpt-4o-mini": ("avoid", "fail"),
+        "gemini-flash": ("avoid", "fail"),
+        "claude-haiku": ("care", "open"),
+        "llama-8b": ("avoid", "fail"),
+    }
