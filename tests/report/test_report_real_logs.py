@@ -36,7 +36,8 @@ def test_six_judges_of_llmbar_are_told_apart(llmbar: Path, make) -> None:
         "Falcon": "avoid",
         "LLaMA2": "avoid",
     }
-    assert (llmbar / "report.html").stat().st_size < 1_000_000
+    # With the items on which a judge is wrong or flips, of six judges.
+    assert (llmbar / "report.html").stat().st_size < 2_000_000
 
 
 @pytest.mark.slow
