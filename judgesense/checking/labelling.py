@@ -71,6 +71,7 @@ class Labelling:
         table: the verdicts; items alone have UNCLEAR ones.
         texts: what is shown of each row of the table; None reads it from the table's run.
         labels: the possible labels, in the order of their keys.
+        show: the texts to show; by default all but those that name systems.
         out: the file of labels; one that exists is continued.
         seed: of the draws.
         limit: items that each person labels at most.
@@ -86,6 +87,7 @@ class Labelling:
         out: Path,
         *,
         texts: Sequence[Mapping[str, Any]] | None = None,
+        show: Sequence[str] = (),
         seed: int = 0,
         limit: int | None = None,
     ) -> None:
@@ -97,7 +99,7 @@ class Labelling:
         self.labels, self.out, self.source = tuple(labels), out, table.source
         self.positive, self._units = _units(table)
         units = self._units
-        self._texts, self._table = texts, table
+        self._texts, self._table, self._show = texts, table, tuple(show)
         verdicts = not np.isnan(units.means).all()
         self._strata = strata_of(units).astype(str) if verdicts else np.full(len(units), "")
         self.total = min(limit or len(units), len(units))
@@ -185,7 +187,11 @@ class Labelling:
     def _shown(self, unit: int) -> dict[str, str]:
         known = self._texts
         own = self._of_run[unit] if known is None else known[self._units.rows[unit]]
-        return {name: str(text) for name, text in own.items()}
+        return {
+            name: str(text)
+            for name, text in own.items()
+            if (name in self._show if self._show else not _SYSTEM.fullmatch(plain(name)))
+        }
 
     @cached_property
     def _of_run(self) -> list[Mapping[str, Any]]:
@@ -288,7 +294,7 @@ def open_labelling(
         JudgeSenseError: as `judgesense.systems.verdict_files.read_verdicts`; no labels to choose
             from; a file of labels of other items.
     """
-    more: dict[str, Any] = {"seed": seed, "limit": limit}
+    more: dict[str, Any] = {"seed": seed, "limit": limit, "show": show or ()}
     if source.is_dir():
         table = read_verdicts(source, judge=judge, task=task)
         return Labelling(table, answers or table.labels, out or source / "labels.csv", **more), {}
@@ -327,9 +333,7 @@ def open_labelling(
               *columns.values(), chosen}  # fmt: skip
     vocabulary = {word.casefold() for word in (*table.labels, *(labels or ()))}
     hidden |= {
-        name
-        for name, column in found.items()
-        if _SYSTEM.fullmatch(plain(name)) or (column.labels and {*column.words} <= vocabulary)
+        name for name, column in found.items() if column.labels and {*column.words} <= vocabulary
     }
     records = [record.values for rows in blocks for record in rows.records()]
     wanted = set(show) if show else {name for name in found if name not in hidden}

@@ -79,11 +79,12 @@ def label(
     typer.echo("; ".join(f"{name}: {n} of {labelling.total}" for name, n in counts.items()))
     if any(counts.values()):
         named = ",".join(f"{name}={yours}" for name, yours in columns.items() if name != yours)
-        good = (
-            "" if labelling.positive is None else f" --positive {shlex.quote(labelling.positive)}"
-        )
-        more = f" --columns {shlex.quote(named)}" if named else ""
+        given = {"--columns": named, "--judge": judge, "--task": task,
+                 "--positive": labelling.positive}  # fmt: skip
+        more = [part for flag, value in given.items() if value for part in (flag, value)]
         if source.is_file() and "verdict" in columns:
-            typer.echo(f"Next: judgesense check {source} --human {file}")
+            check = ["judgesense", "check", str(source), "--verdict", columns["verdict"]]
+            typer.echo(f"Next: {shlex.join([*check, '--human', str(file)])}")
         if source.is_dir() or "verdict" in columns:
-            typer.echo(f"Or:   judgesense estimate {source} --labels {file}{more}{good}")
+            command = ["judgesense", "estimate", str(source), "--labels", str(file), *more]
+            typer.echo(f"Or:   {shlex.join(command)}")

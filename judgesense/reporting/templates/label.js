@@ -47,7 +47,7 @@ const show = state => {
   get('progress').value = state.total ? state.done / state.total : 0;
   if (ready) {
     get('.all').textContent = `All ${state.total} items are labelled. Your labels are in ${known.file}.`;
-    done.querySelector('.undo').focus();
+    done.querySelector('.stop').focus();
     return;
   }
   const entries = Object.entries(state.item), used = new Set();
