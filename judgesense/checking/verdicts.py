@@ -100,7 +100,7 @@ def check_file(
     found, size = columns_of(importer.rows(path, ReadOptions(pick=pick)))
     joined: dict[str, dict[str, str]] = {}
     for file in [each for each in human if Path(each).suffix in SUFFIXES and Path(each).is_file()]:
-        joined |= labels_by_item(Path(file))
+        joined |= labels_by_item(Path(file), tell)
     for rater, by_item in joined.items():
         if rater in found:
             raise JudgeSenseError(f"{path}: {rater!r} is a column here, and a person in {human[0]}")
@@ -135,13 +135,19 @@ def check_file(
     return CheckResult.of(report, Path(out), result, inconclusive)
 
 
-def labels_by_item(file: Path) -> dict[str, dict[str, str]]:
+def labels_by_item(file: Path, tell: Callable[[str], None]) -> dict[str, dict[str, str]]:
     """A file of labels by person and item, ``item/system`` where it names several systems.
 
+    ``tell`` is called if the items are no random sample, as figures beside people take them.
     Raises JudgeSenseError as `judgesense.systems.verdict_files.read_rows`, and without any label.
     """
     found: dict[str, dict[str, str]] = {}
     rows = [row for row, _ in read_rows(file, LabelRow, {}, "--columns")]
+    if any(row.stratum for row in rows):
+        tell(
+            f"{file.name}: its items were picked where the judge is doubtful, so it may be right "
+            "more often than on them; judgesense estimate weighs them"
+        )
     several = len({row.system_id for row in rows}) > 1
     for row in rows:
         if row.label is not None:

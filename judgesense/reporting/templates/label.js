@@ -9,7 +9,7 @@ const element = (name, attributes = {}, ...content) => {
   made.append(...content);
   return made;
 };
-let name = localStorage.getItem('judgesense-name') || '', now = null, busy = false;
+let name = localStorage.getItem('judgesense-name') || '', now = null, busy = null;
 /* Labels that are digits have their own keys; others 1 to 9, then 0. */
 const own = known.labels.every(label => /^\d$/.test(label));
 const keys = known.labels.map((label, n) => own ? label : String((n + 1) % 10));
@@ -21,19 +21,26 @@ const buttons = known.labels.map((label, n) => {
 });
 get('.choices').append(...buttons);
 
+/* A key pressed while a label is being saved is for an item that nobody has seen: it is left out.
+   A comment is saved first, then what follows it. */
 const ask = async (what, more = {}) => {
-  if (busy) return;
-  busy = true;
+  if (busy && busy.what !== 'comment') return;
+  while (busy) await busy.done;
+  busy = {what, done: send(what, more)};
+  await busy.done;
+};
+const send = async (what, more) => {
   try {
     const reply = await fetch('/', {method: 'POST', headers: {'X-Secret': known.secret},
       body: JSON.stringify({do: what, name, ...more})});
     const found = await reply.json();
     alert.textContent = found.error || '';
+    busy = null;
     if (!found.error) show(found);
   } catch {
+    busy = null;
     alert.textContent = 'Not saved: the server has stopped. Run judgesense label again, then reload this page. Earlier labels are safe.';
   }
-  busy = false;
 };
 const show = state => {
   if (state.total === undefined) return;
