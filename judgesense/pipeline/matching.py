@@ -156,8 +156,8 @@ def _rows(
             for name in shape.model_fields
             if (values := mapping.column(rows, name)) is not None
         }
-        for row, place in zip(zip(*known.values(), strict=True), rows.places, strict=True):
-            yield dict(zip(known, row, strict=True)), place
+        for at, place in enumerate(rows.places):
+            yield {name: values[at] for name, values in known.items()}, place
 
 
 def _require(row: Shape, place: str, names: Sequence[str], values: Mapping[str, Any]) -> None:

@@ -111,6 +111,12 @@ def test_bad_usage_is_refused_with_what_exists(
         invoke(str(responses(tmp_path)), *arguments)
 
 
+def test_a_table_without_any_known_column_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("foo,bar\n1,2\n")
+    with pytest.raises(JudgeSenseError, match="row 1: no model; name its column with --columns"):
+        invoke(str(tmp_path / "other.csv"))
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_scored(
     tmp_path: Path,
 ) -> None:
