@@ -134,8 +134,6 @@ const open = row => {
     both.forEach(name => done.add(name));
     detail.append(pair('The two answers of the judge', both.map(name => `${name}: ${row.verdicts[name]}`), both.map(name => row.answers[name])));
   }
-  Object.entries(row.answers).filter(([name]) => !done.has(name)).slice(0, 4).forEach(([name, text]) => detail.append(
-    folded(wordings.length > 1 ? `The judge under ${name}` : 'The judge’s reason', element('div', {class: 'text'}, text), text.length)));
   const texts = Object.entries(row.texts), used = new Set();
   texts.forEach(([name, text]) => {
     if (used.has(name)) return;
@@ -146,6 +144,8 @@ const open = row => {
     } else if (text.length <= 60 && texts.length > 1) detail.append(element('p', {class: 'facts'}, element('small', {}, `${name} `), text));
     else detail.append(folded(name, element('div', {class: 'text'}, text), text.length, texts.length === 1 ? true : undefined));
   });
+  Object.entries(row.answers).filter(([name]) => !done.has(name)).slice(0, 4).forEach(([name, text]) => detail.append(
+    folded(wordings.length > 1 ? `The judge under ${name}` : 'The judge’s reason', element('div', {class: 'text'}, text), text.length)));
   detail.scrollTop = 0;
 };
 
