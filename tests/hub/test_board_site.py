@@ -113,7 +113,7 @@ def test_a_judges_page_has_its_figures_checks_remedies_signatures_and_sources(tm
     write_pages({"qwen": report}, tmp_path, "here", address="https://hub.example/tree/abc")
     (page,) = tmp_path.glob("judges/*.html")
     text = page.read_text("utf-8")
-    assert "JSS 0.868 [0.627, 0.969]" in text
+    assert "JSS 0.868 [0.680, 0.969]" in text
     assert "it makes the same choice in both orders on 13% of items" in text
     assert "panel of 2, both orders (4 prompts per item): right on 87%" in text
     whole = next(cell for cell in report["cells"] if cell["order"] == "both")
