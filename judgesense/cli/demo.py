@@ -12,16 +12,14 @@ def demo(
     out: Annotated[Path, opt.option("DIR", "Folder to write.", "--out", "-o")] = Path(
         "judgesense-demo"
     ),
-    verbose: opt.Verbose = False,
-    format: opt.Format = "text",
 ) -> None:
     """Show a report on three small judges, recorded earlier. No model, no network.
 
     The judges chose the more relevant of two passages, under five wordings of the question. The
-    report is measured now, from their recorded answers.
+    report is measured now, from their recorded answers. For every finding: judgesense report DIR
+    --verbose.
     """
     from judgesense.pipeline.demo import demo as show
     from judgesense.reporting.terminal import print_report
 
-    report = show(out)
-    opt.output(format, report.to_dict, lambda: print_report(report, out, verbose=verbose))
+    print_report(show(out), out)

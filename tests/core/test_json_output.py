@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 
 WITHOUT = {
+    "demo": "shows a recorded run; judgesense report DIR prints it as JSON",
     "label": "serves a page until it is stopped",
     "leaderboard": "serves a site until it is stopped",
 }

@@ -366,7 +366,8 @@ def test_the_steps_of_the_action(repository: Path, python: Path, server: Loopbac
     told = (good.exit_code, good.outputs.get("decision"), good.outputs.get("jss"))
     assert told == (0, "PASS", "1.000000"), good.log
     paths = [repository / path for path in good.uploaded]
-    assert [path.name for path in paths] == ["report.html", "badge.svg", "check"]
+    names = ["report.html", "badge.svg", "check", "run.json", "pairs.parquet", "decisions"]
+    assert [path.name for path in paths] == names
     assert all(path.exists() for path in paths)
     assert ET.parse(paths[1]).getroot().tag.endswith("svg")
     assert good.summary.startswith("## JudgeSense: PASS for tone")

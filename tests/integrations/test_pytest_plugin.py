@@ -152,7 +152,7 @@ def test_bad_input_is_one_line_and_other_markers_are_left_alone(
     done = session.runpytest_subprocess(*PLUGIN)
     done.assert_outcomes(failed=3, passed=1)
     done.stdout.fnmatch_lines([
-        "judgesense: no file *none.jsonl",
+        "judgesense: no file *none.jsonl*",
         "judgesense: a check needs a judge: *--judgesense-judge",
         "judgesense: a check needs rubric= and data=, or else log=",
     ])  # fmt: skip
