@@ -54,7 +54,7 @@ class _Commands:
         own: Entry = {}
         if card["judge"] in names and len(names) == len(judges):
             own = judges[names.index(card["judge"])]
-        self.writable = "engine" in own and "stabilised" not in own
+        self.writable = bool(own) and "stabilised" not in own
         """Whether the judge can be written to a file with another way of asking."""
         self.named = None
         """The judge as it was named, where the run has several."""

@@ -206,8 +206,9 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
     )  # fmt: skip
     assert found.card["trust"] == "avoid"
     assert found.card["remedy"] == "calibrated"
-    # No file holds a function: the step names no command.
-    assert (found.next[0]["kind"], found.next[0]["command"]) == ("use_changed", None)
+    (step,) = found.next
+    assert step["kind"] == "use_changed"
+    assert step["command"].startswith(f"judgesense stabilise {tmp_path / 'leaning'} --judge lean")
 
 
 NO_ANSWERS = {"tone.jsonl": '{"message": "Hello"}\n'}

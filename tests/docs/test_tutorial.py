@@ -64,6 +64,6 @@ def test_every_command_of_the_tutorial_prints_what_it_shows(tmp_path: Path) -> N
         said = done.stdout.replace(f"{tmp_path}/", "")
         if tool == "pytest":  # its last lines differ in time and folder
             said, shown = (
-                text[: text.index("  next:")].split("\n", 1)[1] for text in (said, shown)
+                text[: text.index("  Next:")].split("\n", 1)[1] for text in (said, shown)
             )
         assert said.strip() == shown.strip(), command

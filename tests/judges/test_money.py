@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 from fake_endpoint import FakeEndpoint, serving
-from test_runner import benchmark
 from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.pipeline import Settings
-from judgesense.studies.common.study import judged
 from local_judges.api.judge import ApiJudge
 from local_judges.llm_matcher import judge_matches
 from local_judges.registry import resolve
@@ -82,9 +79,3 @@ def test_a_check_takes_a_price_and_holds_its_budget(tmp_path: Path) -> None:
     assert "--max-cost 0 would be exceeded" in str(proposing.exception)
     assert isinstance(judging.exception, Interrupted)
     assert not endpoint.bodies
-
-
-def test_what_a_study_spent_before_its_grid_counts(tmp_path: Path) -> None:
-    judge = resolve("m", engine="api", base_url="http://localhost:1/v1", price=(1, 1), max_cost=5)
-    with pytest.raises(Interrupted, match=r"\$5\.0000 is spent: --max-cost 5 would be exceeded"):
-        judged([judge], benchmark(4), {}, Settings.of("generate"), tmp_path, str, 5.0)

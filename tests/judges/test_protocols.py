@@ -38,7 +38,7 @@ def test_the_seed_of_a_run_is_that_of_the_draws(tmp_path: Path) -> None:
             ["run", "--judge", "m", "--set", f"base_url={url}", "--tasks", "factuality",
              "--limit", "1",
              "--scoring", "generate", "--set", "temperature=0.7", "--seed", "11", "--repeats", "2",
-             "--out", str(tmp_path)],
+             "--verbose", "--out", str(tmp_path)],
             catch_exceptions=False,
         )  # fmt: skip
     assert result.exit_code == 0, result.output
