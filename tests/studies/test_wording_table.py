@@ -13,6 +13,7 @@ from judgesense.decisions.view import view
 from judgesense.reporting.report import conclusions
 from judgesense.reporting.run_tables import wordings_table
 from judgesense.trust.thresholds import DEFAULTS
+from judgesense.trust.wordings import Wordings
 
 N = 50
 GOLD = ["YES", "NO"] * (N // 2)
@@ -35,7 +36,7 @@ def _report(answers: Mapping[str, Mapping[str, list[str]]], gold: bool = True) -
     report: dict[str, Any] = {"wordings": [], "recommendation": []}
     for stream in view(pa.Table.from_pylist(rows, schema=SCHEMA)).judged:
         ids = {"run_id": "r", "judge": stream.judge, "task": "fact", "scoring": "generate"}
-        for name, found in conclusions(stream, DEFAULTS).items():
+        for name, found in conclusions(stream, Wordings.of(stream), DEFAULTS).items():
             if name in report:
                 report[name] += [{**ids, **row} for row in found]
     return report
