@@ -49,6 +49,7 @@ def test_every_command_of_the_tutorial_prints_what_it_shows(tmp_path: Path) -> N
     commands = COMMAND.findall(STEPS)
     assert len(commands) == 5
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
     for command, shown in commands:
         tool, *arguments = shlex.split(command)
         done = subprocess.run(
