@@ -31,7 +31,9 @@ from judgesense.trust.checks import trust_card
 from judgesense.trust.planning import gate_outlook, plan
 from judgesense.trust.wordings import Wordings
 
-RUNS = Path(os.environ.get("JUDGESENSE_RUNS", "/work/golden/runs"))
+RUNS = Path(os.environ.get("JUDGESENSE_RUNS", "runs"))
+"""Imported logs (`LOGS`) to resample; those that are not there are left out."""
+
 PILOTS, TIMES = (40, 80), (2, 4)
 
 
