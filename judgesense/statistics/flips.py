@@ -18,7 +18,6 @@ from judgesense.statistics.inputs import (
     encode_pair,
 )
 from judgesense.statistics.intervals import mean_t_cluster
-from judgesense.statistics.kappa import alpha_from_counts
 
 
 @dataclass(frozen=True)
@@ -183,48 +182,3 @@ def flip_overlap(decisions: Mapping[str, tuple[Labels, Labels]]) -> tuple[Codes,
         judged.append(~(empty[first] | empty[second]))
         flipped.append(judged[-1] & (first != second))
     return np.sum(flipped, axis=0), np.sum(judged, axis=0)
-
-
-@dataclass(frozen=True)
-class Consensus:
-    """Agreement of several judges under the same prompts.
-
-    `agreement` is the share of judge pairs that agree, averaged over the `n_prompts` prompts with
-    at least two decisions. `alpha` is Krippendorff's nominal alpha.
-    """
-
-    agreement: float | None
-    ci_low: float | None
-    ci_high: float | None
-    alpha: float | None
-    n_prompts: int
-
-
-def consensus(decisions: Mapping[str, Labels], item_ids: Any = None) -> Consensus:
-    """Agreement between judges under matched prompts (JudgeSense, section 7, fourth extension).
-
-    Args:
-        decisions: judge -> decisions, shape (n,), the same prompts in the same order for all;
-            `inputs.UNDECIDED` ones are left out.
-        item_ids: one id per prompt; None makes every prompt an item of its own.
-
-    Returns:
-        The consensus with its cluster-robust t interval, clipped to [0, 1].
-
-    >>> consensus({"one": ["A", "B", "A"], "two": ["A", "B", "B"]}).agreement.__round__(3)
-    0.667
-    """
-    table: dict[str, int] = {}
-    codes = np.stack([encode(rows, judge, table) for judge, rows in decisions.items()])
-    known = [code for label, code in table.items() if label not in UNDECIDED]
-    counts = np.stack([(codes == code).sum(axis=0) for code in known], 1, dtype=np.float64)
-    voters = counts.sum(axis=1)
-    used = voters >= 2
-    low = high = mean = None
-    if used.any():
-        agreeing = (counts * (counts - 1)).sum(axis=1)[used] / (voters * (voters - 1))[used]
-        mean = float(agreeing.mean())
-        clusters, _ = cluster_codes(item_ids, codes.shape[1])
-        spread = mean_t_cluster(agreeing, clusters[used]).within(0.0, 1.0)
-        low, high = spread.low, spread.high
-    return Consensus(mean, low, high, alpha_from_counts(counts), int(used.sum()))

@@ -149,32 +149,6 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
     )
 
 
-def lcb_sweep(table: Floats, z: Sequence[float]) -> list[dict[str, Any]]:
-    """Selection by lower confidence bound at several weights z; z = 0 selects by the mean.
-
-    Args:
-        table: scores, shape (K conditions, M prompts), K >= 3.
-        z: weights, each >= 0.
-
-    Returns:
-        One dict per weight: `z`, `selected` (prompt index), `loso_mean`, `loso_std`.
-
-    >>> rows = lcb_sweep(np.array([[0.2, 0.5], [0.3, 0.4], [0.1, 0.6]]), z=[0.0, 1.0])
-    >>> [row["selected"] for row in rows]
-    [1, 1]
-    """
-    held = {weight: held_out(table, weight) for weight in z}
-    return [
-        {
-            "z": weight,
-            "selected": int(chosen(lower_bounds(table, weight))),
-            "loso_mean": float(scores.mean()),
-            "loso_std": float(scores.std()),
-        }
-        for weight, scores in held.items()
-    ]
-
-
 def lower_bounds(table: Floats, z: float) -> Floats:
     """LCB of each column: mean - z * sd / sqrt(K), sd with K - 1 (section 3.4); shape (..., K, M).
 

@@ -9,8 +9,7 @@ import krippendorff
 import numpy as np
 import pytest
 
-from judgesense.statistics.agreement import jss
-from judgesense.statistics.flips import consensus, flip_overlap
+from judgesense.statistics.flips import flip_overlap
 from judgesense.statistics.kappa import krippendorff_alpha
 
 
@@ -70,20 +69,3 @@ def test_overlap_leaves_out_what_a_judge_did_not_decide() -> None:
     )
     assert flips.tolist() == [2, 1, 0]
     assert judged.tolist() == [2, 2, 1]
-
-
-def test_consensus_of_two_judges_is_their_agreement() -> None:
-    rng = np.random.default_rng(8)
-    one = rng.choice(["A", "B", "UNCLEAR"], 60).tolist()
-    two = rng.choice(["A", "B"], 60).tolist()
-    items = [row // 3 for row in range(60)]
-    result = consensus({"one": one, "two": two}, items)
-    pair = jss(one, two, items)
-    assert result.agreement == pytest.approx(pair.jss)
-    assert result.n_prompts == pair.n_pairs
-    assert result.alpha == pytest.approx(krippendorff_alpha([one, two], "nominal", ["A", "B"]))
-
-
-def test_consensus_of_three_judges_averages_their_pairs() -> None:
-    result = consensus({"a": ["A", "A"], "b": ["A", "B"], "c": ["A", "B"]})
-    assert result.agreement == pytest.approx((1 + 1 / 3) / 2)

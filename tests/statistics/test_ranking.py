@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from judgesense.statistics.ranking import lcb_sweep, lower_bounds, ranking_stability
+from judgesense.statistics.ranking import chosen, held_out, lower_bounds, ranking_stability
 from judgesense.statistics.ranks import kendall_matrix, paired_above, ranks_of, spearman_matrix
 from judgesense.statistics.sensitivity import prompt_sensitivity
 
@@ -147,17 +147,18 @@ def test_the_lower_bound_uses_the_sample_standard_deviation():
     assert (result.selected_mean, result.selected_lcb) == (0, 1)
 
 
-def test_a_sweep_of_z_starts_at_selection_by_mean_and_meets_the_one_call_result():
+def test_selection_at_several_weights_meets_the_one_call_result():
     rng = np.random.default_rng(5)
     scores = rng.normal(0.5, [0.01, 0.2, 0.1, 0.05], (6, 4))
     one = ranking_stability(scores, k=1, z=1.0)
-    sweep = {row["z"]: row for row in lcb_sweep(scores, (0.0, 1.0, 50.0))}
-    assert sweep[0.0]["selected"] == one.selected_mean
-    assert sweep[0.0]["loso_mean"] == pytest.approx(one.loso_mean_mean)
-    assert sweep[1.0]["selected"] == one.selected_lcb
-    assert sweep[1.0]["loso_mean"] == pytest.approx(one.loso_lcb_mean)
-    assert sweep[1.0]["loso_std"] == pytest.approx(one.loso_lcb_std)
-    assert sweep[50.0]["selected"] == 0  # A large z wants the steadiest prompt.
+    by_mean, by_bound = held_out(scores, 0.0), held_out(scores, 1.0)
+    assert chosen(lower_bounds(scores, 0.0)) == one.selected_mean
+    assert by_mean.mean() == pytest.approx(one.loso_mean_mean)
+    assert chosen(lower_bounds(scores, 1.0)) == one.selected_lcb
+    assert by_bound.mean() == pytest.approx(one.loso_lcb_mean)
+    assert by_bound.std() == pytest.approx(one.loso_lcb_std)
+    # A large z wants the steadiest prompt.
+    assert chosen(lower_bounds(scores, 50.0)) == 0
 
 
 def test_one_condition_selects_by_mean_and_says_what_it_cannot():
