@@ -130,15 +130,14 @@ def check(
 ) -> None:
     """Is my judge right, where is it wrong, and does rewording change its verdicts?
 
-    With FILE, compares verdicts that you have with people's labels: agreement, each label, and
-    whether the judge could replace a person. Columns are recognised and printed first.
+    With FILE, compares existing verdicts with human labels: agreement, each label, and whether the
+    judge could replace a person. Recognises the columns and prints them first.
 
-    With RUBRIC.txt, judges data under several wordings.
-    Paraphrases the rubric or takes your wordings, and judges the data under each; with --log, also
-    compares the verdicts with the log's grades. Prints PASS,
-    FAIL or INCONCLUSIVE, why, and what to do next; then the figures, flipped examples, the ranking
-    of your systems and the cost. Rerunning an unchanged check returns the saved result, by default
-    from runs/.
+    With RUBRIC.txt, paraphrases the rubric or takes your wordings, judges the data under each, and
+    says PASS, FAIL or INCONCLUSIVE. With --log, also compares the verdicts with the log's grades.
+
+    Prints the conclusion and what to do next; --verbose prints every figure. Rerunning an unchanged
+    check returns the saved result, by default from runs/.
 
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """
