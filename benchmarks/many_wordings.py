@@ -16,7 +16,7 @@ import pyarrow as pa
 from common import finish, machine
 
 from judgesense.decisions.log import SCHEMA
-from judgesense.reporting.report import measure
+from judgesense.reporting.measure import measure
 
 
 def simulated(items: int, wordings: int) -> pa.Table:

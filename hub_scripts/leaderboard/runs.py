@@ -21,7 +21,7 @@ from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE, read_run
 from judgesense.run_folder.report import REPORT_FILE, identity, saved_report
-from judgesense.trust.checks import same_polarity
+from judgesense.trust.rewording import same_polarity
 
 EMBEDDED = Path(__file__).parent / "data"
 """Two measured judges: the decisions, pairs and records of their runs."""

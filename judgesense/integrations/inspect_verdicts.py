@@ -34,7 +34,7 @@ def figures(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 @lru_cache(maxsize=8)
 def _figures(text: str) -> list[Mapping[str, Any]]:
     """Several metrics of one scorer ask about the same rows."""
-    from judgesense.reporting.report import measure
+    from judgesense.reporting.measure import measure
 
     rows: list[dict[str, Any]] = json.loads(text)
     if not rows:

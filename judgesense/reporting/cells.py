@@ -19,7 +19,8 @@ from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.result import signature
 from judgesense.tasks import NO_ORDER
-from judgesense.trust.checks import position, repeated
+from judgesense.trust.checks import position
+from judgesense.trust.rewording import repeated
 from judgesense.trust.thresholds import WORDING_PRIOR
 from judgesense.version import __version__
 

@@ -16,7 +16,7 @@ from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.tasks import ERROR, ORDERS
 from judgesense.text import join, percent, s, signed
 from judgesense.trust.card import Gate
-from judgesense.trust.checks import same_polarity
+from judgesense.trust.rewording import same_polarity
 from judgesense.trust.thresholds import MARGIN
 
 FIGURES = ("right", "steady", "fair", "readable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -55,7 +55,7 @@ class Check:
     text: str
     applies: bool = True
     details: Mapping[str, Any] = field(default_factory=dict)
-    """More figures by name: see each check in `judgesense.trust.checks`."""
+    """More figures by name: see `judgesense.trust.checks` and `rewording`."""
 
     @classmethod
     def of(
@@ -91,6 +91,15 @@ class Check:
         True
         """
         return cls("unmeasured", None, None, None, threshold, n_items, text, applies)
+
+    def with_reason(self) -> Check:
+        """The check; if it is open, its text says why."""
+        if self.state != "open":
+            return self
+        why = f"the interval includes {self.threshold:g}"
+        if self.ci_low is None:
+            why = "a single item or cluster has no interval"
+        return replace(self, text=f"{self.text}, and {why}")
 
     def to_dict(self) -> dict[str, Any]:
         """The check as in ``report.json``."""

@@ -14,7 +14,7 @@ from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.rates import rate_ratio, shift
 from judgesense.tasks import ERROR
-from judgesense.trust.checks import answered, same_polarity
+from judgesense.trust.rewording import answered, same_polarity
 
 KEYS = (
     "variant", "variant_class", "n_prompts", "n_items", "unreadable", "unreadable_ci_low",

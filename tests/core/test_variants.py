@@ -12,7 +12,7 @@ import pytest
 from judgesense.decisions.log import OPTIONAL, PARTS, SCHEMA, read_log
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.report import measure
+from judgesense.reporting.measure import measure
 
 ROW = {"judge": "j", "task": "t", "scoring": "generate", "order": "-", "status": "ok", "repeat": 0}
 

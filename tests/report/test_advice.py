@@ -6,7 +6,7 @@ import re
 import pyarrow as pa
 import pytest
 
-from judgesense.reporting.report import measure
+from judgesense.reporting.measure import measure
 from judgesense.trust.advice import _on_answers
 
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}

@@ -11,7 +11,7 @@ import pytest
 
 from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.html import render_html
-from judgesense.reporting.report import measure
+from judgesense.reporting.measure import measure
 from judgesense.reporting.terminal import render_terminal
 
 

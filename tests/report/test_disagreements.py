@@ -13,7 +13,8 @@ from scipy.stats import fisher_exact
 from judgesense.checking.verdicts import check_file
 from judgesense.reporting.disagreements import KINDS, SPLIT, read_rows
 from judgesense.reporting.html import render_html
-from judgesense.reporting.report import Report, measure, report_runs
+from judgesense.reporting.measure import measure
+from judgesense.reporting.report import Report, report_runs
 from judgesense.statistics.groups import compare_groups
 
 

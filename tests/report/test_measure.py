@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from judgesense.decisions.log import raw_texts, read_log, write_part
 from judgesense.decisions.pairs import Pairs
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.report import measure, measure_run
+from judgesense.reporting.measure import measure
+from judgesense.reporting.report import measure_run
 from judgesense.run_folder.report import CELL_KEYS
 from judgesense.tasks import signature_hash
 

@@ -131,7 +131,7 @@ def test_an_unfinished_run_is_finished_first(record, kind) -> None:
 
 
 def test_a_page_has_one_jss_and_as_asked_is_the_card(make) -> None:
-    from judgesense.reporting.report import measure
+    from judgesense.reporting.measure import measure
 
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 12)
 

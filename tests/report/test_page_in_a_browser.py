@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from judgesense.reporting.html import render_html
-from judgesense.reporting.report import measure
+from judgesense.reporting.measure import measure
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 
 from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import view
-from judgesense.reporting.report import measure, wording_texts
+from judgesense.reporting.measure import measure, wording_texts
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
 from judgesense.trust.wordings import Wordings, recommendation, wordings

@@ -18,7 +18,8 @@ from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.documents import render_latex, render_markdown
 from judgesense.reporting.html import render_html
-from judgesense.reporting.report import measure, write_report
+from judgesense.reporting.measure import measure
+from judgesense.reporting.report import write_report
 from judgesense.reporting.terminal import render_terminal
 
 HOSTILE = '<script>alert("1")</script>|`$x$`\\end{table}&_%'

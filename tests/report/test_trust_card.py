@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.report import measure
+from judgesense.reporting.measure import measure
 from judgesense.trust.card import CHECKS, Check, conclude
-from judgesense.trust.checks import _ignored
+from judgesense.trust.rewording import _ignored
 from judgesense.trust.thresholds import DEFAULTS, DISCRIMINATING_KAPPA
 
 STATUS = {"UNCLEAR": "unclear", "ERROR": "error"}

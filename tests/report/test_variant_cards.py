@@ -17,7 +17,7 @@ from judgesense.benchmark import Benchmark
 from judgesense.decisions.log import SCORES_IN_FORM, read_log
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
-from judgesense.reporting.report import measure
+from judgesense.reporting.measure import measure
 from judgesense.reporting.tables import side_tables
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge

@@ -10,7 +10,7 @@ import pytest
 
 from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import view
-from judgesense.reporting.report import conclusions
+from judgesense.reporting.measure import conclusions
 from judgesense.reporting.run_tables import wordings_table
 from judgesense.trust.thresholds import DEFAULTS
 from judgesense.trust.wordings import Wordings

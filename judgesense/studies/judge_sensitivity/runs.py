@@ -11,7 +11,7 @@ from typing import Any
 from judgesense.decisions.rows import Answers
 from judgesense.decisions.view import Stream, view
 from judgesense.reporting import published
-from judgesense.reporting.report import measure
+from judgesense.reporting.measure import measure
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import main_cells
 
