@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.answers import parse
+from judgesense.checking.annotators import LabelsByPerson, labels_by_item, one_row_an_item
 from judgesense.checking.result import CheckResult
 from judgesense.checking.terms import RUNS, Inconclusive
 from judgesense.errors import JudgeSenseError
@@ -33,8 +34,6 @@ from judgesense.reporting.report import report_runs
 from judgesense.reporting.result import Result
 from judgesense.run_folder.invocation import invocation
 from judgesense.statistics.alternative_annotator import EPSILON
-from judgesense.systems.human_labels import LabelRow
-from judgesense.systems.verdict_files import read_rows
 from judgesense.text import join
 
 
@@ -98,15 +97,26 @@ def check_file(
     name = format_of(path)
     importer = importer_of(name)
     found, size = columns_of(importer.rows(path, ReadOptions(pick=pick)))
-    joined: dict[str, dict[str, str]] = {}
+    joined: LabelsByPerson = {}
+    named = [each for each in human if not Path(each).is_file()]
+    by_person = None
+    if name == "table" and len(named) == len(human):
+        by_person = one_row_an_item(
+            path, found, Path(runs), human=human, columns=columns or {}, tell=tell
+        )
+    if by_person:
+        path, joined = by_person
+        columns = {"task": f":{Path(source).stem}", **(columns or {})}
+        named = []
+        found, size = columns_of(importer.rows(path, ReadOptions(pick=pick)))
     for file in [each for each in human if Path(each).suffix in SUFFIXES and Path(each).is_file()]:
         joined |= labels_by_item(Path(file), tell)
     for rater, by_item in joined.items():
         if rater in found:
-            raise JudgeSenseError(f"{path}: {rater!r} is a column here, and a person in {human[0]}")
+            raise JudgeSenseError(f"{path}: {rater!r} is a column and a person; rename one of them")
         found[rater] = Column()
         found[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
-    people = [*joined, *(each for each in human if not (joined and Path(each).is_file()))]
+    people = [*joined, *(named if joined else human)]
     if name != "table" and verdict:
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
     meant = understand(
@@ -126,36 +136,13 @@ def check_file(
     if out is None:
         facts = [name, source_digest([path]), epsilon, sorted(asked.items())]
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
-        out = Path(runs) / f"{path.stem.lstrip('.')}-{digest[:8]}"
+        out = Path(runs) / f"{Path(source).stem.lstrip('.')}-{digest[:8]}"
     import_log(path, name, out, parse=parse, epsilon=epsilon, invocation=started, **asked)
     report = report_runs(out)
     if joined and not report.people:
         raise JudgeSenseError(f"no label of {human[0]} is on an item of {path}; the ids must match")
-    result = Result("check", f"Check of {path.name}", {})
+    result = Result("check", f"Check of {Path(source).name}", {})
     return CheckResult.of(report, Path(out), result, inconclusive)
-
-
-def labels_by_item(file: Path, tell: Callable[[str], None]) -> dict[str, dict[str, str]]:
-    """A file of labels by person and item, ``item/system`` where it names several systems.
-
-    ``tell`` is called if the items are no random sample, as figures beside people take them.
-    Raises JudgeSenseError as `judgesense.systems.verdict_files.read_rows`, and without any label.
-    """
-    found: dict[str, dict[str, str]] = {}
-    rows = [row for row, _ in read_rows(file, LabelRow, {}, "--columns")]
-    if any(row.stratum for row in rows):
-        tell(
-            f"{file.name}: its items were picked where the judge is doubtful, so it may be right "
-            "more often than on them; judgesense estimate weighs them"
-        )
-    several = len({row.system_id for row in rows}) > 1
-    for row in rows:
-        if row.label is not None:
-            item = f"{row.item_id}/{row.system_id}" if several else row.item_id
-            found.setdefault(row.rater or "label", {})[item] = row.label
-    if not found:
-        raise JudgeSenseError(f"{file} has no labels yet; add some with judgesense label")
-    return found
 
 
 def labelled_rows(

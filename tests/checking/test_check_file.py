@@ -206,6 +206,9 @@ def test_files_that_people_have_are_understood(kind: str, tmp_path: Path) -> Non
 
 
 BAD = {
+    "a person's row with another verdict": (
+        "id,verdict,rater,label\n1,A,x,A\n1,B,y,A\n2,B,x,B\n", {}, "row 2: verdict is 'B'",
+    ),
     "no verdicts": ("id,label\n1,PASS\n2,FAIL\n", {}, "--verdict COLUMN"),
     "two columns of labels": (
         "id,verdict,label,gold\n1,A,A,B\n2,B,B,B\n", {}, "--human label, or several people's",
@@ -289,6 +292,31 @@ def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:
     assert by_human["rater_a"]["n"] == 3
     assert json.loads((folder / "run.json").read_text())["ties"] == 1
     assert by_human["majority"]["alt_test"] is None
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_labels_with_one_row_a_person(tmp_path: Path, apart: bool) -> None:
+    wide = "id,verdict,rater_a,rater_b\n1,A,A,A\n2,B,A,B\n3,B,B,B\n4,A,A,\n"
+    rows = [("1", "A", "rater_a", "A"), ("1", "A", "rater_b", "A"), ("2", "B", "rater_a", "A"),
+            ("2", "B", "rater_b", "B"), ("3", "B", "rater_a", "B"), ("3", "B", "rater_b", "B"),
+            ("4", "A", "rater_a", "A")]  # fmt: skip
+    long = "".join(f"{i},{v},{who},{label},{who}'s note\n" for i, v, who, label in rows)
+    verdicts = "id,verdict,annotator,label,comment\n" + long
+    human = []
+    if apart:
+        verdicts = "id,verdict\n1,A\n2,B\n3,B\n4,A\n"
+        labels = "id,annotator,label\n" + "".join(f"{i},{w},{y}\n" for i, _, w, y in rows)
+        human = [str(table(tmp_path / "labels.csv", labels))]
+    same = check_file(table(tmp_path / "x.csv", wide), out=tmp_path / "wide", note=str).report
+    report = check_file(
+        table(tmp_path / "y.csv", verdicts), human=human, out=tmp_path / "long", runs=tmp_path,
+        note=str,
+    ).report  # fmt: skip
+    keys = ("human", "n", "accuracy", "confusion", "between_people")
+    assert [[e[k] for k in keys] for e in report.people] == [
+        [e[k] for k in keys] for e in same.people
+    ]
+    assert {entry["task"] for entry in report.people} == {"y"}
 
 
 def test_labels_on_some_items_correct_the_share_of_all(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""People's labels with one row a person and item, as annotation tools export them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.data import kept
+from judgesense.files.tables import read_table, read_table_rows
+from judgesense.importers.column_names import PEOPLE, ROLES, VERDICTS, Columns, columns_of, plain
+from judgesense.importers.recognise import people_columns
+from judgesense.systems.human_labels import LabelRow
+from judgesense.systems.verdict_files import as_id, read_rows
+
+_RATERS = [
+    "rater", "annotator", "annotator_id", "rater_id", "annotator_name", "rater_name", "labeler",
+    "labeller", "reviewer", "person", "worker", "worker_id", "coder", "completed_by",
+]  # fmt: skip
+"""Names of the column that says who labelled, the best first."""
+
+LabelsByPerson = dict[str, dict[str, str]]
+"""Label by person and item; ``item/system`` where the labels are on several systems."""
+
+
+def labels_by_item(
+    file: Path, tell: Callable[[str], None], columns: Mapping[str, str] | None = None
+) -> LabelsByPerson:
+    """The labels of a file. Columns that have other names are recognised.
+
+    ``tell`` is called if the items are no random sample, as figures beside people take them.
+    Raises JudgeSenseError as `judgesense.systems.verdict_files.read_rows`, and without any label.
+    """
+    given = columns or label_columns(columns_of(read_table_rows(file))[0])
+    labels: LabelsByPerson = {}
+    rows = [row for row, _ in read_rows(file, LabelRow, given, "--columns")]
+    if any(row.stratum for row in rows):
+        tell(
+            f"{file.name}: its items were picked where the judge is doubtful, so it may be right "
+            "more often than on them; judgesense estimate weighs them"
+        )
+    several = len({row.system_id for row in rows}) > 1
+    for row in rows:
+        if row.label is not None:
+            item = f"{row.item_id}/{row.system_id}" if several else row.item_id
+            labels.setdefault(row.rater or "label", {})[item] = row.label
+    if not labels:
+        raise JudgeSenseError(f"{file} has no labels yet; add some with judgesense label")
+    return labels
+
+
+def label_columns(found: Columns) -> dict[str, str]:
+    """Field of `LabelRow` -> column of the file, where the names differ and one fits."""
+    by_name = {plain(name): name for name in reversed([*found])}
+    names = {"item_id": ROLES["item_id"].split(), "label": PEOPLE, "rater": _RATERS}
+    best = {
+        field: next((by_name[key] for key in keys if key in by_name), field)
+        for field, keys in names.items()
+    }
+    return {field: name for field, name in best.items() if name != field and field not in found}
+
+
+def one_row_an_item(
+    path: Path,
+    found: Columns,
+    runs: Path,
+    *,
+    human: Sequence[str],
+    columns: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> tuple[Path, LabelsByPerson] | None:
+    """A table of verdicts with one row a person, as a table with one row a verdict and its labels.
+
+    Args:
+        path: the table.
+        found: its columns.
+        runs: where the table with one row a verdict is kept.
+        human: the column with people's labels, by default recognised.
+        columns: columns of the decision log that the caller named.
+        tell: called with what was understood.
+
+    Returns:
+        The kept table and the labels; None for any other table.
+
+    Raises:
+        JudgeSenseError: rows of the same item that differ in the verdict.
+    """
+    fields = {field: field for field in LabelRow.model_fields if field in found}
+    fields |= label_columns(found) | {f: columns[f] for f in ("item_id",) if f in columns}
+    rater = fields.get("rater")
+    if rater is None or "item_id" not in fields or len(found[rater].texts) < 2:
+        return None
+    others = {name: column for name, column in found.items() if name != rater}
+    labels = list(human) or people_columns(others, str(path))
+    if len(labels) != 1 or labels[0] not in found:
+        return None
+    fields["label"] = labels[0]
+    roles = [columns.get(role) or role for role in ("judge", "template_id", "order", "repeat")]
+    by_name = {plain(name): name for name in found}
+    key = [fields[f] for f in ("item_id", "system_id") if f in fields]
+    key += [by_name[name] for role in roles for name in (ROLES.get(role, role).split())
+            if name in by_name]  # fmt: skip
+    judged = [name for name in others if plain(name) in VERDICTS and name not in (*key, labels[0])]
+    rows: dict[tuple[str, ...], dict[str, object]] = {}
+    records = list(read_table(path))
+    for record in records:
+        kept_row = {k: v for k, v in record.values.items() if k not in (rater, labels[0])}
+        first = rows.setdefault(tuple(str(as_id(record.values.get(k))) for k in key), kept_row)
+        for name in judged:
+            if first.get(name) != kept_row.get(name):
+                raise JudgeSenseError(
+                    f"{record.place}: {name} is {kept_row.get(name)!r}, but "
+                    f"{first.get(name)!r} in an earlier row of the same {' and '.join(key)}; add "
+                    "a column that tells them apart, such as judge or repeat"
+                )
+    if len(rows) == len(records):
+        return None
+    tell(f"{path.name}: one row a person; {len(rows)} verdicts, labels by {rater}")
+    own = {field: name for field, name in fields.items() if field != name}
+    return kept(rows.values(), runs, path.stem), labels_by_item(path, tell, own)
