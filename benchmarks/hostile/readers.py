@@ -156,7 +156,7 @@ READERS = (
            ("dataset", "audit", "{dir}", "--format", "json")),
     Reader("run --dataset", "dataset", ("politeness/test.parquet", "prompts/test.parquet"),
            ("run", "--judge", "smollm2-135m", "--dataset", "{dir}", "--dry-run", "--out", "{out}")),
-    Reader("study run", "study", ("study.yaml",), ("study", "run", "{dir}/study.yaml",
+    Reader("study", "study", ("study.yaml",), ("study", "{dir}/study.yaml",
            "--out", "{out}"), weight=0.3),
     Reader("match", "answers", ("answers.jsonl",), ("match", "{dir}/answers.jsonl")),
     Reader("match parquet", "answers", ("answers.parquet",), ("match", "{dir}/answers.parquet")),

@@ -61,17 +61,14 @@ for _function, _name in (
     (report.report, "report"),
     (importing.import_log, "import"),
     (match.match, "match"),
+    (judges.judges, "judges"),
+    (study.study, "study"),
+    (publish.publish, "publish"),
     (leaderboard.leaderboard, "leaderboard"),
 ):
     command(app, _name)(_function)
 command(app, "stabilise", hidden=True)(judge.stabilise)
-for _name, _group in (
-    ("dataset", dataset.app),
-    ("judges", judges.app),
-    ("study", study.app),
-    ("publish", publish.app),
-):
-    app.add_typer(_group, name=_name)
+app.add_typer(dataset.app, name="dataset")
 
 
 def main() -> None:

@@ -5,35 +5,45 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from judgesense.cli import options as opt
+from judgesense.errors import JudgeSenseError
 from judgesense.text import aligned
 
 if TYPE_CHECKING:
     from judgesense.reporting.published import PublishedFigure
     from local_judges.judge_files import JudgeEntry
 
-app = opt.group("List the named judges and the options of engines.")
-
 _COLUMNS = ("judge", "engine", "model", "papers")
 
 
-@opt.command(app, "list")
-def list_judges(
+def judges(
+    what: Annotated[Literal["list", "show"], typer.Argument(help="All judges, or one.")],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The judge to show.")] = None,
     options: Annotated[
         bool, opt.option(None, "List the options of engines instead.", "--options")
     ] = False,
     format: opt.Format = "text",
 ) -> None:
-    """List the named judges: engine or endpoint, model, and the papers that used it."""
-    from local_judges.judge_files import entries, user_file
+    """List the named judges (engine or endpoint, model, papers), or show one.
 
+    show prints a judge's settings, what papers state about it, and its published JSS.
+    """
+    if (what == "show") == (name is None) or (options and what == "show"):
+        raise JudgeSenseError("expected judges list, judges list --options or judges show NAME")
     if options:
         _list_options(format)
-        return
+    elif name is not None:
+        _show(name, format)
+    else:
+        _list_judges(format)
+
+
+def _list_judges(format: str) -> None:
+    from local_judges.judge_files import entries, user_file
 
     rows = [
         (
@@ -55,12 +65,7 @@ def list_judges(
     )
 
 
-@opt.command(app)
-def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A listed judge.")],
-    format: opt.Format = "text",
-) -> None:
-    """Show a judge's settings, what papers state about it, and its published JSS."""
+def _show(name: str, format: str) -> None:
     from judgesense.reporting.published import to_show
     from local_judges.registry import entry
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,97 +20,99 @@ from judgesense.errors import JudgeSenseError
 if TYPE_CHECKING:
     from hub_scripts.hub import Publication, PublishOutcome
 
-app = opt.group("Publish to the Hub, one commit per repository.")
-
-Repo = Annotated[str, opt.option("ORG/NAME", "Repository on the Hub.", "--repo")]
-Private = Annotated[bool, opt.option(None, "Create the repository as private.", "--private")]
-DryRun = Annotated[
-    bool, opt.option(None, "Show what would change; needs no network or token.", "--dry-run")
-]
-Wheel = Annotated[
-    Path | None, opt.option(None, "The wheel to use; a checkout builds one.", "--wheel")
-]
+_KINDS = {
+    "dataset": {"audit"},
+    "results": {"pull_request"},
+    "metrics": {"org", "wheel"},
+    "space": {"results"},
+}
+"""What is published, and the flags of each kind, besides those of all."""
 
 
-@opt.command(app, "dataset")
-def dataset(
-    folder: Annotated[Path, typer.Argument(metavar="PATH", help="From `dataset build`.")],
-    repo: Repo,
-    private: Private = False,
-    dry_run: DryRun = False,
-    no_audit: Annotated[
-        bool, opt.option(None, "Publish without the audit of all pairs.", "--no-audit")
-    ] = False,
-    format: opt.Format = "text",
-) -> None:
-    """Publish a dataset folder. Refuses a folder with audit errors."""
-    from hub_scripts.publications import dataset_publication
-
-    _check_repo(repo)
-    publication = dataset_publication(folder, repo, audited=not no_audit)
-    _publish([publication], private, dry_run, format)
-
-
-@opt.command(app, "results")
-def results(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="A run's --out folder.")],
-    repo: Annotated[str, opt.option("ORG/NAME", "Results dataset on the Hub.", "--repo")] = RESULTS,
+def publish(
+    kind: Annotated[
+        Literal["dataset", "results", "metrics", "space"],
+        typer.Argument(help="What to publish."),
+    ],
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATH|METRIC]...",
+            help="The folder of `dataset build`; a run's folder for results; metrics, by default "
+            "all.",
+        ),
+    ] = None,
+    repo: Annotated[
+        str | None,
+        opt.option("ORG/NAME", "Repository on the Hub.", default=f"{RESULTS} for results"),
+    ] = None,
+    org: Annotated[
+        str | None, opt.option("ORG", "metrics: organisation or user that owns the Spaces.")
+    ] = None,
+    wheel: Annotated[
+        Path | None,
+        opt.option("FILE", "metrics: the wheel to use.", default="built from a checkout"),
+    ] = None,
+    results: Results = None,
+    audit: Annotated[
+        bool, opt.option(None, "dataset: audit all pairs first.", "--audit/--no-audit")
+    ] = True,
     pull_request: Annotated[
         bool,
-        opt.option(
-            None,
-            "Open a pull request; done anyway where you may not write.",
-            "--pull-request",
-        ),
+        opt.option(None, "results: a pull request, even where you may write.", "--pull-request"),
     ] = False,
-    private: Private = False,
-    dry_run: DryRun = False,
+    private: Annotated[
+        bool, opt.option(None, "Create the repository as private.", "--private")
+    ] = False,
+    dry_run: Annotated[
+        bool, opt.option(None, "Show what would change; needs no network or token.", "--dry-run")
+    ] = False,
     format: opt.Format = "text",
 ) -> None:
-    """Publish a run's report and decisions. Refuses figures that the decisions do not give."""
-    from hub_scripts.results import results_publication
+    """Publish to the Hub, one commit per repository.
 
-    _check_repo(repo)
-    publication = results_publication(run_dir, repo)
+    dataset: a dataset folder, without audit errors. results: a run's report and decisions, if the
+    decisions give the report's figures. metrics: each metric as a Space that evaluate loads. space:
+    the leaderboard as a static Space.
+    """
+    from hub_scripts import publications
+
+    special = {"org": org, "wheel": wheel, "results": results, "audit": None if audit else False,
+               "pull_request": pull_request or None}  # fmt: skip
+    for flag, value in special.items():
+        if value is not None and flag not in _KINDS[kind]:
+            flag = {"audit": "no-audit"}.get(flag, flag.replace("_", "-"))
+            raise JudgeSenseError(f"--{flag}: publish {kind} has no such flag")
+    if kind == "metrics":
+        if org is None or repo is not None:
+            raise JudgeSenseError("publish metrics needs --org ORG, and no --repo")
+        _check_repo(f"{org}/jss", "--org ORG")
+        with _wheel(wheel) as built:
+            found = publications.metric_publications(org, built, what or (), private=private)
+            _publish(found, private, dry_run, format)
+        return
+    if repo is None and kind != "results":
+        raise JudgeSenseError(f"--repo ORG/NAME is missing: where to publish the {kind}")
+    _check_repo(repo := repo or RESULTS)
+    expected = 0 if kind == "space" else 1
+    if len(what or ()) != expected:
+        number = "no folder" if not expected else "one folder"
+        raise JudgeSenseError(f"publish {kind} takes {number}, got {len(what or ())}")
+    if kind == "space":
+        from hub_scripts.leaderboard.site import space_publication
+
+        with tempfile.TemporaryDirectory() as folder:
+            write_leaderboard(results, Path(folder))
+            _publish([space_publication(repo, Path(folder))], private, dry_run, format)
+        return
+    assert what is not None
+    if kind == "dataset":
+        publication = publications.dataset_publication(Path(what[0]), repo, audited=audit)
+    else:
+        from hub_scripts.results import results_publication
+
+        publication = results_publication(Path(what[0]), repo)
     _publish([publication], private, dry_run, format, pull_request=pull_request)
-
-
-@opt.command(app, "metrics")
-def metrics(
-    org: Annotated[str, opt.option("ORG", "Organisation or user that owns the Spaces.")],
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[METRIC]...", help="Metrics to publish; all by default."),
-    ] = None,
-    wheel: Wheel = None,
-    private: Private = False,
-    dry_run: DryRun = False,
-    format: opt.Format = "text",
-) -> None:
-    """Publish each metric as a Space that evaluate loads."""
-    from hub_scripts.publications import metric_publications
-
-    _check_repo(f"{org}/jss", "--org ORG")
-    with _wheel(wheel) as built:
-        found = metric_publications(org, built, names or (), private=private)
-        _publish(found, private, dry_run, format)
-
-
-@opt.command(app, "space")
-def space(
-    repo: Repo,
-    results: Results = None,
-    private: Private = False,
-    dry_run: DryRun = False,
-    format: opt.Format = "text",
-) -> None:
-    """Publish the leaderboard as a static Space. Leaves out runs whose figures do not follow."""
-    from hub_scripts.leaderboard.site import space_publication
-
-    _check_repo(repo)
-    with tempfile.TemporaryDirectory() as folder:
-        write_leaderboard(results, Path(folder))
-        _publish([space_publication(repo, Path(folder))], private, dry_run, format)
 
 
 @contextmanager
@@ -137,13 +139,11 @@ def _publish(
     format: str,
     pull_request: bool = False,
 ) -> None:
-    from hub_scripts.hub import publish
+    from hub_scripts.hub import publish as send
 
     done = []
     for publication in publications:
-        done.append(
-            publish(publication, private=private, dry_run=dry_run, pull_request=pull_request)
-        )
+        done.append(send(publication, private=private, dry_run=dry_run, pull_request=pull_request))
         if format != "json":
             _print(done[-1], dry_run)
     if format == "json":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,19 +15,24 @@ from judgesense.errors import JudgeSenseError
 if TYPE_CHECKING:
     from judgesense.reporting.result import Result
 
-app = opt.group("Run the papers' studies, or your own.")
-
-AnswerTokens = Annotated[
-    int | None, opt.option("N", "Tokens per answer.", min=1, default="the study's")
-]
+_OF_STUDY = {
+    "judge-sensitivity": {"judge", "log", "dataset", "tasks", "limit", "scoring", "settings"},
+    "paraphrase-robustness": {
+        "judge", "log", "tasks", "limit", "scoring", "settings", "mirror", "attributes", "source",
+        "pin", "paraphrases", "paper_wordings", "fuser", "tolerance", "by",
+    },
+    "answer-matching": {
+        "responder", "limit", "settings", "mirror", "answer_tokens", "grader", "grader_tokens",
+        "benchmarks", "n_templates",
+    },
+    "prompt-ranking": {
+        "responder", "tasks", "limit", "scoring", "settings", "mirror", "answer_tokens", "scores",
+        "sizes",
+    },
+}  # fmt: skip
+"""The papers' studies and the flags of each, besides --out, --seed and --format."""
 
 _TOKENS = {"max_tokens": "--answer-tokens"}
-
-Attributes = Annotated[str | None, opt.option("A,B", "Attributes, such as clarity.", default="all")]
-Sources = Annotated[
-    list[str] | None,
-    opt.option("TASK=SET|FILE", "Texts and human scores of a task; repeatable.", "--source"),
-]
 
 
 def finish(result: Result, out: Path, format: str) -> None:
@@ -55,210 +62,213 @@ def show(result: Result) -> None:
             console.print(f"- {text}", markup=False)
 
 
-@opt.command(app, "run")
-def run_own(
-    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The study file.")],
-    out: opt.Out,
-    format: opt.Format = "text",
-) -> None:
-    """Run your own study: items, wordings, judges and measures from a YAML file."""
-    from judgesense.studies.custom import run_study
-
-    finish(run_study(file, out), out, format)
-
-
-@opt.command(app, "judge-sensitivity")
-def judge_sensitivity(
+def study(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|FILE.yaml", help=f"{', '.join(_OF_STUDY)}, or your file.")
+    ],
     out: opt.Out,
     judge: opt.SomeJudges = None,
+    responder: opt.Responders = None,
     log: Annotated[
         Path | None, opt.option("DIR", "Measure this run or import; judge nothing.")
-    ] = None,
-    dataset: Annotated[
-        str | None, opt.option("REPO|PATH", "An embedded set, a dataset folder or a Hub id.")
     ] = None,
     tasks: opt.Tasks = None,
     limit: opt.Limit = None,
     scoring: opt.Scoring = None,
     settings: opt.Settings = None,
-    seed: opt.Seed = 0,
-    format: opt.Format = "text",
-) -> None:
-    """Reproduce the JudgeSense paper's tables and figures."""
-    from judgesense.studies.judge_sensitivity import judge_sensitivity as run_study
-
-    result = run_study(
-        opt.configured(judge or [], settings),
-        out=out,
-        log=log,
-        dataset=dataset,
-        tasks=opt.names(tasks),
-        scoring=None if scoring == "both" else scoring,
-        limit=limit,
-        seed=seed,
-        note=opt.note,
-    )
-    finish(result, out, format)
-
-
-@opt.command(app, "paraphrase-robustness")
-def paraphrase_robustness_command(
-    out: opt.Out,
-    judge: opt.SomeJudges = None,
-    tasks: Annotated[
+    mirror: opt.Mirror = None,
+    seed: Annotated[int | None, opt.option("N", "Random seed.", default="0")] = None,
+    dataset: Annotated[
         str | None,
-        opt.option("A,B", "dialogue, question-generation, summarisation, essays.", default="all"),
+        opt.option(
+            "REPO|PATH", "judge-sensitivity: an embedded set, a dataset folder or a Hub id."
+        ),
     ] = None,
-    attributes: Attributes = None,
-    source: Sources = None,
-    limit: opt.Limit = None,
+    attributes: Annotated[
+        str | None,
+        opt.option("A,B", "paraphrase-robustness: attributes, such as clarity.", default="all"),
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        opt.option(
+            "TASK=SET|FILE",
+            "paraphrase-robustness: texts and human scores of a task; repeatable.",
+            "--source",
+        ),
+    ] = None,
+    pin: opt.Pins = None,
     paraphrases: Annotated[
-        int | None, opt.option("N", "Paraphrases per instruction.", default="all, ten")
+        int | None,
+        opt.option("N", "paraphrase-robustness: paraphrases per instruction.", default="all, ten"),
     ] = None,
-    scoring: Annotated[
-        Literal["options", "generate"], opt.option(None, "Read option probabilities or text.")
-    ] = "options",
     paper_wordings: Annotated[
-        bool, opt.option(None, "Use the wordings that the paper prints.", "--paper-wordings")
+        bool,
+        opt.option(
+            None, "paraphrase-robustness: the wordings that the paper prints.", "--paper-wordings"
+        ),
     ] = False,
-    fuser: Annotated[str | None, opt.option("JUDGE", "Fuses the panel's ratings.")] = None,
+    fuser: Annotated[
+        str | None, opt.option("JUDGE", "paraphrase-robustness: fuses the panel's ratings.")
+    ] = None,
     tolerance: Annotated[
-        float, opt.option("T", "Distance from the human mean that is right.")
-    ] = 0.5,
-    log: Annotated[
-        Path | None, opt.option("DIR", "Panels of this run or import; judge nothing.")
+        float | None,
+        opt.option(
+            "T", "paraphrase-robustness: distance from the human mean that is right.", default="0.5"
+        ),
     ] = None,
     by: Annotated[
-        Literal["task", "set"],
-        opt.option(None, "Group items of --log by task, or by item id up to its last slash."),
-    ] = "task",
-    settings: opt.Settings = None,
-    mirror: opt.Mirror = None,
-    pin: opt.Pins = None,
-    seed: opt.Seed = 0,
-    format: opt.Format = "text",
-) -> None:
-    """Score texts on 12 attributes under ten paraphrases, and compare with human scores."""
-    from judgesense.studies.paraphrase_robustness import logs, paraphrase_robustness
-
-    if (log is None) == (not judge):
-        raise JudgeSenseError("name judges with --judge, or a finished log with --log, not both")
-    if log is not None:
-        finish(logs.measure_log(log, by=by, tolerance=tolerance), out, format)
-        return
-    result = paraphrase_robustness(
-        opt.configured(judge or (), settings),
-        out,
-        tasks=opt.names(tasks),
-        attributes=opt.names(attributes),
-        data=opt.pairs(source, "--source"),
-        limit=limit,
-        paraphrases=paraphrases,
-        scoring=scoring,
-        fuser=fuser,
-        tolerance=tolerance,
-        paper_wordings=paper_wordings,
-        mirror=mirror,
-        revisions=opt.pairs(pin, "--pin"),
-        seed=seed,
-    )
-    finish(result, out, format)
-
-
-@opt.command(app, "answer-matching")
-def answer_matching_command(
-    out: opt.Out,
-    responder: opt.Responders = None,
+        Literal["task", "set"] | None,
+        opt.option(
+            None,
+            "paraphrase-robustness: group items of --log by task, or by item id up to its last "
+            "slash.",
+            default="task",
+        ),
+    ] = None,
+    answer_tokens: Annotated[
+        int | None,
+        opt.option(
+            "N", "answer-matching, prompt-ranking: tokens per answer.", min=1, default="the study's"
+        ),
+    ] = None,
     grader: opt.Grader = None,
+    grader_tokens: Annotated[
+        int | None,
+        opt.option("N", "answer-matching: tokens per verdict.", min=1, default="256"),
+    ] = None,
     benchmarks: Annotated[
         str | None,
         opt.option(
             "A,B",
-            "arc-challenge, openbookqa, gpqa-diamond, narrativeqa, narrativeqa-summaries, "
-            "math, simpleqa.",
+            "answer-matching: arc-challenge, openbookqa, gpqa-diamond, narrativeqa, "
+            "narrativeqa-summaries, math, simpleqa.",
             default="arc-challenge,openbookqa,math,simpleqa",
         ),
     ] = None,
-    limit: opt.Limit = None,
     n_templates: Annotated[
-        int, opt.option("N", "The first N of the paper's 12 templates.", min=2)
-    ] = 12,
-    answer_tokens: AnswerTokens = None,
-    grader_tokens: Annotated[int, opt.option("N", "Tokens per verdict.", min=1)] = 256,
-    settings: opt.Settings = None,
-    mirror: opt.Mirror = None,
-    seed: opt.Seed = 0,
-    format: opt.Format = "text",
-) -> None:
-    """Is prompt sensitivity the model's or the matcher's? 12 templates, two matchers."""
-    from judgesense.studies import answer_matching as study
-
-    result = study.answer_matching(
-        opt.configured(responder or (), settings, _TOKENS),
-        out,
-        grader=grader,
-        benchmarks=opt.names(benchmarks) or study.BENCHMARKS,
-        limit=limit or 100,
-        n_templates=n_templates,
-        max_tokens=answer_tokens,
-        grader_tokens=grader_tokens,
-        mirror=mirror,
-        seed=seed,
-        note=opt.note,
-    )
-    finish(result, out, format)
-
-
-@opt.command(app, "prompt-ranking")
-def prompt_ranking_command(
-    out: opt.Out,
-    responder: opt.Responders = None,
+        int | None,
+        opt.option(
+            "N", "answer-matching: the first N of the paper's templates.", min=2, default="12"
+        ),
+    ] = None,
     scores: Annotated[
-        Path | None, opt.option("FILE", "Your table of prompt, item, score; asks no model.")
+        Path | None,
+        opt.option("FILE", "prompt-ranking: your table of prompt, item, score; asks no model."),
     ] = None,
-    tasks: Annotated[str | None, opt.option("A,B", "gsm8k, mmlu.", default="both")] = None,
-    limit: opt.Limit = None,
-    scoring: Annotated[
-        Literal["generate", "options", "both"], opt.option(None, "How MMLU answers are read.")
-    ] = "generate",
     sizes: Annotated[
-        str | None, opt.option("N,N", "Items per subset.", default="50,100,200")
+        str | None,
+        opt.option("N,N", "prompt-ranking: items per subset.", default="50,100,200"),
     ] = None,
-    answer_tokens: AnswerTokens = None,
-    settings: opt.Settings = None,
-    mirror: opt.Mirror = None,
-    seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
-    """Would the best prompt be chosen again? 20 prompts, ranked on subsets of a benchmark."""
-    from judgesense.studies import prompt_ranking as study
-    from judgesense.studies.prompt_ranking.grid import SCORINGS, TASKS
+    """Run a paper's study, or your own from a YAML file.
 
-    plan = study.RankingPlan(
-        tasks=opt.names(tasks) or TASKS,
-        limit=limit or study.ITEMS,
-        sizes=_subset_sizes(sizes) or study.SIZES,
-        scorings=SCORINGS if scoring == "both" else (scoring,),
-        max_tokens=answer_tokens or study.MAX_TOKENS,
-        seed=seed,
-    )
-    if scores is not None and responder:
-        raise JudgeSenseError("give either --scores or --responder, not both")
-    result = (
-        study.prompt_ranking(
-            opt.configured(responder or (), settings, _TOKENS),
-            out,
-            plan=plan,
-            mirror=mirror,
-            note=opt.note,
+    judge-sensitivity reproduces the tables and figures of the JudgeSense paper.
+    paraphrase-robustness scores texts on 12 attributes under ten paraphrases and compares with
+    human scores. answer-matching asks whether prompt sensitivity is the model's or the matcher's.
+    prompt-ranking asks whether the best of 20 prompts would be chosen again. Your own file names
+    items, wordings, judges and measures.
+
+    Rerun the same command to resume.
+    """
+    given = {
+        key: value
+        for key, value in locals().items()
+        if key not in ("name", "out", "format") and value is not None and value is not False
+    }
+    own = name.endswith((".yaml", ".yml"))
+    if not own and name not in _OF_STUDY:
+        raise JudgeSenseError(
+            f"unknown study {name!r}; name one of {', '.join(_OF_STUDY)}, or your FILE.yaml"
         )
-        if scores is None
-        else study.rank_scores(scores, plan=plan)
-    )
+    if str(given.get("mirror")) == os.environ.get("JUDGESENSE_MIRROR") and (
+        own or "mirror" not in _OF_STUDY[name]
+    ):
+        del given["mirror"]
+    if wrong := sorted(given.keys() - (set() if own else {*_OF_STUDY[name], "seed"})):
+        flag = {"settings": "set"}.get(wrong[0], wrong[0].replace("_", "-"))
+        raise JudgeSenseError(f"--{flag}: study {name} has no such flag")
+    if own:
+        from judgesense.studies.custom import run_study
+
+        result = run_study(name, out)
+    else:
+        for key in ("tasks", "attributes", "benchmarks"):
+            if key in given:
+                given[key] = opt.names(given[key])
+        settings = given.pop("settings", None)
+        result = _RUN[name](given, settings, out)
     finish(result, out, format)
 
 
-def _subset_sizes(text: str | None) -> tuple[int, ...]:
+def _judge_sensitivity(given: dict[str, Any], settings: list[str] | None, out: Path) -> Result:
+    from judgesense.studies.judge_sensitivity import judge_sensitivity
+
+    if given.get("scoring") == "both":
+        del given["scoring"]
+    judges = opt.configured(given.pop("judge", ()), settings)
+    return judge_sensitivity(judges, out=out, note=opt.note, **given)
+
+
+def _paraphrase_robustness(given: dict[str, Any], settings: list[str] | None, out: Path) -> Result:
+    from judgesense.studies.paraphrase_robustness import logs, paraphrase_robustness
+
+    judge, log, by = (given.pop(key, None) for key in ("judge", "log", "by"))
+    if (log is None) == (not judge):
+        raise JudgeSenseError("name judges with --judge, or a finished log with --log, not both")
+    if given.get("scoring") == "both":
+        raise JudgeSenseError("--scoring both: paraphrase-robustness reads options or generate")
+    tolerance = given.pop("tolerance", 0.5)
+    if log is not None:
+        return logs.measure_log(log, by=by or "task", tolerance=tolerance)
+    return paraphrase_robustness(
+        opt.configured(judge, settings),
+        out,
+        data=opt.pairs(given.pop("source", None), "--source"),
+        revisions=opt.pairs(given.pop("pin", None), "--pin"),
+        tolerance=tolerance,
+        **given,
+    )
+
+
+def _answer_matching(given: dict[str, Any], settings: list[str] | None, out: Path) -> Result:
+    from judgesense.studies.answer_matching import answer_matching
+
+    models = opt.configured(given.pop("responder", ()), settings, _TOKENS)
+    tokens = given.pop("answer_tokens", None)
+    return answer_matching(models, out, max_tokens=tokens, note=opt.note, **given)
+
+
+def _prompt_ranking(given: dict[str, Any], settings: list[str] | None, out: Path) -> Result:
+    from judgesense.studies import prompt_ranking as study
+    from judgesense.studies.prompt_ranking.grid import SCORINGS
+
+    models, scores = given.pop("responder", ()), given.pop("scores", None)
+    if scores is not None and models:
+        raise JudgeSenseError("give either --scores or --responder, not both")
+    mirror = given.pop("mirror", None)
+    if "answer_tokens" in given:
+        given["max_tokens"] = given.pop("answer_tokens")
+    if scoring := given.pop("scoring", None):
+        given["scorings"] = SCORINGS if scoring == "both" else (scoring,)
+    if "sizes" in given:
+        given["sizes"] = _subset_sizes(given["sizes"])
+    plan = study.RankingPlan(**given)
+    if scores is not None:
+        return study.rank_scores(scores, plan=plan)
+    models = opt.configured(models, settings, _TOKENS)
+    return study.prompt_ranking(models, out, plan=plan, mirror=mirror, note=opt.note)
+
+
+_RUN: Mapping[str, Any] = {
+    "judge-sensitivity": _judge_sensitivity,
+    "paraphrase-robustness": _paraphrase_robustness,
+    "answer-matching": _answer_matching,
+    "prompt-ranking": _prompt_ranking,
+}
+
+
+def _subset_sizes(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in opt.names(text) or ())
     except ValueError:

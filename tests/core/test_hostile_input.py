@@ -42,9 +42,7 @@ def test_the_good_files_are_read_before_they_are_spoilt(tmp_path: Path) -> None:
     )
     lines = told.stdout.splitlines()
     # The study names a judge that is absent, so that none is loaded after the file is read.
-    assert [line for line in lines if not line.endswith(": read")] == [
-        "study run: study.yaml: refused"
-    ]
+    assert [line for line in lines if not line.endswith(": read")] == ["study: study.yaml: refused"]
     assert len(lines) > 60
 
 

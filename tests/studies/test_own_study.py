@@ -1,4 +1,4 @@
-"""``judgesense study run FILE.yaml``: bad files name line and key; a real one runs end to end."""
+"""``judgesense study FILE.yaml``: bad files name line and key; a real one runs end to end."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_is_judged_fixes_a_study_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_example_runs_and_measures_again_without_a_model(tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "judgesense", "study", "run", str(EXAMPLES / "tone-study.yaml"),
+        sys.executable, "-m", "judgesense", "study", str(EXAMPLES / "tone-study.yaml"),
         "--out", str(tmp_path / "tone"),
     ]  # fmt: skip
     env = {**os.environ, "HF_HUB_OFFLINE": "1"}

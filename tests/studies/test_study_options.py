@@ -15,21 +15,24 @@ from local_judges.responder import _resolved
 STUDIES = ("judge-sensitivity", "paraphrase-robustness", "answer-matching", "prompt-ranking")
 
 
-def help_of(*command: str) -> str:
-    result = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"})
-    assert result.exit_code == 0
-    return " ".join(result.output.split())
-
-
-@pytest.mark.parametrize("command", [*STUDIES, "run"])
-def test_help_names_the_exit_codes_and_writes_defaults_in_one_way(command: str) -> None:
-    said = help_of("study", command)
-    assert said.count("Exit codes:") == 1
-
-
-def test_defaults_that_depend_on_the_study_are_shown() -> None:
-    assert "by default 50,100,200" in help_of("study", "prompt-ranking")
-    assert "by default all" in help_of("study", "judge-sensitivity")
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["study", "reckon", "--out", "x"], "unknown study 'reckon'"),
+        (["study", "judge-sensitivity", "--out", "x", "--sizes", "4"], "--sizes: study judge"),
+        (["study", "own.yaml", "--out", "x", "--seed", "0"], "--seed: study own.yaml has no such"),
+        (["study", "prompt-ranking", "--out", "x", "--sizes", "a"], "--sizes must be numbers"),
+        (["publish", "space", "--repo", "a/b", "--org", "a"], "--org: publish space has no such"),
+        (["publish", "results", "d", "--no-audit"], "--no-audit: publish results has no such"),
+        (["publish", "dataset", "d"], "--repo ORG/NAME is missing"),
+        (["publish", "dataset", "--repo", "a/b"], "publish dataset takes one folder, got 0"),
+        (["publish", "metrics"], "publish metrics needs --org ORG"),
+        (["judges", "show"], "expected judges list, judges list --options or judges show NAME"),
+    ],
+)
+def test_a_flag_of_another_kind_is_refused(given: list[str], says: str) -> None:
+    with pytest.raises(JudgeSenseError, match=says):
+        CliRunner().invoke(app, given, catch_exceptions=False)
 
 
 @pytest.mark.parametrize("command", STUDIES)
