@@ -161,6 +161,11 @@ def contradictions(report: dict[str, Any], texts: list[str]) -> Iterator[str]:
             yield "the screen's trust is not the card's"
     if screen["next"] is not None and screen["next"] not in report["next"]:
         yield "the screen's next step is not the report's"
+    for row in screen["rows"]:
+        changed = f"(only with {row['remedy']}"
+        as_asked = f"{changed}; as asked: {LEADS[row['trust']]})"
+        if changed in screen["title"] and as_asked not in screen["title"]:
+            yield "the title's trust is not the card's"
     badge = render_badge(report)
     for card in report["trust"]:
         if f"({card['scoring']}): {card['trust']}" not in badge:

@@ -8,7 +8,7 @@ from typing import Any
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
 from judgesense.text import brackets, join, middle_cut, percent, short_names
-from judgesense.trust.card import AS_ASKED, TRUST
+from judgesense.trust.card import AS_ASKED, LEADS, TRUST
 
 Data = dict[str, Any]
 Entry = Mapping[str, Any]
@@ -267,7 +267,9 @@ def _title(cases: Sequence[Case]) -> str:
         by_task: dict[str, list[str]] = {}
         for case in cases:
             if case.usable == word:
-                only = f" (only with {case.change})" if case.change else ""
+                only = ""
+                if case.change:
+                    only = f" (only with {case.change}; as asked: {LEADS[case.trust]})"
                 by_task.setdefault(f"{case.task}{only}", []).append(case.name)
         if alone and by_task:
             parts.append(f"use {judges[0]}{care} for {join(list(by_task))}")
