@@ -26,7 +26,9 @@ from judgesense_dataset.folder import (
     PAIR_ROWS,
     PROMPT_ROWS,
     PROMPTS,
+    REJECTED,
     ROW_GROUP,
+    kept,
     new_folder,
     verdict_columns,
     write_config,
@@ -50,7 +52,8 @@ DEFAULT_ITEMS = 125
 
 @dataclass
 class BuiltDataset:
-    """The folder, the number of items, pairs and prompts of each task, and the card's notes."""
+    """The folder, the number of items, pairs, rejected pairs and prompts of each task, and the
+    card's notes."""
 
     folder: Path
     tasks: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -114,6 +117,7 @@ def build_dataset(
     built = BuiltDataset(out, notes=facts.notes)
     with new_folder(out) as folder:
         prompts: list[Iterator[dict[str, Any]]] = []
+        rejected: list[dict[str, Any]] = []
         for name, group in groups.items():
             entry = known[name]
             each = len(shown_orders(entry.task, orders)) * len(entry.templates)
@@ -122,9 +126,12 @@ def build_dataset(
             wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
             rows = pair_rows(entry, group, plan(entry, group, design, wanted, seed, orders))
             rows = _judged(rows, embedder, missing) if verdicts else rows
-            counts["pairs"] = write_config(folder, name, PAIR_ROWS, rows)
+            before = len(rejected)
+            counts["pairs"] = write_config(folder, name, PAIR_ROWS, kept(rows, rejected))
+            counts["rejected"] = len(rejected) - before
             facts.add_task(entry, group, counts)
             built.tasks[name] = counts
+        write_config(folder, REJECTED, PAIR_ROWS, rejected)
         schema = PROMPT_ROWS
         if any(template.aliases for name in groups for template in known[name].templates):
             schema = schema.append(pa.field(ALIASES, pa.string()))

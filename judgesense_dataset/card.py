@@ -19,6 +19,7 @@ from judgesense_dataset.folder import (
     ALL,
     PROMPTS,
     README,
+    REJECTED,
     SPLIT,
     config_file,
     config_sizes,
@@ -101,7 +102,7 @@ def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:
     other = ", ".join(name for name in licenses if name not in _HUB_LICENSES)
     rows = sum(counts["pairs"] for counts in facts.tasks.values())
     files = {ALL: [config_file(name) for name in tasks]}
-    files |= {name: [config_file(name)] for name in (*tasks, PROMPTS)}
+    files |= {name: [config_file(name)] for name in (*tasks, REJECTED, PROMPTS)}
     configs: list[dict[str, Any]] = []
     infos = []
     dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}

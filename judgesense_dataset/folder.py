@@ -1,8 +1,9 @@
 """The Hub dataset folder: its columns and files, and how to write and read them.
 
 A folder holds one Parquet file per config (``<config>/test.parquet``) and a README.md whose YAML
-names them. The config ``all`` names every task's file, so that no pair is stored twice. Writing is
-deterministic: the same rows give the same bytes under the same pyarrow.
+names them. A task's config has its pairs but those that the validators found not equivalent, which
+are in ``rejected`` (JudgeSense, section 4.5, publishes the validated pairs). The config ``all``
+names every task's file, so that no pair is stored twice. Writing is deterministic: the same rows give the same bytes under the same pyarrow.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import hashlib
 import json
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,9 @@ from judgesense.files.tables import read_parquet, read_table
 from judgesense.run_folder.folder import PROMPT_SCHEMA
 
 SPLIT = "test"
-ALL, PROMPTS = "all", "prompts"
-"""The configs beside the tasks': all pairs (the default), and the full item x template grid."""
+ALL, REJECTED, PROMPTS = "all", "rejected", "prompts"
+"""The configs beside the tasks': their pairs together (the default), the pairs found not equivalent,
+and the full item x template grid."""
 
 README = "README.md"
 
@@ -85,6 +88,17 @@ def write_config(
 def config_file(config: str) -> str:
     """The path of a config's rows in a folder that JudgeSense writes."""
     return f"{config}/{SPLIT}.parquet"
+
+
+def kept(
+    rows: Iterable[Mapping[str, Any]], rejected: list[dict[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    """The rows of pairs that were not found invalid; the others go to ``rejected``."""
+    for row in rows:
+        if row.get("valid") is False:
+            rejected.append(dict(row))
+        else:
+            yield row
 
 
 @contextmanager
@@ -215,23 +229,29 @@ def load_verdicts(path: Path) -> dict[str, dict[str, Any]]:
 def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> tuple[Path, ...]:
     """Write verdict columns (by pair id) into a Hub folder; returns the files changed.
 
-    All files are written under another name before the first is replaced. The same verdicts give
+    Pairs move between their task's config and ``rejected`` as their verdicts say. All files are
+    written under another name before the first is replaced. The same verdicts, written again, give
     the same bytes. Raises JudgeSenseError for a folder that ``judgesense dataset build`` did not
     make.
     """
     files = {name: paths for name, paths in configs(folder).items() if name not in (ALL, PROMPTS)}
-    for name, paths in files.items():
-        if paths != [folder / config_file(name)]:
+    for name in (*files, REJECTED):
+        if files.get(name) != [folder / config_file(name)]:
             raise JudgeSenseError(
                 f"{folder}: the file of config {name!r} is not {config_file(name)}; verdicts can "
                 "be written only into folders that `judgesense dataset build` made"
             )
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as working:
-        for name, (path,) in files.items():
-            batches = pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP)
+        before: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in read_config(folder, REJECTED).to_pylist():
+            before[row["task_type"]].append(row)
+        rejected: list[dict[str, Any]] = []
+        for name in [name for name in files if name != REJECTED]:
+            batches = pq.ParquetFile(files[name][0]).iter_batches(batch_size=ROW_GROUP)
             rows = (row for batch in batches for row in batch.to_pylist())
-            judged = ({**row, **verdicts[row["pair_id"]]} for row in rows)
-            write_config(Path(working), name, PAIR_ROWS, judged)
+            judged = ({**row, **verdicts[row["pair_id"]]} for row in chain(rows, before[name]))
+            write_config(Path(working), name, PAIR_ROWS, kept(judged, rejected))
+        write_config(Path(working), REJECTED, PAIR_ROWS, rejected)
         for name, (path,) in files.items():
             os.replace(Path(working) / config_file(name), path)
     # The card states the files' sizes.

@@ -34,6 +34,7 @@ from judgesense_dataset.folder import (
     ALL,
     PAIR_ROWS,
     PROMPTS,
+    REJECTED,
     configs,
     content_revision,
     is_hub_folder,
@@ -60,7 +61,7 @@ def load_benchmark(
     dataset: str | Path | None = None,
     revision: str | None = None,
     *,
-    only_valid: bool = False,
+    only_valid: bool = True,
 ) -> Benchmark:
     """Load the prompts and pairs of a dataset.
 
@@ -69,8 +70,9 @@ def load_benchmark(
             or a Hub id ``org/name``. The prompts are its config ``prompts`` if it has one (the
             full grid, both option orders), else those of its pairs.
         revision: the commit, branch or tag of a Hub id.
-        only_valid: leave out the pairs that the validators found not equivalent, as the paper does
-            (JudgeSense, section 3.3). ``source["pairs_not_valid"]`` counts them either way.
+        only_valid: leave out the pairs that the validators of a Hub dataset found not equivalent,
+            as the paper does (JudgeSense, section 3.3). ``source["pairs_not_valid"]`` counts them
+            either way. All prompts stay.
 
     Raises:
         JudgeSenseError: for a dataset that cannot be found, listing what was tried; and, naming
@@ -204,7 +206,8 @@ def _pair_rows(located: Located) -> pa.Table:
         rows = [row for _, row in jsonl_pairs(folder)]
     else:
         available = configs(folder)
-        wanted = [ALL] if ALL in available else [name for name in available if name != PROMPTS]
+        named = (ALL, REJECTED) if ALL in available else available
+        wanted = [name for name in named if name in available and name != PROMPTS]
         if not wanted:
             raise JudgeSenseError(f"{located.name} holds a grid of prompts but no pairs")
         tables = {f"{folder} ({name})": read_config(folder, name) for name in wanted}
