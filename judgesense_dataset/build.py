@@ -131,7 +131,8 @@ def build_dataset(
             counts["rejected"] = len(rejected) - before
             facts.add_task(entry, group, counts)
             built.tasks[name] = counts
-        write_config(folder, REJECTED, PAIR_ROWS, rejected)
+        if rejected:
+            write_config(folder, REJECTED, PAIR_ROWS, rejected)
         schema = PROMPT_ROWS
         if any(template.aliases for name in groups for template in known[name].templates):
             schema = schema.append(pa.field(ALIASES, pa.string()))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from jinja2 import Environment, StrictUndefined
 
@@ -16,13 +15,11 @@ from judgesense.files.disk import write_text
 from judgesense.tasks import Item
 from judgesense.version import __version__
 from judgesense_dataset.folder import (
-    ALL,
     PROMPTS,
     README,
-    REJECTED,
     SPLIT,
     config_file,
-    config_sizes,
+    declared,
     dump_header,
 )
 from judgesense_dataset.sources.loader import Collected
@@ -101,19 +98,6 @@ def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:
     stated = sorted({name if name in _HUB_LICENSES else "other" for name in licenses})
     other = ", ".join(name for name in licenses if name not in _HUB_LICENSES)
     rows = sum(counts["pairs"] for counts in facts.tasks.values())
-    files = {ALL: [config_file(name) for name in tasks]}
-    files |= {name: [config_file(name)] for name in (*tasks, REJECTED, PROMPTS)}
-    configs: list[dict[str, Any]] = []
-    infos = []
-    dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}
-    for name, paths in files.items():
-        data_files = [{"split": SPLIT, "path": paths if len(paths) > 1 else paths[0]}]
-        default = {} if configs else {"default": True}
-        configs.append({"config_name": name, "data_files": data_files, **default})
-        schema = pq.read_schema(folder / paths[0])
-        features = [{"name": column.name, "dtype": dtypes[column.type]} for column in schema]
-        sizes = config_sizes([folder / path for path in paths])
-        infos.append({"config_name": name, "features": features, **sizes})
     return {
         "pretty_name": "JudgeSense",
         "language": ["en"],
@@ -125,6 +109,5 @@ def _header(folder: Path, facts: Facts, tasks: Sequence[str]) -> dict[str, Any]:
         "source_datasets": sorted(
             {f"extended|{source['id']}" for source in facts.sources if "/" in source["id"]}
         ),
-        "configs": configs,
-        "dataset_info": infos,
+        **declared(folder, tasks),
     }

@@ -3,7 +3,8 @@
 A folder holds one Parquet file per config (``<config>/test.parquet``) and a README.md whose YAML
 names them. A task's config has its pairs but those that the validators found not equivalent, which
 are in ``rejected`` (JudgeSense, section 4.5, publishes the validated pairs). The config ``all``
-names every task's file, so that no pair is stored twice. Writing is deterministic: the same rows give the same bytes under the same pyarrow.
+names every task's file, so that no pair is stored twice. Writing is deterministic: the same rows
+give the same bytes under the same pyarrow.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from judgesense.run_folder.folder import PROMPT_SCHEMA
 
 SPLIT = "test"
 ALL, REJECTED, PROMPTS = "all", "rejected", "prompts"
-"""The configs beside the tasks': their pairs together (the default), the pairs found not equivalent,
-and the full item x template grid."""
+"""The configs beside the tasks': their pairs together (the default), the pairs found not
+equivalent (absent without any, as datasets loads no empty config), and the full item x template
+grid."""
 
 README = "README.md"
 
@@ -235,32 +237,57 @@ def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> t
     make.
     """
     files = {name: paths for name, paths in configs(folder).items() if name not in (ALL, PROMPTS)}
-    for name in (*files, REJECTED):
-        if files.get(name) != [folder / config_file(name)]:
+    for name, paths in files.items():
+        if paths != [folder / config_file(name)]:
             raise JudgeSenseError(
                 f"{folder}: the file of config {name!r} is not {config_file(name)}; verdicts can "
                 "be written only into folders that `judgesense dataset build` made"
             )
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as working:
         before: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for row in read_config(folder, REJECTED).to_pylist():
+        for row in read_config(folder, REJECTED).to_pylist() if REJECTED in files else ():
             before[row["task_type"]].append(row)
         rejected: list[dict[str, Any]] = []
-        for name in [name for name in files if name != REJECTED]:
+        tasks = [name for name in files if name != REJECTED]
+        for name in tasks:
             batches = pq.ParquetFile(files[name][0]).iter_batches(batch_size=ROW_GROUP)
             rows = (row for batch in batches for row in batch.to_pylist())
             judged = ({**row, **verdicts[row["pair_id"]]} for row in chain(rows, before[name]))
             write_config(Path(working), name, PAIR_ROWS, kept(judged, rejected))
-        write_config(Path(working), REJECTED, PAIR_ROWS, rejected)
-        for name, (path,) in files.items():
-            os.replace(Path(working) / config_file(name), path)
-    # The card states the files' sizes.
-    header, sizes = front_matter(folder / README), configs(folder)
-    for info in header.get("dataset_info", []):
-        info.update(config_sizes(sizes[info["config_name"]]))
+        written = [*tasks, REJECTED] if rejected else tasks
+        if rejected:
+            write_config(Path(working), REJECTED, PAIR_ROWS, rejected)
+            (folder / REJECTED).mkdir(exist_ok=True)
+        for name in written:
+            os.replace(Path(working) / config_file(name), folder / config_file(name))
+    if not rejected:
+        (folder / config_file(REJECTED)).unlink(missing_ok=True)
+    header = front_matter(folder / README) | declared(folder, tasks)
     body = (folder / README).read_text(encoding="utf-8")[4:].split("\n---\n", 1)[1]
     write_text(folder / README, f"---\n{dump_header(header)}---\n{body}")
-    return tuple(path for (path,) in files.values())
+    return tuple(folder / config_file(name) for name in written)
+
+
+def declared(folder: Path, tasks: Sequence[str]) -> dict[str, Any]:
+    """The card's ``configs`` and ``dataset_info`` of the files in a folder."""
+    files = {ALL: [config_file(name) for name in tasks]}
+    files |= {
+        name: [config_file(name)]
+        for name in (*tasks, REJECTED, PROMPTS)
+        if (folder / config_file(name)).is_file()
+    }
+    configs: list[dict[str, Any]] = []
+    infos = []
+    dtypes = {pa.string(): "string", pa.float64(): "float64", pa.bool_(): "bool"}
+    for name, paths in files.items():
+        data_files = [{"split": SPLIT, "path": paths if len(paths) > 1 else paths[0]}]
+        default = {} if configs else {"default": True}
+        configs.append({"config_name": name, "data_files": data_files, **default})
+        schema = pq.read_schema(folder / paths[0])
+        features = [{"name": column.name, "dtype": dtypes[column.type]} for column in schema]
+        sizes = config_sizes([folder / path for path in paths])
+        infos.append({"config_name": name, "features": features, **sizes})
+    return {"configs": configs, "dataset_info": infos}
 
 
 def config_sizes(files: list[Path]) -> dict[str, Any]:

@@ -10,7 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from judgesense.matching import METHODS
-from judgesense.metric_modules.registry import METRICS, Check, answer_rows, number_rows, score_rows
+from judgesense.metric_modules.registry import (
+    METRICS,
+    Check,
+    answer_rows,
+    label_rows,
+    number_rows,
+    score_rows,
+)
 
 
 class CheckedRows:
@@ -64,7 +71,10 @@ class CheckedRows:
             counts = " and ".join(f"{name} has {n} rows" for name, n in lengths.items())
             raise ValueError(f"{counts}: pass one of each for every row")
         # evaluate looks for row 0 by its label, which a filtered pandas series may not have.
-        plain = {name: _plain(values) for name, values in rows.items()}
+        plain = {
+            name: list(map(str, values)) if inputs[name] is label_rows else _plain(values)
+            for name, values in rows.items()
+        }
         super().add_batch(**plain, **others)  # type: ignore[misc]
 
     def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
@@ -72,7 +82,8 @@ class CheckedRows:
         row = {"predictions": prediction, "references": reference}
         for name, check in METRICS[self.metric].inputs.items():
             check([row[name]], name)
-        super().add(prediction=prediction, reference=reference, **others)  # type: ignore[misc]
+            row[name] = str(row[name]) if check is label_rows else row[name]
+        super().add(prediction=row["predictions"], reference=row["references"], **others)  # type: ignore[misc]
 
     def compute(self, *, predictions: Any = None, references: Any = None, **options: Any) -> Any:
         """Compute the metric; see `evaluate.EvaluationModule.compute`."""

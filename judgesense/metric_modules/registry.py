@@ -13,7 +13,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.matching import match_answers
 from judgesense.statistics.agreement import jss
 from judgesense.statistics.bias import position_bias
-from judgesense.statistics.inputs import is_ordered, numbers
+from judgesense.statistics.inputs import encode, is_ordered, numbers
 from judgesense.statistics.ranking import ranking_stability
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.robustness import paraphrase_robustness
@@ -52,6 +52,12 @@ def text_rows(values: Any, name: str) -> None:
                 f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass text, "
                 "and 'UNCLEAR' for a decision that could not be read"
             )
+
+
+def label_rows(values: Any, name: str) -> None:
+    """Raise ValueError unless every row is a string or a whole number."""
+    _check_list(values, name)
+    encode(list(values), name)
 
 
 def answer_rows(values: Any, name: str) -> None:
@@ -120,7 +126,7 @@ def _model_rows(rows: list[list[str]]) -> dict[str, Any]:
 METRICS: Mapping[str, Metric] = {
     "jss": Metric(
         jss,
-        {"predictions": text_rows, "references": text_rows},
+        {"predictions": label_rows, "references": label_rows},
         "Judge Sensitivity Score",
         "One pair per line: item, decision under prompt a, decision under prompt b",
         "item-1,YES,YES\nitem-1,YES,NO\nitem-2,NO,NO\nitem-2,NO,NO\nitem-3,YES,YES\n"

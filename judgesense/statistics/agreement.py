@@ -96,8 +96,9 @@ def jss(
     kappa over the same pairs (section 3.6). The intervals treat items, not pairs, as the sample.
 
     Args:
-        predictions: decision under each pair's second prompt, shape (n,), strings.
-        references: decision under each pair's first prompt, shape (n,), strings.
+        predictions: decision under each pair's second prompt, shape (n,), strings or whole
+            numbers; 4 is the same decision as "4".
+        references: decision under each pair's first prompt, likewise.
         item_ids: the item of each pair, shape (n,), strings or integers; pairs of one item are not
             independent. None makes every pair an item of its own.
         undecided: labels without a decision; such pairs are left out, counted and bounded.
@@ -112,8 +113,8 @@ def jss(
         The agreement with its signature; a single item has no interval, as `degenerate` says.
 
     Raises:
-        ValueError: labels that are not strings, unequal lengths, empty input, or a bad option;
-            names the argument and the row.
+        ValueError: labels that are neither strings nor whole numbers, unequal lengths, empty input,
+            or a bad option; names the argument and the row.
 
     >>> result = jss(["YES", "NO", "NO"], ["YES", "YES", "NO"], ["q1", "q2", "q3"])
     >>> round(result.jss, 3), result.n_pairs

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from judgesense.statistics.arrays import Codes, Floats
 
-Labels = Sequence[str] | npt.NDArray[Any]
+Labels = Sequence[str] | Sequence[int] | Sequence[str | int] | npt.NDArray[Any]
 
 OPTIONS = ("A", "B")
 """The labels of a comparative task."""
@@ -127,11 +127,21 @@ def _at(name: str, place: Sequence[int]) -> str:
     return name + "".join(f"[{axis}]" for axis in place)
 
 
+def is_label(value: Any) -> bool:
+    """Whether a value is a decision: a string or a whole number.
+
+    >>> is_label("YES"), is_label(4), is_label(4.5), is_label(True)
+    (True, True, False, False)
+    """
+    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
+
+
 def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Codes:
-    """Encode a stream of string labels as integers.
+    """Encode a stream of labels as integers.
 
     Args:
-        values: one string per row, a sequence or a one-dimensional numpy array.
+        values: one label per row, a sequence or a one-dimensional numpy array; a string, or a
+            whole number, which is the same label as its text.
         name: the argument's name, for messages.
         table: label -> code, extended in place (so that two streams share their codes).
 
@@ -139,11 +149,10 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
         Codes, shape (n,).
 
     Raises:
-        ValueError: not a sequence, or a row that is not a string (None, NaN, a number); names the
-            row.
+        ValueError: not a sequence, or a row that is no label (None, NaN, 4.5); names the row.
 
-    >>> encode(["NO", "YES", "NO"], "decisions").tolist()
-    [0, 1, 0]
+    >>> encode(["NO", "YES", "NO"], "decisions").tolist(), encode([4, "4", 5], "scores").tolist()
+    ([0, 1, 0], [0, 0, 1])
     """
     table = {} if table is None else table
     if not is_ordered(values) or getattr(values, "ndim", 1) != 1:
@@ -153,11 +162,13 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
     rows = values.tolist() if isinstance(values, np.ndarray) else values
     if not set(map(type, rows)) <= {str}:
         for row, value in enumerate(rows):
-            if not isinstance(value, str):
+            if not is_label(value):
                 raise ValueError(
-                    f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string: pass a "
-                    "label such as 'YES', '4' or 'A', and 'UNCLEAR' if the answer cannot be read"
+                    f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string or a whole "
+                    "number: pass a label such as 'YES', 4 or 'A', and 'UNCLEAR' if the answer "
+                    "cannot be read"
                 )
+        rows = list(map(str, rows))
     for label in sorted(set(rows).difference(table)):
         table[label] = len(table)
     return np.fromiter(map(table.__getitem__, rows), np.intp, len(rows))

@@ -76,7 +76,12 @@ def datasets_4(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_datasets_reads_every_config_with_all_columns_declared(
     four_tasks: Path, datasets_4: Path, tmp_path: Path
 ) -> None:
-    check_loaded(loaded_by(four_tasks, tmp_path / "installed"), four_tasks)
+    folder = shutil.copytree(four_tasks, tmp_path / "validated")
+    pairs = read_config(folder, "all")["pair_id"].to_pylist()
+    write_verdicts(folder, {pair: {"valid": pair != pairs[0]} for pair in pairs})
+    validated = loaded_by(folder, tmp_path / "installed")
+    check_loaded(validated, folder)
+    assert (validated["all"]["rows"], validated["rejected"]["rows"]) == (len(pairs) - 1, 1)
     seen = loaded_by(four_tasks, tmp_path / "4", PYTHONPATH=str(datasets_4))
     assert seen["version"].startswith("4.")
     check_loaded(seen, four_tasks)

@@ -16,7 +16,7 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import prompt_id
-from judgesense_dataset.folder import configs, write_verdicts
+from judgesense_dataset.folder import configs, read_config, write_verdicts
 from judgesense_dataset.load import load_benchmark, load_pairs, locate
 
 
@@ -45,7 +45,7 @@ def test_the_source_of_a_folder_changes_with_its_content(own_folder: Path, tmp_p
     assert locate(copy).revision != before
 
 
-def test_pairs_found_not_equivalent_are_counted_and_left_out_on_request(
+def test_pairs_found_not_equivalent_have_a_config_of_their_own(
     own_folder: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
@@ -53,11 +53,19 @@ def test_pairs_found_not_equivalent_are_counted_and_left_out_on_request(
     pairs = pair_ids(copy)
     bad = set(pairs[:6])
     write_verdicts(copy, {pair: {"valid": pair not in bad} for pair in pairs})
-    every, valid = load_benchmark(copy), load_benchmark(copy, only_valid=True)
+    assert read_config(copy, "all")["pair_id"].to_pylist() == pairs[6:]
+    assert set(read_config(copy, "rejected")["pair_id"].to_pylist()) == bad
+    assert set(pair_ids(copy)) == set(pairs)
+    every, valid = load_benchmark(copy, only_valid=False), load_benchmark(copy)
     assert every.source["pairs_not_valid"] == "6 (kept)"
-    assert every.data_hash == load_benchmark(own_folder).data_hash
+    assert every.pairs.num_rows == len(pairs)
     assert valid.source["pairs_not_valid"] == "6 (left out)"
     assert valid.pairs["pair_id"].to_pylist() == pairs[6:]
+    assert valid.prompts == every.prompts == load_benchmark(own_folder).prompts
+    # Found equivalent after all, they come back.
+    write_verdicts(copy, {pair: {"valid": True} for pair in pairs})
+    assert set(read_config(copy, "all")["pair_id"].to_pylist()) == set(pairs)
+    assert "rejected" not in configs(copy)
 
 
 # The earlier benchmark's rows.

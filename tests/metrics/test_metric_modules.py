@@ -97,7 +97,7 @@ def test_nothing_undefined_is_nan_and_numbers_are_plain(load, name):
     [
         ("jss", ["A", float("nan")], ["A", "B"], r"predictions\[1\]"),
         ("jss", ["A", ["B"]], ["A", "B"], r"predictions\[1\]"),
-        ("jss", ["A", "B"], ["A", 4], r"references\[1\] is 4"),
+        ("jss", ["A", "B"], ["A", 4.5], r"references\[1\] is 4.5"),
         ("jss", ["A"], ["A", "B"], "predictions has 1 rows"),
         ("jss", [], [], "predictions is empty"),
         ("jss", "AB", "AB", "predictions is a str"),
@@ -125,6 +125,19 @@ def test_numpy_arrays_are_rows_too(load):
     scores = np.array([[4, 4], [2, 3]])
     result = load("paraphrase_robustness").compute(predictions=scores, references=np.array([4, 2]))
     assert result["accuracy"] == 0.75
+
+
+def test_scores_of_a_scale_are_decisions_as_numbers_or_text(load):
+    rows = {"predictions": [4, 5, "3", 1], "references": [4, 4, 3, "UNCLEAR"]}
+    text = {name: list(map(str, values)) for name, values in rows.items()}
+    expected = judgesense.jss(**text)
+    assert (expected.jss, expected.n_unclear) == (pytest.approx(2 / 3), 1)
+    assert load("jss").compute(**rows) == judgesense.jss(**rows) == expected
+    scores = np.array([4, 5, 3])
+    assert load("jss").compute(predictions=scores, references=scores[::-1])["jss"] == 1 / 3
+    module = load("jss")
+    module.add(prediction=4, reference="4")
+    assert module.compute()["jss"] == 1.0
 
 
 def test_rows_of_a_filtered_pandas_table_are_rows_whatever_their_index(load):

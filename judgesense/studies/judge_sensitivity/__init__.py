@@ -8,8 +8,11 @@ log (``log``), you get every table that the log can fill.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings
@@ -19,6 +22,7 @@ from judgesense.studies.common.study import judged, need_judges
 from judgesense.studies.judge_sensitivity.declared import DECLARED
 from judgesense.studies.judge_sensitivity.runs import read_judged
 from judgesense.studies.judge_sensitivity.tables import Sensitivity
+from judgesense_dataset.load import load_benchmark, load_pairs
 
 __all__ = ["judge_sensitivity"]
 
@@ -67,8 +71,11 @@ def judge_sensitivity(
         need_judges(judges, 1, "the study")
         run, reference = Path(out) / "runs" / "main", data_reference(dataset, None, None)
         settings = Settings.of(scoring, tasks, None, 1, seed, limit)
-        judged(judges, reference.load, reference.identity, settings, run, note)
-        study = Sensitivity(read_judged(run), dataset=dataset)
+        every = partial(load_benchmark, dataset, only_valid=False)
+        judged(judges, every, reference.identity, settings, run, note)
+        rows = load_pairs(dataset)
+        invalid = rows["pair_id"].filter(pc.equal(rows["valid"], False)).to_pylist()
+        study = Sensitivity(read_judged(run, invalid))
     asked = {} if log else {"items per task": limit, "seed": seed}
     return DECLARED.result(study, _settings(study, asked))
 

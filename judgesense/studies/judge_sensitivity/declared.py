@@ -104,6 +104,7 @@ DECLARED = Study(
         tables.exclusion_results,
         tables.failure_results,
         tables.orders,
+        tables.cost_results,
     ),
     FIGURES,
     (findings.findings,),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from judgesense.decisions.rows import Answers
 from judgesense.decisions.view import Stream, view
@@ -63,15 +66,17 @@ class JudgedCase:
 
 @dataclass(frozen=True)
 class Judged:
-    """A run: its report, its record and its cases, in the paper's order of tasks.
+    """A run: its report, its record, its log and its cases, in the paper's order of tasks.
 
-    ``pair_ids`` are each task's planned pairs; empty for an import.
+    The cases cover the valid pairs. ``every`` has the streams on all pairs, by judge, task and
+    scoring; empty if no pair is left out.
     """
 
     report: dict[str, Any]
     record: dict[str, Any]
+    log: pa.Table
     cases: tuple[JudgedCase, ...]
-    pair_ids: dict[str, list[str]]
+    every: dict[tuple[str, str, str], Stream]
 
     @property
     def judges(self) -> list[str]:
@@ -100,14 +105,26 @@ class Judged:
                     yield task, scoring, cases
 
 
-def read_judged(run_dir: Path) -> Judged:
-    """Read a run and measure it.
+def read_judged(run_dir: Path, invalid: Collection[str] = ()) -> Judged:
+    """Read a run and measure it without the pairs ``invalid``, nor the six that the paper excludes
+    from the published pairs (section 3.3).
 
     Raises JudgeSenseError if the folder holds no decision log, saying how to get one.
     """
     run = read_run(run_dir)
-    report = measure(run.log, run.pairs, run=run.record)
-    seen = view(run.log, run.pairs, run.record)
+    pairs, every = run.pairs, {}
+    if pairs is not None:
+        if all(map(published.is_published_wording, pc.unique(pairs["template_a"]).to_pylist())):
+            invalid = {*invalid, *published.published_data()["excluded_pairs"]}
+        out = pc.is_in(pairs["pair_id"], value_set=pa.array(sorted(invalid), pa.string()))
+        if pc.any(out).as_py():
+            pairs = pairs.filter(pc.invert(out))
+            every = {
+                (stream.judge, stream.task.name, stream.scoring): stream
+                for stream in view(run.log, run.pairs, run.record).judged
+            }
+    report = measure(run.log, pairs, run=run.record)
+    seen = view(run.log, pairs, run.record)
     cells, names = main_cells(report), seen.names
     described = [entry["name"] for entry in run.record.get("judges", []) if isinstance(entry, dict)]
     judges = [name for name in described if name in names] or seen.log.judges
@@ -117,12 +134,7 @@ def read_judged(run_dir: Path) -> Judged:
         cell = cells[run_id, stream.judge, stream.task.name, stream.scoring]
         number = judges.index(stream.judge)
         cases.append(JudgedCase(names[stream.judge], number, cell["raw"], cell["mapped"], stream))
-    ids: dict[str, list[str]] = {}
-    if run.pairs is not None and "pair_id" in run.pairs.column_names:
-        columns = run.pairs["task"].to_pylist(), run.pairs["pair_id"].to_pylist()
-        for task, pair in zip(*columns, strict=True):
-            ids.setdefault(task, []).append(pair)
-    return Judged(report, run.record, tuple(ranked(cases)), ids)
+    return Judged(report, run.record, run.log, tuple(ranked(cases)), every)
 
 
 def ranked(cases: Sequence[JudgedCase]) -> list[JudgedCase]:

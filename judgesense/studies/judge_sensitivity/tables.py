@@ -7,7 +7,7 @@ first, which its authors withdrew. What no source states is undefined.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ import numpy as np
 
 from judgesense.reporting import published
 from judgesense.reporting.published import PublishedFigure
+from judgesense.reporting.run_tables import cost_table
 from judgesense.reporting.tables import undecided_share
 from judgesense.statistics.flips import flip_overlap, flip_sources
-from judgesense.studies.common.study import Record, table
+from judgesense.studies.common.study import Published, Record, table
 from judgesense.studies.common.study import published as published_figures
 from judgesense.studies.judge_sensitivity.runs import TASKS, Judged, JudgedCase, task_place
 from judgesense.tasks import ERROR, ORDERS, REFUSED, UNCLEAR, UNDECIDED
@@ -35,7 +36,6 @@ class Sensitivity:
 
     main: Judged
     log: Path | None = None
-    dataset: str | None = None
 
     @property
     def with_published(self) -> bool:
@@ -249,31 +249,29 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
     "exclusion",
     "Effect of leaving out pairs",
     lambda study: (
-        "Raw decisions. Tasks with every pair validated are left out. Published: section 3.3, 125 "
-        "pairs against 119. The published pairs name no verdict; the six that this leaves out "
-        "there are those that published/factuality_paraphrase.jsonl answers NO."
-        + published_note(study, v2=False)
+        "Raw decisions. Every other table is on the validated pairs. Tasks with every pair "
+        "validated are left out. Published: section 3.3, 125 pairs against 119. The published "
+        "pairs name no verdict; the six that this leaves out there are those that "
+        "published/factuality_paraphrase.jsonl answers NO." + published_note(study, v2=False)
     ),
     jss="JSS, all", kappa="κ, all", n_pairs="pairs, all", jss_validated="JSS, validated",
     kappa_validated="κ, validated", n_pairs_validated="pairs, validated",
 )  # fmt: skip
 def exclusion_results(study: Sensitivity) -> Iterator[Record]:
     """JSS and kappa on all pairs and on those validated as equivalent (section 3.3)."""
-    valid = _valid_pairs(study)
-    if valid is None:
-        return
+    factuality = False
     for case in study.main.cases:
-        ids = study.main.pair_ids.get(case.task, [])
-        kept = np.array([valid.get(pair) is True for pair in ids], dtype=bool)
-        if len(ids) == len(case.stream.pairs) and not kept.all():
-            every, some = case.stream.agreement("raw"), case.stream.agreement("raw", kept)
+        all_pairs = study.main.every.get((case.stream.judge, case.task, case.scoring))
+        if all_pairs is not None and len(all_pairs.pairs) > len(case.stream.pairs):
+            factuality |= case.task == "factuality"
+            every, some = all_pairs.agreement("raw"), case.stream.agreement("raw")
             yield {
                 **_here(case), "jss": every.jss, "jss_validated": some.jss,
                 "gain": difference(some.jss, every.jss), "kappa": every.kappa,
                 "kappa_validated": some.kappa, "n_pairs": every.n_pairs,
                 "n_pairs_validated": some.n_pairs,
             }  # fmt: skip
-    if study.with_published:
+    if factuality and study.with_published:
         stated = published_figures(PAPER)
         before, jss, kappa_before, kappa = (
             stated[f"factuality_{name}_{when}_exclusion"].value
@@ -288,17 +286,41 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
         }  # fmt: skip
 
 
-def _valid_pairs(study: Sensitivity) -> dict[str, bool | None] | None:
-    """Which pairs were validated as equivalent; None for a log of other pairs."""
-    if study.main.published_wordings:
-        left_out = published.published_data()["excluded_pairs"]
-        return {pair: pair not in left_out for ids in study.main.pair_ids.values() for pair in ids}
-    if study.log is not None:
-        return None
-    from judgesense_dataset.load import load_pairs
+@table(
+    "cost",
+    "Calls, tokens and cost",
+    lambda study: (
+        "From the log; US dollars are undefined without a price (`--set price=INPUT,OUTPUT`)."
+        + (
+            " v1 (withdrawn): the bill of section 4.4, three runs of every pair."
+            if study.with_published
+            else ""
+        )
+    ),
+    cost_usd="US dollars",
+)
+def cost_results(study: Sensitivity) -> Iterator[Record]:
+    """What each judge's answers cost, beside the paper's bill (section 4.4)."""
+    columns = ("n_prompts", "input_tokens", "output_tokens", "cost_usd")
+    rows = cost_table(study.main.report, study.main.log).rows
+    if all(row["input_tokens"] is None and row["cost_usd"] is None for row in rows):
+        return
+    for row in rows:
+        yield {"judge": row["judge"], "measured": HERE, **{name: row[name] for name in columns}}
+    stated = published_figures(PAPER) if study.with_published else {}
+    for key, figure in stated.items():
+        kind, _, judge = key.partition("/")
+        if kind == "cost":
+            known = {
+                "n_prompts": _stated(stated, f"calls/{judge}"),
+                "output_tokens": _stated(stated, f"output_tokens/{judge}"),
+                "cost_usd": figure.value,
+            }
+            yield {"judge": judge, "measured": FIRST, **dict.fromkeys(columns), **known}
 
-    pairs = load_pairs(study.dataset)
-    return dict(zip(pairs["pair_id"].to_pylist(), pairs["valid"].to_pylist(), strict=True))
+
+def _stated(figures: Mapping[str, Published], key: str) -> int | None:
+    return int(figures[key].value) if key in figures else None
 
 
 @table(
