@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +36,7 @@ class Benchmark:
     among the prompts. ``source`` identifies the content (name or path, revision, hash) and is
     recorded in ``run.json``, as are ``wordings`` and ``layouts``: those of each template by task,
     where known. ``aliases`` are the templates' further texts for an answer, by template id.
+    ``attacks`` are the ``texts`` of attacks by variant, and the label that ``wins`` by task.
     """
 
     tasks: Mapping[str, Task]
@@ -44,6 +46,7 @@ class Benchmark:
     aliases: Mapping[str, Aliases] = field(default_factory=dict)
     wordings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     layouts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    attacks: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, table, schemas in (

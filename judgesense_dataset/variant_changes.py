@@ -117,7 +117,7 @@ class VariantMaker:
         if variant.item:
             return self._opposite(item)
         if variant.append or variant.keep:
-            name = _judged_field(self.task, item, order)
+            name = judged_field(self.task, item, order)
             text = item.fields[name]
             if variant.append:
                 text = f"{text} {variant.append}"
@@ -149,7 +149,7 @@ class VariantMaker:
         ]
         if not others:
             return None
-        judged = _judged_field(task, item, "-")
+        judged = judged_field(task, item, "-")
 
         def same(other: Item) -> bool:
             return len(item.fields) > 1 and all(
@@ -283,7 +283,7 @@ def _relabelled(template: Template, task: Task, labels: Sequence[str]) -> Templa
     return replace(template, text=text, layout=layout, label_map=MappingProxyType(label_map))
 
 
-def _judged_field(task: Task, item: Item, order: str) -> str:
+def judged_field(task: Task, item: Item, order: str) -> str:
     """The judged field; of two options the one that is shown second."""
     if task.comparative:
         first, second = (task.options[label] for label in task.labels)

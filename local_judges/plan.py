@@ -49,7 +49,8 @@ class Requests(Sequence[Request]):
     A view of a table with at least the columns ``prompt_id, text, label_map``, so that a million
     prompts need not be a million objects. The columns ``system``, ``effort`` and ``reply_form`` are
     read if the table has them. ``again`` are the requests that are asked twice in a run that asks
-    each once: those with a true ``again`` in the table, if it has that column.
+    each once: those with a true ``again`` in the table, if it has that column. ``repeated`` are
+    those asked again in a run that asks each several times: all but those with a null there.
     """
 
     def __init__(self, prompts: pa.Table) -> None:
@@ -66,6 +67,12 @@ class Requests(Sequence[Request]):
         if "again" in prompts.column_names:
             twice = pc.fill_null(prompts["again"], False).to_numpy().astype(bool)
         self.again: Indices = np.unique(codes[twice]).astype(np.int64)
+        often = np.unique(
+            codes
+            if "again" not in prompts.column_names
+            else codes[pc.is_valid(prompts["again"]).to_numpy()]
+        )
+        self.repeated: Indices = often.astype(np.int64)
 
     def __len__(self) -> int:
         return len(self._first)
@@ -168,7 +175,7 @@ def plan_parts(
         requests.require_same_options()
     size = int(np.clip(len(requests) // 200, 64, 8192))
     parts: list[Part] = []
-    again = np.arange(len(requests)) if repeats > 1 else requests.again
+    again = requests.repeated if repeats > 1 else requests.again
     for repeat in range(max(repeats, 2) if len(requests.again) else repeats):
         if repeat == 0 or len(requests) < 2:
             batches = judge.plan(requests, scorings)

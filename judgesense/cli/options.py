@@ -93,6 +93,14 @@ Variants = Annotated[
         default="rewording",
     ),
 ]
+Attacks = Annotated[
+    str | None,
+    option(
+        "quick|all|FILE",
+        "Texts that try to win a verdict, put into what should lose: three kinds, all, or your "
+        "YAML file; none for no attacks.",
+    ),
+]
 Limit = Annotated[int | None, option("N", "At most N items per task.", min=1)]
 Mirror = Annotated[
     Path | None,

@@ -31,6 +31,7 @@ def run(
         opt.option(None, "Option orders; those of the data by default."),
     ] = None,
     variants: opt.Variants = None,
+    attacks: opt.Attacks = None,
     limit: opt.Limit = None,
     scoring: opt.Scoring = None,
     repeats: opt.Repeats = 1,
@@ -53,7 +54,7 @@ def run(
     from judgesense.reporting.terminal import print_report
     from judgesense.run_folder.invocation import invocation
 
-    data = data_reference(dataset, templates, items, opt.names(variants))
+    data = data_reference(dataset, templates, items, opt.names(variants), attacks)
     terms = Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit)
     options = opt.judge_options(settings, engine=engine, max_cost=max_cost)
     judges, cluster = prepare(judge, terms, options)

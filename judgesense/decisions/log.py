@@ -22,9 +22,11 @@ from judgesense.files.tables import in_schema, read_parquet, sound
 
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
-VARIANT_CLASSES = (EQUIVALENT, CONTRAST, INTERVENTION)
+ATTACK = "attack"
+VARIANT_CLASSES = (EQUIVALENT, CONTRAST, INTERVENTION, ATTACK)
 """What a variant of a prompt does to the verdict: it should keep it, it should change it (another
-criterion), or it may change it (reasoning first, a persona, examples)."""
+criterion), it may change it (reasoning first, a persona, examples), or what is judged tries to win
+it (``KIND#NUMBER`` names the phrasing)."""
 REWORDING = "rewording"
 """The variant of a row that names none."""
 FORM_VARIANTS = ("json",)

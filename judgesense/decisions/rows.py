@@ -43,6 +43,8 @@ class TaskWords:
     labels: tuple[str, ...]
     comparative: bool
     ordinal: bool = False
+    wins: str = ""
+    """The label that an attack tries to win, where it is no option."""
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,8 @@ def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
     if known:
         labels = tuple(known["labels"])
         ordinal = known.get("ordinal", is_scale(labels))
-        return TaskWords(name, labels, bool(known.get("comparative")), bool(ordinal))
+        wins = known.get("wins") or ""
+        return TaskWords(name, labels, bool(known.get("comparative")), bool(ordinal), wins)
     rows = log.task == code
     used = np.unique(np.concatenate([log.decision[rows], log.gold[rows]]))
     found = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]

@@ -28,13 +28,15 @@ class DataReference:
 
     ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the
     names of `data_reference`. Where the templates are in another language than English, the
-    package's variants with a text are left out.
+    package's variants with a text are left out. ``attacks`` is a choice of
+    :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none.
     """
 
     identity: Mapping[str, Any]
     load: Callable[[], Benchmark]
     parts: Parts | None = None
     variants: tuple[str, ...] = ()
+    attacks: str = ""
 
     def selected(self, settings: Settings) -> Benchmark:
         """The prompts and pairs that the settings choose, with the variants.
@@ -44,17 +46,27 @@ class DataReference:
         whole = self.load().select(settings.tasks, settings.orders, settings.limit)
         if self.variants:
             whole = self._varied(whole, settings)
+        if self.attacks:
+            from judgesense_dataset.attacks import chosen_attacks, with_attacks
+
+            whole = with_attacks(
+                whole, *self._parts("attacks"), chosen_attacks(self.attacks),
+                orders=settings.orders, seed=settings.seed,
+            )  # fmt: skip
         return whole
+
+    def _parts(self, what: str) -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
+        if self.parts is None:
+            raise JudgeSenseError(f"{what} need templates and items: pass both")
+        return self.parts()
 
     def _varied(self, chosen: Benchmark, settings: Settings) -> Benchmark:
         from judgesense_dataset.recognition import language_of
         from judgesense_dataset.variant_design import with_variants
         from judgesense_dataset.variants import chosen_variants
 
-        if self.parts is None:
-            raise JudgeSenseError("variants need templates and items: pass both")
         reworded, variants = chosen_variants(self.variants)
-        templates, items = self.parts()
+        templates, items = self._parts("variants")
         if (language := language_of(templates)) != "en":
             wrong = [v for v in variants if v.in_english]
             if named := [v.name for v in wrong if v.name in self.variants]:
@@ -80,15 +92,17 @@ def data_reference(
     templates: str | Path | None,
     items: str | Path | None,
     variants: Sequence[str] | None = None,
+    attacks: str | None = None,
 ) -> DataReference:
     """The benchmark of that name, or of these two files; nothing is loaded yet.
 
     ``variants`` are ``all``, groups, names of variants or YAML files
     (:func:`judgesense_dataset.variants.chosen_variants`); with them, ``templates`` may be those of
-    a dataset.
+    a dataset. ``attacks`` are quick, all or a YAML file
+    (:func:`judgesense_dataset.attacks.chosen_attacks`).
 
-    Raises JudgeSenseError for one file without the other, both kinds at once, a missing file and
-    an unknown variant.
+    Raises JudgeSenseError for one file without the other, both kinds at once, a missing file,
+    an unknown variant and unknown attacks.
 
     >>> data_reference(None, None, None).identity["dataset"]
     'embedded'
@@ -115,7 +129,7 @@ def data_reference(
         reference = DataReference(
             identity, partial(build_from_files, *both), partial(read_files, *both)
         )
-    return varied(reference, variants)
+    return attacked(varied(reference, variants), attacks)
 
 
 def varied(data: DataReference, variants: Sequence[str] | None) -> DataReference:
@@ -128,6 +142,16 @@ def varied(data: DataReference, variants: Sequence[str] | None) -> DataReference
     files = {name: sha256_of(Path(name)) for name in variant_files(variants)}
     stated = {"variants": list(variants), **({"variant_files": files} if files else {})}
     return replace(data, identity={**data.identity, **stated}, variants=tuple(variants))
+
+
+def attacked(data: DataReference, choice: str | None) -> DataReference:
+    """The same data with attacks, as in :func:`data_reference`; without any, as it was."""
+    if not choice or choice == "none":
+        return data
+    from judgesense_dataset.attacks import chosen_attacks
+
+    stated = {"attacks": choice, "attack_file": sha256_of(Path(chosen_attacks(choice).where))}
+    return replace(data, identity={**data.identity, **stated}, attacks=choice)
 
 
 def _named(dataset: str | Path | None) -> DataReference:

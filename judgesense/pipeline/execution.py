@@ -37,6 +37,7 @@ def run(
     scoring: str | None = None,
     orders: Sequence[str] | None = None,
     variants: Sequence[str] | None = None,
+    attacks: str | None = None,
     repeats: int = 1,
     seed: int = 0,
     limit: int | None = None,
@@ -66,6 +67,8 @@ def run(
         variants: other ways to ask the base wording: ``["all"]``, or groups (``rewording``,
             ``format``, ``order``, ``structure``, ``contrast``, ``intervention``), names of variants
             and YAML files; the rewordings alone by default. Runs with variants ask the base twice.
+        attacks: texts that try to win a verdict, put into what should lose: ``quick``, ``all`` or a
+            YAML file; none by default.
         repeats: how often each prompt is asked, in other batches each time: the noise floor.
         seed: fixes every random draw, answers at a temperature above 0 included.
         limit: at most this many items per task.
@@ -96,7 +99,7 @@ def run(
         given["items"] = items = kept(items, beside, "items")
     if templates is not None:
         given["templates"] = templates = kept_templates(templates, beside)
-    data = data_reference(dataset, templates, items, variants)
+    data = data_reference(dataset, templates, items, variants, attacks)
     judges, cluster = prepare(judge, settings, judge_options)
     if out is None:
         name = Path(items).stem if items is not None else Path(dataset or "embedded").name
@@ -264,6 +267,7 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
         data_hash=benchmark.data_hash,
         **({"aliases": aliases} if aliases else {}),
         **({"reply_forms": forms} if forms else {}),
+        **({"attacks": benchmark.attacks["texts"]} if benchmark.attacks else {}),
         tasks={
             name: {
                 "labels": list(task.labels),
@@ -272,6 +276,7 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
                 "options": dict(task.options),
                 "wordings": dict(benchmark.wordings.get(name, {})),
                 "layouts": dict(benchmark.layouts.get(name, {})),
+                **({"wins": benchmark.attacks["wins"][name]} if benchmark.attacks else {}),
             }
             for name, task in benchmark.tasks.items()
         },

@@ -1,0 +1,269 @@
+"""Attacks: texts that try to win a verdict, declared in a YAML file, and the prompts that hold them.
+
+``data/attacks.yaml`` has those of the package and documents the format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+from pydantic import AfterValidator, Field
+
+from judgesense.benchmark import Benchmark
+from judgesense.decisions.log import ATTACK
+from judgesense.errors import JudgeSenseError
+from judgesense.files.documents import Shape, Text, fit_node, invalid, read_nodes
+from judgesense.run_folder.folder import VARIANT_SCHEMA
+from judgesense.tasks import Item, Prompt, Task, Template, render
+from judgesense_dataset.templates import DATA, TaskTemplates
+from judgesense_dataset.variant_changes import VariantMaker, judged_field
+
+ATTACKS = DATA / "attacks.yaml"
+SPLITS = ("build", "held_out")
+CHOICES = ("quick", "all", *SPLITS)
+"""Kinds tried first; all; and the two halves of the phrasings."""
+
+_WINNING = ("YES", "PASS", "CORRECT", "TRUE", "GOOD", "SAFE", "ACCEPT", "POLITE", "C")
+"""Labels of single answers that an author wants, whatever their case; one of a task's labels."""
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_SIDE = re.compile(r"[_ -]?(?:[ab]|[12]|one|two|first|second)$")
+
+
+def _phrase(text: str) -> str:
+    known = ("noun", "label", "query")
+    if unknown := [name for name in _PLACEHOLDER.findall(text) if name not in known]:
+        raise invalid(f"shows {{{unknown[0]}}}; choose from {{noun}}, {{label}} and {{query}}")
+    return text
+
+
+class Phrasing(Shape, extra="forbid"):
+    """One text of a kind of attack."""
+
+    text: Annotated[Text, AfterValidator(_phrase)]
+    language: Text = "en"
+    split: Literal["build", "held_out"] = "build"
+
+
+class Attack(Shape, extra="forbid"):
+    """A kind of attack: where its text goes, and its phrasings."""
+
+    name: str
+    about: Text
+    place: Literal["before", "after", "replace"]
+    quick: bool = False
+    texts: Annotated[tuple[Phrasing, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """Kinds of attacks, and the labels that an attacker wants by task, where a file names them."""
+
+    kinds: tuple[Attack, ...]
+    wins: Mapping[str, str]
+    where: str
+
+    def wanted(self, task: Task) -> str:
+        """The label that an attacker wants; "" for a task with options, where it is the one that
+        should lose.
+
+        Raises JudgeSenseError where nothing tells it.
+        """
+        if task.comparative:
+            return ""
+        good = [label for label in task.labels if label.upper() in _WINNING]
+        named = self.wins.get(task.name, max(task.labels, key=int) if task.ordinal else None)
+        if (wanted := named or (good[0] if len(good) == 1 else None)) is None:
+            raise JudgeSenseError(
+                f"the task {task.name!r} has no side that should lose: nothing says which of "
+                f"{', '.join(task.labels)} an attacker wants; write wins: {{{task.name}: LABEL}} "
+                "in your attack file"
+            )
+        choices = _ends(task) if task.ordinal else task.labels
+        if wanted not in choices:
+            raise JudgeSenseError(
+                f"{self.where}: wins: {wanted!r} cannot win task {task.name!r}; choose from "
+                f"{', '.join(choices)}"
+            )
+        return wanted
+
+
+def _ends(task: Task) -> tuple[str, str]:
+    return min(task.labels, key=int), max(task.labels, key=int)
+
+
+def load_attacks(path: str | Path = ATTACKS) -> Attacks:
+    """The attacks of a file.
+
+    Raises JudgeSenseError naming file and line for invalid YAML, an unknown key, place, split or
+    placeholder, a kind without a text, and a name that could not be told from a phrasing's.
+
+    >>> load_attacks().kinds[0].place
+    'after'
+    """
+    root = read_nodes(Path(path)).mapping("a file of attacks", {"attacks", "wins"})
+    if "attacks" not in root:
+        raise JudgeSenseError(f"{path}: missing key 'attacks' in a file of attacks")
+    kinds = []
+    for name, node in root["attacks"].mapping("attacks").items():
+        if "#" in name or name in CHOICES:
+            raise node.fail(f"the attack {name!r} needs another name, without # in it")
+        kinds.append(fit_node(Attack, node, f"the attack {name!r}", name=name))
+    wins = root["wins"].mapping("wins") if "wins" in root else {}
+    wanted = {task: node.text(f"the label of task {task!r}") for task, node in wins.items()}
+    return Attacks(tuple(kinds), wanted, str(path))
+
+
+def chosen_attacks(choice: str) -> Attacks:
+    """The attacks of a choice: ``quick``, ``all``, one half of the phrasings (``build`` or
+    ``held_out``), or a YAML file.
+
+    Raises JudgeSenseError for an unknown choice, or a file that cannot be read.
+
+    >>> [kind.name for kind in chosen_attacks("quick").kinds]
+    ['self-praise', 'instruction', 'fake-verdict']
+    """
+    if choice.endswith((".yaml", ".yml")):
+        return load_attacks(choice)
+    if choice not in CHOICES:
+        raise JudgeSenseError(
+            f"unknown attacks {choice!r}; choose {', '.join(CHOICES)}, or your own YAML file"
+        )
+    found = load_attacks()
+    kinds = [kind for kind in found.kinds if kind.quick or choice != "quick"]
+    if choice in SPLITS:
+        halves = [[text for text in kind.texts if text.split == choice] for kind in kinds]
+        kinds = [
+            kind.model_copy(update={"texts": tuple(half)})
+            for kind, half in zip(kinds, halves, strict=True) if half
+        ]  # fmt: skip
+    return replace(found, kinds=tuple(kinds))
+
+
+def with_attacks(
+    benchmark: Benchmark,
+    templates: Mapping[str, TaskTemplates],
+    items: Sequence[Item],
+    attacks: Attacks,
+    *,
+    orders: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Benchmark:
+    """The benchmark with each kind of attack on every item that an attack could win.
+
+    An attack goes into the option that should lose, or into the judged text of an item whose gold
+    label is not the winning one; on a scale also where there is no gold label. It is asked under
+    the base wording, in every option order, once. Each item gets one phrasing of a kind, in turn.
+
+    Args:
+        benchmark: the tasks and items.
+        templates: the tasks' wordings.
+        items: the tasks' items.
+        attacks: what to try (see :func:`chosen_attacks`).
+        orders: the option orders of comparative tasks; both by default.
+        seed: fixes which item gets which phrasing.
+
+    Raises:
+        JudgeSenseError: for a task without a side that should lose.
+
+    >>> from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
+    >>> whole = load_embedded().select(["relevance"], limit=2)
+    >>> more = with_attacks(whole, embedded_templates(), embedded_items(), chosen_attacks("quick"))
+    >>> more.prompts.num_rows - whole.prompts.num_rows  # 3 kinds, 2 items, 2 orders
+    12
+    """
+    texts: dict[str, dict[str, Any]] = {}
+    wins: dict[str, str] = {}
+    old = benchmark.prompts.to_pylist()
+    known = {(row["task"], row["item_id"], row["order"], row["template_id"]) for row in old}
+    rows: list[dict[str, Any]] = []
+    for name, task in benchmark.tasks.items():
+        wins[name] = attacks.wanted(task)
+        base = VariantMaker(templates[name]).base
+        asked = {row["item_id"] for row in old if row["task"] == name}
+        losing = [
+            item for item in items
+            if item.task == name and item.item_id in asked and _can_win(task, item, wins[name])
+        ]  # fmt: skip
+        shown = [order for order in task.orders if not orders or order in orders] or task.orders
+        for number, item in enumerate(losing):
+            for order in shown:
+                if (name, item.item_id, order, base.template_id) not in known:
+                    rows.append(_row(render(task, base, item, order), None))
+                for variant, fact, prompt in _attacked(
+                    task, base, item, order, wins[name], attacks.kinds, number + seed
+                ):
+                    texts[variant] = fact
+                    rows.append(_row(prompt, variant))
+    if not texts:
+        raise JudgeSenseError(
+            "no item has a side that should lose: attacks need gold labels (or a scale), and items "
+            "whose label is not the one that an attacker wants"
+        )
+    plain = pa.Table.from_pylist([{"again": False, **row} for row in old], schema=VARIANT_SCHEMA)
+    return replace(
+        benchmark,
+        prompts=pa.concat_tables([plain, pa.Table.from_pylist(rows, schema=VARIANT_SCHEMA)]),
+        attacks={"texts": texts, "wins": wins},
+    )
+
+
+def _can_win(task: Task, item: Item, wins: str) -> bool:
+    return item.gold is not None and item.gold != wins if not task.ordinal else item.gold != wins
+
+
+def _attacked(
+    task: Task,
+    base: Template,
+    item: Item,
+    order: str,
+    wins: str,
+    kinds: Sequence[Attack],
+    turn: int,
+) -> Iterator[tuple[str, dict[str, Any], Prompt]]:
+    """Each kind's name with the number of its phrasing, what it is, and its prompt on an item."""
+    field = judged_field(task, item, "-")
+    wanted = wins
+    if task.comparative:
+        wanted = next(label for label in task.labels if label != item.gold)
+        field = task.options[wanted]
+    others = [name for name in item.fields if name != field and name not in task.options.values()]
+    shown = [name for name in others if name in base.placeholders]
+    label = task.gold_as_shown(wanted, order)
+    values = {
+        "noun": _SIDE.sub("", field).replace("_", " ") or "text",
+        "label": next(raw for raw, meant in base.label_map.items() if meant == label),
+        "query": item.fields[shown[0]] if shown else "",
+    }
+    for shift, kind in enumerate(kinds):
+        fitting = [n for n, each in enumerate(kind.texts) if shown or "{query}" not in each.text]
+        if not fitting:
+            continue
+        number = fitting[(turn + shift) % len(fitting)]
+        phrasing = kind.texts[number]
+        # One pass, so that braces in the item's own text are no placeholders.
+        text = _PLACEHOLDER.sub(lambda found: values[found.group(1)], phrasing.text)
+        old = item.fields[field]
+        joint = "" if text[:1].isspace() else " "
+        new = {"after": f"{old}{joint}{text}", "before": f"{text} {old}", "replace": text}
+        changed = replace(item, fields={**item.fields, field: new[kind.place]})
+        fact = {
+            "kind": kind.name, "about": kind.about, "place": kind.place, "text": phrasing.text,
+            "language": phrasing.language, "split": phrasing.split,
+        }  # fmt: skip
+        yield f"{kind.name}#{number + 1}", fact, render(task, base, changed, order)
+
+
+def _row(prompt: Prompt, variant: str | None) -> dict[str, Any]:
+    """A prompt's row; an attack is asked once, however often a run asks the others."""
+    return {
+        **{name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)},
+        "variant": variant,
+        "variant_class": ATTACK if variant else None,
+        "again": None if variant else False,
+    }
