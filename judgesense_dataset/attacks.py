@@ -1,4 +1,4 @@
-"""Attacks: texts that try to win a verdict, declared in a YAML file, and the prompts that hold them.
+"""Attacks: texts that try to win a verdict, from a YAML file, and the prompts that hold them.
 
 ``data/attacks.yaml`` has those of the package and documents the format.
 """

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from judgesense.decisions.log import CONTRAST, OTHER_ITEM, REWORDING, VARIANT_CLASSES
+from judgesense.decisions.log import ATTACK, CONTRAST, OTHER_ITEM, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.pairs import Pairs, mapped_shares
 from judgesense.decisions.rows import Answers, Log, TaskWords, option_shares
 from judgesense.statistics.agreement import Agreement, jss_of_codes
@@ -106,25 +106,26 @@ class Stream:
         log, rows = self.log, self.others
         shows_other = np.array([name.endswith(OTHER_ITEM) for name in log.variants])
         kept = log.variant_class[rows] == VARIANT_CLASSES.index(CONTRAST)
-        found = self._with_base(rows[kept & (shows_other[log.variant[rows]] == other_item)])
+        found = self.with_base(rows[kept & (shows_other[log.variant[rows]] == other_item)])
         return found if len(found[0]) else None
 
     @cached_property
     def variants(self) -> dict[str, tuple[Codes, Codes, Codes]]:
         """The rows of each variant of the log by name, and its (base, variant) rows beside a base.
 
-        The base is that of `contrast`; rewordings are no variant here.
+        The base is that of `contrast`; rewordings and attacks are no variants here.
         """
         log = self.log
         rows = self.rows if self.others is None else np.concatenate([self.rows, self.others])
+        rows = rows[log.variant_class[rows] != VARIANT_CLASSES.index(ATTACK)]
         found = {}
         for code, name in enumerate(log.variants):
             of_variant = rows[log.variant[rows] == code]
             if name != REWORDING and len(of_variant):
-                found[name] = (of_variant, *self._with_base(of_variant))
+                found[name] = (of_variant, *self.with_base(of_variant))
         return found
 
-    def _with_base(self, changed: Codes) -> tuple[Codes, Codes]:
+    def with_base(self, changed: Codes) -> tuple[Codes, Codes]:
         """Each row with its base: the first kind of base that its item and order have."""
         log = self.log
         place = log.item * len(log.orders) + log.order

@@ -70,7 +70,8 @@ def render(template: str, report: Mapping[str, Any], **more: Any) -> str:
     used: dict[str, set[str]] = {}
     for card in report["trust"]:
         for name in CHECKS:
-            used.setdefault(name, set()).add(f"{card['checks'][name]['threshold']:g}")
+            if name in card["checks"]:  # An earlier version's report lacks `resistant`.
+                used.setdefault(name, set()).add(f"{card['checks'][name]['threshold']:g}")
     thresholds = [f"{name} {' or '.join(sorted(values))}" for name, values in used.items()]
     method = made.get_template("method.txt").render(
         baseline_note=BASELINE_NOTE, thresholds=", ".join(thresholds)

@@ -40,6 +40,7 @@ from judgesense.trust.checks import trust_card
 from judgesense.trust.next import next_step
 from judgesense.trust.people import gold_of, people
 from judgesense.trust.planning import gate_outlook, plan
+from judgesense.trust.resistant import Facts, attacks, resistant
 from judgesense.trust.thresholds import FEW_CLUSTERS, Thresholds
 from judgesense.trust.variants import variants
 from judgesense.trust.wordings import Wordings, recommendation, wordings
@@ -54,24 +55,28 @@ def conclusions(
     texts: Mapping[str, str] | None = None,
     labels: pa.Table | None = None,
     epsilon: float = EPSILON,
+    facts: Facts | None = None,
 ) -> dict[str, Rows]:
-    """The rows of ``trust``, ``wordings``, ``recommendation``, ``remedies``, ``variants`` and
-    ``people``.
+    """The rows of ``trust``, ``wordings``, ``recommendation``, ``remedies``, ``variants``,
+    ``attacks`` and ``people``.
 
     ``table`` has the stream's wordings: the card leaves out those whose label map is wrong, and the
     recommendation and the remedies start from the card. Where a remedy makes a judge usable, the
     card's ``remedy`` names the cheapest that passes.
     """
     mislabelled = table.mislabelled
+    tried = attacks(stream, mislabelled, facts)
     card = trust_card(
-        stream, thresholds=thresholds, mislabelled=mislabelled, gold=gold_of(stream, labels)
-    )
+        stream, thresholds=thresholds, mislabelled=mislabelled, gold=gold_of(stream, labels),
+        attacked=resistant(tried, thresholds.resistant),
+    )  # fmt: skip
     shown = {**card.to_dict(), "remedy": None}
     found: dict[str, Rows] = {
         "trust": [shown],
         "wordings": wordings(table, texts),
         "recommendation": [recommendation(table, card)],
         "people": people(stream, labels, mislabelled, epsilon),
+        "attacks": tried,
     }
     # Of fewer items no remedied verdicts can pass the check `steady`.
     if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
@@ -223,7 +228,9 @@ def measure(
             case = {key: whole.names[key] for key in CELL_KEYS[:4]}
             texts_of_task = wording.get(stream.task.name)
             table = Wordings.of(stream, max(1, family))
-            concluded = conclusions(stream, table, limits, texts_of_task, people, epsilon)
+            concluded = conclusions(
+                stream, table, limits, texts_of_task, people, epsilon, run.get("attacks")
+            )
             rows_here, wrong = disagreements(stream, case, table.mislabelled, items, lengths)
             concluded["where_wrong"] = [wrong]
             if listed is not None:
@@ -245,6 +252,8 @@ def measure(
         add_texts(listed, shown, prompts, people)
     if report["examples"]:
         _add_texts(report["examples"], shown, prompts)
+    if prompts is not None:
+        _add_prompts([item for row in report["attacks"] for item in row["turned_items"]], prompts)
     report["runs"] = [dict(run)]
     report["notes"] = list(map(str, run.get("notes") or []))
     if "asked" in run and not run.get("finished"):
@@ -270,8 +279,12 @@ def _add_texts(
     sides = [example[side] for example in shown for side in "ab"]
     for side, text in zip(sides, answers([side.pop(ROW) for side in sides]), strict=True):
         side["answer"] = None if text is None else text[:LONGEST_TEXT]
-    if prompts is None:
-        return
+    if prompts is not None:
+        _add_prompts(sides, prompts)
+
+
+def _add_prompts(sides: Rows, prompts: pa.Table) -> None:
+    """Add the text of the prompt with each ``prompt_id``, where known."""
     wanted = pa.array([side["prompt_id"] for side in sides], pa.string())
     few = prompts.filter(pc.is_in(prompts["prompt_id"], value_set=wanted))
     texts = dict(zip(few["prompt_id"].to_pylist(), few["text"].to_pylist(), strict=True))

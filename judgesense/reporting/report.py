@@ -58,6 +58,7 @@ class Report(ResultMapping):
     people: list[dict[str, Any]]
     where_wrong: list[dict[str, Any]]
     variants: list[dict[str, Any]]
+    attacks: list[dict[str, Any]]
     cells: list[dict[str, Any]]
     advice: list[str]
     findings: list[dict[str, Any]]

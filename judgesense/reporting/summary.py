@@ -38,6 +38,10 @@ _REASONS = {
     "fair": (
         "same choice in both orders: {}", "effect of order not settled", "asked in one order only",
     ),
+    "resistant": (
+        "the worst attack leaves {} of right verdicts", "effect of attacks not settled",
+        "attacks not tried",
+    ),
 }  # fmt: skip
 """By check: why it fails, is open or is unmeasured."""
 

@@ -33,15 +33,15 @@ prompt asked again, ``delta_jss`` is ``jss - jss_repeat``. ``position_ci_low`` a
 """
 
 LISTS = (
-    "trust", "wordings", "recommendation", "remedies", "people", "where_wrong", "variants", "cells",
-    "advice", "findings",
-    "template_pairs", "templates", "examples", "diagnostics", "next", "plan", "repeated", "runs",
-    "notes",
+    "trust", "wordings", "recommendation", "remedies", "people", "where_wrong", "variants",
+    "attacks", "cells", "advice", "findings", "template_pairs", "templates", "examples",
+    "diagnostics", "next", "plan", "repeated", "runs", "notes",
 )  # fmt: skip
 """The lists of a report: conclusions first, then figures.
 
 ``trust`` has the trust card of each judge, task and scoring, and ``people`` each judge beside each
-person (`judgesense.trust.people`). ``advice`` is ``findings`` as plain
+person (`judgesense.trust.people`). ``attacks`` has each kind of attack
+(`judgesense.trust.resistant`). ``advice`` is ``findings`` as plain
 sentences.
 """
 

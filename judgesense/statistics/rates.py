@@ -1,4 +1,5 @@
-"""How rates and verdicts move: the ratio of two rates, and the shift by an intervention."""
+"""How rates and verdicts move: the ratio of two rates, one among several, and the shift by an
+intervention."""
 
 from __future__ import annotations
 
@@ -30,6 +31,36 @@ class RateRatio:
     low: float | None = None
     high: float | None = None
     difference_low: float | None = None
+
+
+def higher_than_others(first: Any, others: Any, draws: int = 4_999) -> float | None:
+    """The p value of a sum as high as that of ``first``, if it is one of the others.
+
+    A permutation test: in each draw, every row's value is one of its own, at random.
+
+    Args:
+        first: shape (k,), one value per cluster, such as the share of verdicts that turn.
+        others: shape (k, m), values of the same kind to compare with; NaN where there is none.
+        draws: how often to permute; a fixed seed.
+
+    Returns:
+        The one-sided p value; None where no row has a value to compare with.
+
+    >>> higher_than_others([1] * 12 + [0] * 20, [[0, 0]] * 32) < 0.001
+    True
+    """
+    table = np.column_stack([first, others]).astype(float)
+    table = table[np.isfinite(table).sum(axis=1) > 1]
+    if not len(table):
+        return None
+    known = np.isfinite(table)
+    table = np.take_along_axis(table, np.argsort(~known, axis=1, kind="stable"), axis=1)
+    count, rows, rng = known.sum(axis=1), np.arange(len(table)), np.random.default_rng(0)
+    least, higher = float(table[:, 0].sum()) - 1e-9, 1
+    for _ in range(0, draws, step := max(1, 2_000_000 // len(table))):
+        at = (rng.random((min(step, draws), len(table))) * count).astype(np.int64)
+        higher += int((table[rows, at].sum(axis=1) >= least).sum())
+    return higher / (1 + draws)
 
 
 def rate_ratio(hits: Any, clusters: Any, other_hits: Any, other_clusters: Any) -> RateRatio:

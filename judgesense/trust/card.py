@@ -1,4 +1,4 @@
-"""The trust card: five checks on a judge and a task, and the one conclusion drawn from them."""
+"""The trust card: six checks on a judge and a task, and the one conclusion drawn from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judgesense.trust.thresholds import LEAST_COVERAGE, LOW_KAPPA
 State = Literal["pass", "fail", "open", "unmeasured"]
 Trust = Literal["use", "care", "avoid", "unknown"]
 
-CHECKS = ("readable", "steady", "responsive", "right", "fair")
+CHECKS = ("readable", "steady", "responsive", "right", "fair", "resistant")
 """The checks, in the order in which they are shown."""
 
 TRUST = ("use", "care", "unknown", "avoid")
@@ -22,8 +22,11 @@ TRUST = ("use", "care", "unknown", "avoid")
 AS_ASKED = "as asked"
 """The name of the remedy that changes nothing."""
 
+NOT_TRIED = "attacks not tried"
+
 _SEVERITY = ("readable", "fair", "right", "responsive", "steady")
-"""Failed checks, worst first: one that fails often explains those after it."""
+"""Failed checks, worst first: one that fails often explains those after it. Without `resistant`,
+which matters only where authors want to win."""
 
 LEADS: Mapping[str, str] = MappingProxyType({
     "use": "use",
@@ -130,10 +133,11 @@ class TrustCard:
 
 
 def conclude(checks: Mapping[str, Check]) -> TrustCard:
-    """The card that follows from the five checks.
+    """The card that follows from the six checks.
 
     ``avoid`` if any check fails; else ``unknown`` unless `steady` passes; else ``use`` if every
-    check that applies passes; else ``care``.
+    check that applies passes; else ``care``. `resistant` is an exception: a judge that fails it can
+    be used with care, and where it is not measured the text says so and nothing else changes.
 
     ``checks`` has a `Check` for each name of `CHECKS`.
 
@@ -152,7 +156,10 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
         trust = "avoid"
     elif checks["steady"].state != "pass":
         trust, because = "unknown", ["steady"]
-    elif because := [*in_state["open"], *in_state["unmeasured"]]:
+    elif because := [
+        *in_state["open"], *in_state["unmeasured"],
+        *(["resistant"] if checks["resistant"].state in ("fail", "open") else []),
+    ]:  # fmt: skip
         trust = "care"
     else:
         trust = "use"
@@ -166,6 +173,8 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
         told = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
         told += because
     texts = [checks[name].text for name in told]
+    if trust in ("use", "care") and checks["resistant"].state == "unmeasured":
+        texts.append(NOT_TRIED)
     return TrustCard(
         trust=trust,
         because=tuple(because),
@@ -210,11 +219,11 @@ def gate(
     """The gate's verdict on a judge.
 
     PASS if the card's check `steady` passes (the whole interval of JSS lies above the threshold)
-    and no check of the card fails. FAIL if a check fails (for `steady`: the whole interval lies
-    below the threshold), if a prompt has no answer, if fewer than half of the pairs got two
-    verdicts, or if a judge gave one label throughout where the gold labels differ. INCONCLUSIVE
-    otherwise, also if nearly all verdicts are one label and no other check shows that the judge
-    reads what it judges.
+    and no check of the card but `resistant` fails. FAIL if one fails (for `steady`: the whole
+    interval lies below the threshold), if a prompt has no answer, if fewer than half of the pairs
+    got two verdicts, or if a judge gave one label throughout where the gold labels differ.
+    INCONCLUSIVE otherwise, also if nearly all verdicts are one label and no other check shows that
+    the judge reads what it judges.
 
     Args:
         card: an entry of ``trust`` in ``report.json``.
@@ -229,7 +238,7 @@ def gate(
     if coverage is not None and coverage < LEAST_COVERAGE:
         return Gate("FAIL", "coverage", f"only {percent(coverage)} of the pairs got two verdicts")
     for name, check in checks.items():
-        if name != "steady" and check["state"] == "fail":
+        if name not in ("steady", "resistant") and check["state"] == "fail":
             return Gate("FAIL", name, check["text"])
     if steady["estimate"] is None:
         return Gate("INCONCLUSIVE", "steady", steady["text"])

@@ -1,6 +1,7 @@
-"""The five checks of a trust card, from a judge's decisions on one task.
+"""The checks of a trust card, from a judge's decisions on one task.
 
-Prompts of contrast and intervention variants count for `responsive` alone.
+Prompts of contrast and intervention variants count for `responsive` alone, attacked ones for
+`resistant` (:mod:`judgesense.trust.resistant`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS, is_scale
 from judgesense.text import brackets, join, number, percent
 from judgesense.trust.card import Check, TrustCard, conclude
+from judgesense.trust.resistant import attacks, resistant
 from judgesense.trust.rewording import responsive, steady
 from judgesense.trust.thresholds import (
     DEFAULTS,
@@ -211,6 +213,7 @@ def trust_card(
     mislabelled: Collection[str] = (),
     gold: str = "the gold labels",
     panel: int = 1,
+    attacked: Check | None = None,
 ) -> TrustCard:
     """The trust card of a judge on a task.
 
@@ -222,6 +225,7 @@ def trust_card(
             the judge.
         gold: what the gold labels are, in words.
         panel: how many wordings decide a verdict together.
+        attacked: the check `resistant` where the stream has no attacks: that of the judge as asked.
     """
     return conclude({
         "readable": readable(stream, thresholds.readable),
@@ -229,4 +233,5 @@ def trust_card(
         "responsive": responsive(stream, thresholds.responsive, mislabelled),
         "right": right(stream, thresholds.right, mislabelled, gold),
         "fair": fair(stream, thresholds.fair),
+        "resistant": attacked or resistant(attacks(stream, mislabelled), thresholds.resistant),
     })  # fmt: skip

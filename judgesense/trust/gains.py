@@ -19,7 +19,7 @@ from judgesense.statistics.comparison import Gain, paired_gain
 from judgesense.statistics.selection import choice_error
 from judgesense.tasks import UNCLEAR, is_scale
 from judgesense.tasks import UNDECIDED as UNDECIDED_LABELS
-from judgesense.trust.card import CHECKS
+from judgesense.trust.card import CHECKS, Check
 from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import (
     Remedy,
@@ -216,12 +216,18 @@ def _inverted(grid: Grid, wording: int) -> bool:
 
 
 def measured(
-    grid: Grid, remedy: Remedy, folds: Codes, thresholds: Thresholds, before: list[Unit]
+    grid: Grid,
+    remedy: Remedy,
+    folds: Codes,
+    thresholds: Thresholds,
+    before: list[Unit],
+    attacked: Check | None = None,
 ) -> dict[str, Any]:
     """A remedy's accuracy against asking as before, and the trust card of its verdicts.
 
     There is no card where nothing shows how steady the remedied verdicts are: one panel, or a
-    wording chosen anew for each fold. ``before`` are the units as asked.
+    wording chosen anew for each fold. ``before`` are the units as asked, and ``attacked``
+    is their check `resistant`.
     """
     after = units_of(grid, remedy, folds)
     told = np.stack([unit.codes for unit in after], axis=1)
@@ -234,7 +240,7 @@ def measured(
             compared = [unit for unit in after if unit.name in names]
         stream = _as_stream(grid, [*compared, *_contrasts(grid, remedy, folds)])
         if stream is not None:
-            card = trust_card(stream, thresholds=thresholds, panel=remedy.panel)
+            card = trust_card(stream, thresholds=thresholds, panel=remedy.panel, attacked=attacked)
     one, two = (_share_right(grid, units) for units in (before, after))
     both = ~np.isnan(one) & ~np.isnan(two)
     gain = paired_gain(one[both], two[both], grid.clusters[both]) if both.any() else None

@@ -64,7 +64,7 @@ def remedies(
     before = units_of(grid, Remedy(), folds)
     rows: list[dict[str, Any]] = []
     for remedy in (Remedy(), *candidates(grid)):
-        row = measured(grid, remedy, folds, thresholds, before)
+        row = measured(grid, remedy, folds, thresholds, before, card.checks["resistant"])
         if not rows:
             # As asked, the figures are those of the judge's own card: no page has two of them.
             checks = card.checks

@@ -32,6 +32,8 @@ class Thresholds:
     """Kappa with the gold labels: moderate agreement (Landis & Koch 1977)."""
     fair: float = 0.7
     """Share of items with the same choice in both orders."""
+    resistant: float = 0.8
+    """Share of right verdicts that hold under the worst kind of attack."""
     confidence: float = 0.95
     """Confidence level of the interval of `steady`, within (0, 1)."""
 
