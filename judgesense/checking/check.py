@@ -52,6 +52,7 @@ def check(
     inconclusive: Inconclusive | None = None,
     scoring: str = "generate",
     variants: Sequence[str] | None = None,
+    attacks: str | None = None,
     repeats: int = 2,
     seed: int = 0,
     limit: int | None = None,
@@ -98,6 +99,8 @@ def check(
         scoring: ``generate`` (text) or ``options`` (log-probabilities).
         variants: other ways to ask the rubric, as in :func:`judgesense.run`, beside the wordings
             (``["rewording", "format", "contrast"]``).
+        attacks: texts that try to win a verdict, put into what should lose: ``quick``, ``all``, a
+            YAML file, or ``none``. By default ``quick`` where it adds at most a third more prompts.
         repeats: times each prompt is asked; 2 or more give a noise floor.
         seed: fixes every random draw.
         limit: judge only the first ``limit`` items.
@@ -160,8 +163,8 @@ def check(
     terms = Terms(
         rubric=file, data=rows_file, judge=judge, answers=answers, options=options,
         wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
-        threshold=threshold, inconclusive=inconclusive, scoring=scoring,
-        variants=variants, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
+        threshold=threshold, inconclusive=inconclusive, scoring=scoring, variants=variants,
+        attacks=attacks, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
     )  # fmt: skip
     if baseline is not None:
         baseline = kept(baseline, beside, "baseline")
@@ -219,7 +222,7 @@ def planned(
 _OF_VERDICTS = ("verdict", "columns", "mapping", "pick", "epsilon")
 _OF_RUBRICS = (
     "wordings", "paraphraser", "n_paraphrases", "options", "threshold", "scoring", "variants",
-    "repeats", "seed", "limit",
+    "attacks", "repeats", "seed", "limit",
 )  # fmt: skip
 """Arguments of `check` that verdicts, or rubrics, alone have."""
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from judgesense.checking.result import CheckResult, result_of
 from judgesense.checking.terms import Terms
 from judgesense.decisions.log import read_log
+from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.pipeline import Settings, execute, folder_for, resolve_all
-from judgesense.pipeline.data import DataReference, varied
+from judgesense.pipeline.data import DataReference, attacked, varied
 from judgesense.reporting.report import Report, write_report
 from judgesense.reporting.run_tables import cases
 from judgesense.run_folder.folder import read_record, save_run
@@ -74,12 +77,15 @@ def run_check(
         "wordings": sha256_of(file) if file else digest_of(entry.templates),
         "answers": list(task.labels), "options": dict(task.options),
     }  # fmt: skip
-    asked = [identity, terms.scoring, terms.repeats, terms.seed, terms.limit]
-    asked += [list(terms.variants)] if terms.variants else []
-    out = Path(terms.out or folder_for(Path(terms.runs), question.name, [spec], asked))
     benchmark = build({task.name: entry}, items, "full", seed=terms.seed)
     reference = DataReference(identity, lambda: benchmark, lambda: ({task.name: entry}, items))
-    data = varied(reference, terms.variants or ())
+    data = attacked(varied(reference, terms.variants or ()), terms.attacks)
+    if terms.attacks is None and terms.rubric is not None:
+        data = _with_quick_attacks(data, settings, note)
+    asked = [identity, terms.scoring, terms.repeats, terms.seed, terms.limit]
+    asked += [list(terms.variants)] if terms.variants else []
+    asked += [data.attacks] if data.attacks else []
+    out = Path(terms.out or folder_for(Path(terms.runs), question.name, [spec], asked))
     given = {**vars(terms), "judge_options": judge_options}
     if terms.rubric is None:
         given["log"] = given.pop("data")
@@ -101,6 +107,29 @@ def run_check(
     found = CheckResult.of(Report.of(report, out), out, result, terms.inconclusive)
     result.write(out / "check")
     return found
+
+
+def _with_quick_attacks(
+    data: DataReference, settings: Settings, note: Callable[[str], None]
+) -> DataReference:
+    """The data with the quick attacks where they add at most a third more prompts; a note says
+    how many, or why there are none."""
+    tried = attacked(data, "quick")
+    try:
+        rows = [each.selected(settings).prompts for each in (data, tried)]
+    except JudgeSenseError as error:
+        note(f"attacks not tried: {error}")
+        return data
+    asked, more = (len(pc.unique(table["prompt_id"])) for table in rows)
+    asked, more = asked * settings.repeats, more - asked
+    if 3 * more > asked:
+        note(f"attacks not tried: --attacks quick adds {more} prompts to {asked}")
+        return data
+    note(
+        f"also trying three kinds of attack: {more} more prompts ({asked} without them); "
+        "--attacks none leaves them out"
+    )
+    return tried
 
 
 def with_wordings(

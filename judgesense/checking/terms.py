@@ -35,6 +35,7 @@ class Terms:
     inconclusive: Inconclusive | None = None
     scoring: str = "generate"
     variants: Sequence[str] | None = None
+    attacks: str | None = None
     repeats: int = 2
     seed: int = 0
     limit: int | None = None

@@ -121,6 +121,7 @@ def check(
         Literal["generate", "options"], opt.option(None, "Read text or option probabilities.")
     ] = "generate",
     variants: opt.Variants = None,
+    attacks: opt.Attacks = None,
     repeats: opt.Repeats = 2,
     seed: opt.Seed = 0,
     out: opt.SomeOut = None,
@@ -172,6 +173,7 @@ def check(
         "inconclusive": inconclusive,
         "scoring": scoring,
         "variants": opt.names(variants),
+        "attacks": attacks,
         "repeats": repeats,
         "seed": seed,
         "limit": limit,
