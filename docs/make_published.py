@@ -1,7 +1,7 @@
 """Write ``docs/results/published-logs.md``: ``python docs/make_published.py LOGS``.
 
 LOGS holds the folders ``llmbar`` and ``rag_eval_9judges``. Both are imported and measured as any
-run is. The figures of the JudgeSense paper's second version come with the package.
+run is.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import numpy as np
 from page_tables import card_row, percent, table, with_ends
 from recipes import import_llmbar, import_rag_eval
 
-from judgesense.reporting.published import V1, figures, v2_figures
 from judgesense.reporting.report import measure_run
 from judgesense.run_folder.folder import read_run
-from judgesense.trust.thresholds import Thresholds
 
 PAGE = Path(__file__).parent / "results" / "published-logs.md"
 
@@ -67,25 +65,10 @@ that. *No score* is the share of blank cells. The source does not say why they a
 so they count as errors, not as unreadable answers, and no check rates them. Read it before κ: a
 judge that leaves out the hard passages looks better on the rest.
 
-## The JudgeSense paper: second version beside the first
+## The JudgeSense paper
 
-The authors of the JudgeSense paper withdrew its first version (v1) in August 2026 and advise
-against using its data. The second version (v2) is a rebuilt benchmark of about 250 items a task; so
-far it has three judges. v1 is shown only so that you recognise its figures.
-
-{v2}
-
-*Asked again* is the agreement of the same prompt with itself. ΔJSS is JSS minus that, with
-unreadable answers as disagreement. The state compares the printed interval with the threshold of
-`steady` ({steady}); it is for the wordings that were asked.
-
-- v1 says 1.00 wherever a judge always takes the first option, and 0.63 on factuality wherever it
-  reads an inverted wording correctly. Neither says anything about steadiness.
-- In v2, rewording changes more verdicts than asking again does (ΔJSS below 0) on coherence for all
-  three judges, and on preference for the one judge that was asked. On factuality and relevance the
-  intervals reach 0.
-- claude-sonnet's relevance figure is not comparable: {refused}% of its answers are refusals and
-  {unclear}% cannot be read.
+Its authors withdrew the first version (v1) in August 2026 and advise against using its data.
+[The second version](v2.md), 25 judges, has a page of its own.
 """
 
 
@@ -118,37 +101,6 @@ def rag_table(report: dict[str, Any], log: Any) -> str:
     return table(["judge", "trust", "no score, %", "right: κ", "state"], rows)
 
 
-def state(low: float | None, high: float | None, threshold: float) -> str:
-    """Where an interval lies: wholly at or above a threshold, wholly below it, or across."""
-    if low is None or high is None:
-        return "-"
-    return "pass" if low >= threshold else "fail" if high < threshold else "open"
-
-
-def v2_table() -> str:
-    """A row per judge and task of v2, with v1's withdrawn JSS in the last column."""
-    first = {(f.judge, f.task): f.jss for f in figures() if f.version == V1 and f.labels == "raw"}
-    rows = []
-    for f in sorted(v2_figures(), key=lambda f: f.task):
-        old = first.get((f.judge, f.task))
-        rows.append(
-            [
-                f.task,
-                f.published_as,
-                str(f.n_items),
-                with_ends(f.jss, f.ci_low, f.ci_high),
-                state(f.ci_low, f.ci_high, Thresholds().steady),
-                "-" if f.jss_repeat is None else f"{f.jss_repeat:.2f}",
-                with_ends(f.delta_jss, f.delta_ci_low, f.delta_ci_high),
-                f"{percent(f.refused)} / {percent(f.unclear)}",
-                "-" if old is None else f"{old:.2f}",
-            ]
-        )
-    heads = ["task", "judge", "items", "JSS, v2", "steady", "asked again", "ΔJSS",
-             "refused / unreadable, %", "v1, withdrawn"]  # fmt: skip
-    return table(heads, rows)
-
-
 def write(logs: Path) -> None:
     """Import both logs, measure, and write the page."""
     with tempfile.TemporaryDirectory() as out:
@@ -159,9 +111,6 @@ def write(logs: Path) -> None:
         llmbar_log, rag_log = (read_run(folder).log for folder in folders)
     counts = record["counts"]["preference"]
     falcon = next(card for card in llmbar["trust"] if card["judge"] == "Falcon")
-    sonnet = next(
-        f for f in v2_figures() if f.published_as == "claude-sonnet" and f.task == "relevance"
-    )
     PAGE.write_text(
         TEXT.format(
             llmbar=cards_table(llmbar, ("readable", "steady", "right", "fair")),
@@ -172,10 +121,6 @@ def write(logs: Path) -> None:
             rag=rag_table(rag, rag_log),
             rag_items=f"{len(set(rag_log['item_id'].to_pylist())):,}",
             rag_clusters=len(set(rag_log["cluster_id"].to_pylist())),
-            v2=v2_table(),
-            steady=Thresholds().steady,
-            refused=percent(sonnet.refused, 0),
-            unclear=percent(sonnet.unclear, 0),
         ).rstrip()
         + "\n",
         "utf-8",

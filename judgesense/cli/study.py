@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from judgesense.reporting.result import Result
 
 _OF_STUDY = {
-    "judge-sensitivity": {"judge", "log", "dataset", "tasks", "limit", "scoring", "settings"},
+    "judge-sensitivity": {
+        "judge", "log", "dataset", "tasks", "limit", "scoring", "settings", "pool",
+    },
     "paraphrase-robustness": {
         "judge", "log", "tasks", "limit", "scoring", "settings", "mirror", "attributes", "source",
         "pin", "paraphrases", "paper_wordings", "fuser", "tolerance", "by",
@@ -82,6 +84,14 @@ def study(
         str | None,
         opt.option(
             "REPO|PATH", "judge-sensitivity: an embedded set, a dataset folder or a Hub id."
+        ),
+    ] = None,
+    pool: Annotated[
+        list[str] | None,
+        opt.option(
+            "FILE|DIR|v2",
+            "judge-sensitivity: pool ΔJSS over the judges of tables of cells and of runs (v2: the "
+            "published cells); --set floor=0.02 and others change its rules. Repeatable.",
         ),
     ] = None,
     attributes: Annotated[
@@ -204,6 +214,12 @@ def study(
 def _judge_sensitivity(given: dict[str, Any], settings: list[str] | None, out: Path) -> Result:
     from judgesense.studies.judge_sensitivity import judge_sensitivity
 
+    if pool := given.pop("pool", None):
+        from judgesense.studies.judge_sensitivity.pool_study import pool_cells
+
+        if given:
+            raise JudgeSenseError("--pool measures existing cells: it takes only --set and --out")
+        return pool_cells(pool, opt.judge_options(settings))
     if given.get("scoring") == "both":
         del given["scoring"]
     judges = opt.configured(given.pop("judge", ()), settings)

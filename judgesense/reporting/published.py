@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.files.documents import read_yaml
+from judgesense.files.tables import read_table
 
 WORDINGS = "measured with other wordings"
 """The phrase to print beside every published JSS."""
@@ -30,7 +31,8 @@ WITHDRAWN = "v1: its authors withdrew it in August 2026 and advise against using
 """The note of every figure of the first version (their ERRATA.md)."""
 
 V1, V2 = "v1", "v2"
-V2_SUMMARY = "published/v2_metrics_summary.json"
+V2_FOLDER = Path(__file__).parents[1] / "data" / "published_v2"
+V2_CELLS = V2_FOLDER / "cells.csv"
 SUMMARY, CORRECTED = "published/metrics_summary.json", "published/factuality_jss_fixed.csv"
 
 _FILE = Path(__file__).parents[1] / "data" / "published.yaml"
@@ -46,10 +48,10 @@ class PublishedFigure:
     are None if the source has no interval. ``n_pairs`` counts rows, not distinct pairs.
 
     ``version`` is ``v1`` (withdrawn) or ``v2``. Only v2 has the last fields: ``jss_repeat`` of the
-    same prompt asked again, ``delta_jss`` (JSS less ``jss_repeat``, unreadable answers counting as
-    disagreement) with its 95% interval, ``accuracy`` against gold, the share of verdicts for the
-    option shown first, the shares refused and unreadable, ``n_items``, and ``n_rows``, of which
-    ``n_pairs`` have two verdicts.
+    same prompt asked again, ``delta_jss`` (JSS less ``jss_repeat``, canonical order only, an
+    unreadable answer counting as disagreement) with its 95% interval, ``accuracy`` against gold,
+    the share of verdicts for the option shown first, the shares refused and unreadable,
+    ``n_items``, and ``n_rows``, of which ``n_pairs`` have two answers, and ``vendor``.
     """
 
     judge: str
@@ -74,6 +76,7 @@ class PublishedFigure:
     unclear: float | None = None
     n_items: int | None = None
     n_rows: int | None = None
+    vendor: str | None = None
 
     @property
     def flip_rate(self) -> float:
@@ -113,30 +116,39 @@ def figures() -> tuple[PublishedFigure, ...]:
 
 @cache
 def v2_figures() -> tuple[PublishedFigure, ...]:
-    """Every JSS of v2, mapped: three judges so far, about 245 items per task.
+    """Every JSS of v2, mapped: 25 judges, up to 250 items per task.
 
-    Source: published/v2_metrics_summary.json.
+    Source: data/published_v2/cells.csv. ``jss`` covers both option orders, an unreadable answer
+    counting as disagreement; ``jss_repeat`` and ``delta_jss`` the canonical one.
 
-    >>> [figure.jss for figure in v2_figures() if figure.task == "coherence"]
-    [0.8, 0.751, 0.8122]
+    >>> len({figure.judge for figure in v2_figures()}), len(v2_figures())
+    (25, 100)
     """
-    data = published_data()
     found = []
-    for judge, tasks in data["v2"].items():
-        known = data["v2_notes"].get(judge, {})
-        for task, cell in tasks.items():
-            jss, low, high = cell["jss"]
-            delta, delta_low, delta_high = cell.get("delta", (None, None, None))
-            n_items, n_pairs, n_rows = cell["n"]
-            notes = (data["v2_notes"]["all"], *([known[task]] if task in known else []))
-            found.append(
-                PublishedFigure(
-                    judge, data["judges"][judge], task, "mapped", jss, None, low, high, n_pairs,
-                    V2_SUMMARY, notes, V2, cell.get("jss_repeat"), delta, delta_low, delta_high,
-                    cell.get("accuracy"), cell.get("first"), cell["refused"], cell["unclear"],
-                    n_items, n_rows,
-                )
-            )  # fmt: skip
+    names = published_data()["v2_judges"]
+    for record in read_table(V2_CELLS):
+        row = record.values
+
+        def share(key: str, row: Mapping[str, Any] = row) -> float | None:
+            return float(row[key]) if row[key] else None
+
+        jss = share("jss_strict")
+        assert jss is not None
+        why = row["delta_missing_reason"]
+        if row["ceiling_below_bar"] == "true":
+            why = "left out of v2's pooled figures: asked again, it agrees with itself below 0.90"
+        notes = (published_data()["v2_note"], *([f"v2: {why}"] if why else []))
+        found.append(
+            PublishedFigure(
+                names.get(row["judge"], row["judge"]), row["judge"], row["task"], "mapped", jss,
+                share("kappa"), share("jss_strict_ci_low"), share("jss_strict_ci_high"),
+                int(row["n_pairs_both_answered"]), "published_v2/cells.csv", notes, V2,
+                share("jss_repeat"), share("delta_jss"), share("delta_ci_low"),
+                share("delta_ci_high"), share("accuracy"), share("answer_A_rate"),
+                share("refusal_rate"), share("malformed_rate"), int(row["n_items"]),
+                int(row["n_rows"]), row["vendor"],
+            )
+        )  # fmt: skip
     return tuple(found)
 
 

@@ -61,7 +61,7 @@ def published_note(study: Sensitivity, v2: bool = True) -> str:
     if not study.with_published:
         return ""
     second = (
-        f" `{SECOND}` rows: three judges, about 245 items per task, {published.WORDINGS}, mapped "
+        f" `{SECOND}` rows: 25 judges, up to 250 items per task, {published.WORDINGS}, mapped "
         "decisions."
     )
     how = (

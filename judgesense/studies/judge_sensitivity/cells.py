@@ -1,0 +1,157 @@
+"""The cells that are pooled: one judge on one task, from a run's decisions or a table of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.documents import Shape, Text, fit
+from judgesense.files.tables import read_table
+from judgesense.reporting.published import V2_CELLS
+from judgesense.studies.judge_sensitivity.runs import read_judged
+from judgesense.tasks import REFUSED
+from judgesense.trust.thresholds import NO_DIFFERENCE
+
+PUBLISHED = "v2"
+"""What ``--pool`` calls the published cells of the paper's second version."""
+
+UNKNOWN = "unknown"
+
+
+class PoolRules(Shape, extra="forbid"):
+    """What decides which cells are pooled and which means count; each can be set.
+
+    The defaults are v2's. ``vendors`` maps judges to vendors where a table or a log does not say.
+    """
+
+    floor: float = Field(NO_DIFFERENCE, ge=0, lt=1)
+    least_items: int = Field(100, ge=0)
+    largest_loss: float = Field(0.5, ge=0, le=1)
+    least_repeat: float = Field(0.9, ge=0, le=1)
+    fdr: float = Field(0.1, gt=0, lt=1)
+    alpha: float = Field(0.05, gt=0, lt=1)
+    vendors: dict[str, Text] = Field(default_factory=dict)
+
+    def excluded(self, cell: Cell) -> str | None:
+        """Which rule leaves a cell out; None if it is pooled."""
+        if cell.n_items is not None and cell.n_items < self.least_items:
+            return f"support: {cell.n_items} < {self.least_items}"
+        if (cell.item_loss_fraction or 0) > self.largest_loss:
+            return f"item loss above {self.largest_loss:g}"
+        if cell.jss_repeat is not None and cell.jss_repeat < self.least_repeat:
+            return f"ceiling: {cell.jss_repeat:.3f} < {self.least_repeat:g}"
+        return "no ΔJSS" if cell.delta_jss is None else None
+
+
+Share = Annotated[float, Field(ge=-1, le=1)] | None
+
+
+class Cell(Shape):
+    """One judge on one task, on a scale of -1 to 1. A table has these columns; blank is undefined.
+
+    ``n_items`` are the clusters behind ``delta_jss``. ``jss_strict`` is the JSS over both option
+    orders, ``scale`` the task's labels. ``place`` is the file and row, or the folder.
+    """
+
+    judge: Text
+    task: Text
+    vendor: str | None = None
+    scale: str | None = None
+    scoring: str | None = None
+    jss: Share = None
+    jss_repeat: Share = None
+    delta_jss: Share = None
+    delta_ci_low: Share = None
+    delta_ci_high: Share = None
+    n_items: int | None = None
+    item_loss_fraction: Share = None
+    refusal_discordance: Share = None
+    jss_strict: Share = None
+    place: str = ""
+
+    @property
+    def group(self) -> tuple[str, str | None, str | None]:
+        """Task, scale and scoring: only cells that share them are pooled."""
+        return self.task, self.scale, self.scoring
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The cells, and for each group the verdict of each judge's decided pairs (runs only)."""
+
+    cells: list[Cell] = field(default_factory=list)
+    agreement: dict[tuple[Any, ...], dict[str, dict[Any, bool]]] = field(default_factory=dict)
+
+
+def read_sources(sources: Sequence[str], rules: PoolRules) -> Sources:
+    """The cells of tables and run folders; ``v2`` are the published ones.
+
+    Raises JudgeSenseError for a file that is neither, a row that is no cell (a figure in percent,
+    say), an unknown judge among ``vendors``, and a judge with two cells in a group.
+    """
+    found = Sources()
+    for source in sources:
+        path = V2_CELLS if source == PUBLISHED else Path(source)
+        found.cells.extend(_of_run(path, found) if path.is_dir() else _of_table(path))
+    judges = {cell.judge for cell in found.cells}
+    if unknown := sorted(rules.vendors.keys() - judges):
+        raise JudgeSenseError(
+            f"--set vendors: no judge {unknown[0]!r}; the judges are {', '.join(sorted(judges))}"
+        )
+    seen: dict[tuple[Any, ...], Cell] = {}
+    for at, cell in enumerate(found.cells):
+        key = (*cell.group, cell.judge)
+        if key in seen:
+            raise JudgeSenseError(
+                f"{cell.place}: {cell.judge} on {cell.task} is already in {seen[key].place}; a "
+                "judge counts once, so name each of its cells once"
+            )
+        vendor = rules.vendors.get(cell.judge, cell.vendor)
+        known = None if (vendor or UNKNOWN).strip().lower() == UNKNOWN else vendor
+        seen[key] = found.cells[at] = cell.model_copy(update={"vendor": known})
+    return found
+
+
+def _of_table(path: Path) -> Iterator[Cell]:
+    for record in read_table(path):
+        row = {key: value for key, value in record.values.items() if value not in ("", None)}
+        if "n_clusters_delta" in row:
+            # v2's clusters behind ΔJSS; its n_items are those of the JSS.
+            row["n_items"] = row["n_clusters_delta"]
+        cell = fit(Cell, {**row, "place": record.place}, record.place, "a cell")
+        if cell.delta_jss is None and "delta_missing_reason" not in row:
+            if cell.jss is None or cell.jss_repeat is None:
+                raise JudgeSenseError(
+                    f"{record.place}: neither delta_jss nor jss and jss_repeat; ΔJSS needs the "
+                    "same prompts asked again"
+                )
+            cell = cell.model_copy(update={"delta_jss": cell.jss - cell.jss_repeat})
+        yield cell
+
+
+def _of_run(folder: Path, found: Sources) -> Iterator[Cell]:
+    for case in read_judged(folder).cases:
+        stream, mapped = case.stream, case.mapped
+        refused = stream.log.labels == REFUSED
+        known = stream.known
+        apart = refused[stream.mapped_a[known]] != refused[stream.mapped_b[known]]
+        figures = {key: mapped[key] for key in
+                   ("jss", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high")}  # fmt: skip
+        cell = Cell(
+            judge=case.judge, task=case.task, scale="|".join(stream.task.labels),
+            scoring=case.scoring, n_items=mapped["n_clusters"], place=str(folder),
+            refusal_discordance=float(np.mean(apart)) if len(apart) else None, **figures,
+        )  # fmt: skip
+        at = np.flatnonzero(stream.decided())
+        same = stream.mapped_a == stream.mapped_b
+        if len(at):
+            found.agreement.setdefault(cell.group, {})[case.judge] = {
+                stream.places[pair]: bool(same[pair]) for pair in at.tolist()
+            }
+        yield cell

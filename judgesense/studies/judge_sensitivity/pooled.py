@@ -1,0 +1,227 @@
+"""ΔJSS pooled over judges: what rewording does beyond asking again, task by task.
+
+Two families, as in the paper's second version: Holm over the tasks' means, and Benjamini-Hochberg
+over the cells, which are exploratory. `PoolRules` declares what is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import false_discovery_control
+
+from judgesense.statistics.comparison import holm
+from judgesense.statistics.pooling import (
+    NORMAL_95,
+    POWER_80,
+    Pooled,
+    interval_error,
+    normal_p,
+    pooled,
+)
+from judgesense.studies.common.study import Record, table
+from judgesense.studies.judge_sensitivity.cells import UNKNOWN, Cell, PoolRules
+from judgesense.studies.judge_sensitivity.runs import task_place
+from judgesense.text import s
+
+Group = tuple[str, str | None, str | None]
+Verdicts = Mapping[str, Mapping[Any, bool]]
+BOTH_ORDERS = "both option orders"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Cells under rules. ``agreement`` are each judge's decided pairs, for groups of runs."""
+
+    cells: Sequence[Cell]
+    rules: PoolRules
+    agreement: Mapping[tuple[Any, ...], Verdicts]
+    sources: Sequence[str]
+
+    @cached_property
+    def groups(self) -> dict[Group, list[Cell]]:
+        """The cells by task, scale and scoring, in the paper's order of tasks."""
+        found: dict[Group, list[Cell]] = {}
+        for cell in sorted(self.cells, key=lambda cell: task_place(cell.task)):
+            found.setdefault(cell.group, []).append(cell)
+        return found
+
+    def kept(self, cells: Sequence[Cell]) -> list[Cell]:
+        """The cells that the rules leave in."""
+        return [cell for cell in cells if self.rules.excluded(cell) is None]
+
+    @cached_property
+    def means(self) -> dict[Group, Pooled]:
+        """What the rules make of each group."""
+        return {group: self.of(self.kept(cells)) for group, cells in self.groups.items()}
+
+    def of(self, cells: Sequence[Cell], orders: bool = False) -> Pooled:
+        """The pooled figure of some cells; ``orders``: with the JSS over both option orders."""
+        values = [_strict(cell) if orders else cell.delta_jss or 0.0 for cell in cells]
+        return pooled(values, [cell.vendor for cell in cells], self.rules.floor)
+
+    @cached_property
+    def corrected(self) -> dict[Group, dict[str, float | None]]:
+        """The Holm-corrected p-values of each group, one family of groups a test."""
+        tests = {
+            f"{name}_{p}": [getattr(getattr(one, of), p, None) for one in self.means.values()]
+            for name, of in (("judges", "judges"), ("vendors", "vendors"))
+            for p in ("p", "p_floor")
+        }
+        by_test = {name: holm(values) for name, values in tests.items()}
+        return {
+            group: {name: values[at] for name, values in by_test.items()}
+            for at, group in enumerate(self.means)
+        }
+
+    @cached_property
+    def cell_tests(self) -> dict[int, tuple[float, float, float]]:
+        """p, p after Benjamini-Hochberg, and the detectable difference of the cells in the family.
+
+        By their place in ``cells``. The family are the pooled cells with an interval.
+        """
+        family = [
+            at for at, cell in enumerate(self.cells)
+            if self.rules.excluded(cell) is None
+            and cell.delta_ci_low is not None and cell.delta_ci_high is not None
+        ]  # fmt: skip
+        if not family:
+            return {}
+        low, high, delta = (
+            np.array([getattr(self.cells[at], key) for at in family], dtype=np.float64)
+            for key in ("delta_ci_low", "delta_ci_high", "delta_jss")
+        )
+        errors = interval_error(low, high)
+        p = normal_p(delta, errors)
+        figures = p, false_discovery_control(p), (NORMAL_95 + POWER_80) * errors
+        return dict(zip(family, zip(*(f.tolist() for f in figures), strict=True), strict=True))
+
+    def name(self, group: Group) -> str:
+        """The task, with scale and scoring where the task has several."""
+        several = [set(part) for part in zip(*(g for g in self.groups if g[0] == group[0]),
+                                             strict=True)]  # fmt: skip
+        more = [part or "not stated" for part, all_ in zip(group[1:], several[1:], strict=True)
+                if len(all_) > 1]  # fmt: skip
+        return f"{group[0]} ({', '.join(more)})" if more else group[0]
+
+
+def _strict(cell: Cell) -> float:
+    jss = cell.jss if cell.jss_strict is None else cell.jss_strict
+    return (cell.delta_jss or 0.0) - (cell.jss or 0.0) + (jss or 0.0)
+
+
+def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
+    """The rule that decides about a group, and its corrected p; None if nothing is tested."""
+    one, corrected = pool.means[group], pool.corrected[group]
+    by_vendor, by_judge = corrected["vendors_p_floor"], corrected["judges_p_floor"]
+    tested = sum(p["judges_p_floor"] is not None for p in pool.corrected.values())
+    of = f"against −{pool.rules.floor:g}, Holm over {tested} task{s(tested)}"
+    if one.vendors is not None and by_vendor is not None:
+        return f"one-sided t over vendors (CR1, {one.vendors.n - 1} df) {of}", by_vendor
+    if by_judge is None:
+        return None
+    why = "some vendors unknown" if one.vendors is None else "a single vendor"
+    return f"one-sided z over judges ({why}) {of}", by_judge
+
+
+@table(
+    "pooled", "ΔJSS pooled over judges",
+    "Mean: unweighted over the judges left in. p: z over judges against 0; floor: one-sided "
+    "against the floor; vendors: the same mean with clustered errors (CR1) and t on vendors - 1 "
+    "degrees of freedom. All p are Holm-corrected over the tasks. Detectable: the smallest mean "
+    "found with 80% power.",
+    se="error", p_holm="p", floor_p="p, floor", vendor_se="error, vendors",
+    vendor_p="p, vendors", vendor_floor_p="p, floor, vendors", rule="deciding rule",
+)  # fmt: skip
+def pooled_results(pool: Pool) -> Iterator[Record]:
+    """The pooled contrast of each task."""
+    for group, cells in pool.groups.items():
+        one, p = pool.means[group], pool.corrected[group]
+        vendors, rule = one.vendors, deciding(pool, group)
+        yield {
+            "task": pool.name(group), "judges": one.judges.n, "left_out": len(cells) - one.judges.n,
+            "mean": one.judges.mean, "sd": one.sd, "se": one.judges.error,
+            "detectable": one.detectable, "p_holm": p["judges_p"], "floor_p": p["judges_p_floor"],
+            "vendors": None if vendors is None else vendors.n,
+            "vendor_se": None if vendors is None else vendors.error,
+            "vendor_p": p["vendors_p"], "vendor_floor_p": p["vendors_p_floor"],
+            "rule": rule and rule[0],
+        }  # fmt: skip
+
+
+@table(
+    "rules", "The same cells under other rules",
+    "p against the floor, one-sided, not corrected: over judges (z), over vendors (CR1, t), and "
+    "over the vendors' means, which keeps 5% where the two others reject a true null more often. "
+    "A ceiling rule selects on one term of the difference.",
+    judges_p="p, judges", vendors_p="p, vendors", vendor_means_p="p, vendor means",
+)  # fmt: skip
+def rule_results(pool: Pool) -> Iterator[Record]:
+    """Without the ceiling rule, without any rule, and with both option orders."""
+    for group, cells in pool.groups.items():
+        open_ceiling = pool.rules.model_copy(update={"least_repeat": 0.0})
+        kept = pool.kept(cells)
+        rules = {
+            "as declared": kept,
+            "no ceiling rule": [c for c in cells if open_ceiling.excluded(c) is None],
+            "nothing left out": [c for c in cells if c.delta_jss is not None],
+        }
+        if rules["nothing left out"] == rules["no ceiling rule"]:
+            del rules["nothing left out"]
+        if any(cell.jss_strict not in (None, cell.jss) for cell in kept):
+            rules[BOTH_ORDERS] = kept
+        for rule, some in rules.items():
+            one = pool.of(some, orders=rule == BOTH_ORDERS)
+            clustered, means = one.vendors, one.vendor_means
+            yield {
+                "task": pool.name(group), "rule": rule, "judges": len(some),
+                "mean": one.judges.mean, "judges_p": one.judges.p_floor,
+                "vendors_p": None if clustered is None else clustered.p_floor,
+                "vendor_means": None if means is None else means.mean,
+                "vendor_means_p": None if means is None else means.p_floor,
+            }  # fmt: skip
+
+
+@table(
+    "common_support", "JSS on the pairs that every judge of a task decided",
+    "Only judges with decisions; a table of cells has none.",
+)  # fmt: skip
+def common_results(pool: Pool) -> Iterator[Record]:
+    """Whether judges differ only because they left out different pairs."""
+    for group, judges in pool.agreement.items():
+        common = set.intersection(*(set(pairs) for pairs in judges.values()))
+        for judge, pairs in judges.items() if len(judges) > 1 else ():
+            whole = sum(pairs.values()) / len(pairs) if pairs else None
+            same = sum(pairs[pair] for pair in common) / len(common) if common else None
+            yield {
+                "task": pool.name(group), "judge": judge, "n_pairs": len(pairs),
+                "n_pairs_common": len(common), "jss": whole, "jss_common": same,
+                "shift": None if whole is None or same is None else same - whole,
+            }  # fmt: skip
+
+
+@table(
+    "cells", "The cells",
+    "p from the interval's half width (normal). p after BH: Benjamini-Hochberg over the pooled "
+    "cells with an interval; exploratory. Refusal discordance: the share of pairs of which one "
+    "wording was refused.",
+    p_bh="p after BH",
+)  # fmt: skip
+def cell_results(pool: Pool) -> Iterator[Record]:
+    """Every cell, with its test or the rule that leaves it out."""
+    for at, cell in enumerate(pool.cells):
+        p, p_bh, detectable = pool.cell_tests.get(at, (None, None, None))
+        yield {
+            "task": pool.name(cell.group), "judge": cell.judge, "vendor": cell.vendor or UNKNOWN,
+            "n_items": cell.n_items, "jss": cell.jss, "jss_repeat": cell.jss_repeat,
+            "delta_jss": cell.delta_jss, "ci_low": cell.delta_ci_low,
+            "ci_high": cell.delta_ci_high, "p": p, "p_bh": p_bh, "detectable": detectable,
+            "beyond_floor": None if cell.delta_jss is None
+            else abs(cell.delta_jss) >= pool.rules.floor,
+            "refusal_discordance": cell.refusal_discordance,
+            "left_out": pool.rules.excluded(cell),
+        }  # fmt: skip
