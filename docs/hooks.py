@@ -1,30 +1,60 @@
-"""Generate the parts of the site that describe commands and engine options."""
+"""Generate the site's pages on commands and engine options, and help its search."""
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 
-PAGE = "reference/cli.md"
+OPTIONS = "<!-- every option -->"
+COMMANDS = "<!-- every command -->"
 _BLOCK = re.compile(r"<pre>(<span></span><code>(.*?)</code></pre>)", re.DOTALL)
 _WIDE = 104
+#: The words that readers may search a page by, from its front matter.
+KEYWORDS: dict[str, list[str]] = {}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add a page for each command."""
+    from mkdocs.structure.files import File
+
+    for name, text in commands().items():
+        files.append(File.generated(config, f"reference/cli/{name}.md", content=text))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Fill in the commands and the options."""
-    if page.file.src_uri != PAGE:
+    """Fill in the options and the list of commands; rank the reference below pages in search."""
+    if page.file.src_uri.startswith("reference/"):
+        page.meta.setdefault("search", {})["boost"] = 0.2
+    if words := page.meta.get("keywords"):
+        KEYWORDS[page.url] = [word.strip() for word in words.split(",")]
+    if page.file.src_uri != "reference/cli.md":
         return markdown
-    for place, fill in (("<!-- every option -->", options), ("<!-- every command -->", commands)):
+    links = [f"- [`judgesense {name}`](cli/{name}.md)" for name in commands()]
+    for place, fill in ((OPTIONS, options()), (COMMANDS, "\n".join(links))):
         if place not in markdown:
-            raise ValueError(f"{PAGE} lacks the line {place}")
-        markdown = markdown.replace(place, fill())
+            raise ValueError(f"{page.file.src_uri} lacks the line {place}")
+        markdown = markdown.replace(place, fill)
     return markdown
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """Let sentences in shown output wrap; tables and aligned comments keep their lines."""
+    """Let sentences in shown output wrap."""
     return _BLOCK.sub(_wrapped, html)
+
+
+def on_post_build(config: Any) -> None:
+    """Add each page's keywords to the search index, as tags that count less than titles."""
+    path = Path(config.site_dir) / "search" / "search_index.json"
+    index = json.loads(path.read_text("utf-8"))
+    index["config"]["fields"]["tags"]["boost"] = 100
+    for entry in index["docs"]:
+        if words := KEYWORDS.get(entry["location"]):
+            entry["tags"] = words
+    path.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), "utf-8")
 
 
 def _wrapped(block: re.Match[str]) -> str:
@@ -45,23 +75,22 @@ def options() -> str:
     return "\n".join(lines)
 
 
-def commands() -> str:
-    """Each command with its arguments and options, in Markdown."""
+def commands() -> dict[str, str]:
+    """Each command's arguments and options as Markdown, by name."""
     import typer.main
     from typer.cli import get_docs_for_click
 
     from judgesense.cli import app
 
-    command = typer.main.get_command(app)
-    _say_it_whole(command)
-    context = command.make_context("judgesense", ["--help"], resilient_parsing=True)
-    text: str = get_docs_for_click(obj=command, ctx=context, name="judgesense")
-    # Drop its title: the page has one.
-    return text.split("\n", 1)[1].replace("```console\n$ ", "```\n")
-
-
-def _say_it_whole(command: Any) -> None:
-    """Show the whole first paragraph of each command's help in lists of commands."""
-    for inner in getattr(command, "commands", {}).values():
-        inner.short_help = (inner.help or "").split("\n\n")[0].replace("\n", " ")
-        _say_it_whole(inner)
+    root: Any = typer.main.get_command(app)
+    context = root.make_context("judgesense", ["--help"], resilient_parsing=True)
+    pages = {}
+    for name in root.list_commands(context):
+        command = root.get_command(context, name)
+        if command.hidden:
+            continue
+        text: str = get_docs_for_click(
+            obj=command, ctx=context, name=name, call_prefix="judgesense"
+        )
+        pages[name] = re.sub(r"^#+", "#", text.replace("```console\n$ ", "```\n"), count=1)
+    return pages

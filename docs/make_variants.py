@@ -102,7 +102,7 @@ Qwen2.5-Coder and Gemma are 4-bit GGUF files, read as bfloat16 on a 2-core AMD E
 shared ({versions}, seed 0). In these runs the option is read
 before any reasoning or JSON, so `reasoning` and `json` show what the request alone does.
 Options are now scored inside the JSON, [which changes the
-figure](../variants.md#where-options-are-scored).
+figure](../variants.md#the-variants-of-the-package).
 
 {cards}
 

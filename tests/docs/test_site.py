@@ -78,8 +78,10 @@ def test_the_reference_shows_functions_and_commands_as_they_are(site):
     assert "judgesense.run" in python
     assert "confidence_level" in python
     commands = (site / "reference" / "cli.html").read_text("utf-8")
-    assert "judgesense publish metrics" in commands
-    assert "--dry-run" in commands
+    assert "cli/publish.html" in commands
+    assert "dtype" in commands
+    publish = (site / "reference" / "cli" / "publish.html").read_text("utf-8")
+    assert "--dry-run" in publish
 
 
 def test_the_site_loads_nothing_from_elsewhere_and_holds_no_scripts_of_ours(site):

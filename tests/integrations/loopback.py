@@ -121,3 +121,9 @@ def stable_file(path: Path, url: str) -> Path:
     asks = {"max_error": 0.1, "threshold": 0.5, "confidence": 0.95}
     Stabilised(judge, entry, rule, asks).write(path)
     return path
+
+
+def section(title: str) -> str:
+    """The part of docs/integrations.md on one tool."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "integrations.md"
+    return page.read_text("utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]

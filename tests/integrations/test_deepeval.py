@@ -8,12 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from loopback import Loopback, factual, serving, stable_file
+from loopback import Loopback, factual, section, serving, stable_file
 from own_environment import ROOT, environment, python  # noqa: F401
 
 from judgesense.errors import MissingExtraError
 
-PAGE = (ROOT / "docs/integrations/deepeval.md").read_text("utf-8")
+PAGE = section("DeepEval")
 
 # One test case without a verdict, and one without the field.
 MORE = """

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
-from loopback import Loopback, serving
+from loopback import Loopback, section, serving
 
 from judgesense.errors import JudgeSenseError
 from judgesense.integrations import github, github_pages
@@ -348,7 +348,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-PAGE = (ROOT / "docs/integrations/github.md").read_text("utf-8")
+PAGE = section("GitHub Actions")
 (WORKFLOW,) = map(yaml.safe_load, re.findall(r"```yaml\n(name: .*?)```", PAGE, re.DOTALL))
 (USED,) = [step for step in WORKFLOW["jobs"]["judge"]["steps"] if "judgesense@" in step["uses"]]
 TONE = {**USED["with"], "judge": "rule", "repeats": "1"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import Loopback, factual, serving, stable_file
+from loopback import Loopback, factual, section, serving, stable_file
 
 from judgesense.errors import MissingExtraError
 
@@ -20,7 +20,7 @@ pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/integrations/inspect.md").read_text("utf-8")
+PAGE = section("Inspect")
 TASK = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
 
 ANSWERS = {"France": "Paris.", "Spain": "Nice.", "Italy": "Lyon."}

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from loopback import Loopback, factual, serving, stable_file
+from loopback import Loopback, factual, section, serving, stable_file
 from own_environment import ROOT, environment, python  # noqa: F401
 
 from judgesense.errors import MissingExtraError
 
-PAGE = (ROOT / "docs/integrations/mlflow.md").read_text("utf-8")
+PAGE = section("MLflow")
 
 READ = """
 import json

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import Loopback, factual, serving, stable_file
+from loopback import Loopback, factual, section, serving, stable_file
 
 from judgesense.integrations.promptfoo import get_assert
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/integrations/promptfoo.md").read_text("utf-8")
+PAGE = section("promptfoo")
 MADE = Path(".venv-promptfoo/.ready")
 
 

@@ -10,12 +10,13 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from loopback import section
 
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ("-p", "judgesense.integrations.pytest_plugin")
-PAGE = (ROOT / "docs/integrations/pytest.md").read_text("utf-8")
+PAGE = section("pytest")
 TESTS, INI = (re.search(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)[1] for kind in ("python", "ini"))
 
 JUDGE = """

@@ -265,7 +265,7 @@ def test_nothing_left_to_label(biased, tmp_path):
 
 
 def test_the_example_of_the_page(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "estimate.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "label-and-estimate.md").read_text("utf-8")
     made = next(part for part in re.findall(r"```python\n(.*?)```", page, re.S) if "random" in part)
     (shown,) = re.findall(r"```text\n\$ judgesense estimate.*?\n(.*?)\n```", page, re.S)
     monkeypatch.chdir(tmp_path)
