@@ -52,14 +52,15 @@ def _commands(page: Path) -> list[str]:
     """Every judgesense command in a page's shell blocks, one line each."""
     text = page.read_text("utf-8").replace("\\\n", " ")
     lines = [
-        line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()
+        line
+        for block in re.findall(r"```(?:ba)?sh\n(.*?)```", text, re.S)
+        for line in block.splitlines()
     ]
-    inline = re.findall(r"`(judgesense [^`\n]*?--[^`\n]*)`", text)
     return [
         line[line.index("judgesense") :]
         for line in lines
         if re.match(r"(\w+=\S+ )*judgesense ", line)
-    ] + inline
+    ]
 
 
 def _parse(command: str) -> None:
