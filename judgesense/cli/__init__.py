@@ -25,6 +25,7 @@ from judgesense.cli import (
     publish,
     report,
     run,
+    serve,
     study,
 )
 from judgesense.cli.options import UsageError, command, group
@@ -53,6 +54,7 @@ for _function, _name in (
     (demo.demo, "demo"),
     (check.check, "check"),
     (judge.judge, "judge"),
+    (serve.serve, "serve"),
     (label.label, "label"),
     (estimate.estimate, "estimate"),
     (report.compare, "compare"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.serving.served_judge import as_text
 from judgesense.text import join, number
 
 if TYPE_CHECKING:
@@ -126,16 +126,3 @@ class Grader:
     def close(self) -> None:
         """Free the judge."""
         self._judge.close()
-
-
-def as_text(value: Any) -> str:
-    """A value of a test case as a judge reads it.
-
-    >>> as_text(["a", "b"]), as_text({"n": 1})
-    ('a\\n\\nb', '{"n": 1}')
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        return "\n\n".join(value)
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,41 @@
+"""``judgesense serve``: a judge at one address."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from judgesense.cli import options as opt
+from judgesense.errors import JudgeSenseError
+
+
+def serve(
+    judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
+    port: Annotated[int, opt.option("PORT", "0 takes a free one.", min=0, max=65535)] = 8080,
+    host: Annotated[str, opt.option("ADDRESS", "Where to listen.")] = "127.0.0.1",
+    api_key_env: Annotated[
+        str | None, opt.option("NAME", "Variable of the key that clients must send.")
+    ] = None,
+    insecure: Annotated[
+        bool, opt.option(None, "Listen on a public address without a key.", "--insecure")
+    ] = False,
+    settings: opt.Settings = None,
+) -> None:
+    """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
+
+    A judge's file answers for its task. For any other judge, --set task=NAME, wording=ID and
+    scoring=generate choose what /v1/judge asks; places=N bounds the queue. /docs describes the
+    requests. Ctrl-C stops, once the requests in progress are answered.
+    """
+    from judgesense.serving.server import serve as run
+
+    key = os.environ.get(api_key_env, "").strip() if api_key_env else None
+    if api_key_env and not key:
+        raise JudgeSenseError(f"no key: set the environment variable {api_key_env}")
+    run(
+        judge, host=host, port=port, key=key, insecure=insecure,
+        ready=lambda url: opt.note(f"{judge} at {url}/v1   ({url}/docs; Ctrl-C stops)"),
+        **opt.judge_options(settings),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""``judgesense serve``: any judge over HTTP."""

@@ -1,0 +1,124 @@
+"""Requests that arrive together share batches: a bounded queue in front of one judge."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+from judgesense.errors import JudgeSenseError
+
+_PAUSE_S = 0.004
+"""A batch begins when no request has arrived for this long ..."""
+_MOST_PAUSE_S = 0.06
+"""... or after this long."""
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class QueueFullError(JudgeSenseError):
+    """No place in the queue; ask again after ``retry_after`` seconds."""
+
+    def __init__(self, waiting: int, retry_after: int) -> None:
+        super().__init__(f"{waiting} requests are waiting; ask again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class Batcher(Generic[A, B]):
+    """Collects what is asked at the same time, and asks it in one thread, batch by batch.
+
+    Args:
+        answer: the answers to a batch, in its order; called in a thread of its own.
+        places: the most that may wait.
+        at_once: the most in a batch.
+    """
+
+    def __init__(
+        self, answer: Callable[[Sequence[A]], Sequence[B]], places: int = 1024, at_once: int = 128
+    ) -> None:
+        self._answer, self.places, self._at_once = answer, places, at_once
+        self._waiting: dict[asyncio.Future[B], A] = {}
+        self._arrived = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "judge")
+        self._each_s = 0.05
+        self.batches = self.asked = 0
+        self.failing: str | None = None
+        """Why the last batch failed; None if it did not."""
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a batch."""
+        return len(self._waiting)
+
+    async def ask(self, asks: Sequence[A]) -> list[B]:
+        """The answers, once their batches are done; a caller that leaves frees its places.
+
+        Raises QueueFullError at once if there is no place for all of them, and what the judge
+        raises for their batch.
+        """
+        if len(self._waiting) + len(asks) > self.places:
+            wait = math.ceil(len(self._waiting) * self._each_s)
+            raise QueueFullError(len(self._waiting), min(max(wait, 1), 60))
+        loop = asyncio.get_running_loop()
+        futures = [loop.create_future() for _ in asks]
+        self._waiting.update(zip(futures, asks, strict=True))
+        self._arrived.set()
+        try:
+            return list(await asyncio.gather(*futures))
+        finally:
+            for future in futures:
+                self._waiting.pop(future, None)
+
+    async def run(self) -> None:
+        """Answer batches until cancelled."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            while self._waiting:
+                await self._gather()
+                batch = dict(list(self._waiting.items())[: self._at_once])
+                for future in batch:
+                    del self._waiting[future]
+                if batch:
+                    await self._ask(batch)
+
+    async def _gather(self) -> None:
+        """Wait while requests still arrive."""
+        began, seen = time.monotonic(), -1
+        while seen != len(self._waiting) < self._at_once:
+            if time.monotonic() - began > _MOST_PAUSE_S:
+                return
+            seen = len(self._waiting)
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _ask(self, batch: dict[asyncio.Future[B], A]) -> None:
+        loop, began = asyncio.get_running_loop(), time.monotonic()
+        try:
+            answers = await loop.run_in_executor(self._thread, self._answer, list(batch.values()))
+        except Exception as error:  # noqa: BLE001 - each caller gets it; the server lives on
+            self.failing = f"{type(error).__name__}: {error}"
+            # One request may be what the judge dies of: it must not take the others with it.
+            if len(batch) > 1 and not isinstance(error, JudgeSenseError):
+                items = list(batch.items())
+                for half in (items[: len(items) // 2], items[len(items) // 2 :]):
+                    await self._ask(dict(half))
+                return
+            for future in batch:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        self.failing = None
+        self.batches, self.asked = self.batches + 1, self.asked + len(batch)
+        taken = (time.monotonic() - began) / len(batch)
+        self._each_s += 0.3 * (taken - self._each_s)
+        for future, answer in zip(batch, answers, strict=True):
+            if not future.done():
+                future.set_result(answer)
+
+    def close(self) -> None:
+        """Wait for the batch in progress, and stop the thread."""
+        self._thread.shutdown(wait=True, cancel_futures=True)

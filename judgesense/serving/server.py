@@ -1,0 +1,411 @@
+"""``judgesense serve``: a judge at one address, for every tool that speaks HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import math
+import socket
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.pipeline.verdicts import load_judge
+from judgesense.serving.batching import Batcher, QueueFullError
+from judgesense.serving.reply_forms import content_of, form_of
+from judgesense.serving.served_judge import Ask, ServedJudge, Verdict
+from judgesense.version import __version__
+from judgesense_dataset.recognition import known_tasks
+from local_judges import registry
+from local_judges.api.systemone import SystemOneRequest
+from local_judges.protocol import Answer
+
+try:
+    import uvicorn
+    from fastapi import FastAPI, HTTPException, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+    from starlette.exceptions import HTTPException as AnyHTTPException
+except ImportError as error:
+    raise MissingExtraError(error.name or "fastapi", "serve", "judgesense serve") from error
+
+MOST_BYTES = 8 * 2**20
+"""The largest body of a request."""
+
+BODY_S = 30.0
+"""Seconds in which a request's body has to arrive."""
+
+PLACES = 1024
+"""Messages that may wait."""
+
+
+class _Message(BaseModel):
+    role: Literal["system", "developer", "user"]
+    content: str | list[dict[str, Any]]
+
+    @property
+    def text(self) -> str:
+        parts = self.content
+        if isinstance(parts, str):
+            return parts
+        if any(part.get("type") != "text" for part in parts):
+            raise JudgeSenseError("a message has a part that is not text")
+        return "".join(str(part.get("text", "")) for part in parts)
+
+
+class ChatRequest(BaseModel):
+    """A request as OpenAI's clients send it. Sampling is the judge's own: temperature and the like
+    are ignored."""
+
+    model: str
+    messages: list[_Message] = Field(min_length=1)
+    stream: bool = False
+    stream_options: dict[str, Any] | None = None
+    logprobs: bool | None = None
+    n: Literal[1] | None = None
+    response_format: dict[str, Any] | None = None
+
+
+class JudgeRequest(BaseModel):
+    """An item's fields, or several items. ``task`` is needed only where a server has several."""
+
+    model_config = ConfigDict(extra="allow")
+
+    task: str | None = None
+    items: list[dict[str, Any]] | None = Field(None, min_length=1)
+
+
+class _Gate:
+    """What a request passes before it is read: its key, and the size and speed of its body."""
+
+    def __init__(self, app: Any, key: str | None, counts: Counter[str]) -> None:
+        self._app, self._counts = app, counts
+        self._key = hashlib.sha256(key.encode()).digest() if key else None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.monotonic(), 499
+
+        async def sent(message: Any) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        refused, read = await self._read(scope, receive)
+        await (refused or self._app)(scope, read, sent)
+        path = getattr(scope.get("route"), "path", "other")
+        self._counts[f'requests_total{{path="{path}",status="{status}"}}'] += 1
+        self._counts["request_seconds_sum"] += time.monotonic() - began  # type: ignore[assignment]
+        self._counts["request_seconds_count"] += 1
+
+    async def _read(self, scope: Any, receive: Any) -> tuple[Any, Any]:
+        """What to answer at once, if anything; and the body, read."""
+        headers = dict(scope["headers"])
+        given = headers.get(b"authorization", b"").removeprefix(b"Bearer ").strip()
+        wanted = self._key if scope["path"] != "/health" else None
+        if wanted and not hmac.compare_digest(hashlib.sha256(given).digest(), wanted):
+            return _error(401, "wrong or missing API key"), receive
+        body, more = b"", True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BODY_S):
+                while more and len(body) <= MOST_BYTES:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+        if len(body) > MOST_BYTES:
+            return _error(413, f"the body is over {MOST_BYTES} bytes"), receive
+        if more:
+            return _error(408, f"the body did not arrive in {BODY_S:g} s"), receive
+        whole = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def read() -> Any:
+            return whole.pop() if whole else await receive()
+
+        return None, read
+
+
+def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """An error as OpenAI's clients read it, and (``detail``) as those of /v1/systemone do."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    error = {"message": message, "type": kind, "param": None, "code": status}
+    return JSONResponse({"error": error, "detail": message}, status, headers)
+
+
+def app_of(served: ServedJudge, *, key: str | None = None, places: int = PLACES) -> FastAPI:
+    """The server as an ASGI application.
+
+    Args:
+        served: the judge, loaded.
+        key: the key that requests must have, as a bearer token; None for no key.
+        places: the most messages that may wait.
+    """
+    counts: Counter[str] = Counter()
+    batcher: Batcher[Ask, Answer] = Batcher(served.answer, places)
+
+    @asynccontextmanager
+    async def running(_: FastAPI) -> AsyncIterator[None]:
+        work = asyncio.create_task(batcher.run())
+        yield
+        work.cancel()
+        batcher.close()
+
+    app = FastAPI(title="JudgeSense", version=__version__, lifespan=running)
+    app.add_middleware(_Gate, key=key, counts=counts)
+
+    @app.exception_handler(AnyHTTPException)
+    async def http_error(_: Request, error: AnyHTTPException) -> JSONResponse:
+        return _error(error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(JudgeSenseError)
+    async def bad_input(_: Request, error: JudgeSenseError) -> JSONResponse:
+        return _error(422, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def bad_shape(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:])
+        text = first["msg"].removeprefix("Value error, ")
+        return _error(422, f"{place}: {text}" if place else text)
+
+    @app.exception_handler(RecursionError)
+    async def too_deep(_: Request, error: RecursionError) -> JSONResponse:
+        return _error(400, "the JSON is nested too deeply")
+
+    async def verdicts(request: Request, asks: list[Ask]) -> list[Verdict]:
+        """The verdicts, or why there are none; a client that leaves frees its places."""
+        if len(asks) > places:
+            raise HTTPException(413, f"{len(asks)} messages in a request; at most {places}")
+
+        async def left() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+
+        work, gone = asyncio.ensure_future(batcher.ask(asks)), asyncio.ensure_future(left())
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise HTTPException(499, "the client left")
+            answers = work.result()
+        except HTTPException:
+            raise
+        except QueueFullError as full:
+            raise HTTPException(429, str(full), {"Retry-After": str(full.retry_after)}) from full
+        except Exception as error:  # whatever the judge dies of is one clear error
+            what = "" if isinstance(error, JudgeSenseError) else f"{type(error).__name__}: "
+            raise HTTPException(503, f"the judge failed: {what}{error}") from error
+        finally:
+            work.cancel()
+            gone.cancel()
+        if len(asks) == 1 and answers[0].error:
+            raise HTTPException(502, f"the judge failed: {answers[0].error}")
+        found = [served.verdict(*both) for both in zip(asks, answers, strict=True)]
+        for each in found:
+            counts[f'verdicts_total{{judged="{each.judged}"}}'] += 1
+        return found
+
+    def require_model(model: str) -> None:
+        if model not in (served.name, "judge"):
+            raise HTTPException(404, f"unknown model {model!r}; this server has {served.name!r}")
+
+    @app.get("/health")
+    async def health() -> Any:
+        """Whether the judge answers."""
+        if batcher.failing is not None:
+            return _error(503, f"the last batch failed: {batcher.failing}")
+        return {"status": "ok", "model": served.name, "waiting": batcher.waiting}
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> str:
+        """Counters for Prometheus."""
+        own = {"batches_total": batcher.batches, "batched_messages_total": batcher.asked,
+               "queue_waiting": batcher.waiting, "queue_places": places}  # fmt: skip
+        return "".join(
+            f"judgesense_{name} {n:.10g}\n" for name, n in sorted((counts | own).items())
+        )
+
+    @app.get("/v1/models")
+    async def models() -> Any:
+        """The judge, as OpenAI's clients and those of /v1/systemone list models."""
+        signatures = "; ".join(map(served.signature, served.judges))
+        card = {"id": served.name, "object": "model", "created": 0, "owned_by": "judgesense"}
+        named = {"name": served.name, "description": signatures, "release_date": "1970-01-01"}
+        return {"object": "list", "data": [card], "models": [named]}
+
+    @app.post("/v1/judge")
+    async def judge(body: JudgeRequest, request: Request) -> Any:
+        """Judge an item, or several in ``items``."""
+        given = [body.model_extra or {}] if body.items is None else body.items
+        asks = [served.of_item(each, body.task, n) for n, each in enumerate(given, 1)]
+        found = await verdicts(request, asks)
+        rows = [_row(each, served.signature(ask.item.task))
+                for each, ask in zip(found, asks, strict=True)]  # fmt: skip
+        return rows[0] if body.items is None else {"results": rows}
+
+    @app.post("/v1/systemone")
+    async def systemone(body: SystemOneRequest, request: Request) -> Any:
+        """Answer typed questions about a state with probabilities."""
+        require_model(body.model)
+        asks = [served.of_question(body.state, each) for each in body.questions.values()]
+        answers, used = {}, Counter(input_tokens=0, output_tokens=0)
+        for each, found in zip(body.questions, await verdicts(request, asks), strict=True):
+            if found.options is None:
+                raise JudgeSenseError(f"{each}: no probabilities, but {found.reason}")
+            answers[each] = body.questions[each].answer(list(found.options.values()))
+            used["input_tokens"] += found.answer.input_tokens or 0
+            used["output_tokens"] += found.answer.output_tokens or 0
+        return {"model": served.name, "answers": answers, "usage": used}
+
+    @app.post("/v1/chat/completions")
+    async def chat(body: ChatRequest, request: Request) -> Any:
+        """Judge a rendered prompt."""
+        require_model(body.model)
+        system = "\n\n".join(each.text for each in body.messages if each.role != "user")
+        text = "\n\n".join(each.text for each in body.messages if each.role == "user")
+        if not text:
+            raise JudgeSenseError("no message of a user has text")
+        ask, wording = served.of_message(text, system)
+        (found,) = await verdicts(request, [ask])
+        form = form_of(body.response_format, wording, system)
+        content = None if found.answer.refused else content_of(found, form, served.task(ask))
+        reply = _completion(served, ask, found, content, bool(body.logprobs))
+        if not body.stream:
+            return reply
+        usage = bool((body.stream_options or {}).get("include_usage"))
+        return StreamingResponse(_chunks(reply, usage), media_type="text/event-stream")
+
+    return app
+
+
+def _row(found: Verdict, signature: str) -> dict[str, Any]:
+    own = found.verdict
+    return {
+        "item_id": own.item_id, "verdict": own.verdict, "probabilities": found.probabilities,
+        "probability": own.probability, "margin": own.margin, "score": own.score,
+        "ask_person": own.ask_person, "votes": found.votes, "judged": found.judged,
+        "reason": found.reason, "cost_usd": own.cost_usd, "error": own.error,
+        "signature": signature,
+    }  # fmt: skip
+
+
+def _completion(
+    served: ServedJudge, ask: Ask, found: Verdict, content: str | None, logprobs: bool
+) -> dict[str, Any]:
+    """A chat completion; its ``judgesense`` is the row of /v1/judge."""
+    shown = None
+    if logprobs and found.options:
+        top = [
+            {"token": option, "logprob": math.log(max(share, 1e-304)), "bytes": [*option.encode()]}
+            for option, share in sorted(found.options.items(), key=lambda each: -each[1])
+        ]
+        (own,) = (each for each in top if each["token"] == found.raw)
+        shown = {"content": [{**own, "top_logprobs": top}], "refusal": None}
+    refusal = (found.answer.text or "refused") if found.answer.refused else None
+    read, written = found.answer.input_tokens or 0, found.answer.output_tokens or 0
+    task = ask.item.task
+    return {
+        "id": f"chatcmpl-{time.time_ns():x}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": served.name,
+        "choices": [{
+            "index": 0, "finish_reason": "stop", "logprobs": shown,
+            "message": {"role": "assistant", "content": content, "refusal": refusal},
+        }],
+        "usage": {"prompt_tokens": read, "completion_tokens": written,
+                  "total_tokens": read + written},
+        "judgesense": _row(found, served.signature(task) if task in served.judges else ""),
+    }  # fmt: skip
+
+
+async def _chunks(reply: dict[str, Any], usage: bool) -> AsyncIterator[str]:
+    """The completion as a stream: the verdict in one piece, as it is known all at once."""
+    reply["object"] = "chat.completion.chunk"
+    used, (choice,) = reply.pop("usage"), reply.pop("choices")
+    first = {**choice, "delta": choice.pop("message"), "finish_reason": None}
+    first.pop("message", None)
+    parts = [{"choices": [first]}, {"choices": [{**choice, "delta": {}, "logprobs": None}]}]
+    for part in [*parts, {"choices": [], "usage": used}] if usage else parts:
+        yield f"data: {json.dumps({**reply, **part}, ensure_ascii=False)}\n\n"
+    yield "data: [DONE]\n\n"
+
+
+def loaded(judge: str | Path, **options: Any) -> ServedJudge:
+    """A judge's file, or another judge, loaded for a server.
+
+    ``task``, ``wording`` and ``scoring`` among the options are those of `judgesense.load_judge`.
+    """
+    if Path(judge).suffix in (".yaml", ".yml"):
+        one = load_judge(judge, **options)
+        plain = getattr(one.judge, "inner", one.judge)
+        return ServedJudge({one.stabilised.entry.task.name: one}, Path(judge).stem, plain)
+    task, wording = options.pop("task", None), options.pop("wording", None)
+    scoring = options.pop("scoring", None)
+    plain = registry.load_judge(judge, **options)
+    own: Any = plain
+    scoring = scoring or ("options" if "options" in plain.scorings else "generate")
+    judges = {name: load_judge(own, task=name, wording=wording, scoring=scoring)
+              for name in ([task] if task else known_tasks())}  # fmt: skip
+    return ServedJudge(judges, plain.name.split("@")[0], plain)
+
+
+def serve(
+    judge: str | Path, *, host: str = "127.0.0.1", port: int = 8080, key: str | None = None,
+    insecure: bool = False, ready: Callable[[str], None] = print, places: int = PLACES,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Serve a judge until the process is told to stop; requests in progress are answered.
+
+    Args:
+        judge: a judge's file; or a name, Hub id or path.
+        host, port: where to listen; port 0 takes a free one.
+        key: the key that clients must send.
+        insecure: listen on a public address without a key.
+        ready: called with the URL, once the judge is loaded.
+        places: the most messages that may wait; further requests get 429.
+        options: ``task``, ``wording`` and ``scoring``, and the options of the engine.
+
+    Raises:
+        JudgeSenseError: a public address without a key, a port in use, a judge that cannot be
+            loaded.
+    """
+    if not (key or insecure or _is_loopback(host)):
+        raise JudgeSenseError(
+            f"{host} can be reached from other machines: name the variable of a key with "
+            "--api-key-env, or give --insecure"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            why = error.strerror or error
+            raise JudgeSenseError(
+                f"cannot listen on {host}:{port}: {why}; choose --port"
+            ) from error
+        served = loaded(judge, **options)
+        try:
+            app = app_of(served, key=key, places=places)
+            ready(f"http://{host}:{listening.getsockname()[1]}")
+            with suppress(KeyboardInterrupt):
+                uvicorn.Server(uvicorn.Config(app, log_level="warning")).run([listening])
+        finally:
+            served.plain.close()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

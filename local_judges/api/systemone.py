@@ -1,0 +1,165 @@
+"""The shape of ``/v1/systemone``: a state, typed questions about it, answers with probabilities.
+
+As the public APIs of decision models document it: TypeSafe (docs.typesafe.ai, and the schemas of
+its client typesafe-sdk 0.7.5), Fireworks, Upstage, Databricks. The server of ``judgesense serve``
+and the engine ``systemone`` both use these classes. Questions about images are not among them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from judgesense.tasks import Task, is_scale
+
+MOST_OPTIONS, MOST_LEVELS = 255, 10
+"""The most options of a choice, and the most levels of a score."""
+
+YES, NO = "YES", "NO"
+
+Content = str | dict[str, Any] | list[Any]
+
+
+class Question(BaseModel):
+    """A question: ``noul`` (the probability of true), ``choice`` among the keys of ``criteria``, or
+    ``score`` on the levels of ``criteria``, from 0.
+
+    >>> Question(type="choice", instructions="Which?", criteria={"A": None, "B": None}).options
+    ('A', 'B')
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["noul", "choice", "score"]
+    instructions: Content | None = None
+    criteria: dict[str, Content | None] | list[Content] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Question:
+        given, wrong = self.criteria, None
+        if self.type == "noul":
+            if given is not None and not (isinstance(given, dict) and given.keys() <= _TRUTHS):
+                wrong = 'a mapping that describes "true" and "false", or absent'
+            elif self.instructions is None and not given:
+                raise ValueError("a noul needs instructions or criteria")
+        elif self.type == "choice":
+            if not isinstance(given, dict) or not 1 <= len(given) <= MOST_OPTIONS:
+                wrong = f"a mapping of 1 to {MOST_OPTIONS} options"
+        elif not isinstance(given, list) or not 1 <= len(given) <= MOST_LEVELS:
+            wrong = f"a list of 1 to {MOST_LEVELS} levels"
+        if wrong:
+            size = f", got {len(given)}" if given is not None else ""
+            raise ValueError(f"the criteria of a {self.type} are {wrong}{size}")
+        return self
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The answers that it allows: the choices, the numbers of the levels, or YES and NO."""
+        if self.type == "noul":
+            return YES, NO
+        given = self.criteria or ()
+        return tuple(given) if isinstance(given, dict) else tuple(map(str, range(len(given))))
+
+    def labels(self, task: Task) -> tuple[str, ...] | None:
+        """The task's labels that its options stand for, in their order; None for other labels.
+
+        A noul asks for the first label of two.
+        """
+        if self.type == "choice":
+            return self.options if set(self.options) == set(task.labels) else None
+        fits = task.ordinal if self.type == "score" else not (task.ordinal or task.comparative)
+        return task.labels if fits and len(self.options) == len(task.labels) else None
+
+    def text(self, state: Content) -> str:
+        """The question and the state as one message, for a judge that reads text."""
+        parts = [plain(self.instructions or ""), plain(state)]
+        if self.criteria:
+            listed = self.criteria.items() if isinstance(self.criteria, dict) else enumerate(
+                self.criteria)  # fmt: skip
+            named = {"true": YES, "false": NO} if self.type == "noul" else {}
+            told = ((named.get(str(key), key), each) for key, each in listed)
+            parts.append("\n".join(
+                f"- {key}" + ("" if each is None else f": {plain(each)}") for key, each in told
+            ))  # fmt: skip
+        parts.append(f"Answer with one of: {', '.join(self.options)}")
+        return "\n\n".join(part for part in parts if part)
+
+    def answer(self, shares: Sequence[float]) -> dict[str, Any]:
+        """The answer with the probabilities of its options, in their order."""
+        if self.type == "noul":
+            return {"type": "noul", "noul": shares[0]}
+        told: dict[str, Any] = {
+            "type": self.type,
+            "probabilities": dict(zip(self.options, shares, strict=True)),
+        }
+        best = max(range(len(shares)), key=lambda n: shares[n])
+        n = len(shares)
+        if self.type == "choice":
+            spread = 1.0 if n == 1 else (n * shares[best] - 1) / (n - 1)
+            return {**told, "choice": self.options[best], "confidence": min(max(spread, 0.0), 1.0)}
+        away = sum(share * abs(level - best) for level, share in enumerate(shares))
+        even = sum(abs(level - (n - 1) / 2) for level in range(n)) / n
+        assert isinstance(self.criteria, list)
+        return {
+            **told,
+            "score": sum(level * share for level, share in enumerate(shares)),
+            "legend": {str(level): each for level, each in enumerate(self.criteria)},
+            "confidence": 1.0 if n == 1 else max(0.0, 1 - away / even),
+        }
+
+    def shares(self, answer: Mapping[str, Any]) -> tuple[float, ...]:
+        """The probabilities in an answer, in the order of the options.
+
+        Raises ValueError if they are not there, or are no probabilities.
+        """
+        try:
+            if self.type == "noul":
+                found = [float(answer["noul"])]
+                found.append(1 - found[0])
+            else:
+                found = [float(answer["probabilities"][option]) for option in self.options]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"the answer to a {self.type} lacks {error}") from error
+        total = sum(found)
+        if not (all(0 <= share <= 1 for share in found) and 0.5 < total < 1.5):
+            raise ValueError(f"the answer to a {self.type} has no probabilities: {answer!s:.200}")
+        return tuple(share / total for share in found)
+
+
+_TRUTHS = {"true", "false"}
+
+
+class SystemOneRequest(BaseModel):
+    """A request: each question is answered by itself, from the same state."""
+
+    model: str
+    state: Content
+    questions: Annotated[dict[str, Question], Field(min_length=1, max_length=1000)]
+
+
+def plain(content: Any) -> str:
+    """A state or an instruction as text: a mapping as ``name: value`` lines, the rest as JSON."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        return "\n".join(f"{name}: {plain(value)}" for name, value in content.items())
+    return json.dumps(content, ensure_ascii=False)
+
+
+def question_for(instructions: str, options: Sequence[str]) -> Question:
+    """The question whose answers are these options: a noul for YES and NO, a score for 2 to 10
+    whole numbers in a row, else a choice.
+
+    >>> question_for("Right?", ("YES", "NO")).type, question_for("How?", ("1", "2", "3")).type
+    ('noul', 'score')
+    """
+    if tuple(options) == (YES, NO):
+        return Question(type="noul", instructions=instructions)
+    if len(options) <= MOST_LEVELS and is_scale(options):
+        numbers = [int(option) for option in options]
+        if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            return Question(type="score", instructions=instructions, criteria=list(options))
+    return Question(type="choice", instructions=instructions, criteria=dict.fromkeys(options))
