@@ -18,13 +18,14 @@ _MODULES = {
     "summeval": "summeval",
     "scifact": "beir",
     "mtbench": "mtbench",
+    "pandalm": "pandalm",
 }
 """The module of each source, by name."""
 
-NAMES = tuple(_MODULES)
+NAMES = ("truthfulqa", "summeval", "scifact", "mtbench")
 """The sources of ``all``, in the order of their tasks."""
 
-CHOICES = (*NAMES, "all", "beir:SET", "own")
+CHOICES = (*_MODULES, "all", "beir:SET", "own")
 """All that ``judgesense dataset build --source`` takes."""
 
 
