@@ -15,7 +15,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Result
 from judgesense.studies.answer_matching import answer_matching
 from judgesense.studies.answer_matching.answers import BenchmarkAnswers
-from judgesense.studies.answer_matching.declared import Matched, ranking
+from judgesense.studies.answer_matching.declared import Matched, ranking, stated
 from judgesense.studies.answer_matching.templates import (
     CHOICE,
     paper_templates,
@@ -67,6 +67,28 @@ def test_the_papers_rankings_side_by_side_are_of_the_same_models(tmp_path: Path)
     assert (rows["judge"]["paper_all_models"], rows["likelihood"]["paper_all_models"]) == (
         0.9546, None,
     )  # fmt: skip
+
+
+def test_what_the_papers_text_states_is_beside_figures_worked_out_by_hand() -> None:
+    items = tuple(BenchmarkItem(f"i{n}", "?", ("a",), tuple("abcd"), 0) for n in range(4))
+    names = ("one", "two", "three")
+    answers = BenchmarkAnswers("arc-challenge", names, paper_templates(CHOICE)[:2], items, [])
+    right = [[2, 4], [1, 1], [0, 3]]  # of four items, by model and template
+    answers.scores["likelihood"] = np.array(
+        [[[1.0] * n + [0.0] * (4 - n) for n in of_model] for of_model in right]
+    )
+    rows = {(row["matcher"], row["measure"]): row for row in stated(Matched([answers], 0)).rows}
+    ours = {
+        measure: (row["lowest"], row["highest"])
+        for (matcher, measure), row in rows.items()
+        if matcher == "heuristic"
+    }
+    assert ours == {
+        "rho": (0.5, 0.5), "std": (0.0, 0.375), "lowest": (0.0, 0.5), "highest": (0.25, 1.0),
+    }  # fmt: skip
+    assert rows["heuristic", "std"]["paper"] == 0.28
+    assert rows["judge", "range"]["paper"] == 0.17
+    assert rows["judge", "range"]["lowest"] is None
 
 
 # Responders and judges that are functions: what a matcher does with them is known beforehand.

@@ -81,6 +81,17 @@ def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
     strategies = {row["strategy"]: row for row in result.table("strategies").rows}
     assert strategies["fuser"]["accuracy"] == 1.0  # it takes the reader's word
     assert strategies["fuser"]["calls"] == 7  # three ratings, three reasons, one decision
+    (best,) = result.table("best_strategies").rows  # all of essays is subjective
+    single = strategies["single judge"]["accuracy"]
+    assert (best["strategy"], best["accuracy"]) == ("best judge", 1.0)
+    assert best["delta"] == best["gain"] == pytest.approx(1 - single)
+    assert (best["paper_best"], best["paper_delta"]) == (0.54, pytest.approx(0.35))
+    stated = {(row["who"], row["figure"]): row for row in result.table("published").rows}
+    ours = stated["claude-sonnet-4.5", "accuracy"]
+    means = [row["accuracy"] for row in result.table("judges").rows]
+    assert (ours["lowest"], ours["highest"]) == (pytest.approx(min(means)), 1.0)
+    assert stated["eight judges", "above 0.90 on understandability"]["status"] == "not asked"
+    assert stated["three people", "consistency on answerability"]["status"] == "quoted"
     result.write(tmp_path / "out")
     for name in ("study.md", "study.json", "tables/mitigations.csv", "figures/accuracy_gap.svg"):
         assert (tmp_path / "out" / name).stat().st_size > 0

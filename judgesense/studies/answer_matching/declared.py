@@ -120,6 +120,41 @@ def ranking(source: Matched) -> Iterator[Record]:
 
 
 @table(
+    "published",
+    "Figures that the paper's text states, beside this study's",
+    "Other models and items: side by side, not compared. Ours are the lowest and the highest of "
+    "this study's models; ρ is one figure over them. std, lowest, highest, range: of a model's "
+    "accuracy over templates.",
+    model="paper's models", lowest="ours, lowest", highest="ours, highest",
+)  # fmt: skip
+def stated(source: Matched) -> Iterator[Record]:
+    """What the paper states outside its tables, on the benchmarks that were asked."""
+    for answers in source.benchmarks:
+        matchers = {"judge": JUDGE, "heuristic": HEURISTIC.get(answers.kind, "")}
+        for key, figure in published(NAME).items():
+            benchmark, matcher, measure, *models = key.split("/")
+            if benchmark == answers.benchmark and models:
+                scores = answers.scores.get(matchers[matcher])
+                means = None if scores is None else template_means(scores)
+                ours = [] if means is None else _STATED[measure](means)
+                known = [value for value in ours if value is not None]
+                yield {
+                    "benchmark": benchmark, "matcher": matcher, "measure": measure,
+                    "model": models[0], "paper": figure.value, "place": figure.place,
+                    "lowest": min(known, default=None), "highest": max(known, default=None),
+                }  # fmt: skip
+
+
+_STATED: Mapping[str, Callable[[Floats], list[float | None]]] = {
+    "rho": lambda means: [prompt_sensitivity(means).mean_spearman],
+    "std": lambda means: means.std(axis=1).tolist(),
+    "lowest": lambda means: means.min(axis=1).tolist(),
+    "highest": lambda means: means.max(axis=1).tolist(),
+    "range": lambda means: np.ptp(means, axis=1).tolist(),
+}
+
+
+@table(
     "matchers",
     "How accurate the matchers are",
     "Probes are answers written for this test: for multiple choice the right and a wrong option, "
@@ -205,7 +240,7 @@ def _off(sign: int) -> Callable[[Mapping[str, Any]], float | None]:
 STUDY = Study(
     NAME,
     "Prompt sensitivity, by what matches the answers",
-    tables=[accuracy, ranking, matchers],
+    tables=[accuracy, ranking, matchers, stated],
     figures=[
         Figure(
             "accuracy",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from judgesense.reporting import plots
-from judgesense.reporting.palette import CYCLE, DASHES, INK, LINE, LINES, SOFT
+from judgesense.reporting.palette import CYCLE, DASHES, INK, LINES, SOFT
 from judgesense.reporting.plots import ForestRow, canvas, look, new_figure, panel, plain
 from judgesense.text import number
 
@@ -198,27 +198,30 @@ class Lines:
 
 @dataclass(frozen=True, kw_only=True)
 class Scatter:
-    """A point per record, coloured by series."""
+    """A point per record, coloured by series, in a panel per value of ``panel``; records without y
+    are left out."""
 
     x: Of
     y: Of
     series: Of
     xlabel: str
     ylabel: str
+    panel: Of | None = None
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
-        figure, axes = canvas(5.4, 4.0)
-        for index, name in enumerate(_values(rows, self.series)):
-            points = [row for row in rows if _get(row, self.series) == name]
-            colour, marker = look(index)
-            axes.scatter(
-                [_get(row, self.x) for row in points], [_get(row, self.y) for row in points],
-                c=colour, marker=marker, s=42, edgecolors="white", linewidths=0.7,
-                label=plain(name), zorder=3,
-            )  # fmt: skip
-        axes.grid(color=LINE, lw=0.6)
-        _labels(axes, self.xlabel, self.ylabel)
+        known = [row for row in rows if _get(row, self.y) is not None]
+        figure, panels = _panels(known, self.panel)
+        for axes, own in panels:
+            for index, name in enumerate(_values(known, self.series)):
+                points = [row for row in own if _get(row, self.series) == name]
+                colour, marker = look(index)
+                axes.scatter(
+                    [_get(row, self.x) for row in points], [_get(row, self.y) for row in points],
+                    c=colour, marker=marker, s=42, edgecolors="white", linewidths=0.7,
+                    label=plain(name), zorder=3,
+                )  # fmt: skip
+            _labels(axes, self.xlabel, self.ylabel)
         return _finished(figure)
 
 

@@ -18,10 +18,11 @@ from judgesense.run_folder.folder import read_run
 from judgesense.statistics.inputs import check_number
 from judgesense.studies.common.question_sets import check_models
 from judgesense.studies.common.study import need_judges
-from judgesense.studies.paraphrase_robustness.declared import STUDY, Measured
+from judgesense.studies.paraphrase_robustness.declared import STUDY
 from judgesense.studies.paraphrase_robustness.fuser import fuse
 from judgesense.studies.paraphrase_robustness.grid import judge_grid, make_plan
 from judgesense.studies.paraphrase_robustness.measures import configuration
+from judgesense.studies.paraphrase_robustness.tables import Measured
 from judgesense_dataset.sources.loader import Reader
 
 

@@ -2,312 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator
 
 from judgesense.reporting.result import Record
 from judgesense.reporting.run_tables import cost_table
-from judgesense.run_folder.folder import Run
-from judgesense.statistics.robustness import TOLERANCES
 from judgesense.studies.common.figures import Heatmap, Scatter
-from judgesense.studies.common.study import Figure, Study, Tables, table
-from judgesense.studies.common.study import paper as paper_of
-from judgesense.studies.paraphrase_robustness import measures
-from judgesense.studies.paraphrase_robustness.grid import Grid
-from judgesense.studies.paraphrase_robustness.measures import grouped, mean, means, stability
-from judgesense.studies.paraphrase_robustness.strategies import (
-    CONSTANT,
-    SINGLE,
-    Outcome,
-    crossfit_accuracy,
-)
-from judgesense.studies.paraphrase_robustness.texts import SOURCES
-from judgesense.text import join, number, p_value
-from judgesense_dataset.embedded import VERIFIABILITIES
-
-NAME = "paraphrase-robustness"
-
-paper = partial(paper_of, NAME)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What the study measured: a record per configuration, and the outcomes of the strategies in
-    the order of the attributes."""
-
-    grid: Grid
-    run: Run
-    rows: Sequence[dict[str, Any]]
-    outcomes: Sequence[Outcome]
-    tolerance: float
-
-
-@table(
-    "kinds",
-    "By verifiability (the paper's Table 6)",
-    lambda s: _stability_note(s),
-    paper_accuracy="paper", paper_stable="paper's share", constant_accuracy="constant score",
-)  # fmt: skip
-def kinds(s: Measured) -> Iterator[Record]:
-    """Accuracy and stability by verifiability."""
-    counts, _ = stability(s.rows)
-    for kind, own in grouped(s.rows, "kind", VERIFIABILITIES).items():
-        stable, n = counts[kind]
-        yield {
-            "kind": kind, **means(own, "accuracy"),
-            "paper_accuracy": paper(f"kind.{kind}.accuracy"),
-            **means(own, "constant_accuracy", "gap", "sensitivity", "consistency"),
-            "n_stable": stable, "n_configurations": n, "share_stable": stable / n,
-            "paper_stable": paper(f"kind.{kind}.stable"),
-        }  # fmt: skip
-
-
-def _stability_note(s: Measured) -> str:
-    counts, test = stability(s.rows)
-    total, of = (sum(column) for column in zip(*counts.values(), strict=True))
-    by_kind = "not tested (one kind, or no difference)"
-    if test is not None:
-        by_kind = f"χ²({test.dof}) = {number(test.statistic, 2)}, {p_value(test.pvalue)}"
-    return (
-        f"Stability by kind: {by_kind}. The paper: χ²(2) = 1.46, p = 0.482, 41.1% stable; here "
-        f"{total} of {of}. A judge that always gives the same score is stable: first compare its "
-        "accuracy with the constant score's."
-    )
-
-
-@table(
-    "tasks",
-    "By task (the paper's Table 5)",
-    "Means over judges and attributes. The paper's figures come from eight other judges and its "
-    "own ten wordings.",
-    paper_accuracy="paper", paper_sensitivity="paper's sensitivity", paper_gap="paper's gap",
-)  # fmt: skip
-def tasks(s: Measured) -> Iterator[Record]:
-    """Accuracy and robustness by task."""
-    for group, own in grouped(s.rows, "group", SOURCES).items():
-        row: dict[str, Any] = {"task": group}
-        for name in ("accuracy", "sensitivity", "gap"):
-            row |= means(own, name) | {f"paper_{name}": paper(f"task.{group}.{name}")}
-        yield row | means(own, "gap_by_chance") | {"n_configurations": len(own)}
-
-
-@table(
-    "attributes",
-    "By attribute (the paper's Table 2)",
-    "accuracy: mean over judges. best accuracy: exact accuracy of choosing the best strategy, each "
-    "item scored by the strategy that other items choose (undefined with fewer than ten texts). "
-    "The paper chose and measured on the same items, and its best may count a tolerance.",
-    paper_accuracy="paper", paper_best="paper's best", constant_accuracy="constant score",
-)  # fmt: skip
-def attributes(s: Measured) -> Iterator[Record]:
-    """Accuracy by attribute: the mean over judges, and the best strategy."""
-    for name, own in grouped(s.rows, "attribute").items():
-        tried = [o for o in s.outcomes if o.name == name and o.strategy not in (SINGLE, CONSTANT)]
-        best = max(tried, key=lambda one: one.mean("exact"), default=None)
-        yield {
-            "attribute": name, "kind": own[0]["kind"], **means(own, "accuracy"),
-            "paper_accuracy": paper(f"attribute.{name}.accuracy"),
-            **means(own, "constant_accuracy"),
-            "best_strategy": None if best is None else best.strategy,
-            "best_accuracy": crossfit_accuracy(tried),
-            "paper_best": paper(f"attribute.{name}.best"),
-        }  # fmt: skip
-
-
-@table(
-    "judges",
-    "The judges",
-    "insensitive: the share of a judge's attributes on which at least 90% of items get the same "
-    "score under every paraphrase while accuracy is no better than a constant score's. A judge "
-    "with half of its attributes or more is called insensitive: it ignores the wording and the "
-    "text alike. option mass: the probability of all levels together; where it is small, the judge "
-    "would rather write something else.",
-    constant_accuracy="constant score",
-)  # fmt: skip
-def judges(s: Measured) -> Iterator[Record]:
-    """Judges by accuracy."""
-    rows = []
-    for name, own in grouped(s.rows, "judge").items():
-        share = sum(row["insensitive"] for row in own) / len(own)
-        rows.append(
-            {
-                "judge": name,
-                **means(own, "accuracy", "constant_accuracy", "gap", "sensitivity", "consistency",
-                        "top_score", "option_mass"),
-                "n_attributes": len(own), "insensitive": share,
-                "finding": "insensitive, not robust" if share >= 0.5 else "",
-            }
-        )  # fmt: skip
-    yield from sorted(rows, key=lambda row: -row["accuracy"])
-
-
-@table(
-    "anova",
-    "What explains accuracy: one-way ANOVAs",
-    "Over items, a number is an item's mean accuracy over judges, paraphrases and attributes; by "
-    "verifiability, an item counts once per kind that its task has, so these numbers are not "
-    "independent. Scales differ between tasks and kinds (2 to 6 levels): part of any effect is "
-    "that fewer levels are easier to hit.",
-    f="F", eta_squared="η²", paper_f="paper's F", paper_eta_squared="paper's η²", n="n",
-)  # fmt: skip
-def anova(s: Measured) -> Iterator[Record]:
-    """How much of the variance of accuracy task, verifiability and judge explain."""
-    for row in measures.effects(s.rows):
-        key = f"anova.{row['factor']}" + (".items.classic" if row["over"] == "items" else "")
-        yield row | {"paper_f": paper(f"{key}.F"), "paper_eta_squared": paper(f"{key}.eta2")}
-
-
-@table(
-    "contrasts",
-    "Kinds of attributes against each other",
-    "Over configurations. difference: of the mean accuracies, first minus second. p adjusted: "
-    "Welch's test, times the number of comparisons.",
-    cohens_d="Cohen's d", paper_cohens_d="paper's d",
-)  # fmt: skip
-def contrasts(s: Measured) -> Iterator[Record]:
-    """Kinds of attributes against each other."""
-    for row in measures.contrasts(s.rows):
-        yield row | {"paper_cohens_d": paper(f"contrast.{row['first']}.{row['second']}.d")}
-
-
-@table(
-    "correlations",
-    "Accuracy against robustness",
-    "Over configurations. By construction, gap and accuracy depend on each other: at an accuracy "
-    "near 0 or 1 there is no room for a gap.",
-    pearson="Pearson's r", pearson_p="p of r", spearman="Spearman's ρ", spearman_p="p of ρ", n="n",
-    paper_pearson="paper's r",
-)  # fmt: skip
-def correlations(s: Measured) -> Iterator[Record]:
-    """Accuracy against robustness."""
-    for row in measures.correlations(s.rows):
-        yield row | {"paper_pearson": paper(f"correlation.{row['figure']}.pearson")}
-
-
-@table(
-    "tolerance",
-    "Accuracy by tolerance (the paper's appendix D)",
-    "unrounded: equal to the raters' mean; rounded: equal to it as a level; within τ: at most τ "
-    "from it. Whole scores within 0.5 of a mean are those that equal the rounded mean, and both "
-    "neighbours of a half: 0.5 adds nothing else to rounding.",
-    within_0_25="within 0.25", within_0_5="within 0.5",
-)  # fmt: skip
-def tolerance(s: Measured) -> Iterator[Record]:
-    """Accuracy by tolerance."""
-    for kind, own in {**grouped(s.rows, "kind", VERIFIABILITIES), "all": s.rows}.items():
-        within = {
-            f"within_{tau:g}".replace(".", "_"): mean(row["within"][tau] for row in own)
-            for tau in TOLERANCES
-        }
-        rounded = mean(row["accuracy"] for row in own)
-        yield {"kind": kind, **means(own, "unrounded"), "rounded": rounded, **within}
-
-
-@table(
-    "control",
-    "Is it the wording? The same prompt as a control",
-    "Both gaps are drawn from the probabilities of the levels, as a judge that samples at "
-    "temperature 1 among the levels would answer: one score per paraphrase, and as many for the "
-    "base wording; means of 200 draws. Both are over the items decided under every paraphrase and "
-    "under the base wording. items: of all configurations together. larger: configurations with "
-    "the larger gap when reworded. p: Wilcoxon's test. The paper asked three models the same "
-    "prompt ten times.",
-    gap_reworded="gap, reworded", gap_same="gap, same prompt",
-    paper_difference="paper's difference", paper_p="paper's p",
-)  # fmt: skip
-def control(s: Measured) -> Iterator[Record]:
-    """The gap when the wording changes against the gap when it does not."""
-    stated = {
-        kind: (paper(f"control.{kind}.difference"), paper(f"control.{kind}.p"))
-        for kind in VERIFIABILITIES
-    }
-    reworded, same = paper("control.reworded") or 0.0, paper("control.same") or 0.0
-    stated["all"] = reworded - same, paper("control.p")
-    for row in measures.control(s.rows):
-        difference, p = stated[row["kind"]]
-        yield {**row, "paper_difference": difference, "paper_p": p}
-
-
-@table(
-    "strategies",
-    "The strategies over all attributes, with their cost",
-    lambda s: (
-        f"Means over attributes; within τ: at most {s.tolerance:g} from the human mean; calls and "
-        "tokens are per item. The paper's gain of the fuser counts a tolerance. The paper calls "
-        "self-consistency the cheapest because one model does it, but it asks once per paraphrase."
-    ),
-    near="within τ", near_gain="gain within τ", paper_gain="paper's gain",
-)  # fmt: skip
-def strategies(s: Measured) -> Iterator[Record]:
-    """The strategies over all attributes."""
-    by_strategy: dict[str, list[Outcome]] = {}
-    for one in s.outcomes:
-        by_strategy.setdefault(one.strategy, []).append(one)
-    for name, own in by_strategy.items():
-        gains = [one.mean("gain") for one in own]
-        yield {
-            "strategy": name, "n_attributes": len(own),
-            "accuracy": mean(one.mean("exact") for one in own), "gain": mean(gains),
-            "least_gain": min(gains), "most_gain": max(gains),
-            "near": mean(one.mean("near") for one in own),
-            "near_gain": mean(one.mean("near_gain") for one in own),
-            "gap": mean(one.gap for one in own), "calls": mean(one.calls for one in own),
-            "tokens": mean(float(one.cost[0]) for one in own),
-            "paper_gain": paper(f"gain.{name.split(',')[0]}"),
-        }  # fmt: skip
-
-
-@table(
-    "mitigations",
-    "Strategies that ask more than once, by attribute",
-    lambda s: (
-        "accuracy: the score, rounded to a level, equals the rounded human mean. within τ: the "
-        f"score is at most {s.tolerance:g} from the human mean. Gains are over the mean single "
-        "judge on the same items; intervals are t intervals over clusters. best judge: each text "
-        "is scored by the judge that is most often right on other texts (on all, with fewer than "
-        "ten texts); judge names the one that all texts choose. calls, tokens and US dollars are "
-        "per item; US dollars are undefined without a price."
-    ),
-    near="within τ", near_gain="gain within τ", cost_usd="US dollars",
-)  # fmt: skip
-def mitigations(s: Measured) -> Iterator[Record]:
-    """Every strategy on every attribute."""
-    for one in s.outcomes:
-        accuracy, low, high = one.interval(one.exact)
-        gain, gain_low, gain_high = one.interval(one.gain, -1.0)
-        tokens, dollars = one.cost.tolist()
-        yield {
-            "attribute": one.name, "kind": one.kind, "strategy": one.strategy, "judge": one.judge,
-            "accuracy": accuracy, "ci_low": low, "ci_high": high, "gain": gain,
-            "gain_low": gain_low, "gain_high": gain_high, "near": one.mean("near"),
-            "near_gain": one.mean("near_gain"), "gap": one.gap, "calls": one.calls,
-            "tokens": tokens, "cost_usd": None if np.isnan(dollars) else dollars, "n_items": one.n,
-        }  # fmt: skip
-
-
-@table(
-    "configurations",
-    "Every judge on every attribute",
-    lambda s: (
-        "accuracy: scores equal to the human mean rounded to a level (halves up), with Wilson's "
-        "95% interval clustered by what items share. constant score: the accuracy of always giving "
-        "the most frequent human level. unrounded: scores equal to the unrounded human mean. "
-        f"within τ: scores at most {s.tolerance:g} from the human mean. gap by chance: the gap if "
-        "each item's scores were assigned to the paraphrases at random. stable: gap and "
-        "sensitivity below 0.15. top score: the share of the judge's most frequent score. left "
-        "out: items with an undecided paraphrase."
-    ),
-    near="within τ", constant_accuracy="constant score",
-)  # fmt: skip
-def configurations(s: Measured) -> Iterator[Record]:
-    """Every judge on every attribute."""
-    hidden = ("cell", "group", "within", "gaps", "insensitive")
-    for row in sorted(s.rows, key=lambda row: str(row["attribute"])):
-        yield {name: value for name, value in row.items() if name not in hidden}
+from judgesense.studies.common.study import Figure, Study, Tables
+from judgesense.studies.paraphrase_robustness import tables as t
+from judgesense.studies.paraphrase_robustness.strategies import CONSTANT, SINGLE
+from judgesense.studies.paraphrase_robustness.tables import NAME, Measured
+from judgesense.text import join
 
 
 def findings(s: Measured, tables: Tables) -> Iterator[str]:
@@ -349,20 +53,37 @@ def limits(s: Measured, tables: Tables) -> Iterator[str]:
             )
 
 
+def _gains(s: Measured, made: Tables) -> Iterator[Record]:
+    """The gain of each strategy on each attribute, exact and then within the tolerance."""
+    rows = made["mitigations"].rows if "mitigations" in made else ()
+    single = {row["attribute"]: row["accuracy"] for row in rows if row["strategy"] == SINGLE}
+    yield from (row for row in rows if row["strategy"] != SINGLE)
+    for row in rows:
+        if row["strategy"] != CONSTANT:
+            gain = row["near"] - single[row["attribute"]]
+            yield {**row, "strategy": f"{row['strategy']}, within τ", "gain": gain}
+
+
 STUDY = Study(
     NAME,
     "Paraphrase robustness of scores",
     tables=[
-        kinds, tasks, attributes, judges, anova, contrasts, correlations, tolerance, control,
-        strategies, mitigations, configurations,
+        t.kinds, t.tasks, t.attributes, t.judges, t.anova, t.contrasts, t.correlations, t.tolerance,
+        t.control, t.strategies, t.best_strategies, t.mitigations, t.configurations, t.stated,
         lambda s: cost_table(s.grid.report, s.run.log),
     ],
     figures=[
         Figure(
             "accuracy_gap",
-            "Accuracy against the gap between paraphrases; each point is a judge on an attribute.",
-            "configurations",
-            Scatter(x="accuracy", y="gap", series="kind", xlabel="accuracy", ylabel="gap"),
+            "Accuracy against the gap between paraphrases and against the scores' coefficient of "
+            "variation, sensitivity; each point is a judge on an attribute (the paper's Figure 2).",
+            lambda s, made: (
+                {**row, "figure": figure, "spread": row[figure]}
+                for figure in ("gap", "sensitivity")
+                for row in made["configurations"].rows
+            ),
+            Scatter(x="accuracy", y="spread", series="kind", panel="figure", xlabel="accuracy",
+                    ylabel="spread over paraphrases"),
         ),
         Figure(
             "accuracy_heatmap",
@@ -372,8 +93,9 @@ STUDY = Study(
         ),
         Figure(
             "strategies",
-            "Gain in exact accuracy over the mean single judge (the paper's Figure 3).",
-            "mitigations",
+            "Gain over the exact accuracy of the mean single judge (the paper's Figure 3). Within "
+            "τ, a part of the gain is the tolerance itself: that of the single judge.",
+            _gains,
             Heatmap(row="attribute", column="strategy", value="gain", label="gain in accuracy",
                     limits=None),
         ),

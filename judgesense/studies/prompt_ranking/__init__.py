@@ -15,6 +15,8 @@ from judgesense.reporting.result import Result
 from judgesense.studies.common.question_sets import check_models, draw
 from judgesense.studies.prompt_ranking.declared import DECLARED
 from judgesense.studies.prompt_ranking.grid import (
+    FEW_SHOT,
+    SHOTS,
     PromptScores,
     ask,
     prompts_of,
@@ -59,13 +61,19 @@ def prompt_ranking(
     check_models(responders)
     plan.check_sizes(plan.limit, "limit")
     wordings = {task: prompts_of(task) for task in plan.tasks}
-    drawn = {task: draw(task, plan.limit, plan.seed, mirror, out) for task in plan.tasks}
+    drawn, shown = {}, {}
+    for task in plan.tasks:
+        name = task.removesuffix(FEW_SHOT)
+        drawn[task] = draw(name, plan.limit, plan.seed, mirror, out)
+        # The first items of a larger draw are those of the smaller one.
+        more = plan.limit + SHOTS if task != name else None
+        shown[task] = more and draw(name, more, plan.seed, mirror, out / "few-shot").items[-SHOTS:]
     grids = [
         grid
         for task in plan.tasks
         for grid in ask(
             task, responders, drawn[task].items, wordings[task], plan.scorings, plan.max_tokens,
-            out, note, plan.seed,
+            out, note, plan.seed, shown[task] or (),
         )
     ]  # fmt: skip
     settings = {
@@ -94,12 +102,12 @@ def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
     plan, path = plan or RankingPlan(), Path(path)
     grids = read_scores(path)
     for grid in grids:
-        plan.check_sizes(len(grid.items), f"{path} ({grid.task}, {grid.model})")
+        plan.check_sizes(len(grid.items), f"{path} ({grid.series})")
     settings = {
         "scores": str(path),
-        "items": [f"{grid.task}, {grid.model}: {len(grid.items)}" for grid in grids],
+        "items": [f"{grid.series}: {len(grid.items)}" for grid in grids],
     }
-    return _result(grids, plan, settings, {})
+    return _result(grids, plan, settings, {}, path.name)
 
 
 def _result(
@@ -107,6 +115,7 @@ def _result(
     plan: RankingPlan,
     settings: Mapping[str, Any],
     texts: Mapping[str, str],
+    file: str = "",
 ) -> Result:
     fixed = {
         "subset sizes": list(plan.sizes),
@@ -114,4 +123,4 @@ def _result(
         "z": plan.z,
         "seed": plan.seed,
     }
-    return DECLARED.result(measure(grids, plan, texts), {**settings, **fixed})
+    return DECLARED.result(measure(grids, plan, texts, file), {**settings, **fixed})

@@ -27,6 +27,11 @@ from judgesense.studies.common.question_sets import (
 from local_judges.responder import Question
 
 TASKS = ("gsm8k", "mmlu")
+"""The paper's tasks."""
+MORE_TASKS = ("arc-challenge",)
+"""Tasks that the paper lacks; multiple choice, asked by the prompts of mmlu."""
+FEW_SHOT, SHOTS = "+few-shot", 4
+"""What follows a task's name if its prompts show solved questions first, and how many they show."""
 SCORINGS = ("generate", "options")
 LETTERS = ("A", "B", "C", "D")
 
@@ -56,18 +61,33 @@ class PromptScores:
         """Task and scoring, as tables name them."""
         return f"{self.task}, {self.scoring}" if self.scoring else self.task
 
+    @property
+    def series(self) -> str:
+        """Model and task, as figures and findings name them; the file of scores without either."""
+        return f"{self.model} on {self.name}" if self.model else self.name
+
 
 @cache
 def prompts_of(task: str) -> Mapping[str, str]:
-    """The 20 wordings of a task by prompt name ("gsm8k-01", ...)."""
-    texts = read_yaml(_PROMPTS)["tasks"][task]
+    """The 20 wordings of a task by prompt name ("gsm8k-01", ...); few-shot ones have the same."""
+    task = task.removesuffix(FEW_SHOT)
+    texts = read_yaml(_PROMPTS)["tasks"]["mmlu" if task in MORE_TASKS else task]
     return {f"{task}-{number:02d}": text for number, text in enumerate(texts, 1)}
 
 
-def render(text: str, item: BenchmarkItem) -> str:
-    """The message of a prompt and an item; options are lines "A. ..."."""
+def render(text: str, item: BenchmarkItem, shown: Sequence[BenchmarkItem] = ()) -> str:
+    """The message of a prompt and an item; options are lines "A. ...".
+
+    The items ``shown`` come first, each in the same wording and with its answer: a letter, or the
+    final number without the way to it.
+    """
     lines = (f"{letter}. {option}" for letter, option in zip(LETTERS, item.options, strict=False))
-    return fill(text, {"question": item.question, "options": "\n".join(lines)})
+    solved = "".join(f"{render(text, each)}\n{_answer(each)}\n\n" for each in shown)
+    return solved + fill(text, {"question": item.question, "options": "\n".join(lines)})
+
+
+def _answer(item: BenchmarkItem) -> str:
+    return item.answers[0] if item.correct is None else LETTERS[item.correct]
 
 
 def ask(
@@ -80,8 +100,10 @@ def ask(
     out: Path,
     note: Callable[[str], None],
     seed: int = 0,
+    shown: Sequence[BenchmarkItem] = (),
 ) -> Iterator[PromptScores]:
-    """Ask every prompt with every item once, and score the answers by each scoring.
+    """Ask every prompt with every item once, after the solved items ``shown``, and score the
+    answers by each scoring.
 
     Items on which any prompt of a model got an error are left out for all its prompts. ``seed``
     fixes what is drawn above temperature 0.
@@ -89,10 +111,11 @@ def ask(
     Raises JudgeSenseError if no item is left, if two responders are one model, or if an engine
     without option probabilities is asked for options.
     """
-    by_options = task == "mmlu" and "options" in scorings
-    texts = task == "gsm8k" or "generate" in scorings
+    numbers = task.startswith("gsm8k")
+    by_options = not numbers and "options" in scorings
+    texts = numbers or "generate" in scorings
     questions = [
-        Question(item.item_id, name, render(text, item), LETTERS if by_options else ())
+        Question(item.item_id, name, render(text, item, shown), LETTERS if by_options else ())
         for name, text in prompts.items()
         for item in items
     ]
@@ -120,7 +143,7 @@ def ask(
             left_out=len(failed),
         )
         if texts:
-            result = _read(task, [cell["text"] for cell in cells], wanted)
+            result = _read(numbers, [cell["text"] for cell in cells], wanted)
             cut = sum(cell["finish_reason"] == "length" for cell in cells) / len(cells)
             yield scored(
                 scoring="generate", scores=_by_prompt(result, len(kept)), cut=cut,
@@ -136,8 +159,8 @@ def ask(
             yield scored(scoring="options", scores=_by_prompt(result, len(kept)))
 
 
-def _read(task: str, said: Sequence[str], items: Sequence[BenchmarkItem]) -> AnswerMatch:
-    if task == "gsm8k":
+def _read(numbers: bool, said: Sequence[str], items: Sequence[BenchmarkItem]) -> AnswerMatch:
+    if numbers:
         return match_number(said, [item.answers for item in items])
     right = [LETTERS[item.correct or 0] for item in items]
     return match_choice(said, right, options=[item.options for item in items], labels="letters")
@@ -148,7 +171,8 @@ def _by_prompt(result: AnswerMatch, n_items: int) -> Floats:
 
 
 def read_scores(path: Path) -> list[PromptScores]:
-    """Read a table with the columns prompt, item and score, and optionally model and task.
+    """Read a table with the columns prompt, item and score, and optionally model and task (else
+    the name of the file).
 
     CSV, TSV, JSONL or Parquet, a row per prompt and item; scores are finite numbers, higher is
     better. Raises JudgeSenseError naming the row, or the prompt and item, of a score that is
@@ -163,7 +187,7 @@ def read_scores(path: Path) -> list[PromptScores]:
                     f"{record.place}, column {column}: no value; a score table needs the columns "
                     f"prompt, item and score, this one has {', '.join(map(str, values))}"
                 )
-        group = (str(values.get("task") or path.stem), str(values.get("model") or "-"))
+        group = (str(values.get("task") or path.name), str(values.get("model") or ""))
         cell = (str(values["prompt"]), str(values["item"]))
         score = _number(values["score"], record.place)
         if cell in cells.setdefault(group, {}):

@@ -22,7 +22,13 @@ from judgesense.statistics.ranking import (
     selection_gain,
 )
 from judgesense.statistics.ranks import chosen
-from judgesense.studies.prompt_ranking.grid import SCORINGS, TASKS, PromptScores
+from judgesense.studies.prompt_ranking.grid import (
+    FEW_SHOT,
+    MORE_TASKS,
+    SCORINGS,
+    TASKS,
+    PromptScores,
+)
 
 SIZES = (50, 100, 200)
 ITEMS, MAX_TOKENS = 500, 256
@@ -36,11 +42,12 @@ class RankingPlan:
     """What to ask and how to subsample it.
 
     Args:
-        tasks: of gsm8k and mmlu.
+        tasks: of gsm8k, mmlu and arc-challenge; with ``+few-shot``, its prompts show four solved
+            questions first.
         limit: items per task.
         sizes: items per subset.
         seeds: subsets per size, at least 3: one is left out to test the choice.
-        scorings: how MMLU is read (generate, options); GSM8K is always read from text.
+        scorings: how multiple choice is read (generate, options); GSM8K is always read from text.
         max_tokens: the most tokens of an answer.
         z: the weight of the standard error in LCB.
         k: the size of the top sets.
@@ -62,7 +69,7 @@ class RankingPlan:
 
     def __post_init__(self) -> None:
         for what, given, known in (
-            ("task", self.tasks, TASKS),
+            ("task", self.tasks, [t + v for t in (*TASKS, *MORE_TASKS) for v in ("", FEW_SHOT)]),
             ("scoring", self.scorings, SCORINGS),
         ):
             if unknown := [name for name in given if name not in known]:
@@ -110,7 +117,7 @@ class RankedPrompts:
     @property
     def name(self) -> str:
         """Model and task, as figures and findings name them."""
-        return f"{self.grid.model} on {self.grid.name}"
+        return self.grid.series
 
     @property
     def overlap(self) -> float:
@@ -138,7 +145,7 @@ class RankedPrompts:
 class Ranking:
     """All models, tasks and sizes; ``k`` is the size of the top sets.
 
-    ``texts`` are the wordings by prompt name, empty for a score table.
+    ``texts`` are the wordings by prompt name, empty for a score table, whose name is ``file``.
     """
 
     cells: tuple[RankedPrompts, ...]
@@ -146,6 +153,7 @@ class Ranking:
     z: float
     k: int
     texts: Mapping[str, str]
+    file: str = ""
 
     @cached_property
     def series(self) -> list[list[RankedPrompts]]:
@@ -156,7 +164,9 @@ class Ranking:
         return list(groups.values())
 
 
-def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str, str]) -> Ranking:
+def measure(
+    grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str, str], file: str = ""
+) -> Ranking:
     """Subsample every grid at every size.
 
     The top sets have the same size in all cells: at most that of the shortest list of prompts.
@@ -174,4 +184,4 @@ def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str
                     selection_gain(redrawn, plan.z), pair_flips(grid.scores, redrawn),
                 )
             )  # fmt: skip
-    return Ranking(tuple(cells), plan.seeds, plan.z, k, texts)
+    return Ranking(tuple(cells), plan.seeds, plan.z, k, texts, file)
