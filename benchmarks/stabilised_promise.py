@@ -30,10 +30,10 @@ import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import Run, read_run
 from local_judges.callable_judge import CallableJudge
+from local_judges.combined import stabilised_judge
 from local_judges.protocol import Request
 from local_judges.rows import decide
 from local_judges.runner import ask_all
-from local_judges.stabilised import stabilised_judge
 from local_judges.stabilised_file import Stabilised
 
 _KEPT = ("run_id", "tasks", "asked", "judges", "dataset", "data_hash", "aliases")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from judgesense.checking.check import check_log as check_log
     from judgesense.checking.result import CheckResult as CheckResult
     from judgesense.importers.log import import_log as import_log
+    from judgesense.improving.improve import improve as improve
+    from judgesense.improving.result import Improved as Improved
     from judgesense.matching import match_answers as match_answers
     from judgesense.metric_modules.registry import metric_path as metric_path
     from judgesense.pipeline import run as run
@@ -55,6 +57,7 @@ _HOMES = {
     "CheckResult": "judgesense.checking.result",
     "Comparison": "judgesense.trust.compare",
     "Estimate": "judgesense.systems.estimate_result",
+    "Improved": "judgesense.improving.result",
     "LabelPlan": "judgesense.systems.label_next",
     "Migration": "judgesense.systems.migration_result",
     "Monitoring": "judgesense.systems.monitor",
@@ -67,6 +70,7 @@ _HOMES = {
     "demo": "judgesense.pipeline.demo",
     "estimate": "judgesense.systems.estimate",
     "import_log": "judgesense.importers.log",
+    "improve": "judgesense.improving.improve",
     "jss": "judgesense.statistics.agreement",
     "judge_items": "judgesense.pipeline.verdicts",
     "label_next": "judgesense.systems.label_next",

@@ -121,7 +121,7 @@ def _collect(
         fresh: list[tuple[str, Template]] = []
         for (base, _), answer in zip(batch, answers, strict=True):
             text = _clean(answer.text or "")
-            if reason := _reason_to_drop(text, base, entry, seen):
+            if reason := reason_to_drop(text, base, entry, seen):
                 collected.dropped[reason] += 1
             else:
                 seen.add(_normal(text))
@@ -157,7 +157,7 @@ def _clean(text: str) -> str:
     return " ".join(first.split()).strip("\"'“”*` ")
 
 
-def _reason_to_drop(text: str, base: Template, entry: TaskTemplates, seen: set[str]) -> str | None:
+def reason_to_drop(text: str, base: Template, entry: TaskTemplates, seen: set[str]) -> str | None:
     """The reason to drop a text, from the text alone; None if there is none."""
     if not text:
         return "empty"

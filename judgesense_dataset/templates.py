@@ -138,8 +138,23 @@ def load_templates(path: str | Path, unread: bool = False) -> dict[str, TaskTemp
     return read_tasks(root["tasks"], unread)
 
 
-def read_tasks(node: YamlNode, unread: bool = False) -> dict[str, TaskTemplates]:
-    """The tasks in a YAML mapping; raises as :func:`load_templates`."""
+def is_alone(task: Task, template: Template) -> bool:
+    """Whether a wording of a choice between two shows the first option only.
+
+    Its answers say whether that option is good: YES stands for the first label. Asked in both
+    orders it shows each option by itself, so that their log-odds can be compared.
+    """
+    shown = [field in template.placeholders for field in task.options.values()]
+    return shown == [True, False]
+
+
+def read_tasks(
+    node: YamlNode, unread: bool = False, alone: bool = False
+) -> dict[str, TaskTemplates]:
+    """The tasks in a YAML mapping; raises as :func:`load_templates`.
+
+    ``alone`` allows wordings that show one option of two (see :func:`is_alone`).
+    """
     places: dict[str, str] = {}
     tasks = {}
     for name, task_node in node.mapping("the key 'tasks'").items():
@@ -150,7 +165,7 @@ def read_tasks(node: YamlNode, unread: bool = False) -> dict[str, TaskTemplates]
         except JudgeSenseError as error:
             raise task_node.fail(str(error)) from error
         templates = tuple(
-            _template(one, place, task, entry.layout, places)
+            _template(one, place, task, entry.layout, places, alone)
             for one, place in zip(entry.templates, nodes.value, strict=True)
             if one.accepted or (unread and one.accepted is None)
         )
@@ -163,8 +178,9 @@ def read_tasks(node: YamlNode, unread: bool = False) -> dict[str, TaskTemplates]
 
 
 def _template(
-    entry: _TemplateEntry, node: YamlNode, task: Task, layout: str, places: dict[str, str]
-) -> Template:
+    entry: _TemplateEntry, node: YamlNode, task: Task, layout: str, places: dict[str, str],
+    alone: bool,
+) -> Template:  # fmt: skip
     """A template with its label map checked against the task; ``places`` are those of the ids."""
     if entry.id in places:
         raise node.fail(f"the template id {entry.id!r} is already used at {places[entry.id]}")
@@ -193,7 +209,8 @@ def _template(
         label_map=MappingProxyType(label_map),
         aliases=MappingProxyType({a: tuple(texts) for a, texts in entry.aliases.items()}),
     )
-    if hidden := set(task.options.values()) - template.placeholders:
+    hidden = set(task.options.values()) - template.placeholders
+    if hidden and not (alone and is_alone(task, template)):
         raise node.fail(
             f"template {entry.id!r} never shows the option {{{min(hidden)}}}; add it to the layout"
         )

@@ -37,6 +37,8 @@ class JudgeSpec:
     """The rule and wordings of a stabilised judge, which asks this one."""
     same_judge: bool = True
     """Whether the judge that is loaded must be the one that was stabilised."""
+    others: tuple[JudgeSpec, ...] = ()
+    """The further judges of a cascade or jury."""
 
     def identity(self) -> dict[str, Any]:
         """The judge as JSON values; a run can be resumed only if they are the same.
@@ -77,12 +79,18 @@ class JudgeSpec:
         inner = self._load()
         if self.stabilised is None:
             return inner
-        from local_judges.stabilised import stabilised_judge
+        from local_judges.combined import stabilised_judge
 
+        loaded = {_key(self): inner}
         try:
-            return stabilised_judge(self.stabilised, inner, same_judge=self.same_judge)
+            for other in self.others:
+                if _key(other) not in loaded:
+                    loaded[_key(other)] = other._load()
+            others = [loaded[_key(other)] for other in self.others]
+            return stabilised_judge(self.stabilised, inner, *others, same_judge=self.same_judge)
         except JudgeSenseError:
-            inner.close()
+            for each in loaded.values():
+                each.close()
             raise
 
     def _load(self) -> Judge:
@@ -97,6 +105,11 @@ class JudgeSpec:
         from local_judges.api.judge import ApiJudge
 
         return ApiJudge(str(self.model), name=self.name, **self.options)
+
+
+def _key(spec: JudgeSpec) -> str:
+    """What is loaded once, although two stages of a file may ask it."""
+    return json.dumps([spec.engine, str(spec.model), spec.options], sort_keys=True, default=str)
 
 
 def entry(name: str) -> JudgeEntry:
@@ -238,11 +251,20 @@ def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
 
 
 def _stabilised(path: Path, engine: str | None, given: Mapping[str, Any]) -> JudgeSpec:
-    """The judge that a stabilised judge's file names, with the file's rule.
+    """The judge that a judge's file names, with the file's rule; of several, options given are for
+    the first one.
 
-    Another engine, model or option makes it another judge than the one that was stabilised.
+    Another engine, model or option makes it another judge than the one that was measured.
     """
     stabilised = read_stabilised(path)
+    spec = _of_file(path, stabilised, engine, given)
+    others = tuple(_of_file(path, each, None, {}) for each in stabilised.others)
+    return replace(spec, others=others)
+
+
+def _of_file(
+    path: Path, stabilised: Stabilised, engine: str | None, given: Mapping[str, Any]
+) -> JudgeSpec:
     source = stabilised.judge
     if "engine" not in source:
         raise JudgeSenseError(

@@ -26,7 +26,7 @@ from judgesense.trust.card import AS_ASKED
 from judgesense.trust.grid import log_of_shares
 from judgesense.trust.rules import Decided, Rule
 from judgesense_dataset.templates import layout_patterns, patterns_of
-from local_judges.protocol import Answer, Budgeted, Judge, Request
+from local_judges.protocol import Answer, Judge, Request
 from local_judges.runner import ask_all
 from local_judges.stabilised_file import Stabilised
 
@@ -37,6 +37,8 @@ _AT_ONCE = 128
 
 _ITEM = "judgesense_item"
 """The key of a message that holds an item's fields as JSON."""
+
+_AS_JSON = f'{{"{_ITEM}": '
 
 _WORDING = "_wording"
 """The field that holds a wording which the file does not have."""
@@ -87,7 +89,7 @@ class Messages:
         task = self.stabilised.entry.task
         prompt = render(task, self.stabilised.base, item, task.orders[0])
         request = Request(prompt.prompt_id, prompt.text, tuple(self.stabilised.base.label_map))
-        if isinstance(self.members(request), Members):
+        if not self.stabilised.others and isinstance(self.members(request), Members):
             return prompt
         shown = {name: item.fields[name] for name in sorted(self.stabilised.fields)}
         text = json.dumps({_ITEM: shown}, ensure_ascii=False)
@@ -107,10 +109,10 @@ class Messages:
             return taken
         template, readings = taken
         templates: tuple[Template, ...] = (template,)
-        if len(rule.wordings) > 1:
+        if self.stabilised.asks_own or request.text.startswith(_AS_JSON):
             templates = tuple(self.by_id[wording] for wording in rule.wordings)
             if lacking := sorted(self.stabilised.fields - set(readings[0])):
-                return f"the message does not show {lacking[0]}, which the panel's wordings show"
+                return f"the message does not show {lacking[0]}, which the judge's wordings show"
         rendered = []
         for fields in readings:
             # The message shows its options in the order that counts as AB here.
@@ -135,7 +137,8 @@ class Messages:
     def _taken_apart(self, request: Request) -> tuple[Template, list[dict[str, str]]] | str:
         """The template of a message and the item's fields in it, in every way they can be split."""
         if (fields := self._as_json(request.text)) is not None:
-            return self.stabilised.base, [fields]
+            own = (self.stabilised.base, *self.by_id.values())
+            return next(t for t in own if set(t.label_map) == set(request.options)), [fields]
         for template, patterns in self._patterns:
             matches = [pattern.fullmatch(request.message) for pattern in patterns]
             if matches[0] is None or set(request.options) != set(template.label_map):
@@ -159,14 +162,14 @@ class Messages:
 
     def _as_json(self, text: str) -> dict[str, str] | None:
         """The fields of a message of :meth:`of_item` in JSON; None for any other message."""
-        if not text.startswith(f'{{"{_ITEM}": '):
+        if not text.startswith(_AS_JSON):
             return None
         try:
             held = json.loads(text)
         except (ValueError, RecursionError):
             return None
         fields = held[_ITEM] if held.keys() == {_ITEM} else None
-        if not isinstance(fields, dict) or fields.keys() != self.stabilised.fields:
+        if not isinstance(fields, dict) or not fields.keys() >= self.stabilised.fields:
             return None
         return {name: str(value) for name, value in fields.items()}
 
@@ -346,14 +349,6 @@ class BudgetedStabilisedJudge(StabilisedJudge):
         """Why the budget does not allow these messages; None if it does."""
         reason: str | None = self.inner.admit(self._prompts(requests))
         return reason
-
-
-def stabilised_judge(
-    stabilised: Stabilised, inner: Judge, *, same_judge: bool = True
-) -> StabilisedJudge:
-    """The stabilised judge that asks this one; with a budget if it has one."""
-    kind = BudgetedStabilisedJudge if isinstance(inner, Budgeted) else StabilisedJudge
-    return kind(stabilised, inner, same_judge=same_judge)
 
 
 def _total(values: Iterable[float | None]) -> float | None:

@@ -1,6 +1,8 @@
-"""The file of a stabilised judge: a judge, its wordings, and the rule that makes one verdict.
+"""The file of an improved judge: a judge, its wordings, and the rule that makes one verdict.
 
-It is plain YAML without keys or code. Everything in it is checked before a model is loaded.
+Several judges decide together as a cascade (the next decides where a margin is small) or a jury
+(the mean decides). It is plain YAML without keys or code. Everything in it is checked before a
+model is loaded.
 """
 
 from __future__ import annotations
@@ -10,26 +12,39 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import ConfigDict, Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, write_text, writing
-from judgesense.files.documents import OwnShape, fit, fit_node, parse_nodes, parse_yaml
+from judgesense.files.documents import (
+    OwnShape,
+    YamlNode,
+    fit,
+    fit_node,
+    parse_nodes,
+    parse_yaml,
+)
 from judgesense.tasks import Template
 from judgesense.trust.rules import OTHER_WORDINGS, Read, Rule
-from judgesense_dataset.templates import TaskTemplates, read_tasks
+from judgesense_dataset.templates import TaskTemplates, is_alone, read_tasks
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
-"""The version of the file that is written; others are refused."""
+VERSION = 2
+"""The version of the file that is written."""
 
-MARK = "judgesense_stabilised"
+MARK = "judgesense_judge"
 """The key that every such file begins with; its value is the version."""
+
+EARLIER = {"judgesense_stabilised": 1}
+"""The keys and versions of earlier files, which are read as well."""
+
+Combine = Literal["cascade", "jury"]
 
 Plain = Mapping[str, Any]
 
@@ -67,10 +82,23 @@ class _AskPerson(_Strict):
     needed: int | None = None
 
 
+_Margin = Annotated[float, Field(ge=0)] | None
+
+
+class _Next(_Strict):
+    judge: _Judge
+    rule: Any
+    margin: _Margin = None
+
+
 class _File(_Strict):
     judge: _Judge
     tasks: Any
     rule: Any
+    margin: _Margin = None
+    combine: Combine | None = None
+    others: list[_Next] = []  # noqa: RUF012
+    search: dict[str, Any] | None = None
     ask_person: _AskPerson | None = None
     expected: dict[str, Any] | None = None
     data: dict[str, Any] | None = None
@@ -86,7 +114,9 @@ class Stabilised:
     Python function that the caller must pass. ``ask_person`` has the margin below which a person
     is to be asked (``threshold``, None if none holds ``max_error``). ``expected``, ``data`` and
     ``card`` say what it was measured on and what is expected of it; ``data["rule"]`` is the digest
-    of the rule and wordings that they are about.
+    of the rule and wordings that they are about. ``others`` decide with the first judge: in a
+    cascade each is asked where the one before has a smaller ``margin`` (nats; share of votes) than
+    its own, in a jury all are. ``search`` records how the judge was found.
     """
 
     judge: Plain
@@ -97,9 +127,26 @@ class Stabilised:
     data: Plain = field(default_factory=dict)
     card: Plain = field(default_factory=dict)
     where: str = "the stabilised judge"
+    combine: Combine | None = None
+    others: tuple[Stabilised, ...] = ()
+    margin: float | None = None
+    search: Plain = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         task, rule = self.entry.task, self.rule
+        if bool(self.others) != bool(self.combine):
+            raise JudgeSenseError(f"{self.where}: combine (cascade or jury) comes with others")
+        stages = (self, *self.others)
+        if self.others and (
+            len({each.rule.read == "vote" for each in stages}) > 1
+            or any(each.rule.read == "expected score" for each in stages)
+        ):
+            raise JudgeSenseError(
+                f"{self.where}: judges that decide together are all read by their most probable "
+                "label, or all by votes"
+            )
+        if self.combine == "cascade" and any(each.margin is None for each in stages[:-1]):
+            raise JudgeSenseError(f"{self.where}: a cascade's judges but the last need margin")
         templates = [template.template_id for template in self.entry.templates]
         if rule.labels != task.labels:
             raise JudgeSenseError(
@@ -119,8 +166,13 @@ class Stabilised:
 
     @property
     def digest(self) -> str:
-        """Eight hex digits of everything that fixes the verdicts, apart from the judge asked."""
-        return digest_of(self.entry, self.rule)
+        """Eight hex digits of everything that fixes the verdicts, apart from the first judge."""
+        own = digest_of(self.entry, self.rule)
+        if not self.others:
+            return own
+        others = [[each.judge.get("name"), each.digest, each.margin] for each in self.others]
+        stated = json.dumps([own, self.combine, self.margin, others])
+        return hashlib.sha256(stated.encode()).hexdigest()[:8]
 
     @property
     def scoring(self) -> str:
@@ -134,10 +186,25 @@ class Stabilised:
         return next(each for each in self.entry.templates if each.template_id == first)
 
     @property
+    def asked(self) -> TaskTemplates:
+        """The wordings that are asked, after one that shows both options if theirs do not."""
+        names = {name for each in (self, *self.others) for name in each.rule.wordings}
+        shown = tuple(t for t in self.entry.templates if t.template_id in names)
+        if any(is_alone(self.entry.task, t) for t in shown):
+            whole = (t for t in self.entry.templates if not is_alone(self.entry.task, t))
+            shown = (*(t for t in islice(whole, 1) if t not in shown), *shown)
+        return TaskTemplates(self.entry.task, shown)
+
+    @property
+    def asks_own(self) -> bool:
+        """Whether it asks its own wordings whatever the wording of a message."""
+        chosen = [t for t in self.entry.templates if t.template_id in self.rule.wordings]
+        return len(chosen) > 1 or any(is_alone(self.entry.task, t) for t in chosen)
+
+    @property
     def fields(self) -> frozenset[str]:
-        """The fields of an item that the rule's wordings show."""
-        own = [t.placeholders for t in self.entry.templates if t.template_id in self.rule.wordings]
-        return frozenset().union(*own)
+        """The fields of an item that the wordings asked show, of all judges."""
+        return self.asked.fields
 
     @property
     def edited(self) -> bool:
@@ -166,8 +233,16 @@ class Stabilised:
             if template.aliases:
                 stated["aliases"] = {key: list(texts) for key, texts in template.aliases.items()}
             templates.append(stated)
-        rule = self.rule.to_dict()
-        del rule["labels"]
+        stages = (self, *self.others)
+        rule, *rules = [
+            {key: value for key, value in each.rule.to_dict().items() if key != "labels"}
+            for each in stages
+        ]
+        others = [
+            {"judge": dict(each.judge), "rule": own,
+             **({} if each.margin is None else {"margin": each.margin})}
+            for each, own in zip(self.others, rules, strict=True)
+        ]  # fmt: skip
         return {
             MARK: VERSION,
             "judge": dict(self.judge),
@@ -179,10 +254,13 @@ class Stabilised:
                 "templates": templates,
             }},
             "rule": rule,
+            **({} if self.margin is None else {"margin": self.margin}),
+            **({"combine": self.combine, "others": others} if others else {}),
             "ask_person": dict(self.ask_person),
             "expected": dict(self.expected),
             "data": dict(self.data),
             "card": dict(self.card),
+            **({"search": dict(self.search)} if self.search else {}),
         }  # fmt: skip
 
     def write(self, path: Path) -> None:
@@ -212,7 +290,7 @@ def digest_of(entry: TaskTemplates, rule: Rule) -> str:
 
 
 _HEAD = """\
-# A judge made by judgesense stabilise. Judge items with it:
+# A judge made by judgesense improve. Judge items with it:
 #   judgesense judge ITEMS --judge THIS_FILE --out verdicts.parquet
 # Offsets and margins are in nats. data.rule is the fingerprint of the rule and the wordings.
 """
@@ -264,28 +342,45 @@ def parse_stabilised(text: str, where: str) -> Stabilised:
     """The stabilised judge in the text of a file; ``where`` names it. Raises as
     :func:`read_stabilised`."""
     plain = parse_yaml(text, where)
-    if not isinstance(plain, dict) or MARK not in plain:
+    marks = {MARK: VERSION, **EARLIER}
+    mark = next((key for key in marks if isinstance(plain, dict) and key in plain), None)
+    if mark is None:
         raise JudgeSenseError(
-            f"{where} is not a stabilised judge: it lacks the key {MARK}; make one with "
-            "judgesense stabilise DIR --judge J --task T --out FILE.yaml"
+            f"{where} is not a judge's file: it lacks the key {MARK}; make one with "
+            "judgesense improve RUBRIC --data FILE --judge J --out FILE.yaml"
         )
-    if (version := plain.pop(MARK)) != VERSION:
+    if (version := plain.pop(mark)) != marks[mark]:
         raise JudgeSenseError(
             f"{where}: this is version {version} of the file, and this JudgeSense reads version "
-            f"{VERSION}; make the file again with judgesense stabilise"
+            f"{marks[mark]}; make the file again with judgesense improve"
         )
-    fit(_File, plain, where, "a stabilised judge")
+    fit(_File, plain, where, "a judge's file")
     # Read as text, so that a label such as YES is no boolean.
     nodes = parse_nodes(text, where).value
-    tasks = read_tasks(nodes["tasks"])
+    tasks = read_tasks(nodes["tasks"], alone=True)
     if len(tasks) != 1:
-        raise nodes["tasks"].fail(f"a stabilised judge has one task, got {', '.join(tasks)}")
+        raise nodes["tasks"].fail(f"a judge's file has one task, got {', '.join(tasks)}")
     (entry,) = tasks.values()
-    stated = fit_node(_Rule, nodes["rule"], "the rule")
+    more = {key: plain.get(key) or {}
+            for key in ("ask_person", "expected", "data", "card", "search")}  # fmt: skip
+    others = tuple(
+        Stabilised(stage["judge"], entry, _rule(node.value["rule"], entry), where=where,
+                   margin=stage.get("margin"))
+        for stage, node in zip(
+            plain.get("others") or (), nodes["others"].value if plain.get("others") else (),
+            strict=True,
+        )
+    )  # fmt: skip
+    return Stabilised(
+        plain["judge"], entry, _rule(nodes["rule"], entry), **more, where=where, others=others,
+        combine=plain.get("combine"), margin=plain.get("margin"),
+    )  # fmt: skip
+
+
+def _rule(node: YamlNode, entry: TaskTemplates) -> Rule:
+    stated = fit_node(_Rule, node, "the rule")
     try:
-        rule = Rule(stated.remedy, tuple(stated.wordings), tuple(stated.orders), entry.task.labels,
+        return Rule(stated.remedy, tuple(stated.wordings), tuple(stated.orders), entry.task.labels,
                     stated.read, stated.offsets)  # fmt: skip
     except JudgeSenseError as error:
-        raise nodes["rule"].fail(str(error)) from error
-    more = {key: plain.get(key) or {} for key in ("ask_person", "expected", "data", "card")}
-    return Stabilised(plain["judge"], entry, rule, **more, where=where)
+        raise node.fail(str(error)) from error

@@ -16,6 +16,7 @@ from judgesense.cli import (
     demo,
     estimate,
     importing,
+    improve,
     judge,
     judges,
     label,
@@ -53,6 +54,7 @@ def _root(
 for _function, _name in (
     (demo.demo, "demo"),
     (check.check, "check"),
+    (improve.improve, "improve"),
     (judge.judge, "judge"),
     (serve.serve, "serve"),
     (label.label, "label"),

@@ -20,7 +20,6 @@ from judgesense.systems.verdict_table import SCHEMA
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
-from judgesense_dataset.templates import TaskTemplates
 from local_judges.stabilised_file import Stabilised
 
 Row = Mapping[str, Any]
@@ -75,10 +74,7 @@ def read_items(
             f"columns: {unknown[0]!r} is not a column of items; choose from "
             f"{', '.join(sorted(known))}"
         )
-    asked = TaskTemplates(
-        stabilised.entry.task,
-        tuple(t for t in stabilised.entry.templates if t.template_id in stabilised.rule.wordings),
-    )
+    asked = stabilised.asked
     path = Path(items)
     place: dict[str, Any] = {"columns": dict(columns)} if columns else {}
     if not path.is_file():

@@ -203,8 +203,8 @@ def load_judge(
 
     Args:
         file: a stabilised judge's file; or a judge's name, Hub id or path, with ``task``.
-        judge: the judge to ask in place of the file's: a function or a loaded judge. It need not be
-            the one that was stabilised.
+        judge: the judge to ask in place of the file's: a function or a loaded judge, or a list of
+            them for a cascade or jury. It need not be the one that was measured.
         task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
         wording: for a judge that is not stabilised, the template to ask (the task's first).
         scoring: ``options`` (the default) or ``generate``, for a judge that is not stabilised.
@@ -220,16 +220,17 @@ def load_judge(
     >>> own([{"query": "sun", "passage_a": "a star", "passage_b": "a moon"}])[0].verdict
     'A'
     """
-    from local_judges.stabilised import stabilised_judge
+    from local_judges.combined import stabilised_judge
 
     if judge is None:
         found = _resolved(file, task, wording, scoring, None, judge_options)
         loaded = found.load() if isinstance(found, JudgeSpec) else found
         return ItemJudge(found.stabilised, loaded)
     stabilised = read_stabilised(file)
-    (inner,) = resolve_all([judge], stabilised.scoring, judge_options)
-    loaded = inner.load() if isinstance(inner, JudgeSpec) else inner
-    return ItemJudge(stabilised, stabilised_judge(stabilised, loaded, same_judge=False))
+    judges = judge if isinstance(judge, (list, tuple)) else [judge]
+    inner = resolve_all(judges, stabilised.scoring, judge_options)
+    loaded = [each.load() if isinstance(each, JudgeSpec) else each for each in inner]
+    return ItemJudge(stabilised, stabilised_judge(stabilised, *loaded, same_judge=False))
 
 
 def _resolved(
@@ -241,7 +242,7 @@ def _resolved(
     options: Mapping[str, Any],
 ) -> Any:
     """The judge with its rule, not loaded if it was named: an object with ``stabilised``."""
-    from local_judges.stabilised import stabilised_judge
+    from local_judges.combined import stabilised_judge
 
     (found,) = resolve_all([judge], scoring or "options", options)
     if isinstance(found, JudgeSpec) and found.stabilised is not None:
@@ -327,7 +328,7 @@ def _verdict(
     judge: str,
 ) -> ItemVerdict:
     """The verdict on an item in the answer to its message, which allows ``options``."""
-    template, rule = stabilised.base, stabilised.rule
+    template, rule, alone = stabilised.base, stabilised.rule, not stabilised.others
     raw = decide(answer, scoring, options, template.aliases)
     verdict = template.label_map.get(raw, raw)
     probability = margin = nats = score = None
@@ -362,8 +363,8 @@ def _verdict(
         system_id=item.system_id or None,
         judge=judge,
         task=item.task,
-        wording=rule.wordings[0] if len(rule.wordings) == 1 else None,
-        order=rule.orders[0] if len(rule.orders) == 1 else None,
+        wording=rule.wordings[0] if alone and len(rule.wordings) == 1 else None,
+        order=rule.orders[0] if alone and len(rule.orders) == 1 else None,
         gold=item.gold,
     )
 

@@ -233,3 +233,48 @@ def ask_threshold(
     # Everything was good enough: no margin is too small.
     lowest = 0.0 if count == n else float(ranked[count - 1])
     return AskThreshold(lowest, count / n, float(errors[count - 1]) / count, bound, n)
+
+
+@dataclass(frozen=True)
+class Safe:
+    """How far a fixed sequence of tests passes: the last ``step`` (None: not the first one), and
+    the upper ``bound`` of its error; ``needed`` are the verdicts that the first test needs."""
+
+    step: int | None
+    bound: float | None
+    needed: int
+
+
+def longest_safe(
+    decided: npt.ArrayLike,
+    wrong: npt.ArrayLike,
+    clusters: Any = None,
+    *,
+    max_error: float = 0.05,
+    confidence: float = 0.95,
+) -> Safe:
+    """Of policies from cautious to bold, the last whose decided items are wrong in at most
+    ``max_error``, tested in that order until one fails (as `ask_threshold`, whatever decides).
+
+    Args:
+        decided: whether a policy decides an item, shape (policies, items).
+        wrong: whether it decides it wrongly, the same shape.
+
+    >>> decided = np.tril(np.ones((100, 100), bool))
+    >>> longest_safe(decided, decided & (np.arange(100) > 80)).step
+    80
+    """
+    done, bad = np.asarray(decided, bool), np.asarray(wrong, bool)
+    shrink = 1.0
+    if clusters is not None and done.shape[1]:
+        shrink = min(1.0, (wilson_cluster(bad[-1], clusters).effective_n or 1.0) / done.shape[1])
+    needed = int(np.ceil(np.log(1 - confidence) / np.log(1 - max_error) / shrink))
+    last: tuple[int, float] | None = None
+    for step, (n, errors) in enumerate(zip(done.sum(axis=1), bad.sum(axis=1), strict=True)):
+        if n < needed:
+            continue
+        bound = _upper(errors * shrink, n * shrink, confidence)
+        if bound > max_error:
+            break
+        last = (step, bound)
+    return Safe(None, None, needed) if last is None else Safe(*last, needed)

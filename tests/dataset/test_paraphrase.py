@@ -12,8 +12,8 @@ from judgesense.tasks import Template
 from judgesense_dataset.paraphrase import (
     Candidate,
     Paraphrases,
-    _reason_to_drop,
     paraphrase,
+    reason_to_drop,
     write_candidates,
 )
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
@@ -42,12 +42,12 @@ def tasks() -> dict[str, TaskTemplates]:
         ("relevance", 0, "A or B: which passage suits the query more closely?", None),
     ],
 )
-def test_a_text_is_reason_to_drop_for_a_named_reason(
+def test_a_text_isreason_to_drop_for_a_named_reason(
     tasks: dict[str, TaskTemplates], task: str, base: int, text: str, reason: str | None
 ) -> None:
     entry = tasks[task]
     seen = {"is this factually correct answer yes or no only"}
-    assert _reason_to_drop(text, entry.templates[base], entry, seen) == reason
+    assert reason_to_drop(text, entry.templates[base], entry, seen) == reason
 
 
 def candidate(text: str, base: Template) -> Candidate:

@@ -20,9 +20,10 @@ from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
+from local_judges.combined import stabilised_judge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
-from local_judges.stabilised import StabilisedJudge, stabilised_judge
+from local_judges.stabilised import StabilisedJudge
 from local_judges.stabilised_file import MARK, read_stabilised
 
 
@@ -215,7 +216,7 @@ def test_a_judge_without_a_file_needs_a_task(tmp_path: Path) -> None:
 
 
 BAD = [
-    ((MARK,), 2, "version 2"),
+    ((MARK,), 3, "version 3"),
     (("rule", "wordings"), ["r9"], "r9"),
     (("rule", "orders"), ["-"], "in the order"),
     (("rule", "read"), "loudest", "read of the rule: input should be"),

@@ -24,9 +24,10 @@ from judgesense.tasks import prompt_id
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
 from judgesense_dataset.templates import load_templates
 from local_judges.callable_judge import CallableJudge
+from local_judges.combined import stabilised_judge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
-from local_judges.stabilised import Members, Messages, stabilised_judge
+from local_judges.stabilised import Members, Messages
 from local_judges.stabilised_file import Stabilised, read_stabilised
 
 BIASED = CallableJudge(biased, name="biased", scoring="options")

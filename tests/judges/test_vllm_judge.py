@@ -23,13 +23,13 @@ from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.trust.rules import Rule
 from judgesense_dataset.embedded import embedded_templates, load_embedded
 from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
+from local_judges.combined import stabilised_judge
 from local_judges.local.option_scoring import build_trie, path_to, scores_of, tokens_asked
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.local.vllm_judge import VllmJudge
 from local_judges.plan import Requests
 from local_judges.registry import resolve
 from local_judges.runner import ask_all, run_judge
-from local_judges.stabilised import stabilised_judge
 from local_judges.stabilised_file import Stabilised
 
 ROOT = Path(__file__).resolve().parents[2]

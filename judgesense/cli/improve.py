@@ -1,0 +1,104 @@
+"""``judgesense improve``: the best judge that a budget buys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from judgesense.cli import options as opt
+from judgesense.errors import JudgeSenseError
+
+_OWN = ("human", "answers", "options", "task", "scoring", "limit", "remedy", "templates")
+"""Keys of ``--set`` that are not the judge's."""
+
+
+def improve(
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RUBRIC.txt|TEMPLATES.yaml",
+            help="A rubric with {column} placeholders, or a template file.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[Path, opt.option("FILE.yaml", "The judge to write.", "--out", "-o")] = Path(
+        "judge.yaml"
+    ),
+    data: Annotated[
+        Path | None, opt.option("FILE", "Labelled items: JSONL, CSV or Parquet.")
+    ] = None,
+    judge: opt.SomeJudges = None,
+    budget: Annotated[
+        str, opt.option("N|USD", "Prompts per item, or money: 20, $2 or 2usd.")
+    ] = "20",
+    log: Annotated[
+        Path | None,
+        opt.option(
+            "DIR", "Use only what this run has asked, with its remedies; no judge is asked."
+        ),
+    ] = None,
+    paraphraser: Annotated[
+        str | None, opt.option("JUDGE|FILE", "A model that proposes wordings, or a file of them.")
+    ] = None,
+    max_error: Annotated[
+        float, opt.option("SHARE", "Wrong verdicts that the ask_person threshold allows.")
+    ] = 0.05,
+    seed: opt.Seed = 0,
+    settings: Annotated[
+        list[str] | None,
+        opt.option(
+            "KEY=VALUE",
+            "human=COL, answers=[A,B], options={A: COL, B: COL}, task, scoring, limit; with --log: "
+            "task, scoring, remedy, templates; or an option of the judge. Repeatable.",
+            "--set",
+        ),
+    ] = None,
+    dry_run: opt.DryRun = False,
+    format: opt.Format = "text",
+) -> None:
+    """Find the best way to ask a judge within a budget, and write it as a judge.
+
+    Wordings, formats, orders, calibration, panels and several judges race on half of the labelled
+    items; the other half measures the winner. Use the file as --judge FILE.yaml everywhere.
+
+    Interrupt it at any time; rerun the same command to resume, also with a larger budget.
+
+    Exit codes: 0 done; 2 bad usage or input.
+    """
+    values = opt.judge_options(settings)
+    own = {key: values.pop(key) for key in _OWN if key in values}
+    if log is not None:
+        from judgesense.cli.judge import stabilise
+
+        taken = {"RUBRIC": source, "--data": data, "--paraphraser": paraphraser}
+        if given := [name for name, value in taken.items() if value is not None]:
+            raise JudgeSenseError(f"{given[0]} with --log: the run has the rubric and the items")
+        if unknown := sorted({*values, *own} - {"task", "scoring", "remedy", "templates"}):
+            raise JudgeSenseError(f"--set {unknown[0]} does not go with --log: nothing is asked")
+        if judge and len(judge) > 1:
+            raise JudgeSenseError("--log: name one judge of the run")
+        stabilise(log, out, judge[0] if judge else None, max_error=max_error, format=format, **own)
+        return
+    needed = {"RUBRIC": source, "--data": data, "--judge": judge}
+    if absent := [name for name, value in needed.items() if value is None]:
+        raise JudgeSenseError(f"{absent[0]} is missing (or name a run: --log DIR)")
+    from judgesense.improving.improve import dry_run as planned
+    from judgesense.improving.improve import improve as run_improve
+
+    if isinstance(own.get("human"), str):
+        own["human"] = opt.names(own["human"])
+    if isinstance(own.get("answers"), str):
+        own["answers"] = opt.names(own["answers"])
+    shared: dict[str, Any] = {"budget": budget, "out": out, "paraphraser": paraphraser, **own,
+                              "note": opt.note, **values}  # fmt: skip
+    assert source is not None
+    assert data is not None
+    if dry_run:
+        typer.echo("\n".join(planned(source, data, judge, **shared)))
+        return
+    found = run_improve(source, data, judge, seed=seed, max_error=max_error, **shared)
+    opt.output(format, found.to_dict, lambda: typer.echo(
+        f"{found}\n\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet"
+    ))  # fmt: skip

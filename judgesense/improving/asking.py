@@ -1,0 +1,128 @@
+"""Get answers from judges, each prompt once: the run folder behind a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from judgesense.benchmark import Benchmark, table_of_prompts
+from judgesense.decisions.log import part_files, read_log
+from judgesense.errors import JudgeSenseError
+from judgesense.improving.candidates import Answers
+from judgesense.pipeline.settings import Note
+from judgesense.run_folder.folder import PAIR_SCHEMA, RunFolder, save_run
+from judgesense.statistics.arrays import Codes
+from judgesense.tasks import Item, Prompt, Template, render
+from judgesense.trust.grid import log_of_shares
+from local_judges.runner import run_judge
+
+Key = tuple[str, str, str]
+"""Judge, scoring and prompt."""
+
+
+class Asking:
+    """Fills a table of answers from a run folder, and asks judges for what it lacks.
+
+    Every prompt is asked once per judge and scoring, whatever the budget or the seed: a search that
+    was interrupted, or that gets more budget, goes on from the answers in the folder.
+
+    Args:
+        run: the folder; its ``asked`` names the data.
+        judges: the loaded judges, by the voices' numbers.
+        answers: the table to fill; ``items`` are its items.
+    """
+
+    def __init__(
+        self, run: RunFolder, judges: Sequence[Any], answers: Answers, items: Sequence[Item],
+        note: Note,
+    ) -> None:  # fmt: skip
+        self.run, self.judges, self.answers, self.items, self.note = (
+            run,
+            judges,
+            answers,
+            items,
+            note,
+        )
+        self.prompts: dict[str, Prompt] = {}
+        self.known: dict[Key, Mapping[str, Any]] = {}
+        self.fresh, self.failed = 0, 0
+        self._read()
+        numbers = [int(path.name.split("-")[1]) for path in part_files(run.folder)]
+        self._turn = max(numbers, default=-1) + 1
+
+    def _read(self) -> None:
+        with suppress(JudgeSenseError):
+            for row in read_log(self.run.folder).to_pylist():
+                if row["status"] != "error":
+                    self.known[row["judge"], row["scoring"], row["prompt_id"]] = row
+
+    def ask(self, columns: Sequence[int], items: Codes) -> None:
+        """The answers to some columns on some items; those in the folder are not asked again."""
+        places: dict[int, list[tuple[Prompt, int, int, int]]] = {}
+        for column in columns:
+            voice, wording, order = self.answers.column(column)
+            template = self.answers.wordings[wording].template
+            name = self.answers.task.orders[order]
+            for item in items.tolist():
+                if not self.answers.asked[voice, item, wording, order]:
+                    prompt = render(self.answers.task, template, self.items[item], name)
+                    places.setdefault(voice, []).append((prompt, item, wording, order))
+        for voice, wanted in places.items():
+            self._answered(voice, [prompt for prompt, *_ in wanted])
+            own = self.answers.voices[voice]
+            judge = self.judges[own.judge].name
+            for prompt, item, wording, order in wanted:
+                row = self.known.get((judge, own.scoring, prompt.prompt_id))
+                self.answers.asked[voice, item, wording, order] = True
+                self.failed += row is None
+                if row is not None:
+                    template = self.answers.wordings[wording].template
+                    values = read_answer(row, template, self.answers.labels)
+                    self.answers.logprobs[voice, item, wording, order] = values
+
+    def _answered(self, voice: int, prompts: Sequence[Prompt]) -> None:
+        """Judge the prompts that have no answer yet."""
+        own = self.answers.voices[voice]
+        judge = self.judges[own.judge]
+        fresh = [p for p in prompts if (judge.name, own.scoring, p.prompt_id) not in self.known]
+        if not fresh:
+            return
+        self.prompts |= {prompt.prompt_id: prompt for prompt in fresh}
+        task, wordings = self.answers.task, self.answers.wordings
+        benchmark = Benchmark(
+            {task.name: task}, table_of_prompts(fresh), PAIR_SCHEMA.empty_table(),
+            {"name": "improve"},
+            aliases={each.template.template_id: each.template.aliases
+                     for each in wordings if each.template.aliases},
+        )  # fmt: skip
+        outcome = run_judge(
+            judge, benchmark, self.run.folder, [own.scoring], judge_index=self._turn,
+            begin=lambda: save_run(self.run.folder, self.run.record), note=self.note,
+        )  # fmt: skip
+        self._turn += 1
+        self.fresh += outcome.judged
+        self._read()
+
+    @property
+    def spent_usd(self) -> float | None:
+        """US dollars of all answers in the folder; None if none has a cost."""
+        costs = [row["cost_usd"] for row in self.known.values() if row["cost_usd"] is not None]
+        return float(sum(costs)) if costs else None
+
+
+def read_answer(row: Mapping[str, Any], template: Template, labels: tuple[str, ...]) -> np.ndarray:
+    """A row of the log as log-probabilities of the labels as shown, NaN where nothing was read."""
+    values = np.full(len(labels), np.nan)
+    if row["option_logprobs"]:
+        shares = np.zeros(len(labels))
+        for each in row["option_logprobs"]:
+            shares[labels.index(template.label_map[each["option"]])] += np.exp(each["logprob"])
+        if shares.sum() > 0:
+            values[:] = log_of_shares(shares[None])[0]
+    elif (label := template.label_map.get(row["raw_decision"])) is not None:
+        values[:] = -np.inf
+        values[labels.index(label)] = 0.0
+    return values

@@ -1,0 +1,157 @@
+"""The wordings that `improve` tries: those given, paraphrases, other forms, each option alone.
+
+Every way to render a prompt is a template, so that a judge's file can hold it and ask it anywhere.
+`FORMS` is the list to extend: names of variants (``judgesense_dataset/data/variants.yaml``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.documents import read_yaml
+from judgesense.tasks import Template
+from judgesense_dataset.paraphrase import reason_to_drop
+from judgesense_dataset.rubric import read_wordings
+from judgesense_dataset.templates import DATA, TaskTemplates
+from judgesense_dataset.validators import EmbedderMissing, measure
+from judgesense_dataset.variant_changes import VariantMaker
+from judgesense_dataset.variants import load_variants
+
+FORMS = (
+    "instruction-last", "fields-reversed", "labels-digits", "rubric", "separators", "role", "json",
+)  # fmt: skip
+"""Variants of the base wording that are tried, the likelier gains first."""
+
+REASONING = ("reasoning-short", "reasoning")
+"""Variants that ask for reasons first; only for judges that write enough tokens."""
+
+_REWRITES = (
+    (r"\bAnswer (?=\S+( only)?\.?)", "Reply with "),
+    (r"^(Which|Is|Does|Are|Do|Has|Can)\b", r"Decide: \1"),
+    (r"^(Rate|Choose|Pick|Compare|Judge|Decide)\b", r"Please \1"),
+)
+"""The package's rules for paraphrases: a pattern in the wording and its replacement."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A template to try, and where it comes from: ``given``, ``paraphrase``, ``form``, ``alone``
+    or ``reasoning`` (its answer is at the end of a text)."""
+
+    template: Template
+    kind: str = "given"
+
+
+def wordings_to_try(
+    entry: TaskTemplates,
+    paraphrases: Sequence[Template] = (),
+    *,
+    reasons: bool,
+    probabilities: bool,
+) -> list[Wording]:
+    """All wordings for a task, the base first.
+
+    ``reasons`` says whether a judge can write its reasons first, ``probabilities`` whether one
+    gives option probabilities, which judging each option alone needs.
+    """
+    task = entry.task
+    made = [Wording(template) for template in entry.templates]
+    if probabilities and task.comparative:
+        made += [Wording(each, "alone") for each in alone_wordings(entry)]
+    made += [Wording(each, "form") for each in _varied(entry, FORMS, probabilities)]
+    made += [Wording(each, "paraphrase") for each in paraphrases]
+    if reasons:
+        made += [Wording(each, "reasoning") for each in _varied(entry, REASONING, False)]
+    distinct = {(each.template.text, each.template.layout): each for each in reversed(made)}
+    return [each for each in made if distinct[each.template.text, each.template.layout] is each]
+
+
+def _varied(entry: TaskTemplates, names: Sequence[str], probabilities: bool) -> list[Template]:
+    """The base wording as variants show it; those that do not fit the task are left out."""
+    known, maker = load_variants(), VariantMaker(entry)
+    made = []
+    for name in names:
+        variant = known[name]
+        # Options are scored where the reply begins, which is no verdict inside a JSON reply.
+        if variant.reply_form and probabilities:
+            continue
+        changed = maker.template(variant)
+        if changed is not None and set(changed.label_map.values()) == set(entry.task.labels):
+            made.append(replace(changed, template_id=f"{maker.base.template_id}+{name}"))
+    return made
+
+
+def alone_wordings(entry: TaskTemplates) -> list[Template]:
+    """Wordings that show the first option only and ask whether it is good.
+
+    Asked in both orders they judge each option by itself; the log-odds of YES are compared. Empty
+    where the two options are not on lines of their own.
+    """
+    task, base = entry.task, entry.templates[0]
+    first, second = (task.options[label] for label in task.labels)
+    noun = re.sub(r"[_-]?(a|1|one|first)$", "", first).replace("_", " ").strip() or "option"
+    lines = base.layout.split("\n")
+    shown = [line for line in lines if f"{{{second}}}" not in line]
+    places = [n for n, line in enumerate(shown) if f"{{{first}}}" in line]
+    whole = re.compile(r"\s*[^{}]{0,40}\{" + re.escape(first) + r"\}\s*")
+    if len(places) != 1 or len(shown) == len(lines) or not whole.fullmatch(shown[places[0]]):
+        return []
+    shown[places[0]] = f"{noun.capitalize()}: {{{first}}}"
+    layout = "\n".join(shown).rstrip()
+    if "{instruction}" not in layout or f"{{{second}}}" in base.text + layout:
+        return []
+    texts = read_yaml(DATA / "alone.yaml")
+    answers = MappingProxyType(dict(zip(("YES", "NO"), task.labels, strict=True)))
+    plain = re.sub(r"\s+", " ", base.text).strip()
+    return [
+        Template(f"{base.template_id}-alone-{n}", task.name,
+                 text.replace("{noun}", noun).replace("{text}", plain), layout, answers)
+        for n, text in enumerate((*texts.get(base.task, ()), *texts["any"]), 1)
+    ]  # fmt: skip
+
+
+def rule_paraphrases(entry: TaskTemplates) -> list[Template]:
+    """Paraphrases of the base wording by the package's rules, which keep its meaning."""
+    base = entry.templates[0]
+    texts = (re.sub(pattern, new, base.text, count=1) for pattern, new in _REWRITES)
+    return [
+        replace(base, template_id=f"{base.template_id}-rule-{n}", text=text)
+        for n, text in enumerate(texts, 1)
+        if text != base.text and reason_to_drop(text, base, entry, set()) is None
+    ]
+
+
+def paraphrases_in(path: Path, entry: TaskTemplates) -> list[Template]:
+    """The wordings of a file (see :func:`judgesense_dataset.rubric.read_wordings`)."""
+    own = TaskTemplates(entry.task, entry.templates[:1])
+    return list(read_wordings(path, own).templates[1:])
+
+
+def validated(
+    proposed: Sequence[Template], entry: TaskTemplates, note: Callable[[str], None]
+) -> list[Template]:
+    """The paraphrases that pass the checks of ``judgesense dataset paraphrase``; a note names each
+    of the others. Without an embedding model the meaning is not compared, which a note says."""
+    base, kept = entry.templates[0], []
+    for each in proposed:
+        if reason := reason_to_drop(each.text, base, entry, set()):
+            note(f"paraphrase {each.template_id} left out: {reason}")
+        else:
+            kept.append(each)
+    try:
+        measures = measure([(base.text, each.text) for each in kept])
+    except (EmbedderMissing, JudgeSenseError) as error:
+        note(f"the meaning of {len(kept)} paraphrases is not compared: {error}")
+        return kept
+    near = []
+    for each, at in zip(kept, measures, strict=True):
+        if at.verdict is False:
+            note(f"paraphrase {each.template_id} left out: too far in meaning ({at.cosine:.2f})")
+        else:
+            near.append(each)
+    return near

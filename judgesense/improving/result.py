@@ -1,0 +1,191 @@
+"""What ``judgesense improve`` found: the table of ways to ask, the row written, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judgesense.files.disk import write_text, writing
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.text import aligned, brackets, number, percent, s, signed
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Improved(ResultMapping):
+    """The judge that `judgesense.improve` wrote to ``out``, and how it was found.
+
+    ``rows`` has one entry per way to ask, measured on ``n_held_out`` items that chose nothing, with
+    the keys ``way``, ``prompts_per_item``, ``usd_per_item``, ``right``, ``gain`` (over your
+    wording) and ``steady`` (same verdict under other wordings), each with ``_ci_low`` and
+    ``_ci_high``, ``fair`` (same choice in both orders), ``decided`` (share with a verdict),
+    ``pareto`` (no other row is as right for less) and ``written``. Figures that were not measured
+    are None. ``better`` is true if the written way is shown to be better than yours, false if
+    yours was written, and None if the labels do not tell. ``ask_person`` is the promise for the
+    verdicts that no person looks at.
+    """
+
+    out: Path
+    run_folder: Path
+    way: str
+    better: bool | None
+    text: str
+    rows: list[dict[str, Any]]
+    n_candidates: int
+    n_search: int
+    n_held_out: int
+    prompts: int
+    usd: float | None
+    budget: str
+    seed: int
+    ask_person: dict[str, Any]
+    notes: list[str]
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The row of the way that was written."""
+        return next(row for row in self.rows if row["written"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, as JSON values."""
+        return {**super().to_dict(), "out": str(self.out), "run_folder": str(self.run_folder)}
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`."""
+        return data_frame(self.rows)
+
+    def __repr__(self) -> str:
+        right = figure(self.written, "right", percent)
+        return f"<Improved {self.out}: {self.way}, right on {right}>"
+
+    def __str__(self) -> str:
+        lines = [f"{self.text}.", ""]
+        lines += aligned(table(self.rows), [True, *[False] * 7])
+        lines += ["", *footnotes(self)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        heading, *rows = table(self.rows)
+        return html_table((), [(self.text,)]) + html_table(heading, rows)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Prompts per item against right, with intervals; written to ``path`` (PNG or SVG) if
+        given. Returns the figure. Raises MissingExtraError without matplotlib."""
+        from judgesense.reporting.palette import CYCLE, SOFT
+        from judgesense.reporting.plots import canvas, save
+
+        drawn, axes = canvas(6.4, 3.8)
+        for row in self.rows:
+            colour = CYCLE[0] if row["pareto"] else SOFT
+            x, y = row["prompts_per_item"], 100 * row["right"]
+            if row["right_ci_low"] is not None:
+                ends = [100 * row["right_ci_low"], 100 * row["right_ci_high"]]
+                axes.plot([x, x], ends, color=colour, lw=1)
+            axes.plot(x, y, "D" if row["written"] else "o", color=colour, ms=6)
+            if row["pareto"] or row["written"]:
+                axes.annotate(row["way"][:40], (x, y), (5, 3), textcoords="offset points",
+                              fontsize=7)  # fmt: skip
+        axes.set_xlabel("prompts per item")
+        axes.set_ylabel("right, %")
+        if path is not None:
+            save(drawn, Path(path).parent, Path(path).stem, [Path(path).suffix.lstrip(".")])
+        return drawn
+
+    def write(self) -> None:
+        """Write the report beside the answers: ``improve.md``, and ``improve.png`` where matplotlib
+        is installed."""
+        from judgesense.errors import MissingExtraError
+
+        picture = ""
+        try:
+            self.plot(self.run_folder / "improve.png")
+            picture = "\n![prompts per item against right](improve.png)\n"
+        except MissingExtraError:
+            pass
+        heading, *rows = table(self.rows)
+        lines = [f"# {self.out.name}: {self.way}", "", f"{self.text}.", ""]
+        lines += [f"| {' | '.join(heading)} |", f"|{'---|' * len(heading)}"]
+        lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
+        lines += [picture, *(f"- {line.strip()}" for line in footnotes(self))]
+        with writing(self.run_folder):
+            write_text(self.run_folder / "improve.md", "\n".join(lines) + "\n")
+
+
+def figure(row: Row, key: str, form: Callable[[float | None], str]) -> str:
+    """A figure of a row with its interval."""
+    return f"{form(row[key])} {brackets(row[f'{key}_ci_low'], row[f'{key}_ci_high'], form)}"
+
+
+def _points(value: float | None) -> str:
+    return signed(None if value is None else 100 * value, 0)
+
+
+def table(rows: Sequence[Row]) -> list[list[str]]:
+    """The table for people: a heading, then a row per way; * marks the one written, + those that no
+    other row is as right as for less."""
+    priced = any(row["usd_per_item"] is not None for row in rows)
+    found = [["way", "USD per item" if priced else "prompts per item", "right", "against yours",
+              "steady", "fair", "decided", ""]]  # fmt: skip
+    for row in sorted(rows, key=lambda row: (row["prompts_per_item"], -row["right"])):
+        cost = row["usd_per_item"] if priced else row["prompts_per_item"]
+        gain = "" if row["gain"] is None else figure(row, "gain", _points)
+        found.append([
+            row["way"], f"{cost:.3g}", figure(row, "right", percent), gain,
+            figure(row, "steady", percent) if row["steady"] is not None else "–",
+            percent(row["fair"]) if row["fair"] is not None else "–", percent(row["decided"]),
+            "*" * row["written"] + "+" * row["pareto"],
+        ])  # fmt: skip
+    return found
+
+
+def footnotes(found: Improved) -> list[str]:
+    """What the table's figures are about, the promise, and what was spent."""
+    ask, spent = found.ask_person, f"{found.prompts} prompts"
+    if found.usd is not None:
+        spent += f", ${found.usd:.4f}"
+    lines = [
+        f"  Figures are from {found.n_held_out} items that chose nothing; * written, + nothing as "
+        "right for less.",
+        f"  {found.n_candidates} ways were tried on up to {found.n_search} other items; the folder "
+        f"{found.run_folder} holds {spent} (budget {found.budget}).",
+    ]
+    if ask.get("threshold") is not None:
+        lines.append(
+            f"  With a person for unsure verdicts, {percent(ask['answered'])} of items are "
+            f"decided, wrong on at most {percent(ask['error_bound'])} of them with 95% confidence."
+        )
+    else:
+        needed, n = ask.get("needed"), ask.get("verdicts", 0)
+        more = f"; it takes at least {needed} held-out labels" if needed and needed > n else ""
+        lines.append(
+            f"  No margin keeps wrong verdicts to {percent(ask['max_error'])} with 95% confidence, "
+            f"so ask_person stays empty{more}."
+        )
+    return [*lines, *(f"  Note: {note}." for note in found.notes)]
+
+
+def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
+    """Whether the written way is better than the first row, and a sentence that says so."""
+    yours = rows[0]
+    row = next(each for each in rows if each["written"])
+    right, cost = figure(row, "right", percent), number(row["prompts_per_item"], 1)
+    cost = cost.removesuffix(".0")
+    if row is yours:
+        return False, (
+            f"No way of asking was found that is better than yours: right on {right} of {n} "
+            "held-out items"
+        )
+    gain = figure(row, "gain", _points)
+    prompts = f"{cost} prompt{s(2 if cost != '1' else 1)} per item"
+    what = f"{row['way']} ({prompts}) is right on {right} of {n} held-out items"
+    if row["gain_ci_low"] is not None and row["gain_ci_low"] > 0:
+        return True, f"{what}, yours on {percent(yours['right'])}: {gain} points, better than yours"
+    if row["gain_ci_high"] is not None and row["gain_ci_high"] < 0:
+        return None, f"{what}, yours on {percent(yours['right'])}: {gain} points, worse: keep yours"
+    return None, (
+        f"{what}, yours on {percent(yours['right'])}: {gain} points, which does not show that it "
+        "is better than yours; more labels would tell"
+    )

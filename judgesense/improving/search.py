@@ -1,0 +1,358 @@
+"""The search: a race on one half of the items, and a promise measured on the other half.
+
+The race chooses; the items of the promise choose nothing, so the accuracy that is promised is not
+selected. Only answers are needed: :mod:`judgesense.improving.asking` gets them from judges, the
+benchmarks from logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from judgesense.errors import JudgeSenseError
+from judgesense.improving.candidates import (
+    Answers,
+    Candidate,
+    agreement,
+    combinations_of,
+    first_candidates,
+    sure,
+    turned,
+)
+from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.calibration import longest_safe
+from judgesense.statistics.comparison import paired_gain
+from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.racing import race
+
+FEWEST, FEWEST_INDEPENDENT = 20, 10
+"""Labelled items that a search needs, and clusters of them."""
+
+RIVALS = 12
+"""At most so many rows are measured for the table, beside the two that the promise needs."""
+
+MOST_PROMPTS = 6.0
+"""Prompts per item of the promise that the race leaves unspent, at most."""
+
+_STEPS = 40
+
+Ask = Callable[[Sequence[int], Codes], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The outcome of a search.
+
+    ``chosen`` is the candidate to write, with the items ``fit`` that its offsets are learned from.
+    ``rows`` are those of the table, ``entered`` how many candidates took part, ``raced`` the items
+    that the finalists were tried on, ``held_out`` those of the promise. ``ask_person`` is as in a
+    judge's file, ``margins`` are those of the chosen candidate's judges with a person behind them.
+    """
+
+    chosen: Candidate
+    fit: Codes
+    rows: list[dict[str, Any]]
+    entered: int
+    raced: int
+    held_out: Codes
+    spent: float
+    ask_person: dict[str, Any]
+    margins: tuple[float, ...]
+
+
+def halves(gold: Codes, clusters: Codes, seed: int) -> tuple[Codes, Codes]:
+    """The items to search on and those of the promise, each in random order: whole clusters, with
+    every label in both."""
+    rng = np.random.default_rng(seed)
+    names, first = np.unique(clusters, return_index=True)
+    shuffled = rng.permutation(len(names))
+    by_label = shuffled[np.argsort(gold[first][shuffled], kind="stable")]
+    held = np.isin(clusters, names[by_label[1::2]])
+    search, promise = np.flatnonzero(~held), np.flatnonzero(held)
+    return rng.permutation(search), rng.permutation(promise)
+
+
+def least_budget(answers: Answers, n_items: int) -> float:
+    """The least budget: the judge as asked, and one other way, on every item."""
+    prices = sorted(answers.price(min(answers.columns(each))) for each in _first(answers)[:8])
+    return n_items * (_first_price(answers) + prices[0])
+
+
+def _first(answers: Answers) -> list[Candidate]:
+    return first_candidates(answers)
+
+
+def _first_price(answers: Answers) -> float:
+    return answers.price(min(answers.columns(_first(answers)[0])))
+
+
+def search(
+    answers: Answers,
+    budget: float,
+    ask: Ask,
+    *,
+    seed: int = 0,
+    max_error: float = 0.05,
+    combine: bool = True,
+    note: Callable[[str], None] = lambda _: None,
+) -> Found:
+    """Race the candidates on half of the items and measure the best ones on the other half.
+
+    Args:
+        answers: with the labels of every item; ``ask`` fills in the answers.
+        budget: in the unit of the voices' prices, for all items together.
+        ask: gets the answers to some columns on some items.
+        seed: fixes the halves and the order of the items.
+        max_error: the share of wrong verdicts that the threshold for a person allows.
+        combine: whether panels, juries and cascades are tried.
+        note: told the best so far.
+
+    Raises:
+        JudgeSenseError: too few items, labels all alike, a budget below one pass.
+    """
+    n = len(answers.gold)
+    independent = len(np.unique(answers.clusters))
+    if n < FEWEST or independent < FEWEST_INDEPENDENT:
+        raise JudgeSenseError(
+            f"{n} labelled items ({independent} independent) are too few to search on one half and "
+            f"promise on the other: label at least {FEWEST} ({FEWEST_INDEPENDENT} independent)"
+        )
+    if len(np.unique(answers.gold)) < 2:
+        raise JudgeSenseError(
+            f"every label is {answers.labels[answers.gold[0]]}: label items of other answers too, "
+            "or a judge that always says the same looks perfect"
+        )
+    if budget < least_budget(answers, n):
+        raise JudgeSenseError(
+            f"the budget is below one pass: your wording and one other on {n} items need "
+            f"{least_budget(answers, n):g}, and {budget:g} is left"
+        )
+    items, held = halves(answers.gold, answers.clusters, seed)
+    pool = first_candidates(answers)
+    base = pool[0]
+
+    def price(candidates: Sequence[Candidate]) -> float:
+        union = frozenset().union(*(answers.columns(each) for each in candidates))
+        return sum(map(answers.price, union))
+
+    dearest = max(voice.price for voice in answers.voices)
+    cap = min(0.5 * budget / len(held), MOST_PROMPTS * dearest)
+    pool = [base, *(each for each in pool[1:] if price([base, each]) <= cap + 1e-9)]
+    prices = [answers.price(n) for n in range(answers.asked[:, 0].size)]
+
+    def asked(columns: Sequence[int], start: int, stop: int) -> None:
+        ask(columns, items[start:stop])
+
+    def score(numbers: Sequence[int], stop: int) -> Floats:
+        rows: Floats = np.stack([
+            answers.right(pool[n], items[:stop], items[:stop]) for n in numbers
+        ]).astype(float)  # fmt: skip
+        best = int(rows.mean(axis=1).argmax())
+        note(
+            f"best so far on {stop} of {len(items)} items of the race: {pool[numbers[best]].name}, "
+            f"right on {rows[best].mean():.0%} (as asked {rows[0].mean():.0%}); "
+            f"{len(numbers)} ways left"
+        )
+        return rows
+
+    def grow(numbers: Sequence[int], stop: int) -> list[frozenset[int]]:
+        if not combine:
+            return []
+        known = {each.name for each in pool}
+        made = combinations_of(answers, [pool[n] for n in numbers], items[:stop], known)
+        union = frozenset().union(*(answers.columns(pool[n]) for n in numbers))
+        # The race takes those whose prompts are asked anyway; the promise must afford them.
+        made = [
+            each
+            for each in made
+            if price([base, each]) <= cap + 1e-9 and answers.columns(each) <= union
+        ]
+        pool.extend(made)
+        return [answers.columns(each) for each in made]
+
+    columns = [answers.columns(each) for each in pool]
+    before = answers.asked.sum(axis=(1, 2, 3)) @ [voice.price for voice in answers.voices]
+    result = race(columns, prices, len(items), budget - cap * len(held), asked, score, grow)
+    chosen, fit = pool[result.chosen], items[: result.items]
+    ask(sorted(answers.columns(base) | answers.columns(chosen)), held)
+
+    def left() -> float:
+        used = answers.asked.sum(axis=(1, 2, 3)) @ [voice.price for voice in answers.voices]
+        return float(budget - (used - before))
+
+    def affordable(candidate: Candidate) -> bool:
+        fresh = [n for n in answers.columns(candidate) if not _all_asked(answers, n, held)]
+        cost = sum(map(answers.price, fresh)) * len(held)
+        if cost > left() + 1e-9:
+            return False
+        if fresh:
+            ask(sorted(fresh), held)
+        return True
+
+    table = [base, *([chosen] if chosen is not base else [])]
+    probes = _probes(answers, chosen, [pool[n] for n in result.left])
+    probes = {name: other for name, other in probes.items() if affordable(other)}
+    for number in result.left:
+        if pool[number] not in table and len(table) < RIVALS and affordable(pool[number]):
+            table.append(pool[number])
+    rows = [_row(answers, each, base, held, fit) for each in table]
+    rows[table.index(chosen)] |= _steadiness(answers, chosen, probes, held, fit)
+    for row, each in zip(rows, table, strict=True):
+        row["written"] = each is chosen
+        row["pareto"] = not any(
+            other["usd_or_prompts"] <= row["usd_or_prompts"] and other["right"] >= row["right"]
+            and (other["usd_or_prompts"], -other["right"]) != (row["usd_or_prompts"], -row["right"])
+            for other in rows
+        )  # fmt: skip
+    person, margins = _with_person(answers, chosen, held, fit, max_error)
+    return Found(
+        chosen, fit, rows, result.entered, result.items, held, budget - left(), person, margins
+    )
+
+
+def _all_asked(answers: Answers, column: int, items: Codes) -> bool:
+    voice, wording, order = answers.column(column)
+    return bool(answers.asked[voice, items, wording, order].all())
+
+
+def _row(
+    answers: Answers, candidate: Candidate, base: Candidate, held: Codes, fit: Codes
+) -> dict[str, Any]:
+    """A row of the table: figures on the items of the promise."""
+    clusters = answers.clusters[held]
+    codes = answers.decided(candidate, held, fit).codes
+    right = codes == answers.gold[held]
+    ends = wilson_cluster(right, clusters)
+    prompts, price = answers.cost(candidate, held, fit)
+    row: dict[str, Any] = {
+        "way": candidate.name,
+        "prompts_per_item": round(prompts, 3),
+        "usd_or_prompts": round(price, 6),
+        "right": float(right.mean()),
+        "right_ci_low": ends.low,
+        "right_ci_high": ends.high,
+        "decided": float((codes >= 0).mean()),
+        "n_items": len(held),
+        "steady": None, "steady_ci_low": None, "steady_ci_high": None,
+        "fair": 1.0 if len(candidate.leaves[-1].orders) > 1 and not candidate.combine else None,
+        "gain": None, "gain_ci_low": None, "gain_ci_high": None,
+    }  # fmt: skip
+    if candidate is not base:
+        gain = paired_gain(answers.right(base, held, fit), right, clusters)
+        row |= {"gain": gain.gain, "gain_ci_low": gain.ci_low, "gain_ci_high": gain.ci_high}
+    return row
+
+
+def _probes(answers: Answers, chosen: Candidate, left: Sequence[Candidate]) -> dict[str, Candidate]:
+    """What shows how steady and fair the chosen candidate is: the same with other wordings, and
+    with the options in the other order."""
+    found = {}
+    if (other := turned(chosen, answers.task)) is not None:
+        found["fair"] = other
+    if not chosen.members:
+        kinds = [wording.kind for wording in answers.wordings]
+        own = kinds[chosen.wordings[0]]
+        order = [w for each in left for w in each.wordings]
+        order += [w for w, kind in enumerate(kinds) if kind == own]
+        apart = {"alone", "reasoning"}
+        others = [
+            w
+            for w in dict.fromkeys(order)
+            if w not in chosen.wordings and (kinds[w] == own or not apart & {own, kinds[w]})
+        ]
+        if len(others) >= len(chosen.wordings):
+            found["steady"] = replace(chosen, wordings=tuple(others[: len(chosen.wordings)]))
+    return found
+
+
+def _steadiness(
+    answers: Answers, chosen: Candidate, probes: dict[str, Candidate], held: Codes, fit: Codes
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, other in probes.items():
+        same = agreement(answers, chosen, other, held, fit)
+        ends = wilson_cluster(same, answers.clusters[held])
+        found |= {
+            name: float(same.mean()),
+            f"{name}_ci_low": ends.low,
+            f"{name}_ci_high": ends.high,
+        }
+    return found
+
+
+def _with_person(
+    answers: Answers, chosen: Candidate, held: Codes, fit: Codes, max_error: float
+) -> tuple[dict[str, Any], tuple[float, ...]]:
+    """The margins below which a person decides, so that at most ``max_error`` of the other verdicts
+    are wrong with 95% confidence; none where no margins can promise it.
+
+    Margins of different judges become comparable by how often they are right on the items of the
+    search; one level of that confidence sets all of them. Levels are tested on the items of the
+    promise, from the most cautious on.
+    """
+    stages = chosen.members if chosen.combine == "cascade" else (chosen,)
+    told = [answers.decided(each, held, fit) for each in stages]
+    seen = [answers.decided(each, fit, fit) for each in stages]
+    maps = [_confidence(one.margin, one.codes, one.codes == answers.gold[fit]) for one in seen]
+    levels = [own(one.margin) for own, one in zip(maps, told, strict=True)]
+    tops = np.stack([np.where(one.codes >= 0, level, -1.0)
+                     for one, level in zip(told, levels, strict=True)]).max(axis=0)  # fmt: skip
+    steps = np.unique(np.quantile(tops[tops >= 0], np.linspace(1, 0, _STEPS), method="lower"))[::-1]
+    decided = np.zeros((len(steps), len(held)), bool)
+    wrong = decided.copy()
+    kept = [*chosen.margins, 0.0]
+    tried = []
+    for n, step in enumerate(steps):
+        margins = [max(own, _least(one.margin, level, step))
+                   for own, one, level in zip(kept, told, levels, strict=True)]  # fmt: skip
+        tried.append(tuple(margins))
+        for margin, one in zip(margins, told, strict=True):
+            fresh = ~decided[n] & sure(one, margin) & (one.margin > 1e-9)
+            decided[n] |= fresh
+            wrong[n] |= fresh & (one.codes != answers.gold[held])
+    safe = longest_safe(decided, wrong, answers.clusters[held], max_error=max_error)
+    record: dict[str, Any] = {
+        "max_error": max_error, "confidence": 0.95, "threshold": None, "answered": 0.0,
+        "verdicts": len(held), "needed": safe.needed if safe.step is None else None,
+    }  # fmt: skip
+    if safe.step is None:
+        return record, ()
+    done = decided[safe.step]
+    record |= {
+        "threshold": float(np.round(tried[safe.step][-1], 6)),
+        "answered": float(done.mean()),
+        "error": float(wrong[safe.step].sum() / done.sum()),
+        "error_bound": safe.bound,
+    }
+    return record, tried[safe.step][:-1]
+
+
+def _confidence(margin: Floats, codes: Codes, right: Bools) -> Callable[[Floats], Floats]:
+    """From a margin to how often verdicts with such a margin are right: isotonic, and rising a
+    little where that is flat."""
+    from scipy.optimize import isotonic_regression
+
+    known = np.sort(margin[codes >= 0])
+    if not len(known):
+        return lambda values: np.zeros(len(values))
+    order = np.argsort(margin[codes >= 0], kind="stable")
+    shares = isotonic_regression(right[codes >= 0][order].astype(float)).x
+
+    def confidence(values: Floats) -> Floats:
+        rank = np.searchsorted(known, values, side="right") / len(known)
+        level: Floats = np.interp(values, known, shares) + 1e-3 * rank + 1e-6 * np.tanh(values)
+        return level
+
+    return confidence
+
+
+def _least(margin: Floats, level: Floats, step: float) -> float:
+    """The least margin whose confidence reaches a step; above all margins if none does."""
+    reached = margin[level >= step]
+    least = reached.min() if len(reached) else margin.max() + 1.0
+    # Rounded down, so that the margin tested is answered; a file holds six digits.
+    return float(np.floor(least * 1e6) / 1e6)

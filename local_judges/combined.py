@@ -1,0 +1,196 @@
+"""Several judges that decide together: a cascade, or a jury.
+
+Each is a judge of its own rule (:mod:`local_judges.stabilised`) that gets the same messages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from judgesense.answers import parse
+from judgesense.errors import JudgeSenseError
+from judgesense.statistics.calibration import mean_log_odds
+from judgesense.tasks import Template
+from local_judges.protocol import Answer, Budgeted, Judge, Request
+from local_judges.runner import ask_all
+from local_judges.stabilised import (
+    BudgetedStabilisedJudge,
+    StabilisedJudge,
+    margin_of_votes,
+)
+from local_judges.stabilised_file import Stabilised
+
+
+class CombinedJudge:
+    """A judge that asks several and gives one verdict on each message.
+
+    In a ``cascade`` the next judge is asked where the one before is less sure than its margin, or
+    gives no verdict; in a ``jury`` all are asked, and the mean of their log-odds decides, or the
+    majority where they give texts.
+
+    Args:
+        stabilised: the file, whose ``others`` are the further judges.
+        members: the judges in the file's order, each with its own rule.
+    """
+
+    def __init__(self, stabilised: Stabilised, members: Sequence[Any]) -> None:
+        self.stabilised, self.members = stabilised, list(members)
+        self.margins = [stabilised.margin, *(each.margin for each in stabilised.others)]
+        self.scorings = frozenset.intersection(*(each.scorings for each in self.members))
+        names = " ".join(each.name for each in self.members)
+        digest = hashlib.sha256(f"{names} {stabilised.digest}".encode()).hexdigest()[:8]
+        self.name = f"{self.members[0].name.split('@')[0]}-{stabilised.combine}@{digest}"
+
+    def describe(self) -> Mapping[str, Any]:
+        """How the judges decide together, and each of them."""
+        return {
+            "combine": self.stabilised.combine,
+            "margins": self.margins,
+            "judges": [{"name": each.name, **each.describe()} for each in self.members],
+        }
+
+    def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
+        """Batches as the first judge plans them."""
+        planned: list[Sequence[int]] = self.members[0].plan(requests, scorings)
+        return planned
+
+    def judge(
+        self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
+    ) -> Iterator[tuple[int, list[Answer]]]:
+        """One verdict per message; its tokens and cost are those of all judges asked."""
+        scoring = self.stabilised.scoring
+        for index, requests in batches:
+            if self.stabilised.combine == "jury":
+                told = [ask_all(each, requests, {scoring}) for each in self.members]
+                columns = zip(requests, zip(*told, strict=True), strict=True)
+                yield index, [self._jury(request, answers) for request, answers in columns]
+                continue
+            final = ask_all(self.members[0], requests, {scoring})
+            for margin, judge in zip(self.margins, self.members[1:], strict=False):
+                assert margin is not None
+                left = [n for n, answer in enumerate(final)
+                        if self._margin(requests[n], answer) < margin]  # fmt: skip
+                more = ask_all(judge, [requests[n] for n in left], {scoring}) if left else []
+                for n, answer in zip(left, more, strict=True):
+                    final[n] = _together(answer, [final[n], answer])
+            yield index, final
+
+    def _template(self, request: Request) -> Template:
+        """A wording that allows the options of a message."""
+        options = set(request.options)
+        templates = self.stabilised.entry.templates
+        return next((t for t in templates if set(t.label_map) == options), templates[0])
+
+    def _margin(self, request: Request, answer: Answer) -> float:
+        """How sure a judge is, in nats or shares of votes; -1 without a verdict."""
+        if answer.error is not None or answer.refused:
+            return -1.0
+        if self.stabilised.scoring == "generate":
+            raw = parse(answer.text or "", request.options, {})
+            found = margin_of_votes(answer.text or "", self._template(request))
+            return found if raw in request.options else -1.0
+        if answer.option_logprobs is None:
+            return -1.0
+        first, second = sorted(answer.option_logprobs, reverse=True)[:2]
+        return first - second
+
+    def _jury(self, request: Request, answers: Sequence[Answer]) -> Answer:
+        """The verdict of a jury; an error only if every judge has one."""
+        given = [each for each in answers if each.error is None and not each.refused]
+        if not given:
+            return _together(answers[0], answers)
+        if self.stabilised.scoring == "generate":
+            counts = dict.fromkeys(request.options, 0)
+            for each in given:
+                if (raw := parse(each.text or "", request.options, {})) in counts:
+                    counts[raw] += 1
+            best = max(counts, key=counts.__getitem__)
+            clear = sum(count == counts[best] for count in counts.values()) == 1
+            listed = ", ".join(f"{option} {count}" for option, count in counts.items())
+            return _together(Answer(f"{best if clear else ''}\n\nvotes: {listed}"), answers)
+        read = [each.option_logprobs for each in given if each.option_logprobs is not None]
+        if not read:
+            return _together(Answer(text=""), answers)
+        mean = mean_log_odds(np.array([read]))[0]
+        text = request.options[int(np.argmax(mean))]
+        return _together(Answer(text, tuple(float(value) for value in mean)), answers)
+
+    def close(self) -> None:
+        """Free the judges."""
+        for each in self.members:
+            each.close()
+
+
+def _together(verdict: Answer, asked: Sequence[Answer]) -> Answer:
+    """A verdict with the tokens, seconds and cost of all the answers behind it."""
+    sums: dict[str, Any] = {}
+    for name in ("input_tokens", "output_tokens", "latency_s", "cost_usd"):
+        known = [value for each in asked if (value := getattr(each, name)) is not None]
+        sums[name] = sum(known) if known else None
+    return replace(verdict, **sums)
+
+
+class BudgetedCombinedJudge(CombinedJudge):
+    """Judges of which some cost money; all spend from one budget."""
+
+    @property
+    def _paid(self) -> list[Any]:
+        return [each for each in self.members if isinstance(each, Budgeted)]
+
+    @property
+    def spent(self) -> float:
+        """US dollars spent so far by all judges."""
+        return float(sum(each.spent for each in self._paid))
+
+    @spent.setter
+    def spent(self, value: float) -> None:
+        self._paid[0].spent += value - self.spent
+
+    def estimate(self, requests: Sequence[Request]) -> float | None:
+        """The highest possible cost: every judge is asked. None without a price."""
+        costs = [each.estimate(requests) for each in self._paid]
+        return None if None in costs else float(sum(costs))
+
+    def admit(self, requests: Sequence[Request]) -> str | None:
+        """Why the budget does not allow these messages; None if it does."""
+        for each in self._paid:
+            others = sum(
+                other.spent + (other.estimate(requests) or 0.0)
+                for other in self._paid
+                if other is not each
+            )
+            each.spent += others
+            reason: str | None = each.admit(requests)
+            each.spent -= others
+            if reason is not None:
+                return reason
+        return None
+
+
+def stabilised_judge(
+    stabilised: Stabilised, inner: Judge, *others: Judge, same_judge: bool = True
+) -> Judge:
+    """The judge of a file that asks this one, and the ``others`` of a cascade or jury in their
+    order; with a budget if one of them has one.
+
+    Raises JudgeSenseError for another number of judges than the file's.
+    """
+    if len(others) != len(stabilised.others):
+        raise JudgeSenseError(
+            f"{stabilised.where} asks {1 + len(stabilised.others)} judges, got {1 + len(others)}: "
+            "pass a list of them in the file's order"
+        )
+    members: list[StabilisedJudge] = []
+    first = replace(stabilised, others=(), combine=None)
+    for each, own in zip((first, *stabilised.others), (inner, *others), strict=True):
+        kind = BudgetedStabilisedJudge if isinstance(own, Budgeted) else StabilisedJudge
+        members.append(kind(each, own, same_judge=same_judge))
+    if not others:
+        return members[0]
+    paid = any(isinstance(each, Budgeted) for each in members)
+    return (BudgetedCombinedJudge if paid else CombinedJudge)(stabilised, members)

@@ -1,0 +1,236 @@
+"""The best judge that a budget buys: the search, its promise, the file, and what it refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import judgesense
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+from judgesense.improving.search import halves
+from judgesense.statistics.calibration import longest_safe
+from judgesense.statistics.racing import race
+from local_judges.callable_judge import CallableJudge
+from local_judges.stabilised_file import read_stabilised
+
+RUBRIC = "Which passage answers the query? Answer A or B.\n\nQuery: {query}\nA: {one}\nB: {two}"
+PAIR = {"A": "one", "B": "two"}
+ROWS = [
+    {
+        "item_id": f"i{n}", "query": f"q{n}", "gold": "AB"[n * 7 % 5 % 2],
+        **dict(zip(("one", "two"), ("GOOD", "BAD") if n * 7 % 5 % 2 == 0 else ("BAD", "GOOD"),
+                   strict=True)),
+    }
+    for n in range(80)
+]  # fmt: skip
+
+
+def chance(text: str) -> float:
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 10**6 / 10**6 - 0.5
+
+
+def judge(name: str, noise: float, prior: float) -> CallableJudge:
+    """Log-odds of 1 for the good passage, a prior for the first option, and noise by the prompt."""
+
+    def answer(messages: list[str]) -> list[dict[str, float]]:
+        told = []
+        for text in messages:
+            first = re.findall("GOOD|BAD", text)[0]
+            odds = (1.0 if first == "GOOD" else -1.0) + noise * chance(name + text) + prior
+            yes, no = -math.log1p(math.exp(-odds)), -math.log1p(math.exp(odds))
+            told.append({"A": yes, "B": no, "1": yes, "2": no, "YES": yes, "NO": no})
+        return told
+
+    return CallableJudge(answer, name=name, scoring="options")
+
+
+CHEAP, DEAR = judge("cheap", 3.0, 1.5), judge("dear", 1.0, 0.6)
+
+
+def improved(tmp_path: Path, who: Any = CHEAP, **more: Any) -> judgesense.Improved:
+    options = {"budget": 14, "options": PAIR, "note": lambda _: None, **more}
+    return judgesense.improve(RUBRIC, ROWS, who, out=tmp_path / "judge.yaml", **options)
+
+
+def test_a_better_way_is_found_within_the_budget_and_its_promise_kept(tmp_path: Path) -> None:
+    found = improved(tmp_path)
+    assert found.better is True
+    assert found.written["right"] > found.rows[0]["right"]
+    assert found.prompts <= 14 * len(ROWS)
+    assert found.n_held_out == 40
+    assert sum(row["written"] for row in found.rows) == 1
+    assert (found.run_folder / "improve.md").read_text().count("|---") >= 1
+    assert len(found.to_pandas()) == len(found.rows)
+    found.plot(tmp_path / "plot.png")
+    with judgesense.load_judge(found.out, judge=CHEAP) as own:
+        verdicts = own(ROWS)
+    right = np.mean([v.verdict == row["gold"] for v, row in zip(verdicts, ROWS, strict=True)])
+    assert right >= found.written["right_ci_low"]
+
+
+def test_prompts_are_asked_once_whatever_the_budget(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def counted(messages: list[str]) -> list[Any]:
+        asked.extend(messages)
+        if len(asked) > stop:
+            raise KeyboardInterrupt
+        return CHEAP._function(messages)
+
+    who, stop = CallableJudge(counted, name="cheap", scoring="options"), 150
+    with pytest.raises(KeyboardInterrupt):
+        improved(tmp_path, who)
+    assert not (tmp_path / "judge.yaml").exists()
+    stop = 10**9
+    asked.clear()
+    one = improved(tmp_path, who)
+    again = improved(tmp_path, who)
+    assert again.rows == one.rows
+    more = improved(tmp_path, who, budget=30)
+    assert more.prompts > one.prompts
+    assert len(asked) == len(set(asked))
+    with pytest.raises(JudgeSenseError, match="other settings"):
+        judgesense.improve(RUBRIC, ROWS[:60], who, out=tmp_path / "judge.yaml", options=PAIR)
+
+
+@pytest.mark.parametrize("combine", ["cascade", "jury"])
+def test_several_judges_decide_together_from_a_file(tmp_path: Path, combine: str) -> None:
+    found = improved(tmp_path, [CHEAP, DEAR], budget=30)
+    held = yaml.safe_load(found.out.read_text())
+    rule = {"remedy": "x", "wordings": ["rubric"], "orders": ["AB", "BA"], "read": "most probable"}
+    held |= {
+        "judge": {"name": "cheap@callable"}, "rule": rule, "combine": combine, "margin": 0.4,
+        "others": [{"judge": {"name": "dear@callable"}, "rule": rule}],
+    }  # fmt: skip
+    found.out.write_text(yaml.safe_dump(held))
+    made = read_stabilised(found.out)
+    assert [each.judge["name"] for each in made.others] == ["dear@callable"]
+    with judgesense.load_judge(found.out, judge=[CHEAP, DEAR]) as own:
+        both = own(ROWS)
+    single = {}
+    for who in (CHEAP, DEAR):
+        alone = {**held, "judge": {"name": who.name}}
+        for key in ("combine", "others", "margin"):
+            del alone[key]
+        path = tmp_path / f"{who.name}.yaml"
+        path.write_text(yaml.safe_dump(alone))
+        with judgesense.load_judge(path, judge=who) as own:
+            single[who.name] = own(ROWS)
+    for verdict, one, two in zip(both, *single.values(), strict=True):
+        nats = [2 * math.atanh(min(each.margin, 1 - 1e-9)) for each in (one, two)]
+        signs = [1 if each.verdict == "A" else -1 for each in (one, two)]
+        if combine == "cascade":
+            expected = one if nats[0] >= 0.4 else two
+            assert verdict.verdict == expected.verdict
+        else:
+            mean = np.mean(np.multiply(nats, signs))
+            assert verdict.verdict == ("A" if mean > 0 else "B")
+    with pytest.raises(JudgeSenseError, match="asks 2 judges"):
+        judgesense.load_judge(found.out, judge=CHEAP)
+
+
+def test_ways_that_are_all_alike_are_not_called_better(tmp_path: Path) -> None:
+    def same(messages: list[str]) -> list[dict[str, float]]:
+        odds = [chance(re.findall(r"q\d+", text)[0]) for text in messages]
+        return [{"YES": -math.log1p(math.exp(-o)), "NO": -math.log1p(math.exp(o))} for o in odds]
+
+    rows = [{"text": f"q{n}", "gold": "YES" if n % 3 else "NO"} for n in range(60)]
+    found = judgesense.improve(
+        "Is it? Answer YES or NO.\n\n{text}", rows, CallableJudge(same, scoring="options"),
+        out=tmp_path / "j.yaml", note=lambda _: None,
+    )  # fmt: skip
+    assert found.better is not True
+
+
+def test_text_verdicts_and_a_judge_that_refuses_half(tmp_path: Path) -> None:
+    def texts(messages: list[str]) -> list[str]:
+        return [
+            "I cannot say." if int(re.findall(r"q(\d+)", t)[0]) % 2 else "YES" for t in messages
+        ]
+
+    rows = [{"text": f"q{n}", "gold": "YES" if n % 3 else "NO"} for n in range(60)]
+    found = judgesense.improve(
+        "Is it? Answer YES or NO.\n\n{text}", rows, texts, out=tmp_path / "j.yaml", note=str
+    )
+    assert 0.3 < found.written["decided"] < 0.7
+    assert found.ask_person["threshold"] is None
+    assert "verdict on" in str(found)
+
+
+def labelled(n: int, gold: str = "AB") -> list[dict[str, str]]:
+    return [{**row, "gold": gold[i % len(gold)]} for i, row in enumerate(ROWS[:n])]
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "says"),
+    [
+        (labelled(10), {}, "too few"),
+        (labelled(40, "A"), {"answers": ["A", "B"]}, "every label is A"),
+        (ROWS, {"budget": 1}, "below one pass"),
+        (ROWS, {"budget": "much"}, "prompts per item"),
+        (ROWS, {"budget": "$0"}, "prompts per item"),
+        (ROWS, {"max_error": 1.5}, "between 0 and 1"),
+        (ROWS, {"out": "judge.txt"}, ".yaml"),
+        (ROWS, {"judge": "no-such-judge"}, "unknown judge"),
+        (ROWS, {"paraphraser": "missing.txt"}, "missing.txt"),
+        (ROWS, {"paraphraser": lambda messages: [""] * len(messages)}, "gave no answer"),
+        (ROWS, {"source": "missing-rubric.txt"}, "no file"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: Any, more: dict[str, Any], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def never(messages: list[str]) -> list[str]:
+        raise AssertionError("asked")
+
+    given = {"options": PAIR, "out": "judge.yaml", "note": lambda _: None, "judge": never,
+             "source": RUBRIC, **more}  # fmt: skip
+    with pytest.raises(JudgeSenseError, match=re.escape(says)):
+        judgesense.improve(given.pop("source"), rows, given.pop("judge"), **given)
+    assert not Path("judge.yaml").exists()
+
+
+def test_the_command_plans_and_refuses(tmp_path: Path) -> None:
+    (tmp_path / "r.txt").write_text(RUBRIC)
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    args = ["improve", str(tmp_path / "r.txt"), "--data", str(tmp_path / "d.jsonl"),
+            "--set", "options={A: one, B: two}", "--out", str(tmp_path / "j.yaml")]  # fmt: skip
+    shown = CliRunner().invoke(app, [*args, "--judge", "smollm2-135m", "--dry-run"])
+    assert "80 labelled items" in shown.output
+    assert isinstance(CliRunner().invoke(app, args).exception, JudgeSenseError)
+
+
+def test_the_race_keeps_to_its_budget_and_finds_the_best() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.random((60, 200)) < np.linspace(0.5, 0.9, 60)[:, None]
+    spent = []
+    found = race(
+        [frozenset({n}) for n in range(60)], [1.0] * 60, 200, 3600,
+        lambda columns, start, stop: spent.append(len(columns) * (stop - start)),
+        lambda numbers, stop: truth[list(numbers), :stop].astype(float),
+    )  # fmt: skip
+    assert sum(spent) <= 3600
+    assert truth[found.chosen].mean() > 0.84
+
+
+def test_halves_share_no_cluster_and_safe_levels_stop_at_the_first_failure() -> None:
+    clusters = np.repeat(np.arange(30), 3)
+    one, two = halves(np.arange(90) % 2, clusters, 0)
+    assert not set(clusters[one]) & set(clusters[two])
+    assert len(one) + len(two) == 90
+    decided = np.tril(np.ones((200, 200), bool))
+    safe = longest_safe(decided, decided & (np.arange(200) == 61))
+    assert safe.step == 60
+    assert longest_safe(decided[:, :40], decided[:, :40] * False).step is None
