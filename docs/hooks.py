@@ -30,7 +30,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     if page.file.src_uri.startswith("reference/"):
         page.meta.setdefault("search", {})["boost"] = 0.2
     if words := page.meta.get("keywords"):
-        KEYWORDS[page.url] = [word.strip() for word in words.split(",")]
+        KEYWORDS[page.url] = re.findall(r"[\w.-]+", words)
     if page.file.src_uri != "reference/cli.md":
         return markdown
     links = [f"- [`judgesense {name}`](cli/{name}.md)" for name in commands()]
@@ -50,7 +50,7 @@ def on_post_build(config: Any) -> None:
     """Add each page's keywords to the search index, as tags that count less than titles."""
     path = Path(config.site_dir) / "search" / "search_index.json"
     index = json.loads(path.read_text("utf-8"))
-    index["config"]["fields"]["tags"]["boost"] = 100
+    index["config"]["fields"] |= {"title": {"boost": 50}, "tags": {"boost": 50}}
     for entry in index["docs"]:
         if words := KEYWORDS.get(entry["location"]):
             entry["tags"] = words
