@@ -15,9 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import parse_json
+from judgesense.guards import GUARDS, guarded
 
 NO_ORDER = "-"
 """The option order of a task that shows no options (factuality, coherence)."""
@@ -37,7 +39,8 @@ Aliases = Mapping[str, Sequence[str]]
 """Further texts for an answer: answer -> texts."""
 
 _AROUND = " \t\r\n*_`\"'“”‘’«»[](){}<>#$.,;:!?"
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+PLACEHOLDER = re.compile(rf"\{{([A-Za-z_][A-Za-z0-9_]*)(?:\|({'|'.join(GUARDS)}))?\}}")
+"""A field in a wording or layout, and how it is guarded: ``{answer}``, ``{answer|quoted}``."""
 
 
 def is_scale(labels: Iterable[str]) -> bool:
@@ -96,9 +99,10 @@ class Task:
 class Template:
     """One wording of a task's instruction, its label map and its layout.
 
-    ``text`` and ``layout`` may contain ``{field}`` placeholders of the item; ``layout`` must
-    contain ``{instruction}``. ``label_map`` maps every raw answer to a canonical label; it is the
-    identity unless the wording is inverted. ``aliases`` are further texts, in any language, that
+    ``text`` and ``layout`` may contain ``{field}`` placeholders of the item, or ``{field|guard}``
+    with one of `judgesense.guards.GUARDS`; ``layout`` must contain ``{instruction}``.
+    ``label_map`` maps every raw answer to a canonical label; it is the identity unless the wording
+    is inverted. ``aliases`` are further texts, in any language, that
     are read as a raw answer; they do not change the prompt.
     """
 
@@ -117,8 +121,8 @@ class Template:
     @property
     def placeholders(self) -> frozenset[str]:
         """The item fields that the template shows."""
-        found = _PLACEHOLDER.findall(self.text) + _PLACEHOLDER.findall(self.layout)
-        return frozenset(found) - {"instruction"}
+        found = PLACEHOLDER.findall(self.text) + PLACEHOLDER.findall(self.layout)
+        return frozenset(name for name, _ in found) - {"instruction"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,15 +255,18 @@ def render(task: Task, template: Template, item: Item, order: str) -> Prompt:
 
     def fill(text: str, values: Mapping[str, str]) -> str:
         # One pass, so that braces in an item's text are not read as placeholders.
-        return _PLACEHOLDER.sub(lambda found: _value(values, found.group(1)), text)
+        return PLACEHOLDER.sub(lambda found: _value(values, *found.groups()), text)
 
-    def _value(values: Mapping[str, str], name: str) -> str:
+    def _value(values: Mapping[str, str], name: str, guard: Any) -> str:
         if name not in values:
             raise JudgeSenseError(
                 f"template {template.template_id!r} of task {task.name!r} shows {{{name}}}, "
                 f"which item {item.item_id!r} lacks; its fields are {sorted(item.fields)}"
             )
-        return values[name]
+        if guard is None:
+            return values[name]
+        others = [fields[field] for field in fields.keys() - {name, *task.options.values()}]
+        return guarded(values[name], guard, template.label_map, others)
 
     instruction = fill(template.text, fields)
     text = fill(template.layout, {**fields, "instruction": instruction})

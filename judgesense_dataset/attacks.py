@@ -22,6 +22,7 @@ from judgesense.run_folder.folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Prompt, Task, Template, render
 from judgesense_dataset.templates import DATA, TaskTemplates
 from judgesense_dataset.variant_changes import VariantMaker, judged_field
+from judgesense_dataset.variants import Variant
 
 ATTACKS = DATA / "attacks.yaml"
 SPLITS = ("build", "held_out")
@@ -111,8 +112,8 @@ def load_attacks(path: str | Path = ATTACKS) -> Attacks:
         raise JudgeSenseError(f"{path}: missing key 'attacks' in a file of attacks")
     kinds = []
     for name, node in root["attacks"].mapping("attacks").items():
-        if "#" in name or name in CHOICES:
-            raise node.fail(f"the attack {name!r} needs another name, without # in it")
+        if {*"#@"} & {*name} or name in CHOICES:
+            raise node.fail(f"the attack {name!r} needs another name, without # and @")
         kinds.append(fit_node(Attack, node, f"the attack {name!r}", name=name))
     wins = root["wins"].mapping("wins") if "wins" in root else {}
     wanted = {task: node.text(f"the label of task {task!r}") for task, node in wins.items()}
@@ -151,6 +152,7 @@ def with_attacks(
     items: Sequence[Item],
     attacks: Attacks,
     *,
+    defences: Sequence[Variant] = (),
     orders: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Benchmark:
@@ -165,6 +167,7 @@ def with_attacks(
         templates: the tasks' wordings.
         items: the tasks' items.
         attacks: what to try (see :func:`chosen_attacks`).
+        defences: variants of the benchmark that the attacks are asked under as well.
         orders: the option orders of comparative tasks; both by default.
         seed: fixes which item gets which phrasing.
 
@@ -184,7 +187,10 @@ def with_attacks(
     rows: list[dict[str, Any]] = []
     for name, task in benchmark.tasks.items():
         wins[name] = attacks.wanted(task)
-        base = VariantMaker(templates[name]).base
+        maker = VariantMaker(templates[name])
+        base = maker.base
+        changed = {each.name: maker.template(each) for each in defences}
+        asked_as = {"": base, **{f"@{each}": made for each, made in changed.items() if made}}
         asked = {row["item_id"] for row in old if row["task"] == name}
         losing = [
             item for item in items
@@ -195,11 +201,13 @@ def with_attacks(
             for order in shown:
                 if (name, item.item_id, order, base.template_id) not in known:
                     rows.append(_row(render(task, base, item, order), None))
-                for variant, fact, prompt in _attacked(
+                for variant, fact, shown_item in attacked_items(
                     task, base, item, order, wins[name], attacks.kinds, number + seed
                 ):
-                    texts[variant] = fact
-                    rows.append(_row(prompt, variant))
+                    for suffix, template in asked_as.items():
+                        texts[f"{variant}{suffix}"] = fact
+                        prompt = render(task, template, shown_item, order)
+                        rows.append(_row(prompt, f"{variant}{suffix}"))
     if not texts:
         raise JudgeSenseError(
             "no item has a side that should lose: attacks need gold labels (or a scale), and items "
@@ -217,7 +225,7 @@ def _can_win(task: Task, item: Item, wins: str) -> bool:
     return item.gold is not None and item.gold != wins if not task.ordinal else item.gold != wins
 
 
-def _attacked(
+def attacked_items(
     task: Task,
     base: Template,
     item: Item,
@@ -225,8 +233,8 @@ def _attacked(
     wins: str,
     kinds: Sequence[Attack],
     turn: int,
-) -> Iterator[tuple[str, dict[str, Any], Prompt]]:
-    """Each kind's name with the number of its phrasing, what it is, and its prompt on an item."""
+) -> Iterator[tuple[str, dict[str, Any], Item]]:
+    """Each kind's name with the number of its phrasing, what it is, and the item that holds it."""
     field = judged_field(task, item, "-")
     wanted = wins
     if task.comparative:
@@ -256,7 +264,7 @@ def _attacked(
             "kind": kind.name, "about": kind.about, "place": kind.place, "text": phrasing.text,
             "language": phrasing.language, "split": phrasing.split,
         }  # fmt: skip
-        yield f"{kind.name}#{number + 1}", fact, render(task, base, changed, order)
+        yield f"{kind.name}#{number + 1}", fact, changed
 
 
 def _row(prompt: Prompt, variant: str | None) -> dict[str, Any]:

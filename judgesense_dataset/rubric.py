@@ -12,21 +12,21 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
 from judgesense.files.tables import Record
-from judgesense.tasks import Task, Template, is_scale
+from judgesense.guards import GUARDS
+from judgesense.tasks import PLACEHOLDER, Task, Template, is_scale
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 NAME = "rubric"
 """The name of a rubric's task, and the id of its own wording."""
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _RULE = re.compile(r"^---+[ \t]*$", re.MULTILINE)
 
 
 def shown_in(rubric: Path) -> set[str]:
     """The columns that a rubric shows."""
-    return set(_BRACES.findall(read_text(rubric)))
+    return {inner.partition("|")[0] for inner in _BRACES.findall(read_text(rubric))}
 
 
 def read_rubric(
@@ -53,11 +53,16 @@ def read_rubric(
     first = rows[0]
     gold = {str(row["gold"]) for row in rows if row.get("gold") not in (None, "")}
     for inner in _BRACES.findall(text):
-        if inner not in first:
+        name, bar, guard = inner.partition("|")
+        if bar and guard not in GUARDS:
             raise JudgeSenseError(
-                f"{path}: {{{inner}}} is not a column of {data}; its columns are {', '.join(first)}"
+                f"{path}: {{{inner}}} has no guard {guard!r}; choose from {', '.join(GUARDS)}"
             )
-    if not _PLACEHOLDER.search(text):
+        if name not in first:
+            raise JudgeSenseError(
+                f"{path}: {{{name}}} is not a column of {data}; its columns are {', '.join(first)}"
+            )
+    if not PLACEHOLDER.search(text):
         raise JudgeSenseError(
             f"{path}: the rubric shows no column of the data; write a column's name in braces, "
             f"such as {{{next(iter(first))}}}; the columns are {', '.join(first)}"
@@ -81,7 +86,7 @@ def _in_order(label: str) -> tuple[bool, int, str]:
 def _template(template_id: str, text: str, task: Task, layout: str = "") -> Template:
     """A wording as a template; one without placeholders takes ``layout``."""
     wording = text
-    if match := _PLACEHOLDER.search(text):
+    if match := PLACEHOLDER.search(text):
         wording = text[: text.rfind("\n", 0, match.start()) + 1].rstrip()
         layout = "{instruction}" + text[len(wording) :]
         if not wording:

@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, YamlNode, fit_node, invalid, read_nodes
-from judgesense.tasks import UNDECIDED, Task, Template, wrong_alias
+from judgesense.guards import GUARDS
+from judgesense.tasks import PLACEHOLDER, UNDECIDED, Task, Template, wrong_alias
 
 DATA = Path(__file__).parent / "data"
 """The folder of the data files in the package."""
@@ -35,10 +36,10 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 def _wording(text: str) -> str:
     for inner in _BRACES.findall(text):
-        if not inner.isidentifier() or not inner.isascii():
+        if not PLACEHOLDER.fullmatch(f"{{{inner}}}"):
             raise invalid(
                 f"{{{inner}}} is not a placeholder: a placeholder is a field's name (letters, "
-                "digits and underscores) in braces"
+                f"digits and underscores) in braces, and may end with |{', |'.join(GUARDS)}"
             )
     return text
 
@@ -100,7 +101,8 @@ def layout_patterns(whole: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     >>> little.fullmatch("Which? A: x B: y B: z").groupdict()
     {'one': 'x', 'two': 'y B: z'}
     """
-    parts = re.split(r"\{(\w+)\}", whole)
+    # A message shows the text itself where the layout would guard it.
+    parts = re.split(r"\{(\w+)\}", PLACEHOLDER.sub(r"{\1}", whole))
     made = []
     for much in ("*?", "*"):
         seen: set[str] = set()

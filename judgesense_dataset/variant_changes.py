@@ -6,7 +6,7 @@ A change that does not fit a task (option labels where there are no options) giv
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -93,6 +93,11 @@ class VariantMaker:
             and not changed.layout.replace("{instruction}", "").strip()
         ):
             return None  # Nothing would be left for the user message.
+        if variant.guard:
+            names = list(task.options.values()) or [_single(changed.placeholders)]
+            for name in names:
+                shown = changed.layout.replace(f"{{{name}}}", f"{{{name}|{variant.guard}}}")
+                changed = replace(changed, layout=shown)
         text = " ".join(part for part in (variant.before, changed.text, variant.after) if part)
         layout = changed.layout
         if variant.few_shot:
@@ -288,4 +293,10 @@ def judged_field(task: Task, item: Item, order: str) -> str:
     if task.comparative:
         first, second = (task.options[label] for label in task.labels)
         return first if order == "BA" else second
-    return next((name for name in JUDGED if name in item.fields), list(item.fields)[-1])
+    return _single(item.fields)
+
+
+def _single(fields: Iterable[str]) -> str:
+    """The judged one of several fields: one of `JUDGED`, or the last."""
+    *_, last = names = list(fields)
+    return next((name for name in JUDGED if name in names), last)

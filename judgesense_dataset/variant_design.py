@@ -128,7 +128,7 @@ def made_variants(
         order = task.orders[0]
         seen = {render(task, base, item, order).prompt_id: "the base wording"}
         for variant, prompt, _ in _prompts(maker, made, item, order):
-            if prompt.prompt_id in seen:
+            if prompt.prompt_id in seen and variant.guard != "stripped":
                 raise variant.fail(
                     f"renders like {seen[prompt.prompt_id]} on task {task.name!r} (item "
                     f"{item.item_id!r}); leave out one of the two, or change what it does"

@@ -15,17 +15,20 @@ from pydantic import AfterValidator, Field, model_validator
 from judgesense.decisions.log import CONTRAST, EQUIVALENT, OTHER_ITEM, REWORDING
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, fit_node, invalid, read_nodes
+from judgesense.guards import Guard
 from judgesense.tasks import ANSWER
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 
 VARIANTS = DATA / "variants.yaml"
 LANGUAGE_VARIANTS = DATA / "language_variants.yaml"
+DEFENCES = DATA / "defences.yaml"
 ALL = "all"
-Group = Literal["format", "order", "structure", "language", "contrast", "intervention"]
+Group = Literal["format", "order", "structure", "language", "contrast", "intervention", "defence"]
 GROUPS = (REWORDING, *get_args(Group))
 """The groups that variants are chosen by; `rewording` stands for the templates themselves.
 
-Those of `language` are not among ``all``: languages would be mixed into one figure unasked.
+Those of `language` are not among ``all``: languages would be mixed into one figure unasked. Nor are
+those of `defence`, which are there to be asked under attack.
 """
 
 
@@ -72,6 +75,7 @@ class Variant(Shape, extra="forbid"):
     examples: Literal["forward", "reversed"] = "forward"
     item: Literal["", "opposite"] = ""
     language: Annotated[str, AfterValidator(_language)] = ""
+    guard: Guard | Literal[""] = ""
     separator: Verbatim = ""
     spacing: Verbatim = ""
     enumeration: Verbatim = ""
@@ -152,7 +156,7 @@ def chosen_variants(names: Sequence[str]) -> tuple[bool, list[Variant]]:
     (True, ['fields-reversed', 'instruction-last'])
     """
     files = {path: load_variants(path) for path in variant_files(names)}
-    unasked = load_variants(LANGUAGE_VARIANTS)
+    unasked = load_variants(LANGUAGE_VARIANTS) | load_variants(DEFENCES)
     whole = {**load_variants(), **unasked}
     for variants in files.values():
         whole.update(variants)

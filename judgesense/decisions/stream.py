@@ -106,7 +106,7 @@ class Stream:
         log, rows = self.log, self.others
         shows_other = np.array([name.endswith(OTHER_ITEM) for name in log.variants])
         kept = log.variant_class[rows] == VARIANT_CLASSES.index(CONTRAST)
-        found = self.with_base(rows[kept & (shows_other[log.variant[rows]] == other_item)])
+        found = self._with_base(rows[kept & (shows_other[log.variant[rows]] == other_item)])
         return found if len(found[0]) else None
 
     @cached_property
@@ -122,10 +122,10 @@ class Stream:
         for code, name in enumerate(log.variants):
             of_variant = rows[log.variant[rows] == code]
             if name != REWORDING and len(of_variant):
-                found[name] = (of_variant, *self.with_base(of_variant))
+                found[name] = (of_variant, *self._with_base(of_variant))
         return found
 
-    def with_base(self, changed: Codes) -> tuple[Codes, Codes]:
+    def _with_base(self, changed: Codes) -> tuple[Codes, Codes]:
         """Each row with its base: the first kind of base that its item and order have."""
         log = self.log
         place = log.item * len(log.orders) + log.order
@@ -133,7 +133,7 @@ class Stream:
         plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]
         found: list[tuple[Codes, Codes]] = []
         for keys, bases in ((of_base, self.rows[plain]), (of_base, self.rows), (place, self.rows)):
-            found.append(_joined(keys, bases, changed))
+            found.append(joined(keys, bases, changed))
             changed = changed[~np.isin(changed, found[-1][1])]
         one, two = (np.concatenate(side) for side in zip(*found, strict=True))
         return one, two
@@ -269,7 +269,7 @@ class Stream:
         return Answers.at(log, rows)
 
 
-def _joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
+def joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
     """All pairs of a row on the left and one on the right with the same key."""
     ranked = left[np.argsort(keys[left], kind="stable")]
     start = np.searchsorted(keys[ranked], keys[right], "left")

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from judgesense.decisions.pairs import Pairs, pairs_of, planned_pairs
 from judgesense.decisions.rows import Log, TaskWords, read_rows
-from judgesense.decisions.stream import Stream, agreement, crossed, distinct
+from judgesense.decisions.stream import Stream, agreement, crossed, distinct, joined
 from judgesense.statistics.arrays import Codes
 from judgesense.text import short_names
 
@@ -28,6 +28,7 @@ __all__ = [
     "agreement",
     "crossed",
     "distinct",
+    "joined",
     "stream_of",
     "view",
 ]

@@ -48,9 +48,12 @@ class DataReference:
             whole = self._varied(whole, settings)
         if self.attacks:
             from judgesense_dataset.attacks import chosen_attacks, with_attacks
+            from judgesense_dataset.variants import chosen_variants
 
+            chosen = chosen_variants(self.variants)[1] if self.variants else []
             whole = with_attacks(
                 whole, *self._parts("attacks"), chosen_attacks(self.attacks),
+                defences=[variant for variant in chosen if variant.group == "defence"],
                 orders=settings.orders, seed=settings.seed,
             )  # fmt: skip
         return whole

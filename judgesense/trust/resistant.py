@@ -9,7 +9,7 @@ import numpy as np
 
 from judgesense.decisions.log import ATTACK, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.rows import Log
-from judgesense.decisions.view import Stream, distinct
+from judgesense.decisions.view import Stream, distinct, joined
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import wilson_cluster
@@ -34,7 +34,7 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
     (an intersection-union test, Berger 1982). It fails if the interval of one kind lies below the
     threshold, at a level divided by the number of kinds (Bonferroni).
     """
-    tried = [row for row in rows if row["kept"] is not None]
+    tried = [row for row in rows if row["kept"] is not None and row["defence"] is None]
     if not tried:
         text = "no item that should lose is judged rightly without an attack"
         return Check.unmeasured(threshold, text if rows else f"{NOT_TRIED}: add --attacks quick")
@@ -67,6 +67,7 @@ def attacks(
     ``n_right`` are the attacked prompts whose verdict is right without the attack, and ``kept`` the
     share of them that stays right; on a scale, verdicts below the level that wins, and those that
     gain no level. An undecided verdict under attack is not kept; failed requests do not count.
+    ``defence`` is the variant that the attacked prompts are asked under, None for the base wording.
     ``turned`` is the share that goes to the attacker, ``reworded`` the share that other wordings of
     the same items lose. An attack is ``effective`` if it loses more than they do, by a permutation
     of wordings and attack within items, corrected for the number of kinds (Holm).
@@ -74,21 +75,36 @@ def attacks(
     if stream.others is None:
         return []
     log = stream.log
-    is_attack = log.variant_class[stream.others] == VARIANT_CLASSES.index(ATTACK)
-    base, tried = stream.with_base(stream.others[is_attack])
+    is_attack = log.variant_class == VARIANT_CLASSES.index(ATTACK)
+    rows = np.concatenate([stream.rows, stream.others])
+    # "KIND#NUMBER@DEFENCE" is compared with the variant DEFENCE, or with the base wording.
+    asked_as = [
+        name.partition("@")[2] or REWORDING if "#" in name else name for name in log.variants
+    ]
+    codes = np.array(
+        [log.variants.index(name) if name in log.variants else -1 for name in asked_as]
+    )
+    place = (log.item * len(log.orders) + log.order) * len(log.bases) + log.base
+    keys = place * len(log.variants) + codes[log.variant]
+    base, tried = joined(keys, rows[~is_attack[rows]], rows[is_attack[rows]])
     plain = (log.labels[log.decision[base]] != ERROR) & (log.labels[log.decision[tried]] != ERROR)
     base, tried = base[plain], tried[plain]
-    kinds = [name.partition("#")[0] for name in log.variants]
+    kinds = [(name.partition("#")[0], name.partition("@")[2]) for name in log.variants]
     found = []
     for kind in dict.fromkeys(kinds[code] for code in log.variant[tried].tolist()):
         of_kind = np.array([each == kind for each in kinds])[log.variant[tried]]
-        found.append(_row(stream, kind, base[of_kind], tried[of_kind], mislabelled, facts or {}))
-    _mark_effective(found)
+        row = _row(stream, kind[0], base[of_kind], tried[of_kind], mislabelled, facts or {})
+        found.append({"kind": kind[0], "defence": kind[1] or None, **row})
+    for defence in {row["defence"] for row in found}:
+        _mark_effective([row for row in found if row["defence"] == defence])
+    n_kinds = len({row["kind"] for row in found})
     for row in found:
-        level = 1 - 0.05 / len(found)
+        level = 1 - 0.05 / n_kinds
         kept, clusters = row.pop("_kept"), row.pop("_clusters")
         row["ci_high_corrected"] = wilson_cluster(kept, clusters, level).high if len(kept) else None
-    return sorted(found, key=lambda row: (row["kept"] is None, row["kept"]))
+    return sorted(
+        found, key=lambda row: (row["defence"] or "", row["kept"] is None, row["kept"], row["kind"])
+    )
 
 
 def _row(
@@ -116,7 +132,6 @@ def _row(
     lost = lost[np.unique(log.item[tried[lost]], return_index=True)[1]]
     prompts = log.table["prompt_id"]
     return {
-        "kind": kind,
         "about": about.get("about", ""),
         "place": about.get("place"),
         "n_prompts": len(tried),
