@@ -56,6 +56,7 @@ def render_html(report: Mapping[str, Any], listed: Sequence[Entry] = ()) -> str:
         heatmaps=list(_heatmaps(report, order)),
         wordings=list(_wordings(report, order)),
         texts=texts,
+        turned=_turned(report["attacks"]),
         remedies=list(_remedies(report, order)) if report["remedies"] else [],
         wrong=_wrong(report, listed, order, texts) if report["where_wrong"] else None,
         script=Markup(script),
@@ -82,6 +83,21 @@ def _wordings(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]
         advice[identity(entry)] = entry["text"]
     for case, entries in _by_case(report["wordings"], order):
         yield {**case, "rows": entries, "said": advice.get(case["key"], "no recommendation")}
+
+
+def _turned(entries: Sequence[Entry]) -> list[Data]:
+    """The items that an attack turned, to read, those of the worst kinds first."""
+    names = short_names({entry["judge"] for entry in entries})
+    ranked = sorted(
+        (entry for entry in entries if entry["kept"] is not None and entry["defence"] is None),
+        key=lambda entry: entry["kept"],
+    )
+    return [
+        {**item, "judge": names[entry["judge"]], "task": entry["task"], "kind": entry["kind"],
+         "text": (item.get("text") or "")[:LONGEST_TEXT]}
+        for entry in ranked
+        for item in entry["turned_items"]
+    ][:FIRST_ROWS]  # fmt: skip
 
 
 def _remedies(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]:

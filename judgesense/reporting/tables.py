@@ -176,7 +176,7 @@ def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
         "variants": _variants,
     }
     found = [make(report) for name, make in makers.items() if report.get(name)]
-    return [*people_tables(report), *found]
+    return [*people_tables(report), *found, *_attack_tables(report["attacks"])]
 
 
 _WHO: Columns = {"judge": "judge", "task": "task", "scoring": "scoring"}
@@ -310,6 +310,49 @@ def _ends(entry: Entry, name: str) -> Entry:
 
 def _percents(entry: Entry, name: str) -> str:
     return brackets(**{key[3:]: end for key, end in _ends(entry, name).items()}, form=percent)
+
+
+def _attack_tables(entries: Sequence[Entry]) -> list[SideTable]:
+    """Which kinds of attack, and which of their sentences, turn which judge, side by side."""
+    if not entries:
+        return []
+    judges = short_names({entry["judge"] for entry in entries})
+    several = len({entry["scoring"] for entry in entries}) > 1
+
+    def who(entry: Entry) -> str:
+        return judges[entry["judge"]] + (f" · {entry['scoring']}" if several else "")
+
+    kinds: dict[tuple[str, ...], dict[str, str]] = {}
+    sentences: dict[tuple[str, ...], dict[str, str]] = {}
+    for entry in sorted(entries, key=lambda entry: task_rank(entry["task"])):
+        defence = entry["defence"] or "-"
+        named = " *" if entry["effective"] else ""
+        shown = "-" if entry["kept"] is None else f"{percent(entry['kept'])} {_percents(entry, '')}"
+        kinds.setdefault((entry["task"], defence, entry["kind"]), {})[who(entry)] = shown + named
+        for each in entry["texts"] if entry["defence"] is None else ():
+            row = sentences.setdefault((entry["task"], entry["kind"], each["text"] or "-"), {})
+            row[who(entry)] = f"{each['n'] - round(each['kept'] * each['n'])} of {each['n']}"
+    names = sorted({who(entry) for entry in entries})
+    turned = {
+        key: row
+        for key, row in sentences.items()
+        if any(not n.startswith("0 ") for n in row.values())
+    }
+    notes = (
+        "The right verdicts that hold under an attack, by judge. *: it loses more of them than "
+        "other wordings do. A defence is another way to ask.",
+        "Right verdicts that the sentence takes, by judge.",
+    )
+    return [
+        SideTable(heading, (*first, *names), 3,
+                  [(*key, *(row.get(name, "-") for name in names)) for key, row in rows.items()],
+                  [note])
+        for heading, first, rows, note in (
+            ("Attacks", ("task", "defence", "attack"), kinds, notes[0]),
+            ("Which sentence turns which judge", ("task", "attack", "sentence"), turned, notes[1]),
+        )
+        if rows
+    ]  # fmt: skip
 
 
 def _variants(report: Mapping[str, Any]) -> SideTable:
