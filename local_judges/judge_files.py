@@ -20,6 +20,7 @@ from judgesense.files.documents import read_yaml
 from local_judges.options import (
     ENGINES,
     OWN_KEYS,
+    REMOTE,
     ApiOptions,
     Declared,
     NotNegative,
@@ -179,7 +180,8 @@ def _entry(
             f"{place}.endpoint: unknown endpoint {keys.endpoint!r}{near(keys.endpoint, endpoints)}"
         )
     for key in ("endpoint", "floating", "price", "style"):
-        if engine != "api" and key in keys.model_fields_set:
+        fits = engine in REMOTE if key != "style" else engine == "api"
+        if not fits and key in keys.model_fields_set:
             raise JudgeSenseError(f"{place}.{key}: the engine {engine} has no such key")
     options, inherited = _options(keys, engine, place), endpoints.get(keys.endpoint or "", {})
     if style := {**inherited.get("style", {}), **options.get("style", {})}:

@@ -156,13 +156,12 @@ class VllmOptions(LocalOptions):
     enforce_eager: bool = setting(False, "Run without CUDA graphs.")
 
 
-class ApiOptions(Options):
-    """Settings of the engine api."""
+class SystemOneOptions(Declared):
+    """Settings of the engine systemone: an endpoint, without text to write."""
 
-    base_url: str | None = setting(None, "OpenAI-compatible endpoint; $OPENAI_BASE_URL by default.")
-    provider: str | None = setting(None, "Inference provider of huggingface_hub.")
+    base_url: str | None = setting(None, "The endpoint; api: $OPENAI_BASE_URL by default.")
     key_variable: Variable | None = limit(
-        None, "Environment variable of the key; $OPENAI_API_KEY by default."
+        None, "Environment variable of the key; api: $OPENAI_API_KEY by default."
     )
     concurrency: int = limit(16, "Requests in flight (at most 1000).", ge=1)
     timeout_s: Positive | None = limit(None, "Seconds per request (60).")
@@ -171,8 +170,14 @@ class ApiOptions(Options):
     tokens_per_minute: OneOrMore | None = limit(None, "The account's limit.")
     price: Price | None = limit(None, "INPUT,OUTPUT in US dollars per million tokens.")
     max_cost: NotNegative | None = limit(None, "US dollars that may be spent; needs a price.")
-    logprobs: bool = setting(True, "Read option probabilities of the first token.")
     floating: bool = setting(False, "The name may come to mean another checkpoint.")
+
+
+class ApiOptions(SystemOneOptions, Options):
+    """Settings of the engine api."""
+
+    provider: str | None = setting(None, "Inference provider of huggingface_hub.")
+    logprobs: bool = setting(True, "Read option probabilities of the first token.")
     style: Style = setting(Style(), "How the endpoint wants to be asked.")
 
 
@@ -203,10 +208,14 @@ class RayOptions(Declared):
     ray_cpus: NotNegative = setting(1.0, "CPUs per actor.")
 
 
-ENGINES: Mapping[str, type[Options]] = {
+ENGINES: Mapping[str, type[Declared]] = {
     "transformers": TransformersOptions, "vllm": VllmOptions, "api": ApiOptions,
+    "systemone": SystemOneOptions,
 }  # fmt: skip
 """The options of each engine."""
+
+REMOTE = frozenset({"api", "systemone"})
+"""The engines that ask an endpoint."""
 
 D = TypeVar("D", bound=Declared)
 

@@ -15,6 +15,7 @@ from local_judges.judge_files import VARIABLE, JudgeEntry, entries
 from local_judges.options import (
     ENGINES,
     KEY_VARIABLE,
+    REMOTE,
     ApiOptions,
     checked,
     fixes_answers,
@@ -102,6 +103,10 @@ class JudgeSpec:
             from local_judges.local.vllm_judge import VllmJudge
 
             return VllmJudge(self.model, name=self.name, **self.options)
+        if self.engine == "systemone":
+            from local_judges.api.systemone import SystemOneJudge
+
+            return SystemOneJudge(str(self.model), name=self.name, **self.options)
         from local_judges.api.judge import ApiJudge
 
         return ApiJudge(str(self.model), name=self.name, **self.options)
@@ -147,8 +152,8 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
         engine = "api"
     if (named := entries().get(judge)) is not None:
         spec = _named(named, engine or named.engine, model, given)
-    elif engine == "api":
-        spec = JudgeSpec(judge, "api", model or judge, given)
+    elif engine in REMOTE:
+        spec = JudgeSpec(judge, engine, model or judge, given)
     elif model is not None:
         raise JudgeSenseError(
             f"--set model={model} names a model at an endpoint (--engine api); {judge} is a model"
@@ -157,7 +162,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
         spec = _local(judge, engine or "transformers", given)
     what = f"option of the engine {spec.engine}"
     checked(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
-    if spec.engine == "api" and (url := spec.options.get("base_url")):
+    if spec.engine in REMOTE and (url := spec.options.get("base_url")):
         from local_judges.api.keys import require_loggable
 
         # Before a record is written: it names the URL.
@@ -187,12 +192,12 @@ def _named(
     named: JudgeEntry, engine: str, model: str | None, given: Mapping[str, Any]
 ) -> JudgeSpec:
     """A named judge with the options given on top of its own."""
-    if engine != named.engine and named.engine == "api":
+    if engine != named.engine and named.engine in REMOTE:
         raise JudgeSenseError(
             f"judge {named.name} is at an endpoint; with --engine {engine}, give a Hub id or a "
             "folder as --judge"
         )
-    if model is not None and engine != "api":
+    if model is not None and engine not in REMOTE:
         raise JudgeSenseError(
             f"--set model={model} names a model at an endpoint; judge {named.name} runs "
             f"{named.model}"
@@ -205,7 +210,7 @@ def _named(
         options["style"] = {**defaults["style"], **given["style"]}
     chosen = model or named.model
     absent = [] if chosen else ["--set model=ID"]
-    if engine == "api" and not (options.get("base_url") or options.get("provider")):
+    if engine in REMOTE and not (options.get("base_url") or options.get("provider")):
         absent.append("--set base_url=URL")
     if absent:
         raise JudgeSenseError(
@@ -239,7 +244,7 @@ def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
         return JudgeSpec(path.stem if path.is_file() else path.name, engine, path.resolve(), given)
     if judge.count("/") == 1 and not judge.startswith((".", "/", "~")):
         served = entries().get(judge.partition("/")[2])
-        if served is not None and served.engine == "api":
+        if served is not None and served.engine in REMOTE:
             raise JudgeSenseError(
                 f"unknown judge {judge!r}: an API serves this model; use --judge {served.name}, or "
                 "--set base_url=URL for another endpoint"
@@ -278,7 +283,7 @@ def _of_file(
         stated, changed = {}, {*changed, "engine"}
     values = {**stated, **given}
     name = str(source.get("judge") or source["name"]).split("@")[0]
-    if kind != "api":
+    if kind not in REMOTE:
         name = str(values.pop("model", None) or source.get("model") or name)
     try:
         spec = resolve(name, engine=kind, **values)

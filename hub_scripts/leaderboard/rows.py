@@ -28,6 +28,7 @@ from judgesense.trust.card import AS_ASKED, TRUST
 from judgesense.trust.remedies import PASSING
 from judgesense.trust.thresholds import DISCRIMINATING_KAPPA, LEAST_COVERAGE
 from local_judges.local.packaged_models import NAMED
+from local_judges.options import REMOTE
 
 Figures = Mapping[str, Any]
 Row = dict[str, Any]
@@ -152,7 +153,7 @@ def entries(
             raw=cells["raw"],
             card=cards.get(case),
             change=changes.get(case),
-            weights="open" if engine in _LOCAL_ENGINES else "api" if engine == "api" else None,
+            weights="open" if engine in _LOCAL_ENGINES else "api" if engine in REMOTE else None,
             model=_model(judge, about.get(judge, {})),
             by_cluster=by_cluster.get((judge, task, scoring)),
         )

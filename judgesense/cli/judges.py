@@ -135,7 +135,7 @@ def _model(judge: JudgeEntry) -> str:
 
 def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
     from local_judges.api.keys import is_here
-    from local_judges.options import KEY_VARIABLE
+    from local_judges.options import KEY_VARIABLE, REMOTE
 
     options: dict[str, Any] = dict(judge.options)
     facts = [("engine", judge.engine), ("model", _model(judge))]
@@ -143,7 +143,7 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
         facts[1] = ("model", "not stated by any source; add --set model=ID")
     elif judge.floating:
         facts[1] = ("model", f"{judge.model} (a name that may come to mean another checkpoint)")
-    if judge.engine == "api":
+    if judge.engine in REMOTE:
         where = options.pop("base_url", None) or options.pop("provider", None)
         provider = "huggingface_hub, provider " if "provider" in judge.options else ""
         facts.append(

@@ -14,7 +14,7 @@ def run(
     judge: opt.Judges,
     out: Annotated[str, opt.option("DIR", "Output folder.", "--out", "-o")],
     engine: Annotated[
-        Literal["transformers", "vllm", "api", "ray"] | None,
+        Literal["transformers", "vllm", "api", "systemone", "ray"] | None,
         opt.option(None, "Backend that runs the model."),
     ] = None,
     max_cost: opt.MaxCost = None,

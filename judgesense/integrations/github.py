@@ -184,14 +184,14 @@ def missing_key(judge: str, options: Mapping[str, Any]) -> str | None:
     True
     """
     from local_judges.api.keys import is_here
-    from local_judges.options import KEY_VARIABLE
+    from local_judges.options import KEY_VARIABLE, REMOTE
     from local_judges.registry import resolve
 
     spec = resolve(judge, **options)
     url = spec.options.get("base_url") or os.environ.get("OPENAI_BASE_URL")
     named = spec.options.get("key_variable")
     variable = str(named or KEY_VARIABLE)
-    if spec.engine != "api" or (is_here(url) and not named):
+    if spec.engine not in REMOTE or (is_here(url) and not named):
         return None
     return None if os.environ.get(variable, "").strip() else variable
 

@@ -9,6 +9,7 @@ from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.fitting import answerable
 from judgesense.pipeline.settings import Settings
 from judgesense.trust.planning import assumed
+from local_judges.options import REMOTE
 
 
 def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
         twice = requests.take(requests.again) if settings.repeats == 1 else []
         everything = [*requests, *twice]
         characters = settings.repeats * sum(len(request.message) for request in everything)
-        cost = most_cost(everything, spec.options) if spec.engine == "api" else None
+        cost = most_cost(everything, spec.options) if spec.engine in REMOTE else None
         plan["judges"].append(
             {
                 "name": spec.name,
@@ -76,7 +77,7 @@ def describe(plan: dict[str, Any]) -> Iterator[str]:
             f"{times}: about {judge['input_tokens']:,} input tokens, scored by "
             f"{' and '.join(judge['scorings'])}"
         )
-        if judge["engine"] == "api":
+        if judge["engine"] in REMOTE:
             cost = judge["max_cost_usd"]
             yield (
                 "  cost unknown: --set price=INPUT,OUTPUT gives the upper bound"

@@ -46,13 +46,17 @@ class Batcher(Generic[A, B]):
         self._thread = ThreadPoolExecutor(1, "judge")
         self._each_s = 0.05
         self.batches = self.asked = 0
-        self.failing: str | None = None
-        """Why the last batch failed; None if it did not."""
+        self._failures: list[str] = []
 
     @property
     def waiting(self) -> int:
         """How many wait for a batch."""
         return len(self._waiting)
+
+    @property
+    def failing(self) -> str | None:
+        """Why the last three batches failed; None if one of them did not."""
+        return self._failures[-1] if len(self._failures) >= 3 else None
 
     async def ask(self, asks: Sequence[A]) -> list[B]:
         """The answers, once their batches are done; a caller that leaves frees its places.
@@ -100,7 +104,7 @@ class Batcher(Generic[A, B]):
         try:
             answers = await loop.run_in_executor(self._thread, self._answer, list(batch.values()))
         except Exception as error:  # noqa: BLE001 - each caller gets it; the server lives on
-            self.failing = f"{type(error).__name__}: {error}"
+            self._failures = [*self._failures[-2:], f"{type(error).__name__}: {error}"]
             # One request may be what the judge dies of: it must not take the others with it.
             if len(batch) > 1 and not isinstance(error, JudgeSenseError):
                 items = list(batch.items())
@@ -111,7 +115,7 @@ class Batcher(Generic[A, B]):
                 if not future.done():
                     future.set_exception(error)
             return
-        self.failing = None
+        self._failures.clear()
         self.batches, self.asked = self.batches + 1, self.asked + len(batch)
         taken = (time.monotonic() - began) / len(batch)
         self._each_s += 0.3 * (taken - self._each_s)

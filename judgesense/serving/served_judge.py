@@ -17,7 +17,7 @@ from judgesense.text import number
 from judgesense.trust.card import AS_ASKED
 from judgesense.version import __version__
 from judgesense_dataset.templates import TaskTemplates, layout_patterns
-from local_judges.api.systemone import Question
+from local_judges.api.systemone import Question, plain
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.rows import decide
 from local_judges.runner import ask_all
@@ -156,20 +156,24 @@ class ServedJudge:
         for task, judge in self.judges.items():
             own = judge.stabilised
             labels, fields = question.labels(own.entry.task), fields_in(state, own.fields)
-            if labels is None or fields.keys() != own.fields:
+            if labels is None:
                 continue
-            known = {t.text: t for t in own.entry.templates}
-            template = known.get(wording) if wording else own.base
-            if template is None:
-                # As a field, so that braces in the wording are not read as placeholders.
-                template = replace(own.base, text=f"{{{_WORDING}}}")
-                fields[_WORDING] = wording
-            order = own.entry.task.orders[0]
-            text = render(own.entry.task, template, Item("state", task, fields), order).text
-            request = Request(prompt_id(text), text, labels)
-            members = self._messages[task].members(request)
-            if isinstance(members, Members):
-                return self._ask(request, task, members.template)
+            texts = [f"{wording}{space}{plain(state)}" for space in ("\n\n", "\n") if wording]
+            if fields.keys() == own.fields:
+                known = {t.text: t for t in own.entry.templates}
+                template = known.get(wording) if wording else own.base
+                if template is None:
+                    # As a field, so that braces in the wording are not read as placeholders.
+                    template = replace(own.base, text=f"{{{_WORDING}}}")
+                    fields[_WORDING] = wording
+                item = Item("state", task, fields)
+                order = own.entry.task.orders[0]
+                texts.insert(0, render(own.entry.task, template, item, order).text)
+            for text in texts:
+                request = Request(prompt_id(text), text, labels)
+                members = self._messages[task].members(request)
+                if isinstance(members, Members):
+                    return self._ask(request, task, members.template)
         if self.one:
             own = self.judges[self.one].stabilised
             raise JudgeSenseError(

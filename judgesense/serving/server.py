@@ -222,7 +222,7 @@ def app_of(served: ServedJudge, *, key: str | None = None, places: int = PLACES)
     async def health() -> Any:
         """Whether the judge answers."""
         if batcher.failing is not None:
-            return _error(503, f"the last batch failed: {batcher.failing}")
+            return _error(503, f"the last batches failed: {batcher.failing}")
         return {"status": "ok", "model": served.name, "waiting": batcher.waiting}
 
     @app.get("/metrics", response_class=PlainTextResponse)

@@ -9,7 +9,7 @@ import random
 import sys
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,8 @@ class Endpoint:
     :func:`~local_judges.api.token_scoring.find_scorer`). Raises JudgeSenseError for a URL that
     holds a secret, a missing key (names the variable) and a ``timeout_s`` above the retry budget.
     """
+
+    path = "/chat/completions"
 
     def __init__(self, model: str, options: ApiOptions, retry: Retry | None = None) -> None:
         self.model, self.options, self.provider = model, options, options.provider
@@ -160,8 +162,20 @@ class Endpoint:
         self._looked = True
         return self.scorer
 
-    async def ask(self, create: Create, request: Request, logprobs: bool) -> Answer:
-        """The answer to one prompt, after as many tries as the retry budget allows.
+    def body(self, requests: Sequence[Request], logprobs: bool) -> dict[str, Any]:
+        """The body of the HTTP request that asks these prompts."""
+        (request,) = requests
+        return body_of(request, model=self.model, options=self.options, logprobs=logprobs)
+
+    def answers(self, reply: Any, requests: Sequence[Request]) -> list[Answer]:
+        """The answers in its reply. Raises ValueError if they are not there."""
+        return [answer_of(reply, each, self.options.style.begins_thinking) for each in requests]
+
+    async def ask(
+        self, create: Create, requests: Sequence[Request], logprobs: bool
+    ) -> list[Answer]:
+        """The answers to the prompts of one HTTP request, after as many tries as the retry budget
+        allows.
 
         Raises FatalError for failures that no other try and no other prompt can avoid, and
         JudgeSenseError for options that the endpoint's tokenizer cannot spell.
@@ -193,31 +207,33 @@ class Endpoint:
             reraise=True,
         )
         try:
-            answer: Answer = await tries(self._try, create, request, logprobs, started)
+            answers: list[Answer] = await tries(self._try, create, requests, logprobs, started)
         except _TryError as error:
             if not self.proven and error.kind == "unreachable":
                 raise _never_answered(error.reason) from None
             seconds = time.perf_counter() - started
             count = tries.statistics["attempt_number"]
-            answer = Answer(error=f"{error.reason} ({count} tries in {seconds:.0f} s)")
-        answer.latency_s = time.perf_counter() - started
-        return answer
+            reason = f"{error.reason} ({count} tries in {seconds:.0f} s)"
+            answers = [Answer(error=reason) for _ in requests]
+        for answer in answers:
+            answer.latency_s = time.perf_counter() - started
+        return answers
 
     async def _try(
-        self, create: Create, request: Request, logprobs: bool, started: float
-    ) -> Answer:
+        self, create: Create, requests: Sequence[Request], logprobs: bool, started: float
+    ) -> list[Answer]:
         """One try. Raises _TryError if another may succeed, FatalError if no prompt can."""
         left = self.retry.budget_s - (time.perf_counter() - started)
-        body = body_of(request, model=self.model, options=self.options, logprobs=logprobs)
-        begins_thinking = self.options.style.begins_thinking
+        body = self.body(requests, logprobs)
         try:
             async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
                 if logprobs and self.scorer is not None:
                     assert self.complete is not None
-                    return await self.scorer.ask(
-                        create, self.complete, body, request, begins_thinking, self.writes
-                    )
-                return answer_of(await create(**body), request, begins_thinking)
+                    thinks, (request,) = self.options.style.begins_thinking, requests
+                    return [await self.scorer.ask(
+                        create, self.complete, body, request, thinks, self.writes
+                    )]  # fmt: skip
+                return self.answers(await create(**body), requests)
         except JudgeSenseError:
             raise
         except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
@@ -225,7 +241,7 @@ class Endpoint:
         if kind == "fatal":
             raise FatalError(reason)
         if kind == "bad request":
-            return Answer(error=reason)
+            return [Answer(error=reason) for _ in requests]
         raise _TryError(kind, reason, retry_after)
 
 

@@ -53,12 +53,14 @@ class ApiJudge:
             that several processes would have to share.
     """
 
+    endpoint_class = Endpoint
+
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
     ) -> None:
         chosen = made(ApiOptions, options)
         self.options, self.price = chosen, chosen.price
-        self.endpoint = Endpoint(model, chosen, retry)
+        self.endpoint = self.endpoint_class(model, chosen, retry)
         limits = (chosen.requests_per_minute, chosen.tokens_per_minute, chosen.max_cost)
         if processes() > 1 and any(limit is not None for limit in limits):
             raise JudgeSenseError(
@@ -229,10 +231,10 @@ class _Session:
             raise MissingExtraError("aiolimiter", "api", "an API judge") from error
         options = self._endpoint.options
         self._client = self._endpoint.client()
-        self._create = sender(self._client)
+        self._create = sender(self._client, self._endpoint.path)
         self._endpoint.complete = sender(self._client, "/completions")
         self._arrived = asyncio.Event()
-        if self._logprobs:
+        if self._logprobs and self._endpoint.path == Endpoint.path:
             await asyncio.to_thread(self._endpoint.find_scorer)
         self._limiters = [
             AsyncLimiter(limit, 60) if limit else None
@@ -268,7 +270,7 @@ class _Session:
     async def _work(self) -> None:
         try:
             for index, requests in self._batches:
-                answers = [await self._ask(request) for request in requests]
+                answers = await self._ask(requests)
                 self._done.append((index, answers))
                 self._arrived.set()
                 self._grow_or_give_up(answers)
@@ -289,16 +291,18 @@ class _Session:
             more = min(endpoint.options.concurrency, _CONNECTIONS) - len(self._workers)
             self._workers += [asyncio.create_task(self._work()) for _ in range(more)]
 
-    async def _ask(self, request: Request) -> Answer:
+    async def _ask(self, requests: Sequence[Request]) -> list[Answer]:
         by_request, by_token = self._limiters
         if by_request:
             await by_request.acquire()
         if by_token:
-            tokens = len(request.message) / 4 + self._endpoint.options.max_tokens
+            each = self._endpoint.options.max_tokens
+            tokens = sum(len(request.message) / 4 + each for request in requests)
             await by_token.acquire(min(tokens, by_token.max_rate))
-        answer = await self._endpoint.ask(self._create, request, self._logprobs)
-        self._settle(request, answer)
-        return answer
+        answers = await self._endpoint.ask(self._create, requests, self._logprobs)
+        for request, answer in zip(requests, answers, strict=True):
+            self._settle(request, answer)
+        return answers
 
 
 def cost_of(answer: Answer, price: tuple[float, float] | None) -> float | None:

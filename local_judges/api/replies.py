@@ -129,6 +129,9 @@ def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, fl
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     cause = error.__cause__ if _named(error, "APIConnectionError") else None
     described = str(error) + (f" ({str(cause) or type(cause).__name__})" if cause else "")
+    # The shape of a decision model's errors, which OpenAI's client does not quote.
+    if isinstance(body := getattr(error, "body", None), Mapping) and "detail" in body:
+        described += f": {body['detail']}"
     # Hide before cutting: half a key would not be recognised.
     message = hide(described or "no complete reply in time")[:300]
     reason = f"{type(error).__name__}: {message}"

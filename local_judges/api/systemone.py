@@ -3,17 +3,28 @@
 As the public APIs of decision models document it: TypeSafe (docs.typesafe.ai, and the schemas of
 its client typesafe-sdk 0.7.5), Fireworks, Upstage, Databricks. The server of ``judgesense serve``
 and the engine ``systemone`` both use these classes. Questions about images are not among them.
+
+`SystemOneJudge` asks such an endpoint.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Task, is_scale
+from local_judges.api.endpoint import Endpoint, Retry
+from local_judges.api.judge import ApiJudge
+from local_judges.api.keys import is_here
+from local_judges.options import SystemOneOptions, made
+from local_judges.protocol import Answer, Request
 
 MOST_OPTIONS, MOST_LEVELS = 255, 10
 """The most options of a choice, and the most levels of a score."""
@@ -163,3 +174,104 @@ def question_for(instructions: str, options: Sequence[str]) -> Question:
         if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
             return Question(type="score", instructions=instructions, criteria=list(options))
     return Question(type="choice", instructions=instructions, criteria=dict.fromkeys(options))
+
+
+_FIELD = re.compile(r"^[A-Z][\w ]{0,30}: ", re.MULTILINE)
+_BEFORE_FIELD = re.compile(r"\n+(?=[A-Z][\w ]{0,30}: )")
+_MOST_QUESTIONS = 32
+_TOLD = "the answers' probabilities, as the endpoint states them"
+
+
+def parted(message: str) -> tuple[str, Content]:
+    """The instructions of a message, and the state after them: its fields where every field begins
+    with its name, else a text.
+
+    >>> parted("Right? YES or NO.\\n\\nQuestion: 2+2?\\nResponse: 4")
+    ('Right? YES or NO.', {'Question': '2+2?', 'Response': '4'})
+    """
+    cut = _BEFORE_FIELD.search(message)
+    before, _, rest = message.partition("\n\n")
+    if cut is not None:
+        before, rest = message[: cut.start()], message[cut.end() :]
+    starts = [match.start() for match in _FIELD.finditer(rest)]
+    lines = [rest[a:b].removesuffix("\n") for a, b in pairwise([*starts, len(rest)])]
+    fields = dict(line.split(": ", 1) for line in lines)
+    return before, fields if fields and plain(fields) == rest else rest
+
+
+class _SystemOneEndpoint(Endpoint):
+    path = "/systemone"
+
+    def body(self, requests: Sequence[Request], logprobs: bool) -> dict[str, Any]:
+        asked = {}
+        for n, request in enumerate(requests, 1):
+            instructions, state = parted(request.text)
+            told = f"{request.system}\n\n{instructions}" if request.system else instructions
+            question = question_for(told, request.options).model_dump().items()
+            asked[f"q{n}"] = {key: value for key, value in question if value is not None}
+        return {"model": self.model, "state": state, "questions": asked}
+
+    def answers(self, reply: Any, requests: Sequence[Request]) -> list[Answer]:
+        try:
+            told, used = reply["answers"], reply.get("usage") or {}
+            shares = [question_for("", each.options).shares(told[f"q{n}"])
+                      for n, each in enumerate(requests, 1)]  # fmt: skip
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"the reply lacks an answer: {error}") from error
+        found = []
+        for n, one in enumerate(shares):
+            # The tokens of the HTTP request, spread over its questions.
+            tokens = {name: (used[name] + n) // len(requests)
+                      for name in ("input_tokens", "output_tokens")
+                      if type(used.get(name)) is int}  # fmt: skip
+            logprobs = tuple(math.log(max(share, 1e-12)) for share in one)
+            found.append(Answer(option_logprobs=logprobs, option_mass=1.0, **tokens))
+        return found
+
+
+class SystemOneJudge(ApiJudge):
+    """A decision model: it answers with probabilities, and writes no text.
+
+    The wording of a prompt is the question's instructions, the item's fields are the state, and the
+    prompts of one item are asked in one request. The endpoint takes no system prompt and no
+    settings of decoding.
+
+    Args:
+        model: the endpoint's name of the model.
+        name: the name in logs; by default ``model``.
+        retry: the backoff, if ``retry_budget_s`` does not say enough.
+        options: see :class:`~local_judges.options.SystemOneOptions`.
+
+    Raises:
+        JudgeSenseError: as `ApiJudge`.
+    """
+
+    endpoint_class = _SystemOneEndpoint
+
+    def __init__(
+        self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
+    ) -> None:
+        chosen = made(SystemOneOptions, options).model_dump(exclude_none=True)
+        url = chosen.get("base_url")
+        absent = [] if url else ["base_url=URL"]
+        if "key_variable" not in chosen and not is_here(url):
+            absent.append("key_variable=NAME")
+        if absent:
+            raise JudgeSenseError(f"engine systemone: --set {' --set '.join(absent)}")
+        super().__init__(model, name=name, retry=retry, **chosen, system_prompt="", max_tokens=1)
+        self.scorings = frozenset({"options"})
+
+    def _fixed(self) -> dict[str, Any]:
+        return {"engine": "systemone", "model": self.endpoint.model,
+                "endpoint": self.endpoint.base_url}  # fmt: skip
+
+    def _reading(self) -> str:
+        return _TOLD
+
+    def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
+        """The prompts of one state together."""
+        groups: dict[str, list[int]] = {}
+        for number, request in enumerate(requests):
+            groups.setdefault(plain(parted(request.text)[1]), []).append(number)
+        return [group[at : at + _MOST_QUESTIONS] for group in groups.values()
+                for at in range(0, len(group), _MOST_QUESTIONS)]  # fmt: skip

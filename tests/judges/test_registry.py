@@ -76,6 +76,7 @@ def test_an_alias_is_marked_as_floating_and_says_so_to_the_log() -> None:
     floating = {judge.name for judge in entries().values() if judge.floating}
     assert floating == {
         "mistral-7b", "claude-sonnet-4-5", "gemini-2.5-flash", "gpt-4.1-mini", "gemini-2.0-flash",
+        "jev-latest",
     }  # fmt: skip
     spec = resolve("mistral-7b")
     assert spec.options["floating"] is True
@@ -99,7 +100,7 @@ def test_the_papers_quirks_are_styles() -> None:
 
 def test_every_api_judge_can_be_made_from_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     for judge in entries().values():
-        if judge.engine == "api" and judge.endpoint:
+        if judge.endpoint:
             monkeypatch.setenv(judge.options["key_variable"], "sk-test-0123456789")
             made = resolve(judge.name, model=judge.model or "some-model").load()
             assert made.name.startswith(f"{judge.name}@")

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 import uvicorn
 
 from judgesense.pipeline.verdicts import load_judge
@@ -19,6 +18,7 @@ from judgesense.serving.served_judge import ServedJudge
 from judgesense.serving.server import app_of
 from judgesense.trust.rules import Rule
 from judgesense_dataset.embedded import embedded_templates
+from judgesense_dataset.recognition import known_tasks
 from local_judges.callable_judge import CallableJudge
 from local_judges.stabilised_file import Stabilised
 
@@ -29,7 +29,8 @@ def rule(messages: Sequence[str]) -> list[dict[str, float]]:
     for message in messages:
         shift = zlib.crc32(message.encode()) % 9973 / 2493 - 2
         one, other = -math.log1p(math.exp(-shift)), -math.log1p(math.exp(shift))
-        found.append({"A": one, "B": other, "YES": one, "NO": other})
+        scale = {str(n): -abs(n - 3 - shift) - 1 for n in range(6)}
+        found.append({"A": one, "B": other, "YES": one, "NO": other, **scale})
     return found
 
 
@@ -53,8 +54,9 @@ def served_of(path: Path | None = None, inner: Any = None, task: str = "factuali
         one = load_judge(path, judge=inner)
         return ServedJudge({one.stabilised.entry.task.name: one}, path.stem, inner)
     scoring = min(inner.scorings)
-    one = load_judge(inner, task=task, scoring=scoring)
-    return ServedJudge({task: one}, "rule", inner)
+    tasks = [task] if task else list(known_tasks())
+    judges = {each: load_judge(inner, task=each, scoring=scoring) for each in tasks}
+    return ServedJudge(judges, "rule", inner)
 
 
 @contextlib.contextmanager
@@ -71,9 +73,3 @@ def running(served: ServedJudge, **options: Any) -> Iterator[str]:
         server.should_exit = True
         thread.join(20)
         assert not thread.is_alive()
-
-
-@pytest.fixture
-def both(tmp_path: Path) -> Path:
-    """The file of a judge that averages both orders of two wordings."""
-    return file_of(tmp_path / "better.yaml", "relevance", 2, ("AB", "BA"))

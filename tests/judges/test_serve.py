@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from conftest import file_of, judge_of, rule, running, served_of
+from served import file_of, judge_of, rule, running, served_of
 
 from judgesense import load_judge
 from judgesense.errors import JudgeSenseError
@@ -28,6 +28,12 @@ ITEMS = [
     for item in embedded_items() if item.task == "relevance"
 ][:20]  # fmt: skip
 FACT = {"question": "What is the capital of France?", "response": "Paris."}
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Path:
+    """The file of a judge that averages both orders of two wordings."""
+    return file_of(tmp_path / "better.yaml", "relevance", 2, ("AB", "BA"))
 
 
 def chat(url: str, text: str, **more: Any) -> Any:
@@ -43,7 +49,7 @@ def test_every_way_in_gives_the_verdicts_of_the_judge(both: Path) -> None:
     with running(served_of(both)) as url:
         rows = httpx.post(f"{url}/v1/judge", json={"items": items}).json()["results"]
         alone = [httpx.post(f"{url}/v1/judge", json=item).json() for item in items[:5]]
-        for item, want, row in zip(items, expected, rows, strict=True):
+        for item, want, row in list(zip(items, expected, rows, strict=True))[:8]:
             text = render(entry.task, entry.templates[2], Item("x", "relevance", item), "AB").text
             reply = chat(url, text, logprobs=True)
             whole = "".join(
@@ -262,6 +268,7 @@ def test_a_stop_answers_what_waits_and_a_dying_judge_takes_no_other_with_it() ->
             asked = [pool.submit(httpx.post, f"{url}/v1/judge", json=each) for each in items]
             while not slow.sizes:
                 time.sleep(0.01)
+            waiting(url, 5 - slow.sizes[0])
             threading.Timer(0.2, slow.go.set).start()
         found = [each.result() for each in asked]
     assert [each.status_code for each in found] == [200] * 4 + [503]
