@@ -29,7 +29,6 @@ import numpy as np
 import torch
 from common import factuality_requests, finish, machine
 
-from local_judges.local.option_scoring import trie_floor
 from local_judges.local.prepacked import PrepackedLinear
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.protocol import Request
@@ -47,6 +46,18 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.process_time()
     result = work()
     return time.process_time() - start, result
+
+
+def trie_floor(prompts: list[list[int]]) -> int:
+    """The nodes of the prompts' token trie: the fewest tokens that a model must read."""
+    ordered = sorted(prompts)
+    same = (
+        next(
+            (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(map(len, (a, b)))
+        )
+        for a, b in pairwise(ordered)
+    )
+    return sum(map(len, ordered)) - sum(same)
 
 
 def products_time(model: torch.nn.Module, rows: int) -> float:

@@ -41,7 +41,7 @@ def report(
         if badge:
             _write_badge(measured, run_dirs[0])
         return
-    listed: list[dict[str, object]] = []
+    listed: list[dict[str, object]] | None = [] if format == "html" else None
     reports = [measure_run(folder, limits, listed) for folder in run_dirs]
     whole = reports[0] if len(reports) == 1 else merge(reports)
     if format == "json":
@@ -59,7 +59,9 @@ def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
     opt.note(f"wrote {folder / BADGE_FILE}")
 
 
-def _render(whole: dict[str, object], format: Format, listed: list[dict[str, object]]) -> str:
+def _render(
+    whole: dict[str, object], format: Format, listed: list[dict[str, object]] | None
+) -> str:
     if format == "md":
         from judgesense.reporting.documents import render_markdown
 
@@ -70,7 +72,7 @@ def _render(whole: dict[str, object], format: Format, listed: list[dict[str, obj
         return render_latex(whole)
     from judgesense.reporting.html import render_html
 
-    return render_html(whole, listed)
+    return render_html(whole, listed or [])
 
 
 def compare(

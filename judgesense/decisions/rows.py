@@ -181,7 +181,8 @@ def read_rows(
         if name not in log.column_names:
             log = log.append_column(name, pa.nulls(log.num_rows, pa.string()))
     # Logs of 0.2 may hold answers to input without content, which are no verdicts.
-    log = log.filter(pc.not_equal(pc.fill_null(log["variant"], REWORDING), CONTENT_FREE))
+    if pc.any(free := pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)).as_py():
+        log = log.filter(pc.invert(free))
     if log.num_rows == 0:
         raise JudgeSenseError("the decision log has no rows; judge or import something first")
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))

@@ -7,6 +7,7 @@ import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -76,19 +77,19 @@ def in_rows(records: Iterable[Record]) -> Iterator[Rows]:
 
 def _at_once(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     """Some entries at a time. Those before an error come before it."""
+    entries = iter(entries)
     some: list[Entry] = []
     try:
-        for entry in entries:
-            some.append(entry)
-            if len(some) == AT_ONCE:
-                yield some
-                some = []
-    except JudgeSenseError:
+        while True:
+            some = []
+            some.extend(islice(entries, AT_ONCE))  # Keeps what it has taken before an error.
+            if not some:
+                return
+            yield some
+    except (JudgeSenseError, UnicodeDecodeError, csv.Error):
         if some:
             yield some
         raise
-    if some:
-        yield some
 
 
 def read_table(path: Path) -> Iterator[Record]:
@@ -183,48 +184,43 @@ def _json_rows(path: Path) -> Iterator[Rows]:
 
 
 def _csv_rows(path: Path) -> Iterator[Rows]:
-    lines = _csv_cells(path)
-    header, first = next(lines), 1
-    for some in _at_once(lines):
-        columns = map(list, zip(*some, strict=True))
-        places = [f"{path}, row {n}" for n in range(first, first + len(some))]
-        yield Rows(dict(zip(header, columns, strict=True)), places)
-        first += len(some)
-
-
-def _csv_cells(path: Path) -> Iterator[list[str]]:
-    """The cells of the header, and then of each row that is not blank."""
+    """The rows that are not blank, under the names of the header."""
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
         with path.open(encoding=_encoding(path), newline="") as source:
-            rows = csv.reader(source, delimiter=delimiter, strict=True)
-            header = next(rows, [])
+            reader = csv.reader(source, delimiter=delimiter, strict=True)
+            header = next(reader, [])
             if len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), None)):
                 # Spreadsheets write these where a comma is the decimal point.
                 source.seek(0)
-                rows = csv.reader(source, delimiter=(delimiter := other), strict=True)
-                header = next(rows)
+                reader = csv.reader(source, delimiter=(delimiter := other), strict=True)
+                header = next(reader)
             if repeated := {name for name in header if header.count(name) > 1}:
                 raise JudgeSenseError(
                     f"{path}: the column {sorted(repeated)[0]!r} appears twice in the header"
                 )
-            yield header
-            number, width = 0, len(header)
-            for cells in rows:
-                if not cells:
-                    continue
-                number += 1
-                if len(cells) != width:
+            first, lines, width = 1, reader.line_num, len(header)
+            for some in _at_once(reader):
+                wrong = None
+                if not set(map(len, some)) <= {0, width}:
+                    wrong = next(n for n, cells in enumerate(some) if len(cells) not in (0, width))
+                if kept := [cells for cells in some[:wrong] if cells]:
+                    columns = map(list, zip(*kept, strict=True))
+                    places = [f"{path}, row {n}" for n in range(first, first + len(kept))]
+                    yield Rows(dict(zip(header, columns, strict=True)), places)
+                    first += len(kept)
+                if wrong is not None:
+                    lines += sum(1 + "".join(cells).count("\n") for cells in some[: wrong + 1])
                     raise JudgeSenseError(
-                        f"{path}, row {number} (line {rows.line_num}): {len(cells)} cells, but "
+                        f"{path}, row {first} (line {lines}): {len(some[wrong])} cells, but "
                         f"the header has {width}; quote cells that contain {delimiter!r}"
                     )
-                yield cells
+                lines = reader.line_num
     except UnicodeDecodeError as error:
         raise _not_utf8(path, error) from error
     except csv.Error as error:
-        raise JudgeSenseError(f"{path}, line {rows.line_num}: not CSV ({error})") from error
+        raise JudgeSenseError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
 
 
 def _parquet_rows(path: Path) -> Iterator[Rows]:

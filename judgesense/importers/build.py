@@ -23,7 +23,7 @@ KEY = ("judge", "task", "scoring", "item_id", "template_id", "order", "repeat", 
 
 _ROWS, _CHARACTERS = 1 << 15, 1 << 26
 """A part ends after this many rows, or about this many bytes of text."""
-_IN_MEMORY = 1 << 26
+_IN_MEMORY = 1 << 24
 """In bytes; more goes to a temporary file."""
 
 
@@ -97,7 +97,7 @@ def build_parts(
 class _Spool:
     """Rows of an import on their way to disk: a log may be larger than memory.
 
-    They lie compressed in memory, and in a temporary file once they take more than 64 MB.
+    They lie compressed in memory, and in a temporary file once they take more than 16 MB.
     """
 
     def __init__(self) -> None:

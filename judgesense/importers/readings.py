@@ -6,7 +6,7 @@ Rows that differ in nothing that a verdict depends on are read once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -73,11 +73,12 @@ class Readings:
         Raises JudgeSenseError, with the row's place, for gold or a decision that is no label.
         """
         best, mass, margin = _of_options(table["option_logprobs"].combine_chunks())
-        numbers: dict[_Answer, int] = {}
+        numbers: dict[tuple[Any, ...], int] = {}
         codes = [numbers.setdefault(answer, len(numbers)) for answer in self._answers(table, best)]
         sizes = np.bincount(codes, minlength=len(numbers)).tolist()
         readings = []
-        for number, (answer, size) in enumerate(zip(numbers, sizes, strict=True)):
+        answers = list(map(_Answer._make, numbers))
+        for number, (answer, size) in enumerate(zip(answers, sizes, strict=True)):
             try:
                 readings.append(self._read(answer, size))
             except JudgeSenseError as error:
@@ -92,7 +93,8 @@ class Readings:
             columns[name] = pc.coalesce(table[name], pa.array(figures, mask=np.isnan(figures)))
         return pa.table(columns, schema=SCHEMA)
 
-    def _answers(self, table: pa.Table, best: list[str | None]) -> list[_Answer]:
+    def _answers(self, table: pa.Table, best: list[str | None]) -> Iterable[tuple[Any, ...]]:
+        """The fields of each row's `_Answer`."""
         tasks, raws = _values(table, "task"), _values(table, "raw_decision")
         is_read = {
             (task, raw): raw is not None
@@ -107,7 +109,7 @@ class Readings:
             _values(table, name) for name in ("status", "decision", "gold", "error")
         )
         flips = table["gold_flips"].to_pylist()
-        return list(map(_Answer, tasks, status, raws, texts, decision, gold, flips, error, best))
+        return zip(tasks, status, raws, texts, decision, gold, flips, error, best, strict=True)
 
     def _read(self, answer: _Answer, size: int) -> _Reading:
         """The verdict of some rows; their place stands before an error's text."""

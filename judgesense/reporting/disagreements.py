@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from judgesense.files.disk import write_text
 from judgesense.reporting.details import ROW
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.groups import compare_groups
-from judgesense.tasks import ERROR, UNDECIDED
+from judgesense.tasks import ERROR
 from judgesense.trust.checks import has_foreign_gold
 from judgesense.trust.grid import label_shares
 
@@ -67,31 +66,34 @@ Rows = list[dict[str, Any]]
 
 def disagreements(
     stream: Stream,
-    case: Mapping[str, Any],
     mislabelled: Collection[str] = (),
     items: pa.Table | None = None,
     lengths: Mapping[str, int] | None = None,
-) -> tuple[Rows, dict[str, Any]]:
-    """The items on which something is wrong with a judge's verdicts, and what they have in common.
+    listed: Rows | None = None,
+    **case: Any,
+) -> dict[str, Any]:
+    """What is wrong with a judge's verdicts, and what the items have in common on which it is.
 
     Args:
         stream: a judge's decisions.
-        case: run, judge, task and scoring, which each row begins with.
         mislabelled: templates that are left out, as in the check `right`.
         items: other columns of an imported file (`judgesense.run_folder.folder.ITEM_SCHEMA`).
         lengths: characters of each item's text.
+        listed: takes a row for each such item, the clearest cases first, with the log's rows in
+            ``answers``; None leaves the rows out.
+        case: run, judge, task and scoring, which each row begins with.
 
     Returns:
-        The rows, the clearest cases first, with the log's rows in ``answers``; and the entry of
-        ``where_wrong``.
+        The entry of ``where_wrong``.
     """
     log = stream.log
     kept = ~np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
     rows, decision = stream.rows[kept], stream.decision[kept]
-    place, at = np.unique(log.item[rows] * len(log.orders) + log.order[rows], return_inverse=True)
-    n = len(place)
-    counts = np.zeros((n, len(log.labels)), dtype=np.int64)
-    np.add.at(counts, (at, decision), 1)
+    place, first, at = np.unique(
+        log.item[rows] * len(log.orders) + log.order[rows], return_index=True, return_inverse=True
+    )
+    n, n_labels = len(place), len(log.labels)
+    counts = np.bincount(at * n_labels + decision, minlength=n * n_labels).reshape(n, n_labels)
     decided = counts[:, ~log.undecided]
     gold = np.full(n, -1)
     if not has_foreign_gold(stream):
@@ -108,33 +110,11 @@ def disagreements(
         UNREADABLE: counts[:, log.undecided].sum(axis=1) > 0,
         NEAR_MARGIN: np.nan_to_num(margin, nan=1.0) < NEAR,
     }
-    table = np.column_stack(list(kinds.values()))
-    listed = np.flatnonzero(table.any(axis=1))
-    first = table[listed].argmax(axis=1)
-    listed = listed[np.lexsort((listed, -np.nan_to_num(margin[listed]), first))]
-    of_place = np.split(np.argsort(at, kind="stable"), np.cumsum(np.bincount(at, minlength=n))[:-1])
-    words, columns = np.append(log.labels, ""), _by_item(items)
-    source = log.table[ROW].to_numpy()
-    found = []
-    for number in listed.tolist():
-        own = rows[of_place[number]]
-        names = [log.templates[code] for code in log.template[own]]
-        item = log.items[place[number] // len(log.orders)]
-        verdicts = [str(word) for word in words[decision[of_place[number]]]]
-        found.append({
-            **case,
-            "item_id": item,
-            "order": log.orders[place[number] % len(log.orders)],
-            "kinds": [kind for kind, mask in kinds.items() if mask[number]],
-            "label": str(words[gold[number]]) or None,
-            "verdict": _majority(verdicts),
-            "margin": None if np.isnan(margin[number]) else round(float(margin[number]), 4),
-            "verdicts": dict(zip(names, verdicts, strict=True)),
-            "answers": dict(zip(names, source[own].tolist(), strict=True)),
-            "people": {},
-            "text": None,
-            "columns": columns.get(item, {}),
-        })  # fmt: skip
+    wrong = np.column_stack(list(kinds.values()))
+    columns = _by_item(items)
+    if listed is not None:
+        listed += _rows(stream, case, wrong, place, (rows, decision, at), counts, gold, margin,
+                        columns)  # fmt: skip
     answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
     labelled = (gold >= 0) & answered
     measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
@@ -143,14 +123,14 @@ def disagreements(
     items_at, item_of = np.unique(place[used] // len(log.orders), return_inverse=True)
     shares = np.bincount(item_of, good[used]) / np.maximum(np.bincount(item_of), 1)
     clusters = np.zeros(len(items_at), dtype=np.int64)
-    clusters[item_of] = log.cluster[rows[np.unique(at, return_index=True)[1]]][used]
+    clusters[item_of] = log.cluster[rows[first]][used]
     names_at = [log.items[code] for code in items_at]
     groups = _groupings(stream, rows, names_at, columns, lengths or {})
     if measure == "right":
         groups["label"] = _own_label(stream, gold, place, used, item_of, len(items_at))
     compared = compare_groups(shares, groups, clusters) if len(items_at) else []
-    return found, {
-        "n_listed": len(listed),
+    return {
+        "n_listed": int(wrong.any(axis=1).sum()),
         "n_judged": n,
         "kinds": {kind: int(mask.sum()) for kind, mask in kinds.items()},
         "measure": measure if len(items_at) else None,
@@ -161,6 +141,50 @@ def disagreements(
             if each.difference < 0 and each.p_holm <= 0.05
         ],
     }  # fmt: skip
+
+
+def _rows(
+    stream: Stream, case: Mapping[str, Any], wrong: Bools, place: Codes,
+    judged: tuple[Codes, Codes, Codes], counts: Codes, gold: Codes, margin: Floats,
+    columns: Mapping[str, Mapping[str, str]],
+) -> Rows:  # fmt: skip
+    """A row for each place at which one of `KINDS`, the columns of ``wrong``, holds.
+
+    ``judged`` are the log's rows, the verdict of each and its place.
+    """
+    log, (rows, decision, at) = stream.log, judged
+    found = np.flatnonzero(wrong.any(axis=1))
+    found = found[np.lexsort((found, -np.nan_to_num(margin[found]), wrong[found].argmax(axis=1)))]
+    by_place = np.argsort(at, kind="stable")
+    ends = np.cumsum(np.bincount(at, minlength=len(place))).tolist()
+    # The commonest readable verdict; without any, the commonest reason for that.
+    votes, readable = counts[found], counts[found][:, ~log.undecided].any(axis=1)
+    votes[np.ix_(readable, log.undecided)] = 0
+    tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    verdict = np.where(tied, SPLIT, log.labels[votes.argmax(axis=1)])
+    words, names = np.append(log.labels, ""), np.array(log.templates, dtype=object)
+    source = log.table[ROW].to_numpy()
+    listed = []
+    for number, most in zip(found.tolist(), verdict.tolist(), strict=True):
+        here = by_place[ends[number - 1] if number else 0 : ends[number]]
+        own = rows[here]
+        wordings = names[log.template[own]].tolist()
+        item = log.items[place[number] // len(log.orders)]
+        listed.append({
+            **case,
+            "item_id": item,
+            "order": log.orders[place[number] % len(log.orders)],
+            "kinds": [kind for kind, holds in zip(KINDS, wrong[number], strict=True) if holds],
+            "label": str(words[gold[number]]) or None,
+            "verdict": most,
+            "margin": None if np.isnan(margin[number]) else round(float(margin[number]), 4),
+            "verdicts": dict(zip(wordings, words[decision[here]].tolist(), strict=True)),
+            "answers": dict(zip(wordings, source[own].tolist(), strict=True)),
+            "people": {},
+            "text": None,
+            "columns": columns.get(item, {}),
+        })  # fmt: skip
+    return listed
 
 
 def _margins(stream: Stream, rows: Codes, at: Codes, n: int) -> Floats:
@@ -213,13 +237,6 @@ def _own_label(
     return names
 
 
-def _majority(verdicts: Sequence[str]) -> str:
-    """The commonest readable verdict; without any, the commonest reason for that."""
-    readable = [verdict for verdict in verdicts if verdict not in UNDECIDED]
-    counts = Counter(readable or verdicts).most_common(2)
-    return SPLIT if len(counts) > 1 and counts[0][1] == counts[1][1] else counts[0][0]
-
-
 def _by_item(items: pa.Table | None) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     if items is not None:
@@ -238,14 +255,12 @@ def _groupings(
     """The group of each item, by what groups them: the system, thirds by length, other columns."""
     log = stream.log
     found: dict[str, Words] = {}
-    systems = dict(
-        zip(
-            [log.items[code] for code in log.item[rows]],
-            log.table["system_id"].take(pa.array(rows)).to_pylist(),
-            strict=True,
-        )
-    )
-    by_name = {"system": [systems.get(item) or "" for item in items]}
+    by_name = {}
+    if (system := log.table["system_id"]).null_count < len(system):
+        codes = log.item[rows].tolist()
+        systems = dict(zip(codes, system.take(pa.array(rows)).to_pylist(), strict=True))
+        of_item = {log.items[code]: name for code, name in systems.items()}
+        by_name["system"] = [of_item.get(item) or "" for item in items]
     for name in dict.fromkeys(name for own in columns.values() for name in own):
         by_name[name] = [columns.get(item, {}).get(name, "") for item in items]
     for name, values in by_name.items():

@@ -231,10 +231,8 @@ def measure(
             concluded = conclusions(
                 stream, table, limits, texts_of_task, people, epsilon, run.get("attacks")
             )
-            rows_here, wrong = disagreements(stream, case, table.mislabelled, items, lengths)
+            wrong = disagreements(stream, table.mislabelled, items, lengths, listed, **case)
             concluded["where_wrong"] = [wrong]
-            if listed is not None:
-                listed += rows_here
             for name, rows in concluded.items():
                 report[name] += [{**case, **row} for row in rows]
             (card,) = concluded["trust"]

@@ -258,24 +258,30 @@ def _labels_table(entry: Entry) -> SideTable:
         **{f"→ {verdict}": f"verdict {verdict}" for verdict in entry["confusion"]},
         "recall": lambda row: f"{percent(row['recall'])} {_percents(row, 'recall')}",
         "precision": lambda row: f"{percent(row['precision'])} {_percents(row, 'precision')}",
-        "share": lambda row: percent(row["verdicts"]),
-        "corrected": lambda row: f"{percent(row['share'])} {_percents(row, '')}",
     }
-    none = dict.fromkeys(("verdicts", "share", "ci_low", "ci_high"))
+    note = (
+        "Each row is a label that people gave, → a verdict. Recall: of the items with the label, "
+        "those with that verdict; precision: of the verdicts, those with that label."
+    )
+    if entry["corrected"]:
+        columns = {
+            **columns,
+            "share": lambda row: percent(row["verdicts"]),
+            "corrected": lambda row: f"{percent(row['share'])} {_percents(row, '')}",
+        }
+        note += (
+            " Share: of all verdicts; corrected: the label's share after correcting for the "
+            "judge's errors."
+        )
     shown = [
         {
             "label": label,
             **{f"verdict {verdict}": n[label] for verdict, n in entry["confusion"].items()},
             **figures,
-            **entry["corrected"].get(label, none),
+            **entry["corrected"].get(label, {}),
         }
         for label, figures in entry["per_label"].items()
     ]
-    note = (
-        "Each row is a label that people gave, → a verdict. Recall: of the items with the label, "
-        "those with that verdict; precision: of the verdicts, those with that label. Share: of all "
-        "verdicts; corrected: the label's share after correcting for the judge's errors."
-    )
     heading = f"{entry['judge']} on {entry['task']}, beside {entry['human']}"
     return _side_table(heading, columns, 1, shown, [note])
 

@@ -133,7 +133,10 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
             }
             for label, mine in by_label.items()
         },
-        "corrected": _corrected(judged, np.where(known, given, "")),
+        # Where every answer has a gold label, there is nothing to correct.
+        "corrected": {}
+        if human == GOLD and known.all()
+        else _corrected(judged, np.where(known, given, "")),
         "between_people": None,
         "alt_test": None,
         "alt_test_reason": f"the test needs {FEWEST_PEOPLE} people who labelled the same items",
@@ -152,7 +155,7 @@ def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None
     """The share of each label among all judged items, corrected for the judge's errors.
 
     Prediction-powered (PPI++): the share of the verdicts, ``verdicts``, moved by how far they are
-    off where there are labels, which must be a random part of the items.
+    off where there are labels, which must be a random part of the items. Empty with too few labels.
     """
     task, log = judged.stream.task, judged.stream.log
     verdict, label = judged.verdict.copy(), given.copy()
