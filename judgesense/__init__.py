@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from judgesense.statistics.sensitivity import prompt_sensitivity as prompt_sensitivity
     from judgesense.systems.estimate import estimate as estimate
     from judgesense.systems.estimate_result import Estimate as Estimate
-    from judgesense.systems.label_next import LabelPlan as LabelPlan
-    from judgesense.systems.label_next import label_next as label_next
     from judgesense.systems.migration import migration as migration
     from judgesense.systems.migration_result import Migration as Migration
     from judgesense.systems.monitor import Monitoring as Monitoring
@@ -58,7 +56,6 @@ _HOMES = {
     "Comparison": "judgesense.trust.compare",
     "Estimate": "judgesense.systems.estimate_result",
     "Improved": "judgesense.improving.result",
-    "LabelPlan": "judgesense.systems.label_next",
     "Migration": "judgesense.systems.migration_result",
     "Monitoring": "judgesense.systems.monitor",
     "Question": "local_judges.responder",
@@ -73,7 +70,6 @@ _HOMES = {
     "improve": "judgesense.improving.improve",
     "jss": "judgesense.statistics.agreement",
     "judge_items": "judgesense.pipeline.verdicts",
-    "label_next": "judgesense.systems.label_next",
     "load_judge": "judgesense.pipeline.verdicts",
     "match_answers": "judgesense.matching",
     "metric_path": "judgesense.metric_modules.registry",

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from judgesense.cli import options as opt
-from judgesense.errors import JudgeSenseError
 
 
 def estimate(
@@ -64,25 +63,6 @@ def estimate(
     columns: Annotated[
         str | None, opt.option("OURS=YOURS,...", "Your column names, such as verdict=rating.")
     ] = None,
-    next_: Annotated[
-        int | None,
-        opt.option(
-            "N",
-            "Pick N outputs to label, the doubtful ones more often; write them to --out and stop.",
-            "--next",
-            min=1,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        opt.option(
-            "FILE",
-            "CSV file for people to fill in.",
-            "--out",
-            "-o",
-        ),
-    ] = None,
-    seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
     """Estimate systems' scores and differences from many verdicts and some human labels.
@@ -90,7 +70,7 @@ def estimate(
     Prints the judge's scores beside those corrected by the labels (prediction-powered inference;
     Rogan-Gladen for two labels), whether the correction changes which system is better, and how
     many more labels would decide. Labels must be a random sample of each system's outputs, or
-    picked by --next.
+    picked by judgesense label.
     """
     shared: dict[str, Any] = {
         "judge": judge,
@@ -103,22 +83,7 @@ def estimate(
         "mapping": opt.pairs(mapping, "--map"),
         "raters": raters,
     }
-    if next_ is None:
-        if out is not None:
-            raise JudgeSenseError("--out goes with --next N, which picks outputs to label")
-        from judgesense.systems.estimate import estimate as run_estimate
+    from judgesense.systems.estimate import estimate as run_estimate
 
-        found = run_estimate(verdicts, labels, **shared)
-        opt.output(format, found.to_dict, found.__str__)
-        return
-    if out is None:
-        raise JudgeSenseError("--next needs --out FILE.csv, the file for people")
-    from judgesense.systems.label_next import label_next
-
-    plan = label_next(verdicts, next_, out, labels, seed=seed, **shared)
-    following = f"judgesense estimate {verdicts}{_given(labels)} --labels {out}"
-    opt.output(format, plan.to_dict, lambda: f"{plan}\n\nNext: {following}")
-
-
-def _given(labels: list[Path] | None) -> str:
-    return "".join(f" --labels {file}" for file in labels or ())
+    found = run_estimate(verdicts, labels, **shared)
+    opt.output(format, found.to_dict, found.__str__)

@@ -54,8 +54,8 @@ def estimate(
 
     The corrected figures are prediction-powered (Angelopoulos, Duchi & Zrnic 2023): unbiased
     whatever the judge's errors, as long as the labelled outputs of each system are a random sample
-    of its outputs, or were picked by `label_next`. Intervals are over items (clusters) and, with
-    three or more wordings, over wordings.
+    of its outputs, or picked by ``judgesense label``. Intervals are over items (clusters) and,
+    with three or more wordings, over wordings.
 
     Args:
         verdicts: a file of ``judgesense judge`` or your own with ``item_id``, ``system_id`` and

@@ -29,7 +29,7 @@ class Estimate(ResultMapping):
     decide with 80% probability; None if labels on every output do not) and ``text``.
 
     ``alpha`` is Krippendorff's alpha between raters, None with one. ``picked`` says whether the
-    labels were picked by a plan (``--next``). Scores are on the judge's scale, or shares for two
+    labels were picked by ``judgesense label``. Scores are on the judge's scale, or shares for two
     labels.
     """
 

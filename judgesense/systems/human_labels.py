@@ -35,10 +35,10 @@ class Labels:
     """People's labels, matched with n units.
 
     ``values`` are numbers, shape (n,), NaN without a label: one label per unit after several
-    raters' are put together. ``picked`` is true if ``--next`` picked labels, at another rate in
-    each stratum. ``alpha`` is Krippendorff's alpha between raters, None with one. ``ties`` counts
-    units on which no label has a majority. ``unmatched`` are the places (file and row) of labels
-    without a verdict.
+    raters' are put together. ``picked`` is true if ``judgesense label`` picked them, at another
+    rate in each stratum. ``alpha`` is Krippendorff's alpha between raters, None with one.
+    ``ties`` counts units on which no label has a majority. ``unmatched`` are the places (file and
+    row) of labels without a verdict.
     """
 
     values: Floats

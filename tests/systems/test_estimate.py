@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.systems.estimate import estimate
-from judgesense.systems.label_next import label_next
+from judgesense.systems.label_next import pick
 from judgesense.systems.units import strata_of, units_of
 from judgesense.systems.verdict_files import read_verdicts
 
@@ -217,24 +217,29 @@ def test_people_may_use_other_words(tmp_path):
     assert found.systems[0]["labels_only"] == pytest.approx(2 / 3)
 
 
+def picked(said, told, path, n):
+    """A file of n more labels with their strata, as ``judgesense label`` writes one."""
+    units = units_of(read_verdicts(said))
+    known = labelled(told)
+    keys = list(zip(units.items.tolist(), [units.systems[c] for c in units.system], strict=True))
+    given = np.array([1.0 if key in known else np.nan for key in keys])
+    chosen, strata, weights, _ = pick(units, given, (0, 1), n, seed=1)
+    rows = [(*keys[unit], name, "YES") for unit, name in zip(chosen, strata, strict=True)]
+    return write(path, ["item_id", "system_id", "stratum", "label"], rows), rows, weights
+
+
 def test_picked_labels_come_back_through_people(biased, tmp_path):
     said, told = biased
-    out = tmp_path / "next.csv"
-    plan = label_next(said, 30, out, told, seed=1)
-    assert (plan.n, sorted(plan.systems)) == (30, ["x", "y"])
-    assert not {(str(row["item_id"]), row["system_id"]) for row in plan.rows} & labelled(told)
-    text = out.read_text()
-    out.write_text(text.replace("NO YES,,", "NO YES,YES,"))
+    out, rows, weights = picked(said, told, tmp_path / "next.csv", 30)
+    assert len(rows) == 30
+    assert not {row[:2] for row in rows} & labelled(told)
     found = estimate(said, [told, out])
     assert (found.n_labels, found.picked) == (190, True)
-    # The weight of each stratum is what the file says: outputs by label.
-    table = read_verdicts(said)
-    strata = strata_of(units_of(table))
-    sizes = {name: int((strata == name).sum()) for name in set(strata)}
-    for row in plan.rows:
-        assert sizes[row["stratum"]] / row["weight"] == pytest.approx(
-            round(sizes[row["stratum"]] / row["weight"]), abs=1e-3
-        )
+    # The weight of each stratum is its number of outputs by label.
+    strata = strata_of(units_of(read_verdicts(said)))
+    for row, weight in zip(rows, weights, strict=True):
+        labels = int((strata == row[2]).sum()) / weight
+        assert labels == pytest.approx(round(labels))
 
 
 def labelled(path):
@@ -244,24 +249,12 @@ def labelled(path):
 
 def test_picked_labels_need_the_verdicts_they_were_picked_from(biased, tmp_path):
     said, told = biased
-    out = tmp_path / "next.csv"
-    label_next(said, 10, out, told)
-    out.write_text(out.read_text().replace("NO YES,,", "NO YES,YES,"))
+    out, *_ = picked(said, told, tmp_path / "next.csv", 10)
     text = said.read_text().splitlines()
     said.write_text("\n".join([text[0], *(line.replace("NO", "YES") for line in text[1:1200]),
                                *text[1200:]]))  # fmt: skip
     with pytest.raises(JudgeSenseError, match=r"row .*stratum"):
         estimate(said, [told, out])
-
-
-def test_nothing_left_to_label(biased, tmp_path):
-    said, _ = biased
-    rows = [(n, s, "YES") for n in range(300) for s in ("x", "y")]
-    told = write(tmp_path / "all.csv", ["item_id", "system_id", "label"], rows)
-    with pytest.raises(JudgeSenseError, match="x, y"):
-        label_next(said, 10, tmp_path / "next.csv", told)
-    with pytest.raises(JudgeSenseError, match=r"\.csv"):
-        label_next(said, 10, tmp_path / "next.txt", told)
 
 
 def test_the_example_of_the_page(tmp_path, monkeypatch):
