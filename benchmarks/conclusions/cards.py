@@ -292,8 +292,8 @@ def real_cell(folder: str, run: str, n: int, wordings: int, runs: int) -> Iterat
 
 
 @cache
-def _real(folder: str, run: str) -> dict[str, tuple[Any, Any, Any]]:
-    """Verdicts (rows x wordings), gold labels and items of each judge of a run."""
+def _wide(folder: str, run: str) -> dict[str, Any]:
+    """For each judge of a run, a frame of its verdicts by item, order and gold, and wording."""
     import pyarrow.dataset as ds
 
     table = ds.dataset(Path(folder, run, "decisions"), format="parquet").to_table().to_pandas()
@@ -309,10 +309,20 @@ def _real(folder: str, run: str) -> dict[str, tuple[Any, Any, Any]]:
         wide = wide[wide.notna().sum(axis=1) >= 6]
         wide = wide[[name for name in wide if wide[name].notna().mean() > 0.9]].dropna()
         if len(wide):
-            names = wide.reset_index()
-            items = np.unique(names["item_id"].astype(str), return_inverse=True)[1]
-            found[str(judge)] = wide.to_numpy(object), names["gold"].to_numpy(object), items
+            found[str(judge)] = wide
     return found
+
+
+def _real(folder: str, run: str) -> dict[str, tuple[Any, Any, Any]]:
+    """Verdicts (rows x wordings), gold labels and items of each judge of a run."""
+    return {judge: parts_of(wide) for judge, wide in _wide(folder, run).items()}
+
+
+def parts_of(wide: Any) -> tuple[Any, Any, Any]:
+    """A frame's verdicts, gold labels and items as codes."""
+    index = wide.index
+    items = np.unique(index.get_level_values("item_id").astype(str), return_inverse=True)[1]
+    return wide.to_numpy(object), index.get_level_values("gold").to_numpy(object), items
 
 
 def scale_cell(sd: float, n: int, wordings: int, runs: int) -> Iterator[Cell]:

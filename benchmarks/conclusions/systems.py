@@ -131,7 +131,7 @@ def estimates(kind: str, n: int, runs: int) -> Iterator[Cell]:
             told = np.where(given, labels[:, column], np.nan)
             part = influence(told, said[:, column], clusters=clusters, step=step)
             parts.append((sign, part, clusters))
-        ours, (_, half) = combined(parts), _figure(parts, 0.95, powered=False)
+        ours, (_, half) = combined(parts), _figure(parts, 0.95, 0.0)
         assert ours.ci_low is not None
         assert ours.ci_high is not None
         inside.append(ours.ci_low <= truth <= ours.ci_high)
