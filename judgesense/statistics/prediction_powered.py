@@ -24,6 +24,9 @@ WIDER = 1.02
 """An interval with predictions may be wider than that of the labels alone by this factor: with few
 labels, the least error that both may have hides what predictions gain."""
 
+POWERS = (1.0, 0.75, 0.5, 0.25)
+"""Shares of the tuned weight of the predictions, of which the first counts that is not wider."""
+
 FEWEST_LABELS = 2
 """With fewer labels nothing shows how far the judge is off."""
 
@@ -177,7 +180,7 @@ def combined(
     One weight of the predictions minimises the variance of the sum over clusters and wordings
     (power tuning on item differences). Its variance is cross-fitted: each cluster is predicted with
     the weight that the others give. Where the interval would be wider than that of the labels alone
-    by more than 2%, these are what counts.
+    by more than 2%, the weight is lowered in quarters, at last to the labels alone.
 
     Args:
         parts: sign or factor, influence, and each unit's cluster code; a code means the same
@@ -193,15 +196,18 @@ def combined(
     >>> combined([(1.0, one, codes), (-1.0, one, codes)]).estimate
     0.0
     """
-    alone, widest = _figure(parts, confidence_level, powered=False)
-    powered, half = _figure(parts, confidence_level, powered=True)
-    return powered if half <= WIDER * widest else alone
+    alone, widest = _figure(parts, confidence_level, 0.0)
+    for power in POWERS:
+        powered, half = _figure(parts, confidence_level, power)
+        if half <= WIDER * widest:
+            return powered
+    return alone
 
 
 def _figure(
-    parts: Sequence[tuple[float, Influence, Codes]], level: float, *, powered: bool
+    parts: Sequence[tuple[float, Influence, Codes]], level: float, power: float
 ) -> tuple[Powered, float]:
-    """The figure with tuned predictions or from labels alone, and half the interval's width."""
+    """The figure with a share of the tuned weight (0: labels alone), and half the width."""
     from scipy.special import stdtr, stdtrit
 
     size = max(int(codes.max()) for _, _, codes in parts) + 1
@@ -230,13 +236,14 @@ def _figure(
         n_wordings = len(left)
         left = (left - left.mean(axis=0)) * math.sqrt((n_wordings - 1) / n_wordings)
     lam, of_each = 0.0, np.zeros(size)
-    if powered:
+    if power:
         products = np.column_stack([total[:, 0] * total[:, 1], total[:, 1] ** 2])
         if any(len(np.unique(codes)) < len(codes) for _, _, codes in parts):
             products = inside
         lam, of_each = _weights(products, (left * left[:, 1:]).sum(axis=0))
         if len(parts) == 1 and parts[0][1].tuned is not None:
             lam = parts[0][1].tuned
+        lam, of_each = power * lam, power * of_each
     moved = total[:, 0] - of_each * total[:, 1]
     variance = float((moved**2).sum())
     of_labels = float(((own[:, 0] - of_each * own[:, 1]) ** 2).sum())
