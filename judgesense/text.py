@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
@@ -9,6 +10,19 @@ from typing import Any
 
 UNDEFINED = "–"
 """How an undefined number is printed."""
+
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that act on a terminal: escape codes, direction marks; not tab and newline."""
+
+
+def printable(text: str) -> str:
+    """Text whose `CONTROLS` are shown as a sign of their own.
+
+    >>> printable("\\x1b[2Jgone\\u202e")
+    '␛[2Jgone�'
+    """
+    return CONTROLS.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
 
 
 def number(value: float | None, digits: int = 3) -> str:

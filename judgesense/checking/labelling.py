@@ -7,8 +7,6 @@ labels can be compared. Nobody sees verdicts, reasons, or other people's labels.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +20,7 @@ import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
-from judgesense.files.tables import SUFFIXES, read_table_rows
+from judgesense.files.tables import SUFFIXES, csv_text, read_table_rows
 from judgesense.importers.column_names import columns_of, plain
 from judgesense.importers.columns import NAMES
 from judgesense.importers.recognise import require_columns, understand
@@ -229,19 +227,16 @@ class Labelling:
             taken[self._strata[unit]] = taken.get(self._strata[unit], 0) + 1
         names, counts = np.unique(self._strata, return_counts=True)
         sizes = dict(zip(names.tolist(), counts.tolist(), strict=True))
-        sheet = io.StringIO()
-        writer = csv.writer(sheet, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        lines = []
         for (name, unit), row in self._rows.items():
             stratum = self._strata[unit]
             share = round(taken.get(stratum, 0) / sizes[stratum], 6) if row["label"] else ""
-            writer.writerow(
-                [*self._id(unit), row["label"] or "", name, stratum, share, row["comment"],
-                 row["labelled_at"]]
-            )  # fmt: skip
+            cells = [*self._id(unit), row["label"] or "", name, stratum, share, row["comment"],
+                     row["labelled_at"]]  # fmt: skip
+            lines.append(dict(zip(COLUMNS, cells, strict=True)))
         try:
             with replacing(self.out) as temporary, temporary.open("wb") as file:
-                file.write(sheet.getvalue().encode())
+                file.write(csv_text(COLUMNS, lines).encode())
                 file.flush()
                 os.fsync(file.fileno())
             folder = os.open(self.out.parent, os.O_RDONLY)

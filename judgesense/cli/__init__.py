@@ -6,7 +6,9 @@ A command imports what it needs when it runs, so that ``--help`` is quick.
 from __future__ import annotations
 
 import os
+import re
 import sys
+from typing import Any
 
 import typer
 
@@ -31,6 +33,7 @@ from judgesense.cli import (
 )
 from judgesense.cli.options import UsageError, command, group
 from judgesense.errors import JudgeSenseError
+from judgesense.text import printable
 from judgesense.version import __version__
 
 app = group("Measure how much an LLM judge's verdicts depend on how the question is worded.")
@@ -75,8 +78,28 @@ command(app, "stabilise", hidden=True)(judge.stabilise)
 app.add_typer(dataset.app, name="dataset")
 
 
+class _Inert:
+    """Standard output on which no text of a file or judge acts on the terminal; colours do."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        parts = _COLOUR.split(text) if self._stream.isatty() else [text]
+        shown = [part if n % 2 else printable(part) for n, part in enumerate(parts)]
+        self._stream.write("".join(shown))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
 def main() -> None:
     """Run the command line; bad input prints one line on stderr and exits with 2."""
+    sys.stdout = _Inert(sys.stdout)
     try:
         code = app(prog_name="judgesense", standalone_mode=False)
     except JudgeSenseError as error:
@@ -99,5 +122,5 @@ def main() -> None:
 
 
 def _fail(message: str) -> None:
-    typer.echo(f"judgesense: {message}", err=True)
+    typer.echo(f"judgesense: {printable(message)}", err=True)
     sys.exit(2)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from judgesense.errors import JudgeSenseError
+from judgesense.text import CONTROLS, printable
 
 _REASONS = 3
 """Reasons of failed prompts that are listed."""
@@ -207,7 +208,7 @@ def configured(
 
 def note(message: str) -> None:
     """A line on stderr: what a person should know on the way."""
-    typer.echo(message, err=True)
+    typer.echo(printable(message), err=True)
 
 
 def note_failures(failed: Sequence[str], what: str) -> None:
@@ -227,7 +228,8 @@ def print_json(value: Mapping[str, Any]) -> None:
     """A JSON document on stdout."""
     import json
 
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    typer.echo(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def output(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ import pyarrow.parquet as pq
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import parse_json, read_json
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠].")
+"""How a cell begins that a spreadsheet computes, whatever apostrophes are in front."""
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 DATASET_FILES = ("state.json", "dataset_dict.json")
@@ -183,6 +188,37 @@ def _json_rows(path: Path) -> Iterator[Rows]:
     return in_rows(read_json_lines(path))
 
 
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as CSV text, in which no cell is a formula to a spreadsheet.
+
+    Text that begins as a formula does gets an apostrophe in front, as a person would type it;
+    `read_table` takes it off again. Numbers stay as they are.
+
+    >>> csv_text(["text"], [{"text": "=1+1"}, {"text": -1}])
+    "text\\n'=1+1\\n-1\\n"
+    """
+    sheet = io.StringIO()
+    writer = csv.writer(sheet, lineterminator="\n")
+    writer.writerow(map(_inert, columns))
+    writer.writerows([_inert(row.get(name)) for name in columns] for row in rows)
+    return sheet.getvalue()
+
+
+def _inert(cell: Any) -> Any:
+    if not isinstance(cell, str) or not _FORMULA.match(cell):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def cell_text(cell: str) -> str:
+    """The text of a cell of `csv_text`."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
+
+
 def _csv_rows(path: Path) -> Iterator[Rows]:
     """The rows that are not blank, under the names of the header."""
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -207,8 +243,10 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
                     wrong = next(n for n, cells in enumerate(some) if len(cells) not in (0, width))
                 if kept := [cells for cells in some[:wrong] if cells]:
                     columns = map(list, zip(*kept, strict=True))
+                    if any(cell[:1] == "'" for cells in kept for cell in cells):
+                        columns = (list(map(cell_text, cells)) for cells in columns)
                     places = [f"{path}, row {n}" for n in range(first, first + len(kept))]
-                    yield Rows(dict(zip(header, columns, strict=True)), places)
+                    yield Rows(dict(zip(map(cell_text, header), columns, strict=True)), places)
                     first += len(kept)
                 if wrong is not None:
                     lines += sum(1 + "".join(cells).count("\n") for cells in some[: wrong + 1])

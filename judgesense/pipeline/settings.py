@@ -11,13 +11,14 @@ from typing import Any
 from judgesense.decisions.log import SCORINGS
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import ORDERS
+from judgesense.text import printable
 
 Note = Callable[[str], None]
 
 
 def to_stderr(message: str) -> None:
     """Where notes go by default."""
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
 
 
 _MOST_REPEATS = 1_000_000

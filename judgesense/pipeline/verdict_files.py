@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +13,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
-from judgesense.files.tables import read_table
+from judgesense.files.tables import csv_text, read_table
 from judgesense.systems.verdict_table import SCHEMA
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader
@@ -108,11 +106,8 @@ def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path, items: Sequence[R
                 lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
                 temporary.write_text("".join(lines), encoding="utf-8")
             else:
-                text = io.StringIO()
-                writer = csv.DictWriter(text, table.column_names, lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(table.to_pylist())
-                temporary.write_text(text.getvalue(), encoding="utf-8")
+                text = csv_text(table.column_names, table.to_pylist())
+                temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise JudgeSenseError(f"cannot write {out}: {error.strerror or error}") from error
 

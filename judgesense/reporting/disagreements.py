@@ -7,7 +7,6 @@ and the groups.
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 from judgesense.decisions.view import Stream, crossed
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
+from judgesense.files.tables import cell_text, csv_text
 from judgesense.reporting.details import ROW
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.groups import compare_groups
@@ -315,15 +315,13 @@ def write_rows(rows: Rows, folder: Path) -> None:
     """Write ``disagreements.csv``. Raises OSError."""
     theirs = dict.fromkeys(name for row in rows for name in row["columns"])
     names = {name: f"{name} (item)" if name in COLUMNS else name for name in theirs}
-    sheet = io.StringIO()
-    writer = csv.DictWriter(sheet, [*COLUMNS, *names.values()], lineterminator="\n")
-    writer.writeheader()
+    lines = []
     for row in rows:
         cells = {name: row[name] for name in COLUMNS if name not in (*_JSON, "kinds")}
         cells |= {name: json.dumps(row[name], ensure_ascii=False) for name in _JSON}
         cells["kinds"] = ", ".join(row["kinds"])
-        writer.writerow(cells | {names[name]: text for name, text in row["columns"].items()})
-    write_text(folder / FILE, sheet.getvalue())
+        lines.append(cells | {names[name]: text for name, text in row["columns"].items()})
+    write_text(folder / FILE, csv_text([*COLUMNS, *names.values()], lines))
 
 
 def read_rows(folder: Path) -> Rows:
@@ -335,7 +333,8 @@ def read_rows(folder: Path) -> Rows:
     path, found = folder / FILE, []
     try:
         with path.open(encoding="utf-8", newline="") as source:
-            for cells in csv.DictReader(source, strict=True):
+            for line in csv.DictReader(source, strict=True):
+                cells = {cell_text(name): cell_text(text) for name, text in line.items()}
                 row: dict[str, Any] = {name: cells.pop(name) or None for name in COLUMNS}
                 row |= {name: json.loads(row[name] or "{}") for name in _JSON}
                 row["kinds"] = (row["kinds"] or "").split(", ")

@@ -5,8 +5,6 @@ Studies and checks return one.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.files.disk import require_writable, writing
+from judgesense.files.tables import csv_text
 from judgesense.reporting.documents import escape_markdown as escape
 from judgesense.run_folder.record import versions
 from judgesense.text import number, p_value, sentence
@@ -95,11 +94,7 @@ class Table:
 
     def csv(self) -> str:
         """The table as CSV: column ids, full precision, undefined cells empty."""
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, list(self.columns), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        return buffer.getvalue()
+        return csv_text(list(self.columns), self.rows)
 
     def as_json(self) -> dict[str, Any]:
         """The table as JSON values: column ids, their headings, a record per row."""

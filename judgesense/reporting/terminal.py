@@ -24,7 +24,7 @@ from judgesense.reporting.tables import (
     side_tables,
 )
 from judgesense.run_folder.report import identity
-from judgesense.text import aligned, brackets, percent
+from judgesense.text import aligned, brackets, percent, printable
 from judgesense.trust.card import TRUST
 
 MOST_LINES = 20
@@ -37,12 +37,12 @@ _LABELS = 4
 
 def render_terminal(report: Mapping[str, Any]) -> str:
     """The tables, the advice and the next steps as plain text, one line per row and finding."""
-    return "\n".join(line.plain for line in _lines(report))
+    return "\n".join(printable(line.plain) for line in _lines(report))
 
 
 def render_brief(report: Mapping[str, Any]) -> str:
     """The conclusion, the cards, the worst finding and the next step as plain text."""
-    return "\n".join(line.plain for line in _brief(report, None, MOST_LINES))
+    return "\n".join(printable(line.plain) for line in _brief(report, None, MOST_LINES))
 
 
 def print_report(
@@ -60,10 +60,11 @@ def print_report(
     """
     lines = _lines(report) if verbose else _brief(report, folder, most)
     if not sys.stdout.isatty():
-        print("\n".join(line.plain for line in lines))
+        print("\n".join(printable(line.plain) for line in lines))
         return
     console = Console()
     for line in lines:
+        line.plain = printable(line.plain)
         console.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 
