@@ -242,9 +242,9 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
                 if not set(map(len, some)) <= {0, width}:
                     wrong = next(n for n, cells in enumerate(some) if len(cells) not in (0, width))
                 if kept := [cells for cells in some[:wrong] if cells]:
-                    columns = map(list, zip(*kept, strict=True))
                     if any(cell[:1] == "'" for cells in kept for cell in cells):
-                        columns = (list(map(cell_text, cells)) for cells in columns)
+                        kept = [list(map(cell_text, cells)) for cells in kept]
+                    columns = map(list, zip(*kept, strict=True))
                     places = [f"{path}, row {n}" for n in range(first, first + len(kept))]
                     yield Rows(dict(zip(map(cell_text, header), columns, strict=True)), places)
                     first += len(kept)
