@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/metrics/{jss,intervals,comparison,variance,wordings}.md.
+"""Draw the pictures of docs/metrics/*.md.
 
     python benchmarks/coverage.py --replicates 10000 --bootstrap-replicates 200 | tail -n 1 \
         > docs/results/coverage.json
@@ -18,7 +18,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from judgesense.statistics.comparison import paired_test
-from judgesense.statistics.wordings import screen
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
@@ -98,33 +97,8 @@ def false_alarms() -> None:
     save(figure, "comparison_false_alarms.png")
 
 
-def wordings_flagged() -> None:
-    """Agreement of ten wordings with the others' consensus: one inverted, one a coin flip."""
-    rng = np.random.default_rng(0)
-    verdict = rng.integers(0, 2, 80)
-    table = np.where(rng.random((10, 80)) < 0.1, 1 - verdict, verdict)
-    table[3] = 1 - table[3]
-    table[7] = rng.integers(0, 2, 80)
-    found, _ = screen(table, n_labels=2)
-    figure, axes = plt.subplots(figsize=(6, 3.2))
-    colours = {"fine": COLOURS[0], "outlier": COLOURS[1], "inverted": COLOURS[3]}
-    marks = {"fine": "o", "outlier": "s", "inverted": "D"}
-    for y, row in enumerate(found):
-        axes.plot([row.ci_low, row.ci_high], [y, y], color=colours[row.flag], lw=2)
-        axes.plot(row.agreement, y, marks[row.flag], color=colours[row.flag])
-        if row.flag != "fine":
-            axes.annotate(row.flag, (row.ci_high, y), xytext=(6, 0), va="center",
-                          textcoords="offset points", color=colours[row.flag])  # fmt: skip
-    axes.set(xlabel="agreement with the consensus, 95% interval", xlim=(0, 1))
-    axes.set_yticks(range(10), [f"wording {n}" for n in range(1, 11)])
-    axes.invert_yaxis()
-    axes.set_title("Two of ten wordings stand apart", loc="left")
-    save(figure, "wordings_flagged.png")
-
-
 if __name__ == "__main__":
     kappa_against_jss()
     false_alarms()
-    wordings_flagged()
     if (DOCS / "results" / "coverage.json").is_file():
         coverage()

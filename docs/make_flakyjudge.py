@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from page_tables import card_row, percent, table
+from page_tables import card_row, percent, table, write_csv
 from recipes import CONTROLS, FIELDS_REVERSED, ORIGINAL, import_flakyjudge
 
 from judgesense.decisions.log import REWORDING
@@ -34,77 +34,30 @@ REWORDINGS = (
 
 TEXT = """# flakyjudge: rewordings against changed criteria
 
-[flakyjudge](https://github.com/ShivaSankeerth/flakyjudge) (MIT; 28,644 scores of six judges)
-asked each judge to score answers from 1 to 5 by a criterion, such as "Is the response creative?",
-and calls a score above 2.5 a pass. It asked about 150 items in up to seven wordings and with two
-*controls*, a negated and a swapped criterion. The verdict should stay under rewording, and change
-under a control.
+[flakyjudge](https://github.com/ShivaSankeerth/flakyjudge) (MIT; 28,644 scores of six judges) asked
+each judge to score answers from 1 to 5 by a criterion, in up to seven wordings and with a negated
+and a swapped criterion. A score above 2.5 is a pass. The verdict should stay under rewording, and
+change with the criterion. This page and [its other tables](flakyjudge.csv) come from one command,
+which imports the log ({rows} decisions):
 
-This page is written by one command:
-
-```bash
+```sh
 python docs/make_flakyjudge.py ../shared/logs/flakyjudge
 ```
 
-It reshapes the tables (`docs/recipes.py`), imports them ({rows} decisions, {unclear} of them
-UNCLEAR) and reads every figure from the imported log.
-
-## The published figures
-
-Verdicts that differ from the one on the original wording, in percent. Each cell has the published
-figure (flakyjudge's `supplementary.json`), then the same figure from the imported log.
-
-{published}
-
-{again}
-
-Under flakyjudge's own rules {equal} of {compared} figures of these two tables and the next are
-equal to the digit printed, numbers of items included:
-
-- A missing score on the original wording counts as a fail in the first two columns
-  ({missing}). Every other figure leaves out items with a missing score.
-- Each kind of rewording or control has the same weight.
-- *Asked again* compares the first of five identical prompts at temperature 0 with the other four.
-- *Any of k* is the share of items whose k verdicts are not all the same. It grows with k, so
-  rewordings and reruns are compared at k = 5, over all choices of 5 of the 7 wordings 
-  (flakyjudge's "matched k").
-
-llama-8b has the lowest rates, and its ratio shows why: it moves only {llama_ratio} times as much
-when the criterion changes as when it is reworded.
-
-Scores under longer (padded) and shorter (condensed) answers, minus the score of the original
-answer:
-
-{length}
-
-## What JudgeSense makes of it
-
-JudgeSense leaves out a comparison if either score is missing, pools all pairs of wordings, and
-clusters the intervals by the {clusters} queries.
+Under flakyjudge's own rules {equal} of {compared} published figures are equal to the digit printed.
+JudgeSense leaves out a comparison if either score is missing ({missing}), and clusters intervals by
+the {clusters} queries. Verdicts that change, in percent:
 
 {own}
 
-95% intervals in brackets.
+- **llama-8b is the steadiest, because it hardly reads the criterion**: it changes {llama}
+  times as many verdicts with the criterion as with the wording, the others 3 to 6 times.
+- **Reordering the fields moves more verdicts than rewording**, except those of claude-sonnet.
+- **right**: always saying PASS is right in {constant}% of {items} items; {below} are below that.
 
-- **another verdict, reworded**: 1 − JSS over all pairs of the seven wordings.
-- **changed criterion**: both controls against the original wording. A judge that reads the
-  criterion has a far larger figure here than under rewording; *times* is their ratio. llama-8b
-  has {llama}: it looks steady because it hardly reads the criterion.
-- **asked again**: the first of five identical prompts against the other four, at temperature 0
-  and 1.
-- **fields reordered**: criterion, query, response instead of query, response, criterion. It moves
-  more verdicts than a rewording does, except those of claude-sonnet.
-- **right**: verdicts on the original wording that equal people's (mean rating above 2.5), over
-  {items} items. Always saying PASS is right in {constant}% of them; {below} are below that.
-
-The trust card of each judge, on verdicts:
+The trust cards (JSS, the share of verdicts that the negated criterion turns, κ with people):
 
 {cards}
-
-Estimates with their state: JSS, the share of verdicts that the negated criterion turns, κ with
-people. *fair* needs two options. claude-sonnet often answers with more than the bare digit that it
-was asked for, so *readable* is open. Four judges fail `responsive`: they mostly give the same
-verdict when the criterion is negated. By flip rates alone, llama-8b looks like the steadiest.
 """
 
 
@@ -322,23 +275,26 @@ def write(folder: Path) -> None:
     below = [judge for judge in judges if found[judge]["right"] < first["constant"]]
     n_equal += sum(row["equal"] for row in found.values())
     missing = [f"{row['missing']} of {judge}" for judge, row in found.items() if row["missing"]]
-    PAGE.write_text(
-        TEXT.format(
-            rows=f"{sum(counts.values()):,}",
-            unclear=counts["unclear"],
-            published=table(
+    write_csv(
+        PAGE.with_suffix(".csv"),
+        {
+            "verdicts that change, published / from the log": table(
                 ["judge", "reworded", "changed criterion", "asked again", "ratio"],
                 [found[judge]["published"] for judge in judges],
             ),
-            again=table(
+            "any of several verdicts differs, published / from the log": table(
                 ["judge", "items", "any of 7 wordings", "any of 5 wordings", "any of 5 reruns",
                  "95%, wordings", "95%, reruns"],
                 [found[judge]["again"] for judge in judges],
             ),
-            length=table(
-                ["judge", "items", "padded", "95%", "items", "condensed", "95%"],
-                lengths,
+            "score minus that of the original answer, published / from the log": table(
+                ["judge", "items", "padded", "95%", "items", "condensed", "95%"], lengths
             ),
+        },
+    )  # fmt: skip
+    PAGE.write_text(
+        TEXT.format(
+            rows=f"{sum(counts.values()):,}",
             own=table(
                 ["judge", "another verdict, reworded", "changed criterion", "times",
                  "asked again, T = 0", "asked again, T = 1", "fields reordered", "right"],
@@ -356,7 +312,6 @@ def write(folder: Path) -> None:
             constant=percent(first["constant"]),
             below=f"{', '.join(below[:-1])} and {below[-1]}",
             llama=f"{found['llama-8b']['ratio']:.1f}",
-            llama_ratio=found["llama-8b"]["their_ratio"],
         ).rstrip() + "\n",
         "utf-8",
     )  # fmt: skip

@@ -20,55 +20,44 @@ from judgesense.run_folder.folder import read_run
 
 PAGE = Path(__file__).parent / "results" / "published-logs.md"
 
-TEXT = """# Published logs and figures
+TEXT = """# Published logs
 
-What the [trust card](../trust.md) makes of logs and figures that others published. This page is
-written by one command:
-
-```bash
-python docs/make_published.py ../shared/logs
-```
-
-For flakyjudge's six judges see [their own page](flakyjudge.md).
+What the [trust card](../trust.md) makes of logs that others published
+(`python docs/make_published.py ../shared/logs`). flakyjudge has [a page of its own](flakyjudge.md).
 
 ## LLMBar: six judges
 
 [LLMBar](https://github.com/princeton-nlp/LLMBar) (MIT; revision 900616b) asked six judges which of
-two outputs follows an instruction, in both orders, with up to 15 prompting strategies (imported
-with `docs/recipes.py`: {llmbar_rows} decisions on {llmbar_items} items, {llmbar_unclear} of
-them unreadable).
+two outputs follows an instruction, in both orders, under up to 15 prompting strategies:
+{llmbar_rows} decisions on {llmbar_items} items, {llmbar_unclear} of them unreadable.
+
+```sh
+python docs/recipes.py llmbar judgments.csv llmbar.parquet
+judgesense import llmbar.parquet --format table --out runs/llmbar
+judgesense report runs/llmbar
+```
 
 {llmbar}
 
-Estimates with their state. *steady* is JSS over the strategies, *right* is κ with the gold label,
-*fair* the share of items with the same choice in both orders. The strategies are not pure
-rewordings: some ask for reasoning or for a reference answer first, so JSS here is a lower bound.
-There is no contrast wording, so no judge can be `use`.
-
-- Only GPT-4 is steady, right and fair.
-- Falcon shows why JSS alone misleads: its JSS is above those of ChatGPT and PaLM2, but it prefers
-  the same output in both orders for only {falcon_fair}% of items. It takes what is shown first.
-- For ChatGPT, ChatGPT-0301 and LLaMA2, κ is about 0: in half of the items the worse output was made
-  to look better.
+*steady* is JSS over the strategies, which are not pure rewordings, so it is a lower bound. There is
+no contrast wording, so no judge can be `use`. Falcon shows why JSS alone misleads: it prefers the
+same output in both orders for only {falcon_fair}% of items.
 
 ## RAG-Eval: nine judges of relevance
 
 [RAG-Eval-LLM-Judge](https://github.com/asukul/RAG-Eval-LLM-Judge) (scores CC-BY-4.0; revision
-1b6065c) had nine judges rate the relevance of {rag_items} passages from 0 to 3 (BEIR SciFact,
-TREC-COVID, TREC RAG 2024), with one prompt.
+1b6065c): nine judges rate {rag_items} passages from 0 to 3, with one prompt.
 
 {rag}
 
-*right* is the quadratic κ with people, over {rag_clusters} queries as clusters. One wording
-says nothing about steadiness, so every judge is `unknown`; ask at least one other wording to change
-that. *No score* is the share of blank cells. The source does not say why they are blank,
-so they count as errors, not as unreadable answers, and no check rates them. Read it before κ: a
-judge that leaves out the hard passages looks better on the rest.
+*right* is the quadratic κ with people, over {rag_clusters} queries. One wording says nothing about
+steadiness, so every judge is `unknown` at best. *No score* counts blank cells, whose reason the
+source does not give: read it before κ, because a judge that leaves out hard passages looks better
+on the rest.
 
 ## The JudgeSense paper
 
-Its authors withdrew the first version (v1) in August 2026 and advise against using its data.
-[The second version](v2.md), 25 judges, has a page of its own.
+Its authors withdrew the first version in August 2026. [The second version](v2.md) was recomputed.
 """
 
 

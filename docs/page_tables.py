@@ -1,8 +1,10 @@
-"""Markdown tables that the programs of the results pages share."""
+"""Tables that the programs of the results pages share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -34,3 +36,12 @@ def card_row(card: dict[str, Any], checks: Sequence[str]) -> list[str]:
         for check in found
     ]
     return [card["judge"], card["trust"], *texts]
+
+
+def write_csv(path: Path, tables: Mapping[str, str]) -> None:
+    """Write Markdown tables to one CSV file, each under its title."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        for title, text in tables.items():
+            rows = [line.strip("| ").split(" | ") for line in text.splitlines()]
+            lines.writerows([[f"# {title}"], rows[0], *rows[2:], []])
