@@ -56,7 +56,7 @@ $(VENV)-vllm/.ready: constraints-vllm.txt
 $(VENV)-integrations/.ready: constraints-integrations.txt
 	@test -x $(VENV)-integrations/bin/python || $(PYTHON) -m venv $(VENV)-integrations
 	@$(VENV)-integrations/bin/python -m pip install -qq --disable-pip-version-check \
-		--constraint constraints-integrations.txt --editable ".[deepeval,mlflow]"
+		--constraint constraints-integrations.txt --editable ".[api]" deepeval mlflow typesafe-sdk
 	@touch $@
 
 PROMPTFOO := 0.121.20

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 LONGEST = (
     "judges/test_ray_runner.py", "judges/test_vllm_judge.py", "hub/test_publish_hub.py",
-    "integrations/test_mlflow.py", "integrations/test_deepeval.py", "docs/test_notebooks.py",
+    "integrations/test_serve_tools.py", "docs/test_notebooks.py",
     "studies/test_paraphrase_robustness.py", "judges/test_api_real_server.py",
     "core/test_hostile_input.py", "release/test_wheel.py", "metrics/test_metric_install.py",
     "hub/test_board_site.py", "studies/test_judge_sensitivity.py",
