@@ -28,12 +28,16 @@ from judgesense.statistics.calibration import longest_safe
 from judgesense.statistics.comparison import paired_gain
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.racing import race
+from judgesense.trust.rules import Decided
 
 FEWEST, FEWEST_INDEPENDENT = 20, 10
 """Labelled items that a search needs, and clusters of them."""
 
 RIVALS = 12
 """At most so many rows are measured for the table, beside the two that the promise needs."""
+
+FOR_PROMISE = 0.35
+"""The share of the budget that is kept for the promise, unless a single way needs more."""
 
 MOST_PROMPTS = 6.0
 """Prompts per item of the promise that the race leaves unspent, at most."""
@@ -140,8 +144,11 @@ def search(
         return sum(map(answers.price, union))
 
     dearest = max(voice.price for voice in answers.voices)
-    cap = min(0.5 * budget / len(held), MOST_PROMPTS * dearest)
-    pool = [base, *(each for each in pool[1:] if price([base, each]) <= cap + 1e-9)]
+    most = budget / len(held)
+    pool = [base, *(each for each in pool[1:] if price([base, each]) <= 0.5 * most + 1e-9)]
+    # Panels and the like only where the race keeps most of the budget.
+    needed = max(price([base, each]) for each in pool)
+    cap = max(needed, min(FOR_PROMISE * most, MOST_PROMPTS * dearest))
     prices = [answers.price(n) for n in range(answers.asked[:, 0].size)]
 
     def asked(columns: Sequence[int], start: int, stop: int) -> None:
@@ -208,7 +215,12 @@ def search(
             and (other["usd_or_prompts"], -other["right"]) != (row["usd_or_prompts"], -row["right"])
             for other in rows
         )  # fmt: skip
-    person, margins = _with_person(answers, chosen, held, fit, max_error)
+    stages = chosen.members if chosen.combine == "cascade" else (chosen,)
+    person, margins = with_person(
+        [answers.decided(each, fit, fit) for each in stages],
+        [answers.decided(each, held, fit) for each in stages],
+        answers.gold[fit], answers.gold[held], answers.clusters[held], chosen.margins, max_error,
+    )  # fmt: skip
     return Found(
         chosen, fit, rows, result.entered, result.items, held, budget - left(), person, margins
     )
@@ -284,8 +296,14 @@ def _steadiness(
     return found
 
 
-def _with_person(
-    answers: Answers, chosen: Candidate, held: Codes, fit: Codes, max_error: float
+def with_person(
+    seen: Sequence[Decided],
+    told: Sequence[Decided],
+    gold_seen: Codes,
+    gold: Codes,
+    clusters: Codes,
+    kept: Sequence[float],
+    max_error: float,
 ) -> tuple[dict[str, Any], tuple[float, ...]]:
     """The margins below which a person decides, so that at most ``max_error`` of the other verdicts
     are wrong with 95% confidence; none where no margins can promise it.
@@ -293,31 +311,36 @@ def _with_person(
     Margins of different judges become comparable by how often they are right on the items of the
     search; one level of that confidence sets all of them. Levels are tested on the items of the
     promise, from the most cautious on.
+
+    Args:
+        seen, told: the verdicts of a cascade's judges in turn (or of one) on the items of the
+            search, and on those of the promise, with ``gold_seen`` and ``gold``.
+        clusters: of the items of the promise.
+        kept: the margins of all but the last judge, which are only raised.
+
+    Returns:
+        ``ask_person`` as in a judge's file, and the margins of all but the last judge.
     """
-    stages = chosen.members if chosen.combine == "cascade" else (chosen,)
-    told = [answers.decided(each, held, fit) for each in stages]
-    seen = [answers.decided(each, fit, fit) for each in stages]
-    maps = [_confidence(one.margin, one.codes, one.codes == answers.gold[fit]) for one in seen]
+    maps = [_confidence(one.margin, one.codes, one.codes == gold_seen) for one in seen]
     levels = [own(one.margin) for own, one in zip(maps, told, strict=True)]
     tops = np.stack([np.where(one.codes >= 0, level, -1.0)
                      for one, level in zip(told, levels, strict=True)]).max(axis=0)  # fmt: skip
     steps = np.unique(np.quantile(tops[tops >= 0], np.linspace(1, 0, _STEPS), method="lower"))[::-1]
-    decided = np.zeros((len(steps), len(held)), bool)
+    decided = np.zeros((len(steps), len(gold)), bool)
     wrong = decided.copy()
-    kept = [*chosen.margins, 0.0]
     tried = []
     for n, step in enumerate(steps):
         margins = [max(own, _least(one.margin, level, step))
-                   for own, one, level in zip(kept, told, levels, strict=True)]  # fmt: skip
+                   for own, one, level in zip([*kept, 0.0], told, levels, strict=True)]  # fmt: skip
         tried.append(tuple(margins))
         for margin, one in zip(margins, told, strict=True):
             fresh = ~decided[n] & sure(one, margin) & (one.margin > 1e-9)
             decided[n] |= fresh
-            wrong[n] |= fresh & (one.codes != answers.gold[held])
-    safe = longest_safe(decided, wrong, answers.clusters[held], max_error=max_error)
+            wrong[n] |= fresh & (one.codes != gold)
+    safe = longest_safe(decided, wrong, clusters, max_error=max_error)
     record: dict[str, Any] = {
         "max_error": max_error, "confidence": 0.95, "threshold": None, "answered": 0.0,
-        "verdicts": len(held), "needed": safe.needed if safe.step is None else None,
+        "verdicts": len(gold), "needed": safe.needed if safe.step is None else None,
     }  # fmt: skip
     if safe.step is None:
         return record, ()

@@ -19,7 +19,7 @@ FIRST = 8
 FINAL = 4
 """With at most so many candidates left, all go to the end."""
 
-EVIDENCE = 1.0
+EVIDENCE = 0.5
 """Standard errors by which a candidate must be ahead of the first one to be chosen over it."""
 
 _TIE = 1e-9

@@ -1,0 +1,280 @@
+"""Does `improve` keep its promise? Simulations with the truth known, and real logs resampled.
+
+    python benchmarks/improve.py [--runs 200] [--only promise,equal,regret,cascade,logs]
+
+Kinds of data: `plain` (wordings of other accuracy, on items of other difficulty), `biased` (a
+choice between two by a judge that prefers the first option; both orders and each option alone can
+be asked) and `llmbar` (GPT-4's and the other judges' text verdicts in LLMBar, resampled by item).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+import time
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from common import finish, machine
+
+from judgesense.improving.candidates import Answers, Candidate, Voice, first_candidates
+from judgesense.improving.forms import Wording
+from judgesense.improving.search import Found, halves, search, with_person
+from judgesense.tasks import Task, Template
+from judgesense.trust.rules import Decided
+
+SHARED = Path(os.environ.get("JUDGESENSE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+FRESH = 3000
+"""New items on which a way's true accuracy is measured."""
+
+CHOICE = Task("choice", ("A", "B"), options=MappingProxyType({"A": "one", "B": "two"}))
+YES_NO = Task("question", ("YES", "NO"))
+
+
+def table_of(
+    task: Task, kinds: list[str], n: int, rng: np.random.Generator, votes: bool = False
+) -> Answers:
+    """An empty table of wordings of these kinds for n items and FRESH new ones."""
+    maps = MappingProxyType({label: label for label in task.labels})
+    wordings = [
+        Wording(Template(f"w{k}", task.name, f"wording {k}", "{instruction}", maps), kind)
+        for k, kind in enumerate(kinds)
+    ]
+    voice = Voice(0, "judge", "generate" if votes else "options")
+    gold = rng.integers(0, len(task.labels), n + FRESH)
+    return Answers(task, [voice], wordings, gold, np.arange(n + FRESH))
+
+
+def logprobs(odds: Any) -> Any:
+    """Log-odds of the first of two labels as their log-probabilities."""
+    return np.stack([-np.logaddexp(0, -odds), -np.logaddexp(0, odds)], axis=-1)
+
+
+def plain(n: int, k: int, rng: np.random.Generator, equal: bool = False) -> Answers:
+    """k wordings of a question; their signal differs unless `equal`."""
+    table = table_of(YES_NO, ["given"] * k, n, rng)
+    signal = np.full(k, 0.8) if equal else rng.normal(0.7, 0.35, k)
+    prior = np.zeros(k) if equal else rng.normal(0, 0.5, k)
+    sign = np.where(table.gold == 0, 1.0, -1.0)[:, None]
+    item = rng.normal(0, 0.6, (len(sign), 1))
+    odds = sign * signal + item + prior + rng.normal(0, 0.6, (len(sign), k))
+    table.logprobs[0, :, :, 0] = logprobs(odds)
+    return table
+
+
+def biased(n: int, k: int, rng: np.random.Generator, equal: bool = False) -> Answers:
+    """A choice between two by a judge with a prior for the first option, k wordings in all."""
+    alone = max(1, k // 5)
+    table = table_of(CHOICE, ["given"] * (k - alone) + ["alone"] * alone, n, rng)
+    signal = np.full(k, 0.8) if equal else rng.normal(0.7, 0.3, k)
+    prior = np.zeros(k) if equal else rng.normal(1.2, 0.5, k)
+    sign = np.where(table.gold == 0, 1.0, -1.0)[:, None]
+    item, noise = rng.normal(0, 0.6, (len(sign), 1)), 0.0 if equal else 0.6
+    for order, turn in enumerate((1.0, -1.0)):
+        odds = turn * (sign * signal + item) + prior + rng.normal(0, noise, (len(sign), k))
+        table.logprobs[0, :, :, order] = logprobs(odds)
+    return table
+
+
+def llmbar_population(judge: str) -> tuple[np.ndarray, np.ndarray]:
+    """Verdicts of a judge under each prompt in both orders, shape (items, prompts, 2), codes in
+    the item's own order (-1: none), and gold."""
+    cells: dict[tuple[str, str], dict[str, tuple[int, int, int]]] = {}
+    with (SHARED / "logs/llmbar/judgments.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["judge"] == judge:
+                one, two = (int(row[key]) - 1 if row[key] in ("1", "2") else -1
+                            for key in ("winner_noswap", "winner_swap"))  # fmt: skip
+                item = (row["dataset"].rpartition("_")[0] or row["dataset"], row["item"])
+                cells.setdefault(item, {})[row["prompt"]] = (one, two, int(row["label"]) - 1)
+    prompts = sorted({name for each in cells.values() for name in each})
+    whole = {item: each for item, each in cells.items() if len(each) == len(prompts)}
+    codes = np.array([[each[name][:2] for name in prompts] for each in whole.values()])
+    gold = np.array([next(iter(each.values()))[2] for each in whole.values()])
+    return codes, gold
+
+
+def llmbar(n: int, population: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
+           equal: bool = False) -> Answers:  # fmt: skip
+    """n items drawn from LLMBar; the fresh items are all of LLMBar, so truth is its accuracy."""
+    codes, gold = population
+    drawn = np.concatenate([rng.integers(0, len(gold), n), np.arange(len(gold))])
+    k = codes.shape[1]
+    table = table_of(CHOICE, ["given"] * k, n, rng, votes=True)
+    picked = codes[drawn]
+    if equal:
+        # Each verdict comes from a prompt at random, so all prompts are equally good.
+        swap = rng.integers(0, k, (len(drawn), k))
+        picked = np.take_along_axis(picked, swap[:, :, None].repeat(2, axis=2), axis=1)
+    # An item that is drawn twice is one cluster.
+    table = Answers(table.task, table.voices, table.wordings, gold[drawn], drawn)
+    for order in range(2):
+        own = picked[:, :, order]
+        shown = own if order == 0 else np.where(own >= 0, 1 - own, own)
+        values = np.full((*shown.shape, 2), -np.inf)
+        np.put_along_axis(values, np.maximum(shown, 0)[..., None], 0.0, axis=-1)
+        values[shown < 0] = np.nan
+        table.logprobs[0, :, :, order] = values
+    return table
+
+
+def searched(whole: Answers, n: int, budget: float, seed: int, combine: bool = True) -> Found:
+    """A search on the first n items of a full table."""
+    part = Answers(whole.task, whole.voices, whole.wordings, whole.gold[:n], whole.clusters[:n])
+
+    def fill(columns: Any, rows: Any) -> None:
+        for column in columns:
+            v, w, o = part.column(column)
+            part.logprobs[v, rows, w, o] = whole.logprobs[v, rows, w, o]
+            part.asked[v, rows, w, o] = True
+
+    found = search(part, budget * n, fill, seed=seed, combine=combine)
+    assert part.asked.sum() <= budget * n + 1e-6, "the budget was exceeded"
+    return found
+
+
+def truth(whole: Answers, candidate: Candidate, fit: Any, n: int) -> float:
+    """The accuracy on new items."""
+    return float(whole.right(candidate, np.arange(n, len(whole.gold)), fit).mean())
+
+
+def exhaustive(whole: Answers, n: int) -> tuple[Candidate, int]:
+    """The best of all ways on all n items, and the prompts that it takes."""
+    pool = first_candidates(whole)
+    items = np.arange(n)
+    scores = [whole.right(each, items, items).mean() for each in pool]
+    order = sorted(range(len(pool)), key=lambda c: (-scores[c], len(whole.columns(pool[c]))))
+    columns = frozenset().union(*(whole.columns(each) for each in pool))
+    return pool[order[0]], len(columns) * n
+
+
+def promises(runs: int, equal: bool) -> list[dict[str, Any]]:
+    """Coverage, bias and how often "better" is said, over kinds of data and sizes."""
+    population = llmbar_population("ChatGPT")
+    rows = []
+    for kind in ("plain", "biased", "llmbar"):
+        sizes = [(40, 5), (40, 200), (100, 20), (400, 50)] if kind != "llmbar" else [
+            (40, 0), (100, 0), (400, 0)]  # fmt: skip
+        for n, k in sizes:
+            covered, bias, better, gap = [], [], [], []
+            for run in range(max(20, runs // (4 if n * max(k, 10) > 15000 else 1))):
+                rng = np.random.default_rng([run, n, k, equal])
+                whole = (llmbar(n, population, rng, equal) if kind == "llmbar"
+                         else (plain if kind == "plain" else biased)(n, k, rng, equal))  # fmt: skip
+                ways = len(whole.wordings) * (2 if len(whole.task.orders) > 1 else 1)
+                # Panels of equal ways are better than one.
+                found = searched(whole, n, max(6.0, 0.3 * ways), run, combine=not equal)
+                row = next(each for each in found.rows if each["written"])
+                true = truth(whole, found.chosen, found.fit, n)
+                covered.append(row["right_ci_low"] <= true <= row["right_ci_high"])
+                bias.append(row["right"] - true)
+                gap.append(true - truth(whole, first_candidates(whole)[0], found.fit, n))
+                better.append(row["gain_ci_low"] is not None and row["gain_ci_low"] > 0)
+            rows.append({
+                "name": f"promise, {kind}{', equal' * equal}, {n} items, {k or 'real'} wordings",
+                "peer": "nominal", "ours": float(np.mean(covered)), "theirs": 0.95,
+                "ratio": float(np.mean(covered) / 0.95), "unit": "coverage", "n": len(covered),
+                "bias": float(np.mean(bias)), "better": float(np.mean(better)),
+                "gain": float(np.mean(gap)),
+            })  # fmt: skip
+            print({key: round(v, 3) if isinstance(v, float) else v for key, v in rows[-1].items()},
+                  file=sys.stderr)  # fmt: skip
+    return rows
+
+
+def regrets(runs: int) -> list[dict[str, Any]]:
+    """What is lost against asking everything, at 30% of its prompts."""
+    population = llmbar_population("ChatGPT")
+    rows = []
+    for kind, n, k in (("plain", 200, 50), ("plain", 100, 20), ("biased", 200, 25),
+                       ("llmbar", 200, 0)):  # fmt: skip
+        lost = []
+        for run in range(runs):
+            rng = np.random.default_rng([run, 7, n])
+            whole = (llmbar(n, population, rng) if kind == "llmbar"
+                     else (plain if kind == "plain" else biased)(n, k, rng))  # fmt: skip
+            best, prompts = exhaustive(whole, n)
+            found = searched(whole, n, 0.3 * prompts / n, run)
+            lost.append(truth(whole, best, np.arange(n), n)
+                        - truth(whole, found.chosen, found.fit, n))  # fmt: skip
+        rows.append({"name": f"lost against exhaustive at 30% of its prompts, {kind}, {n} items",
+                     "peer": "exhaustive search", "ours": float(np.mean(lost)), "theirs": 0.0,
+                     "ratio": None, "unit": "accuracy", "n": runs})  # fmt: skip
+        print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def cascades(runs: int, max_error: float = 0.05) -> list[dict[str, Any]]:
+    """How often the error among decided items is above its bound, for cascades of two."""
+    rows = []
+    for name, first, second in (("weak, strong", 1.0, 2.2), ("strong, strong", 2.0, 2.4),
+                                ("too weak to promise", 0.5, 0.9)):  # fmt: skip
+        broken, promised, answered = 0, 0, []
+        for run in range(runs):
+            rng = np.random.default_rng([run, 3])
+            n = int(rng.choice([100, 200, 400]))
+            gold = rng.integers(0, 2, n + FRESH)
+            item = rng.normal(0, 0.5, len(gold))
+            sign = np.where(gold == 0, 1.0, -1.0)
+            told = []
+            for signal in (first, second):
+                odds = sign * signal + item + rng.normal(0, 0.8, len(gold))
+                told.append(Decided((odds < 0).astype(int), logprobs(odds), np.abs(odds)))
+            fit, held = halves(gold[:n], np.arange(n), run)
+            seen, own = ([_take(each, part) for each in told] for part in (fit, held))
+            level = (float(np.quantile(seen[0].margin, 0.3)),)
+            person, margins = with_person(seen, own, gold[fit], gold[held], held, level, max_error)
+            if person["threshold"] is None:
+                continue
+            promised += 1
+            new = [_take(each, np.arange(n, len(gold))) for each in told]
+            bad, done = _policy(new, (*margins, person["threshold"]), gold[n:])
+            broken += bool(bad.sum() > max_error * done.sum())
+            answered.append(done.mean())
+        rows.append({"name": f"bound of a cascade broken, {name}", "peer": "nominal",
+                     "ours": broken / runs, "theirs": 0.05, "ratio": broken / runs / 0.05,
+                     "unit": "share of runs", "n": runs, "promised": promised / runs,
+                     "decided": float(np.mean(answered)) if answered else None})  # fmt: skip
+        print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def _take(decided: Decided, items: Any) -> Decided:
+    return Decided(decided.codes[items], decided.logprobs[items], decided.margin[items])
+
+
+def _policy(told: list[Decided], margins: tuple[float, ...], gold: Any) -> tuple[Any, Any]:
+    """Where a cascade with a person decides wrongly, and where it decides."""
+    done, bad = np.zeros(len(gold), bool), np.zeros(len(gold), bool)
+    for each, margin in zip(told, margins, strict=True):
+        fresh = ~done & (each.codes >= 0) & (each.margin >= margin) & (each.margin > 1e-9)
+        done |= fresh
+        bad |= fresh & (each.codes != gold)
+    return bad, done
+
+
+def main() -> None:
+    """Run the parts and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--only", default="promise,equal,regret,cascade")
+    args = parser.parse_args()
+    wanted, started, rows = args.only.split(","), time.monotonic(), []
+    if "promise" in wanted:
+        rows += promises(args.runs, equal=False)
+    if "equal" in wanted:
+        rows += promises(args.runs, equal=True)
+    if "regret" in wanted:
+        rows += regrets(args.runs)
+    if "cascade" in wanted:
+        rows += cascades(5 * args.runs)
+    print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
+    finish([{**row, "machine": machine("numpy", "scipy")} for row in rows])
+
+
+if __name__ == "__main__":
+    main()

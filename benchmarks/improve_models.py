@@ -1,0 +1,188 @@
+"""Improve real judges on public sets, and compare with what else a person would do.
+
+Ask: every wording and order of a judge on a set, once, into a run folder:
+
+    python benchmarks/improve_models.py ask JUDGE SET N FOLDER [KEY=VALUE ...]
+
+Compare: replay the answers many times. Half of the items are there to choose on; the other half is
+held out from every method: the judge as asked, both orders averaged (0.2's usual remedy, or
+calibration where there is no order), the best of all ways quoted on its own data, and `improve`.
+
+    python benchmarks/improve_models.py compare FOLDER ... --splits 100
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import MIRROR, finish, machine
+
+from judgesense.improving.asking import Asking
+from judgesense.improving.candidates import Answers, Candidate, Voice, first_candidates
+from judgesense.improving.forms import rule_paraphrases, wordings_to_try
+from judgesense.improving.search import search
+from judgesense.run_folder.folder import RunFolder
+from judgesense_dataset.embedded import embedded_items, embedded_templates
+from judgesense_dataset.sources import get_source
+from judgesense_dataset.sources.loader import Reader
+from judgesense_dataset.templates import TaskTemplates
+from local_judges.registry import load_judge, resolve
+
+LEFT_OUT = ("+separators", "+role", "+fields-reversed")
+"""Forms that are not asked here, to halve the prompts."""
+
+TASKS = {"truthfulqa": "factuality", "summeval": "coherence", "scifact": "relevance",
+         "mtbench": "preference"}  # fmt: skip
+
+
+def table_of(data: str, n: int, name: str, wordings: int) -> tuple[Answers, list[Any]]:
+    """The empty table of a set: N items, the first wordings of its task and other forms."""
+    task = TASKS.get(data, data)
+    entry = embedded_templates()[task]
+    entry = TaskTemplates(entry.task, entry.templates[:wordings])
+    if data in TASKS:
+        items = get_source(data).collect(Reader(MIRROR), n, 0).items
+    else:
+        items = [item for item in embedded_items() if item.task == task][:n]
+    tried = [
+        each
+        for each in wordings_to_try(entry, rule_paraphrases(entry), reasons=False,
+                                    probabilities=True)
+        if not each.template.template_id.endswith(LEFT_OUT)
+    ]  # fmt: skip
+    clusters = {c: k for k, c in enumerate(dict.fromkeys(i.cluster_id for i in items))}
+    gold = [entry.task.labels.index(str(item.gold)) for item in items]
+    return Answers(entry.task, [Voice(0, name, "options")], tried, np.array(gold),
+                   np.array([clusters[i.cluster_id] for i in items])), items  # fmt: skip
+
+
+def ask(
+    judge: str, data: str, n: int, folder: Path, wordings: int, options: dict[str, Any]
+) -> None:
+    """Ask a judge everything about a set; resumes."""
+    loaded = load_judge(judge, **options)
+    table, items = table_of(data, n, judge, wordings)
+    run = RunFolder(folder, {"data": {"set": data, "n": n, "wordings": wordings, "judge": judge}})
+    asking = Asking(run, [loaded], table, items, lambda text: print(text, file=sys.stderr))
+    for column in range(table.asked[:, 0].size):
+        asking.ask([column], np.arange(len(items)))
+    loaded.close()
+
+
+def read(folder: Path) -> tuple[dict[str, Any], Answers]:
+    """The full table of a folder."""
+    record = json.loads((folder / "run.json").read_text())["asked"]["data"]
+    table, items = table_of(record["set"], record["n"], record["judge"], record["wordings"])
+
+    class Name:
+        name = ""
+
+    from judgesense.decisions.log import read_log
+
+    Name.name = read_log(folder)["judge"][0].as_py()
+    asking = Asking(RunFolder(folder, {"data": record}), [Name], table, items, lambda _: None)
+    asking._answered = lambda *_: None  # type: ignore[method-assign,assignment]
+    columns = range(table.asked[:, 0].size)
+    asking.ask(list(columns), np.arange(len(items)))
+    return record, table
+
+
+def part_of(whole: Answers, items: np.ndarray) -> Answers:
+    """The empty table of some of the items; `fill` copies their answers."""
+    return Answers(whole.task, whole.voices, whole.wordings, whole.gold[items],
+                   whole.clusters[items])  # fmt: skip
+
+
+def compare(folder: Path, splits: int, budget: float) -> list[dict[str, Any]]:
+    """The methods on one folder, over random splits of its items by cluster."""
+    record, whole = read(folder)
+    rng = np.random.default_rng(0)
+    names = np.unique(whole.clusters)
+    pool = first_candidates(whole)
+    base = pool[0]
+    usual = next((c for c in pool if c.name == "both orders"), None) or next(
+        (c for c in pool if c.name == "calibrated"), base
+    )
+    found: dict[str, list[list[float]]] = {}
+    better = covered = 0
+    for split in range(splits):
+        half = np.isin(whole.clusters, rng.permutation(names)[: len(names) // 2])
+        dev, test = np.flatnonzero(half), np.flatnonzero(~half)
+
+        def truth(candidate: Candidate, fit: np.ndarray, test: np.ndarray = test) -> float:
+            return float(whole.right(candidate, test, fit).mean())
+
+        own = [float(whole.right(c, dev, dev).mean()) for c in pool]
+        best = pool[int(np.argmax(own))]
+        part = part_of(whole, dev)
+
+        def fill(columns: Any, rows: np.ndarray, part: Answers = part, dev: Any = dev) -> None:
+            for column in columns:
+                v, w, o = part.column(column)
+                part.logprobs[v, rows, w, o] = whole.logprobs[v, dev[rows], w, o]
+                part.asked[v, rows, w, o] = True
+
+        made = search(part, budget * len(dev), fill, seed=split)
+        row = next(each for each in made.rows if each["written"])
+        better += row["gain_ci_low"] is not None and row["gain_ci_low"] > 0
+        own_truth = truth(made.chosen, dev[made.fit])
+        covered += bool(row["right_ci_low"] <= own_truth <= row["right_ci_high"])
+        for name, promised, true, cost in (
+            ("as asked", own[0], truth(base, dev), 1.0),
+            (usual.name, float(whole.right(usual, dev, dev).mean()), truth(usual, dev),
+             whole.cost(usual, dev, dev)[0]),
+            ("best of all, on its own data", max(own), truth(best, dev),
+             whole.cost(best, dev, dev)[0]),
+            ("improve", row["right"], own_truth, row["prompts_per_item"]),
+        ):  # fmt: skip
+            found.setdefault(name, []).append([promised, true, cost])
+    n, yours = len(whole.gold), np.array(found["as asked"])[:, 1]
+    rows = []
+    for name, values in found.items():
+        promised, true, cost = np.array(values).T
+        gain = true - yours
+        ends = np.quantile(gain, [0.025, 0.975]) if name != "as asked" else (0.0, 0.0)
+        rows.append({
+            "name": f"{record['judge']} {record['set']}: {name}", "promised": promised.mean(),
+            "held_out": true.mean(), "gain": gain.mean(), "gain_low": ends[0], "gain_high": ends[1],
+            "prompts_per_item": cost.mean(), "n": n, "splits": splits,
+            **({"better": better / splits, "covered": covered / splits}
+               if name == "improve" else {}),
+        })  # fmt: skip
+        print(json.dumps({k: round(v, 3) if isinstance(v, float) else v
+                          for k, v in rows[-1].items()}), file=sys.stderr)  # fmt: skip
+    return rows
+
+
+def main() -> None:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("ask")
+    for name in ("judge", "data"):
+        one.add_argument(name)
+    one.add_argument("n", type=int)
+    one.add_argument("folder", type=Path)
+    one.add_argument("options", nargs="*")
+    one.add_argument("--wordings", type=int, default=5)
+    two = commands.add_parser("compare")
+    two.add_argument("folders", type=Path, nargs="+")
+    two.add_argument("--splits", type=int, default=100)
+    two.add_argument("--budget", type=float, default=8.0)
+    args = parser.parse_args()
+    if args.command == "ask":
+        options = dict(each.split("=", 1) for each in args.options)
+        resolve(args.judge, **options)
+        ask(args.judge, args.data, args.n, args.folder, args.wordings, options)
+        return
+    rows = [row for folder in args.folders for row in compare(folder, args.splits, args.budget)]
+    finish([{**row, "machine": machine("numpy")} for row in rows])
+
+
+if __name__ == "__main__":
+    main()
