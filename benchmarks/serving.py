@@ -40,7 +40,7 @@ from local_judges.callable_judge import CallableJudge
 def rule(texts):
     return [{"YES": -0.1 - len(text) % 7, "NO": -1.0} for text in texts]
 inner = CallableJudge(rule, scoring="options")
-server.loaded = lambda judge: ServedJudge(
+server.load_served = lambda judge: ServedJudge(
     {"factuality": load_judge(inner, task="factuality")}, "rule", inner)
 server.serve("rule", port=0, places=64, ready=lambda url: print(f"rule at {url}/v1", flush=True))
 """

@@ -17,8 +17,8 @@ from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.importers.graded import known_wordings, own_wording
 from judgesense.importers.inspect_logs import GRADES, default_instructions
-from judgesense.integrations.grading import Grader
 from judgesense.integrations.inspect_verdicts import KEY, figures
+from judgesense.serving.served_judge import ServedJudge, Verdict, load_served
 from judgesense.tasks import (
     NO_ORDER,
     UNDECIDED,
@@ -136,29 +136,46 @@ def stable(
     The judge is loaded with the first sample. A sample without a verdict is unscored.
     """
     accepted = _labels(passing)
-    made: list[Grader] = []
+    made: list[ServedJudge] = []
     lock = anyio.Lock()
 
-    def load() -> Grader:
-        return Grader(
-            judge, passing=accepted, fields=fields, task=task, wording=wording, scoring=scoring,
-            **(options or {}),
-        )  # fmt: skip
+    def load() -> ServedJudge:
+        asked = {"task": task, "wording": wording, "scoring": scoring}
+        given = {name: value for name, value in asked.items() if value is not None}
+        served = load_served(judge, **given, **(options or {}))
+        if served.one is None:
+            raise JudgeSenseError("which task? Add task=NAME")
+        own = served.judges[served.one].stabilised
+        if not set(accepted) < set(own.rule.labels) or not accepted:
+            raise JudgeSenseError(
+                f"passing is {', '.join(accepted) or 'empty'}; name some of the verdicts "
+                f"{', '.join(own.rule.labels)}, but not all"
+            )
+        if unknown := sorted(set(fields or ()) - own.fields):
+            raise JudgeSenseError(f"fields: the wordings do not show {unknown[0]!r}; they show "
+                                  f"{', '.join(sorted(own.fields))}")  # fmt: skip
+        return served
+
+    def judged(case: Mapping[str, str]) -> Verdict:
+        own = {field: case[name] for field, name in (fields or {}).items() if name in case}
+        ask = made[0].of_item({**case, **own}, None)
+        return made[0].verdict(ask, *made[0].answer([ask]))
 
     async def score(state: TaskState, target: Target) -> Score:
         async with lock:
             if not made:
                 made.append(await anyio.to_thread.run_sync(load))
-            grade = await anyio.to_thread.run_sync(made[0], _case(state, target))
+            found = await anyio.to_thread.run_sync(judged, _case(state, target))
         kept = ("verdict", "probability", "margin", "ask_person")
+        verdict = found.verdict.verdict
         common: dict[str, Any] = {
             "answer": state.output.completion,
-            "explanation": grade.reason,
-            "metadata": {name: getattr(grade.verdict, name) for name in kept},
+            "explanation": found.reason,
+            "metadata": {name: getattr(found.verdict, name) for name in kept},
         }
-        if grade.passed is None:
+        if verdict in UNDECIDED:
             return Score.unscored(reason="grader_failed", **common)
-        return Score(value=CORRECT if grade.passed else INCORRECT, **common)
+        return Score(value=CORRECT if verdict in accepted else INCORRECT, **common)
 
     return score
 

@@ -6,17 +6,20 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.verdict_files import ItemVerdict
-from judgesense.pipeline.verdicts import ItemJudge
+from judgesense.pipeline.verdicts import ItemJudge, load_judge
 from judgesense.pipeline.verdicts import _verdict as verdict_in
 from judgesense.tasks import Item, Task, Template, prompt_id, render
 from judgesense.text import number
 from judgesense.trust.card import AS_ASKED
 from judgesense.version import __version__
+from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, layout_patterns
+from local_judges import registry
 from local_judges.api.systemone import Question, plain
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.rows import decide
@@ -160,13 +163,9 @@ class ServedJudge:
                 continue
             texts = [f"{wording}{space}{plain(state)}" for space in ("\n\n", "\n") if wording]
             if fields.keys() == own.fields:
-                known = {t.text: t for t in own.entry.templates}
-                template = known.get(wording) if wording else own.base
-                if template is None:
-                    # As a field, so that braces in the wording are not read as placeholders.
-                    template = replace(own.base, text=f"{{{_WORDING}}}")
-                    fields[_WORDING] = wording
-                item = Item("state", task, fields)
+                # As a field, so that braces in the wording are not read as placeholders.
+                template = replace(own.base, text=f"{{{_WORDING}}}") if wording else own.base
+                item = Item("state", task, {**fields, _WORDING: wording})
                 order = own.entry.task.orders[0]
                 texts.insert(0, render(own.entry.task, template, item, order).text)
             for text in texts:
@@ -229,7 +228,7 @@ class ServedJudge:
         labels = read.base.label_map
         verdict = verdict_in(read, ask.item, answer, options, ask.scoring, ask.judge.name)
         probabilities, votes = None, None
-        if shares is not None:
+        if shares is not None and read.rule.read != "expected score":
             probabilities = dict.fromkeys(read.rule.labels, 0.0)
             for option, share in shares.items():
                 probabilities[labels[option]] += share
@@ -245,6 +244,25 @@ class ServedJudge:
         """The task of a message; None if it is not known."""
         name = ask.item.task
         return self.judges[name].stabilised.entry.task if name in self.judges else None
+
+
+def load_served(judge: Any, **options: Any) -> ServedJudge:
+    """A judge's file, or another judge, loaded.
+
+    ``task``, ``wording`` and ``scoring`` among the options are those of `judgesense.load_judge`.
+    """
+    if isinstance(judge, (str, Path)) and Path(judge).suffix in (".yaml", ".yml"):
+        one = load_judge(judge, **options)
+        plain = getattr(one.judge, "inner", one.judge)
+        return ServedJudge({one.stabilised.entry.task.name: one}, Path(judge).stem, plain)
+    task, wording = options.pop("task", None), options.pop("wording", None)
+    scoring = options.pop("scoring", None)
+    plain = registry.load_judge(judge, **options)
+    own: Any = plain
+    scoring = scoring or ("options" if "options" in plain.scorings else "generate")
+    judges = {name: load_judge(own, task=name, wording=wording, scoring=scoring)
+              for name in ([task] if task else known_tasks())}  # fmt: skip
+    return ServedJudge(judges, plain.name.split("@")[0], plain)
 
 
 def _key(ask: Ask) -> tuple[Any, ...]:
@@ -266,7 +284,7 @@ def fields_in(given: Any, wanted: frozenset[str]) -> dict[str, str]:
     {'response': '4'}
     """
     if not isinstance(given, Mapping):
-        return {"": ""} if not wanted else {}
+        return {}
     flat = {**{k: v for each in given.values() if isinstance(each, Mapping)
                for k, v in each.items()}, **given}  # fmt: skip
     fields = {}

@@ -19,13 +19,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.pipeline.verdicts import load_judge
 from judgesense.serving.batching import Batcher, QueueFullError
 from judgesense.serving.reply_forms import content_of, form_of
-from judgesense.serving.served_judge import Ask, ServedJudge, Verdict
+from judgesense.serving.served_judge import Ask, ServedJudge, Verdict, load_served
 from judgesense.version import __version__
-from judgesense_dataset.recognition import known_tasks
-from local_judges import registry
 from local_judges.api.systemone import SystemOneRequest
 from local_judges.protocol import Answer
 
@@ -340,25 +337,6 @@ async def _chunks(reply: dict[str, Any], usage: bool) -> AsyncIterator[str]:
     yield "data: [DONE]\n\n"
 
 
-def loaded(judge: str | Path, **options: Any) -> ServedJudge:
-    """A judge's file, or another judge, loaded for a server.
-
-    ``task``, ``wording`` and ``scoring`` among the options are those of `judgesense.load_judge`.
-    """
-    if Path(judge).suffix in (".yaml", ".yml"):
-        one = load_judge(judge, **options)
-        plain = getattr(one.judge, "inner", one.judge)
-        return ServedJudge({one.stabilised.entry.task.name: one}, Path(judge).stem, plain)
-    task, wording = options.pop("task", None), options.pop("wording", None)
-    scoring = options.pop("scoring", None)
-    plain = registry.load_judge(judge, **options)
-    own: Any = plain
-    scoring = scoring or ("options" if "options" in plain.scorings else "generate")
-    judges = {name: load_judge(own, task=name, wording=wording, scoring=scoring)
-              for name in ([task] if task else known_tasks())}  # fmt: skip
-    return ServedJudge(judges, plain.name.split("@")[0], plain)
-
-
 def serve(
     judge: str | Path, *, host: str = "127.0.0.1", port: int = 8080, key: str | None = None,
     insecure: bool = False, ready: Callable[[str], None] = print, places: int = PLACES,
@@ -394,7 +372,7 @@ def serve(
             raise JudgeSenseError(
                 f"cannot listen on {host}:{port}: {why}; choose --port"
             ) from error
-        served = loaded(judge, **options)
+        served = load_served(judge, **options)
         try:
             app = app_of(served, key=key, places=places)
             ready(f"http://{host}:{listening.getsockname()[1]}")
