@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from judgesense.answers import parse
 from judgesense.decisions.log import OPTIONAL, SCHEMA, conform
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, Aliases, load_label_map
 from local_judges.plan import Part, Requests, options_of, take_rows
@@ -37,6 +36,10 @@ def decide(
     if answer.refused:
         return REFUSED
     if scoring == "generate":
+        if answer.text in options:
+            return answer.text
+        from judgesense.answers import parse
+
         return parse(answer.text or "", options, aliases)
     if answer.option_logprobs is None:
         return UNCLEAR

@@ -10,7 +10,7 @@ import csv
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,11 @@ from judgesense.files.disk import write_text
 from judgesense.files.tables import cell_text, csv_text
 from judgesense.reporting.details import ROW
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
-from judgesense.statistics.groups import compare_groups
 from judgesense.tasks import ERROR
 from judgesense.trust.checks import has_foreign_gold
-from judgesense.trust.grid import label_shares
+
+if TYPE_CHECKING:
+    from judgesense.statistics.groups import Group
 
 FILE = "disagreements.csv"
 
@@ -128,7 +129,11 @@ def disagreements(
     groups = _groupings(stream, rows, names_at, columns, lengths or {})
     if measure == "right":
         groups["label"] = _own_label(stream, gold, place, used, item_of, len(items_at))
-    compared = compare_groups(shares, groups, clusters) if len(items_at) else []
+    compared: list[Group] = []
+    if several := {by: names for by, names in groups.items() if len(set(names)) > 1}:
+        from judgesense.statistics.groups import compare_groups
+
+        compared = compare_groups(shares, several, clusters)
     return {
         "n_listed": int(wrong.any(axis=1).sum()),
         "n_judged": n,
@@ -189,7 +194,11 @@ def _rows(
 
 def _margins(stream: Stream, rows: Codes, at: Codes, n: int) -> Floats:
     """The margin at each place as a difference of probabilities, NaN without any."""
-    shares = label_shares(stream, rows) if len(rows) else None
+    logprobs, shares = stream.log.table["option_logprobs"], None
+    if len(rows) and logprobs.null_count < len(logprobs):
+        from judgesense.trust.grid import label_shares
+
+        shares = label_shares(stream, rows)
     if shares is None or shares.shape[1] < 2:
         return np.full(n, np.nan)
     known = ~np.isnan(shares[:, 0])

@@ -226,8 +226,11 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
         if highest - lowest <= 4 * n:
             # Ids close to row numbers need no sorting.
             offsets = (clusters - lowest).astype(np.intp, copy=False)
-            place = np.cumsum(np.bincount(offsets) > 0) - 1
-            return place[offsets], int(place[-1]) + 1 if n else 0
+            used = np.bincount(offsets) > 0
+            if used.all():
+                return offsets, len(used)
+            place = np.cumsum(used) - 1
+            return place[offsets], int(place[-1]) + 1
         distinct, inverse = np.unique(clusters, return_inverse=True)
         return inverse.astype(np.intp, copy=False), len(distinct)
     ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)

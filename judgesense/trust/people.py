@@ -28,7 +28,6 @@ from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table, krippendorff_alpha
-from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined, influence
 from judgesense.tasks import ERROR
 
 GOLD, MAJORITY = "gold", "majority"
@@ -157,6 +156,8 @@ def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None
     Prediction-powered (PPI++): the share of the verdicts, ``verdicts``, moved by how far they are
     off where there are labels, which must be a random part of the items. Empty with too few labels.
     """
+    from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined, influence
+
     task, log = judged.stream.task, judged.stream.log
     verdict, label = judged.verdict.copy(), given.copy()
     if task.comparative and len(task.labels) == 2:
