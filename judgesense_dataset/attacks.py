@@ -221,6 +221,24 @@ def with_attacks(
     )
 
 
+def attacked_copies(entry: TaskTemplates, items: Sequence[Item], attacks: Attacks) -> list[Item]:
+    """A copy of each item that an attack could win, with one kind of attack, in turn.
+
+    A copy has the cluster of its item. For a choice between two, an attack that names an answer
+    names that of the order AB. Raises JudgeSenseError for a task without a side that should lose.
+    """
+    task, wins = entry.task, attacks.wanted(entry.task)
+    losing, copies = [item for item in items if _can_win(task, item, wins)], []
+    for n, item in enumerate(losing):
+        base, order = VariantMaker(entry).base, task.orders[0]
+        # Kinds in turn, and the next phrasing each time that a kind comes round.
+        kinds = attacks.kinds[n % len(attacks.kinds) :][:1]
+        turn = n // len(attacks.kinds)
+        for name, _, copy in attacked_items(task, base, item, order, wins, kinds, turn):
+            copies.append(replace(copy, item_id=f"{item.item_id}~{name}"))
+    return copies
+
+
 def _can_win(task: Task, item: Item, wins: str) -> bool:
     return item.gold is not None and item.gold != wins if not task.ordinal else item.gold != wins
 

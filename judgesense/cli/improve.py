@@ -10,7 +10,7 @@ import typer
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
-_OWN = ("human", "answers", "options", "task", "scoring", "limit", "remedy", "templates")
+_OWN = ("human", "answers", "options", "task", "scoring", "limit", "remedy", "templates", "attacks")
 """Keys of ``--set`` that are not the judge's."""
 
 
@@ -50,7 +50,8 @@ def improve(
         list[str] | None,
         opt.option(
             "KEY=VALUE",
-            "human=COL, answers=[A,B], options={A: COL, B: COL}, task, scoring, limit; with --log: "
+            "human=COL, answers=[A,B], options={A: COL, B: COL}, task, scoring, limit, "
+            "attacks=quick; with --log: "
             "task, scoring, remedy, templates; or an option of the judge. Repeatable.",
             "--set",
         ),

@@ -80,7 +80,8 @@ class Answers:
 
     ``logprobs`` are log-probabilities of the task's labels as shown, NaN where nothing was read;
     for text, 0 for the verdict and -inf for the others. ``asked`` says which prompts have an
-    answer, shape (V, n, T, O). ``gold`` are codes of the labels in the item's own order.
+    answer, shape (V, n, T, O). ``gold`` are codes of the labels in the item's own order;
+    ``attacked`` are the items whose text tries to win.
     """
 
     task: Task
@@ -88,6 +89,7 @@ class Answers:
     wordings: Sequence[Wording]
     gold: Codes
     clusters: Codes
+    attacked: Bools
     logprobs: Floats = field(init=False)
     asked: Bools = field(init=False)
 

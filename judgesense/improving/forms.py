@@ -7,7 +7,7 @@ Every way to render a prompt is a template, so that a judge's file can hold it a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from judgesense_dataset.rubric import read_wordings
 from judgesense_dataset.templates import DATA, TaskTemplates
 from judgesense_dataset.validators import EmbedderMissing, measure
 from judgesense_dataset.variant_changes import VariantMaker
-from judgesense_dataset.variants import load_variants
+from judgesense_dataset.variants import DEFENCES, load_variants
 
 FORMS = (
     "instruction-last", "fields-reversed", "labels-digits", "rubric", "separators", "role", "json",
@@ -53,16 +53,25 @@ def wordings_to_try(
     *,
     reasons: bool,
     probabilities: bool,
+    defences: bool = False,
 ) -> list[Wording]:
     """All wordings for a task, the base first.
 
     ``reasons`` says whether a judge can write its reasons first, ``probabilities`` whether one
-    gives option probabilities, which judging each option alone needs.
+    gives option probabilities, which judging each option alone needs. ``defences`` adds ways to ask
+    that guard the judged text.
     """
     task = entry.task
     made = [Wording(template) for template in entry.templates]
     if probabilities and task.comparative:
         made += [Wording(each, "alone") for each in alone_wordings(entry)]
+    if defences:
+        starts = [entry.templates[0], *(each.template for each in made if each.kind == "alone")][:2]
+        made += [
+            Wording(each, "form" if start is entry.templates[0] else "alone")
+            for start in starts
+            for each in _varied(TaskTemplates(task, (start,)), load_variants(DEFENCES), False)
+        ]
     made += [Wording(each, "form") for each in _varied(entry, FORMS, probabilities)]
     made += [Wording(each, "paraphrase") for each in paraphrases]
     if reasons:
@@ -71,9 +80,9 @@ def wordings_to_try(
     return [each for each in made if distinct[each.template.text, each.template.layout] is each]
 
 
-def _varied(entry: TaskTemplates, names: Sequence[str], probabilities: bool) -> list[Template]:
+def _varied(entry: TaskTemplates, names: Iterable[str], probabilities: bool) -> list[Template]:
     """The base wording as variants show it; those that do not fit the task are left out."""
-    known, maker = load_variants(), VariantMaker(entry)
+    known, maker = load_variants() | load_variants(DEFENCES), VariantMaker(entry)
     made = []
     for name in names:
         variant = known[name]

@@ -38,6 +38,7 @@ from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
 from judgesense.trust.rules import OTHER_WORDINGS
 from judgesense.version import __version__
+from judgesense_dataset.attacks import attacked_copies, chosen_attacks
 from judgesense_dataset.items import items_of, load_items
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.rubric import read_rubric, read_wordings, shown_in
@@ -96,6 +97,7 @@ def improve(
     task: str | None = None,
     scoring: str | None = None,
     limit: int | None = None,
+    attacks: str | None = None,
     note: Note | None = None,
     **judge_options: Any,
 ) -> Improved:
@@ -120,6 +122,8 @@ def improve(
         task: the task of a template file with several.
         scoring: ``options`` or ``generate``; by default options where the judge offers them.
         limit: use at most this many labelled items.
+        attacks: ``quick``, ``all`` or a YAML file: each item that an attack could win is judged
+            with one as well, and ways to ask that guard the judged text are tried.
         note: told the best so far; by default on stderr.
         judge_options: options of the judges.
 
@@ -141,7 +145,7 @@ def improve(
     """
     tell, asked, target = note or to_stderr, Budget.of(budget), Path(out)
     plan = _Plan.of(source, data, judge, asked, target, paraphraser, human, answers, options, task,
-                    scoring, limit, judge_options, tell)  # fmt: skip
+                    scoring, limit, judge_options, tell, attacks)  # fmt: skip
     if not 0 < max_error < 1:
         raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
     folder = plan.folder
@@ -196,13 +200,15 @@ class _Plan:
     scoring: str | None
     notes: list[str]
     paraphrases: list[Template]
+    n_plain: int
+    """Items without an attack; those with one follow them."""
 
     @classmethod
     def of(
         cls, source: Any, data: Data, judge: Any, budget: Budget, out: Path, paraphraser: Any,
         human: Sequence[str], answers: Sequence[str] | None, options: Mapping[str, str] | None,
         task: str | None, scoring: str | None, limit: int | None, judge_options: Mapping[str, Any],
-        note: Note,
+        note: Note, attacks: str | None = None,
     ) -> _Plan:  # fmt: skip
         if out.suffix not in (".yaml", ".yml"):
             raise JudgeSenseError(f"--out {out}: a judge is written to a .yaml file")
@@ -216,6 +222,10 @@ class _Plan:
         notes = []
         if len(labelled) < len(items) and limit is None:
             notes.append(f"{len(items) - len(labelled)} items without a label are not used")
+        n_plain = len(labelled)
+        if attacks:
+            chosen = chosen_attacks(attacks)
+            labelled += attacked_copies(entry, labelled, chosen)
         given = Counter(item.gold for item in labelled)
         if labelled and min(given.get(label, 0) for label in entry.task.labels) == 0:
             absent = [label for label in entry.task.labels if not given.get(label)]
@@ -229,7 +239,7 @@ class _Plan:
         own = rule_paraphrases(entry)
         if paraphraser is not None and _is_file(paraphraser):
             own = [*validated(paraphrases_in(Path(paraphraser), entry), entry, note), *own]
-        return cls(entry, labelled, specs, budget, out, identity, scoring, notes, own)
+        return cls(entry, labelled, specs, budget, out, identity, scoring, notes, own, n_plain)
 
     @property
     def folder(self) -> Path:
@@ -243,6 +253,7 @@ class _Plan:
         wordings = wordings_to_try(
             self.entry, [*self.paraphrases, *proposed], reasons=any(reasons),
             probabilities=any("options" in each for each in offered),
+            defences=self.n_plain < len(self.items),
         )  # fmt: skip
         voices = []
         for n, (spec, kinds) in enumerate(zip(self.specs, offered, strict=True)):
@@ -259,6 +270,7 @@ class _Plan:
             self.entry.task, voices, wordings,
             np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64),
             np.array([clusters[item.cluster_id] for item in self.items], dtype=np.int64),
+            np.arange(len(self.items)) >= self.n_plain,
         )  # fmt: skip
 
     def price(self, spec: Any, templates: Sequence[Template]) -> float:

@@ -63,7 +63,8 @@ class Improved(ResultMapping):
 
     def __str__(self) -> str:
         lines = [f"{self.text}.", ""]
-        lines += aligned(table(self.rows), [True, *[False] * 7])
+        shown = table(self.rows)
+        lines += aligned(shown, [True, *[False] * (len(shown[0]) - 1)])
         lines += ["", *footnotes(self)]
         return "\n".join(lines)
 
@@ -127,13 +128,16 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
     """The table for people: a heading, then a row per way; * marks the one written, + those that no
     other row is as right as for less."""
     priced = any(row["usd_per_item"] is not None for row in rows)
+    attacked = any(row["right_attacked"] is not None for row in rows)
     found = [["way", "USD per item" if priced else "prompts per item", "right", "against yours",
+              *(["without attack", "attacked"] if attacked else []),
               "steady", "fair", "decided", ""]]  # fmt: skip
     for row in sorted(rows, key=lambda row: (row["prompts_per_item"], -row["right"])):
         cost = row["usd_per_item"] if priced else row["prompts_per_item"]
         gain = "" if row["gain"] is None else figure(row, "gain", _points)
         found.append([
             row["way"], f"{cost:.3g}", figure(row, "right", percent), gain,
+            *([percent(row["right_plain"]), percent(row["right_attacked"])] if attacked else []),
             figure(row, "steady", percent) if row["steady"] is not None else "–",
             percent(row["fair"]) if row["fair"] is not None else "–", percent(row["decided"]),
             "*" * row["written"] + "+" * row["pareto"],

@@ -253,6 +253,9 @@ def _row(
         "fair": 1.0 if len(candidate.leaves[-1].orders) > 1 and not candidate.combine else None,
         "gain": None, "gain_ci_low": None, "gain_ci_high": None,
     }  # fmt: skip
+    attacked = answers.attacked[held]
+    for name, of in (("right_plain", ~attacked), ("right_attacked", attacked)):
+        row[name] = float(right[of].mean()) if attacked.any() and of.any() else None
     if candidate is not base:
         gain = paired_gain(answers.right(base, held, fit), right, clusters)
         row |= {"gain": gain.gain, "gain_ci_low": gain.ci_low, "gain_ci_high": gain.ci_high}
