@@ -189,7 +189,8 @@ class ServedJudge:
             entry=TaskTemplates(own.entry.task, (template,)),
             rule=replace(own.rule, wordings=(template.template_id,), offsets={}),
             data={"rule": "edited"} if own.edited else {},
-        )
+            others=(), combine=None, margin=None,
+        )  # fmt: skip
         item = Item("message", task, {})
         return Ask(request, self.judges[task].judge, own.scoring, item, read)
 
@@ -240,10 +241,14 @@ class ServedJudge:
         judged = "as asked" if read.rule.remedy == AS_ASKED else "as the file says"
         return Verdict(verdict, raw, shares, probabilities, votes, answer, judged)
 
+    def close(self) -> None:
+        """Free the judge."""
+        (self.judges[self.one].judge if self.one else self.plain).close()
+
     def task(self, ask: Ask) -> Task | None:
         """The task of a message; None if it is not known."""
-        name = ask.item.task
-        return self.judges[name].stabilised.entry.task if name in self.judges else None
+        own = self.judges.get(ask.item.task)
+        return own.stabilised.entry.task if own else None
 
 
 def load_served(judge: Any, **options: Any) -> ServedJudge:
@@ -253,7 +258,8 @@ def load_served(judge: Any, **options: Any) -> ServedJudge:
     """
     if isinstance(judge, (str, Path)) and Path(judge).suffix in (".yaml", ".yml"):
         one = load_judge(judge, **options)
-        plain = getattr(one.judge, "inner", one.judge)
+        # What is asked as it was sent goes to the first judge of several.
+        plain = getattr(one.judge, "members", [one.judge])[0].inner
         return ServedJudge({one.stabilised.entry.task.name: one}, Path(judge).stem, plain)
     task, wording = options.pop("task", None), options.pop("wording", None)
     scoring = options.pop("scoring", None)

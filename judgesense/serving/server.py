@@ -375,11 +375,12 @@ def serve(
         served = load_served(judge, **options)
         try:
             app = app_of(served, key=key, places=places)
+            listening.listen(1024)
             ready(f"http://{host}:{listening.getsockname()[1]}")
             with suppress(KeyboardInterrupt):
                 uvicorn.Server(uvicorn.Config(app, log_level="warning")).run([listening])
         finally:
-            served.plain.close()
+            served.close()
 
 
 def _is_loopback(host: str) -> bool:

@@ -52,7 +52,8 @@ def served_of(path: Path | None = None, inner: Any = None, task: str = "factuali
     inner = inner or judge_of()
     if path is not None:
         one = load_judge(path, judge=inner)
-        return ServedJudge({one.stabilised.entry.task.name: one}, path.stem, inner)
+        plain = inner[0] if isinstance(inner, list) else inner
+        return ServedJudge({one.stabilised.entry.task.name: one}, path.stem, plain)
     scoring = min(inner.scorings)
     tasks = [task] if task else list(known_tasks())
     judges = {each: load_judge(inner, task=each, scoring=scoring) for each in tasks}

@@ -15,10 +15,12 @@ from typing import Any
 import httpx
 import openai
 import pytest
+import yaml
 from served import file_of, judge_of, rule, running, served_of
 
 from judgesense import load_judge
 from judgesense.errors import JudgeSenseError
+from judgesense.improving.forms import alone_wordings
 from judgesense.serving.server import MOST_BYTES, serve
 from judgesense.tasks import Item, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates
@@ -27,6 +29,7 @@ ITEMS = [
     {"item_id": item.item_id, **item.fields}
     for item in embedded_items() if item.task == "relevance"
 ][:20]  # fmt: skip
+entry_of = embedded_templates()["relevance"]
 FACT = {"question": "What is the capital of France?", "response": "Paris."}
 
 
@@ -64,6 +67,35 @@ def test_every_way_in_gives_the_verdicts_of_the_judge(both: Path) -> None:
             assert reply.judgesense["judged"] == "as the file says"
     assert alone == rows[:5]
     assert len({row["verdict"] for row in rows}) == 2
+
+
+@pytest.mark.parametrize("kind", ["cascade", "jury", "alone"])
+def test_other_files_give_the_verdicts_of_the_judge(tmp_path: Path, kind: str) -> None:
+    path = file_of(tmp_path / "own.yaml", "relevance", 2, ("AB", "BA"))
+    held, inner = yaml.safe_load(path.read_text()), [judge_of(), judge_of(other)]
+    if kind == "alone":
+        template = alone_wordings(entry_of)[0]
+        held["tasks"]["relevance"]["templates"].append({
+            "id": template.template_id, "text": template.text, "layout": template.layout,
+            "label_map": dict(template.label_map)})  # fmt: skip
+        held["rule"]["wordings"], inner = [template.template_id], inner[:1]
+    else:
+        held |= {"combine": kind, "margin": 0.4, "others": [
+            {"judge": held["judge"], "rule": held["rule"]}]}  # fmt: skip
+    path.write_text(yaml.safe_dump(held))
+    expected = load_judge(path, judge=inner)(ITEMS)
+    served = served_of(path, inner)
+    asks = [served.of_item(item, None) for item in ITEMS]
+    found = [served.verdict(*both) for both in zip(asks, served.answer(asks), strict=True)]
+    assert [each.verdict for each in found] == expected
+    text = render(entry_of.task, entry_of.templates[0], Item("x", "relevance", ITEMS[0]), "AB").text
+    ask, _ = served.of_message(text)
+    said = served.verdict(ask, *served.answer([ask]))
+    assert (said.judged, said.raw) == ("as the file says", expected[0].verdict)
+
+
+def other(messages: list[str]) -> list[dict[str, float]]:
+    return rule([f"{message}!" for message in messages])
 
 
 def test_swapped_answers_get_the_swapped_verdict(both: Path) -> None:
