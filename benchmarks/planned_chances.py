@@ -7,7 +7,12 @@ verdict; and the logs of flakyjudge and LLMBar, items drawn with replacement, wh
 wordings are as they are. A gate is repeated on as many other items of the run. Printed chances are
 compared with the outcome in bins.
 
+With ``--redraws`` the chance that a report has no time for stands beside the printed one: items
+drawn from the pilot's (weighted at random, the Bayesian bootstrap) make up the larger run, and the
+real card is drawn as often.
+
     python benchmarks/planned_chances.py --runs 300
+    python benchmarks/planned_chances.py --runs 70 --redraws 24
 """
 
 from __future__ import annotations
@@ -17,7 +22,6 @@ import multiprocessing
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,40 +80,49 @@ def card_of(stream: Stream) -> dict[str, Any]:
     return trust_card(stream, mislabelled=Wordings.of(stream).mislabelled).to_dict()["checks"]
 
 
-def outcomes(pilot: Any, larger: list[tuple[int, Any]]) -> Iterator[tuple[float, bool]]:
-    """Printed chances and what the larger runs' cards say."""
-    for size, checks in larger:
-        found = plan(pilot, sizes=(size,))
-        if found is not None:
-            states = [checks[name]["state"] for name in found["open"]]
-            settled = "fail" in states or set(states) == {"pass"}
-            yield found["chances"][0]["chance"], settled
+def settles(waiting: list[str], checks: Any) -> bool:
+    """Whether a card settles the checks that were open."""
+    states = [checks[name]["state"] for name in waiting]
+    return "fail" in states or set(states) == {"pass"}
 
 
-def trial(given: tuple[str, int]) -> tuple[str, list[Any], list[Any]]:
-    kind, seed = given
+def trial(given: tuple[str, int, int]) -> tuple[str, list[Any], list[Any]]:
+    kind, seed, redraws = given
     rng = np.random.default_rng([len(kind), seed])
     n = int(rng.choice(PILOTS))
     times = int(rng.choice(TIMES))
     if kind in LOGS:
         tasks, by_item = LOGS[kind] if LOGS[kind] else _load(kind)
         parts = by_item[int(rng.integers(len(by_item)))]
-        chosen = rng.integers(0, len(parts), n * times)
-        tables = [named(parts[c], f"i{at}") for at, c in enumerate(chosen)]
-        parts_of = (tables[:n], tables, tables[n : 2 * n])
-        streams = [only(pa.concat_tables(part), tasks) for part in parts_of]
+        chosen = [parts[at] for at in rng.integers(0, len(parts), n * times)]
+
+        def run_of(rows: list[int]) -> Stream:
+            tables = [named(chosen[row], f"i{at}") for at, row in enumerate(rows)]
+            return only(pa.concat_tables(tables), tasks)
+
     else:
         whole = drawn_log(rng, n * times, kind == "hard items")
-        cuts = (slice(n), slice(None), slice(n, 2 * n))
-        streams = [stream_of(*(part[cut] for part in whole)) for cut in cuts]
-    pilot, larger, fresh = map(card_of, streams)
+
+        def run_of(rows: list[int]) -> Stream:
+            return stream_of(*(part[rows] for part in whole))
+
+    every = list(range(n * times))
+    pilot, larger, fresh = (card_of(run_of(rows)) for rows in (every[:n], every, every[n : 2 * n]))
     gate, state = gate_outlook(pilot["steady"]), fresh["steady"]["state"]
     gates = (
         []
         if gate is None
         else [(gate["passes"], state == "pass"), (gate["fails"], state == "fail")]
     )
-    return kind, list(outcomes(pilot, [(n * times, larger)])), gates
+    found = plan(pilot, sizes=(n * times,))
+    if found is None:
+        return kind, [], gates
+    waiting, redrawn = found["open"], []
+    for _ in range(redraws):
+        more = rng.choice(n, n * times - n, p=rng.dirichlet(np.ones(n)))
+        redrawn.append(settles(waiting, card_of(run_of([*every[:n], *more.tolist()]))))
+    chance = found["chances"][0]["chance"], settles(waiting, larger)
+    return kind, [(*chance, float(np.mean(redrawn)) if redraws else None)], gates
 
 
 LOGS: dict[str, Any] = {"flaky": None, "llmbar": None}
@@ -152,18 +165,22 @@ def named(part: pa.Table, name: str) -> pa.Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--redraws", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=None)
     given = parser.parse_args()
     kinds = ["logit", "hard items", *(name for name in LOGS if (RUNS / name).is_dir())]
-    asked = [(kind, seed) for kind in kinds for seed in range(given.runs)]
+    asked = [(kind, seed, given.redraws) for kind in kinds for seed in range(given.runs)]
     found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
         for kind, pairs, gates in pool.imap_unordered(trial, asked, chunksize=5):
-            found[kind] += pairs
+            found[kind] += [pair[:2] for pair in pairs]
+            if given.redraws:
+                found[f"{kind}, redrawn"] += [(pair[2], pair[1]) for pair in pairs]
             found["gate passes on other items"] += gates[:1]
             found["gate fails on other items"] += gates[1:]
     rows = []
-    found["all"] = [pair for kind in kinds for pair in found[kind]]
+    for more in ["", *([", redrawn"] if given.redraws else [])]:
+        found[f"all{more}"] = [pair for kind in kinds for pair in found[f"{kind}{more}"]]
     for kind, pairs in found.items():
         chance, settled = np.array([p for p, _ in pairs]), np.array([s for _, s in pairs])
         bins = np.digitize(chance, [0.2, 0.4, 0.6, 0.8])
@@ -172,13 +189,15 @@ def main() -> None:
             [round(float(each[mask].mean()), 3) for each in (chance, settled)] + [int(mask.sum())]
             for mask in kept
         ]
-        print(f"{kind}: printed {chance.mean():.3f}, happened {settled.mean():.3f} ({len(pairs)})")
+        score = float(((chance - settled) ** 2).mean())
+        print(f"{kind}: printed {chance.mean():.3f}, happened {settled.mean():.3f} ({len(pairs)}), "
+              f"mean squared error {score:.4f}")  # fmt: skip
         print(f"    by bin: {table}")
         rows.append({
             "name": f"chances of a plan: {kind}", "ours": float(chance.mean()),
             "theirs": float(settled.mean()), "peer": "what then happened",
             "ratio": float(chance.mean() / max(settled.mean(), 1e-9)), "unit": "share",
-            "n": len(pairs), "bins": table, "machine": machine("numpy"),
+            "n": len(pairs), "squared_error": score, "bins": table, "machine": machine("numpy"),
         })  # fmt: skip
     finish(rows)
 

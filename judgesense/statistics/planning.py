@@ -58,8 +58,9 @@ class Pilot:
 
         The estimate of each larger run is drawn around this one's, with the error that is left
         to see: runs keep the items at hand and add others, so that the variance of the change is
-        that of the estimate times (1 - seen / size); or, if ``fresh``, have other items alone
-        (times 1 + seen / size). Their interval has this one's width, less what more items shrink.
+        that of the estimate times (1 - seen / size); or, if ``fresh``, a share is measured on as
+        many other items (times 2). Their interval has this one's width, less what more items
+        shrink.
 
         Returns:
             States, shape (sizes, n).
@@ -85,8 +86,21 @@ class Pilot:
         widths = np.sqrt(error[:, None] ** 2 * left + rest[:, None] ** 2)
         widths = widths * stdtrit(np.maximum(sizes - 1, 1), (1 + self.level) / 2)
         passes = lowest + change - widths[0][:, None] > limit
+        if fresh:
+            # A share nearer to 1 has a wider interval on this scale, but the same sample.
+            least = threshold + t * np.sqrt(threshold * (1 - threshold) / self.worth)
+            passes = (lowest + change > self._on_scale(least)) & (least < 1)
         states: Floats = passes.astype(float) - (highest + change + widths[1][:, None] < limit)
         return states
+
+    @property
+    def worth(self) -> float:
+        """The effective sample behind Wilson's lower end, which is the same for another share."""
+        from scipy.special import stdtrit
+
+        t = float(stdtrit(max(1, self.seen - 1), (1 + self.level) / 2))
+        gap = (self.bounds or (self.estimate,))[0] - self.low
+        return max(1e-6, t**2 * self.low * (1 - self.low) / max(gap, 1e-9) ** 2)
 
     def needed(self, threshold: float, most: int = MOST_CLUSTERS) -> int | None:
         """The number of clusters in all that settles a threshold with 80% probability.

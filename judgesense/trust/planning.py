@@ -153,9 +153,7 @@ def passes_from(pilot: Pilot, threshold: float) -> float | None:
     """The true share from which a run like a pilot passes a threshold with 80% probability."""
     from scipy.special import ndtri, stdtrit
 
-    # The effective sample behind Wilson's lower end, which is the same for another share.
-    t = float(stdtrit(max(1, pilot.seen - 1), (1 + pilot.level) / 2))
-    n = t**2 * pilot.low * (1 - pilot.low) / max(pilot.estimate - pilot.low, 1e-9) ** 2
+    t, n = float(stdtrit(max(1, pilot.seen - 1), (1 + pilot.level) / 2)), pilot.worth
     if n < 1:
         return None
     least = threshold + t * np.sqrt(threshold * (1 - threshold) / n)
