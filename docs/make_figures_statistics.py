@@ -17,11 +17,11 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from judgesense.reporting.palette import CYCLE
 from judgesense.statistics.comparison import paired_test
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
-COLOURS = ("#0b5394", "#cc5500", "#3d8168", "#8e5ea2", "#6b6b6b")
 
 
 def save(figure: Any, name: str) -> None:
@@ -35,7 +35,7 @@ def kappa_against_jss() -> None:
     """Kappa by JSS when a disagreement flips one of two labels at random."""
     figure, axes = plt.subplots(figsize=(6, 3.6))
     jss = np.linspace(0.5, 1, 200)
-    for prevalence, colour in zip((0.5, 0.8, 0.95), COLOURS, strict=False):
+    for prevalence, colour in zip((0.5, 0.8, 0.95), CYCLE, strict=False):
         other = prevalence * jss + (1 - prevalence) * (1 - jss)
         chance = prevalence * other + (1 - prevalence) * (1 - other)
         axes.plot(jss, (jss - chance) / (1 - chance), color=colour, lw=2,
@@ -58,7 +58,7 @@ def coverage() -> None:
         axis = axes[place]
         for y, method in enumerate(methods):
             row = rows[split.index([method, size])]
-            colour = COLOURS[0] if y == 0 else COLOURS[1]
+            colour = CYCLE[0] if y == 0 else CYCLE[1]
             axis.plot([row["ours"], row["highest"]], [y, y], color=colour, lw=3, alpha=0.4)
             axis.plot(row["mean"], y, "o", color=colour)
         axis.axvline(0.95, color="0.4", ls=":", lw=1)
@@ -87,7 +87,7 @@ def false_alarms() -> None:
             rates[name].append(count / runs)
     print("false alarms at p < 0.05, 25 items, pairs per item", pairs, rates)
     figure, axes = plt.subplots(figsize=(6, 3.4))
-    for (name, values), colour in zip(rates.items(), COLOURS, strict=False):
+    for (name, values), colour in zip(rates.items(), CYCLE, strict=False):
         axes.plot(pairs, values, "o-", color=colour, lw=2, label=name)
     axes.axhline(0.05, color="0.4", ls=":", lw=1)
     axes.set(xlabel="pairs per item", ylabel="share of runs with p < 0.05", ylim=(0, None))

@@ -127,15 +127,6 @@ def _at(name: str, place: Sequence[int]) -> str:
     return name + "".join(f"[{axis}]" for axis in place)
 
 
-def is_label(value: Any) -> bool:
-    """Whether a value is a decision: a string or a whole number.
-
-    >>> is_label("YES"), is_label(4), is_label(4.5), is_label(True)
-    (True, True, False, False)
-    """
-    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
-
-
 def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Codes:
     """Encode a stream of labels as integers.
 
@@ -162,7 +153,7 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
     rows = values.tolist() if isinstance(values, np.ndarray) else values
     if not set(map(type, rows)) <= {str}:
         for row, value in enumerate(rows):
-            if not is_label(value):
+            if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
                 raise ValueError(
                     f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string or a whole "
                     "number: pass a label such as 'YES', 4 or 'A', and 'UNCLEAR' if the answer "

@@ -102,7 +102,8 @@ def test_every_stated_number_stands_in_the_papers_text(paper: str, shared: Path)
 def forms(value: float) -> set[str]:
     """How a text may write a number: plain, with closing zeros, as a percentage."""
     decimals = {f"{abs(value):.{places}f}" for places in (0, 1, 2, 3, 4)}
-    near = {form for form in decimals if float(form) == abs(value)}
+    decimals = decimals | {f"{abs(value):,.0f}"} if value > 999 else decimals
+    near = {form for form in decimals if float(form.replace(",", "")) == abs(value)}
     return near | {f"{form}%" for form in (f"{abs(value) * 100:.0f}", f"{abs(value) * 100:.1f}")}
 
 

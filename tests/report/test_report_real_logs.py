@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import json
 from pathlib import Path
@@ -79,17 +80,23 @@ def test_every_figure_that_flakyjudge_prints_is_reproduced(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
-    page = importlib.import_module("make_flakyjudge")
-    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
-    page.write(shared / "logs" / "flakyjudge")
-    text = (tmp_path / "page.md").read_text("utf-8")
-    assert "72 of 72 figures" in text
-    cards = [line.split(" | ") for line in text.splitlines() if " pass | " in line]
-    trust = {row[0].removeprefix("| "): (row[1], row[4].split()[1]) for row in cards}
-    assert trust == {
+    program = importlib.import_module("make_flakyjudge")
+    monkeypatch.setattr(program, "DOCS", tmp_path)
+    (tmp_path / "images").mkdir()
+    (tmp_path / "results").mkdir()
+    program.write(shared / "logs" / "flakyjudge")
+
+    def rows(name: str) -> list[dict[str, str]]:
+        with (tmp_path / "results" / "data" / name).open(encoding="utf-8") as source:
+            return list(csv.DictReader(source))
+
+    assert [row["equal"] for row in rows("flakyjudge-published.csv")] == ["True"] * 72
+    checks = rows("flakyjudge-variants.csv")
+    assert {row["judge"]: (row["trust"], row["responsive, state"]) for row in checks} == {
         "gpt-4o": ("avoid", "fail"),
         "gpt-4o-mini": ("avoid", "fail"),
         "gemini-flash": ("avoid", "fail"),
         "claude-haiku": ("care", "open"),
+        "claude-sonnet": ("unknown", "open"),
         "llama-8b": ("avoid", "fail"),
     }

@@ -7,7 +7,7 @@ first, which its authors withdrew. What no source states is undefined.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from judgesense.reporting.published import PublishedFigure
 from judgesense.reporting.run_tables import cost_table
 from judgesense.reporting.tables import undecided_share
 from judgesense.statistics.flips import flip_overlap, flip_sources
-from judgesense.studies.common.study import Published, Record, table
+from judgesense.studies.common.study import Record, table
 from judgesense.studies.common.study import published as published_figures
 from judgesense.studies.judge_sensitivity.runs import TASKS, Judged, JudgedCase, task_place
 from judgesense.tasks import ERROR, ORDERS, REFUSED, UNCLEAR, UNDECIDED
@@ -307,20 +307,14 @@ def cost_results(study: Sensitivity) -> Iterator[Record]:
         return
     for row in rows:
         yield {"judge": row["judge"], "measured": HERE, **{name: row[name] for name in columns}}
-    stated = published_figures(PAPER) if study.with_published else {}
-    for key, figure in stated.items():
-        kind, _, judge = key.partition("/")
-        if kind == "cost":
-            known = {
-                "n_prompts": _stated(stated, f"calls/{judge}"),
-                "output_tokens": _stated(stated, f"output_tokens/{judge}"),
-                "cost_usd": figure.value,
-            }
-            yield {"judge": judge, "measured": FIRST, **dict.fromkeys(columns), **known}
-
-
-def _stated(figures: Mapping[str, Published], key: str) -> int | None:
-    return int(figures[key].value) if key in figures else None
+    stated: dict[str, Any] = {}
+    for key, figure in published_figures(PAPER).items() if study.with_published else ():
+        column, _, judge = key.partition("/")
+        if column in columns:
+            nothing = {"judge": judge, "measured": FIRST, **dict.fromkeys(columns)}
+            value = figure.value if column == "cost_usd" else int(figure.value)
+            stated.setdefault(judge, nothing)[column] = value
+    yield from stated.values()
 
 
 @table(

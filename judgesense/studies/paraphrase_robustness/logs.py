@@ -13,7 +13,8 @@ from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Record, Result
 from judgesense.run_folder.folder import read_run
-from judgesense.studies.common.study import Study, table
+from judgesense.studies.common.figures import Points
+from judgesense.studies.common.study import Figure, Study, table
 from judgesense.studies.paraphrase_robustness.strategies import BEST, CONSTANT, SINGLE, Ballot
 from judgesense.tasks import UNDECIDED, is_scale
 
@@ -116,5 +117,19 @@ LOG_STUDY = Study(
     "paraphrase-robustness",
     "Panels on an existing log",
     tables=[panels],
+    figures=[
+        Figure(
+            "gains",
+            "Gain in exact accuracy over the mean single judge, with 95% intervals.",
+            lambda _, made: (row for row in made["panels"].rows if row["gain"] is not None),
+            Points(
+                group="set",
+                name="strategy",
+                values={"": ("gain", "gain_low", "gain_high")},
+                xlabel="gain in accuracy",
+                limits=(-0.2, 0.2),
+            ),
+        )
+    ],
     limits=[lambda *_: ["a prompt counts with its first answer, so noise is not separated"]],
 )

@@ -314,7 +314,7 @@ def stated(s: Measured) -> Iterator[Record]:
 
     def above(level: float, attribute: str) -> list[float]:
         own = [r["accuracy"] > level for r in s.rows if r["attribute"].endswith(attribute)]
-        return [sum(own) / len(own)] if own else []
+        return [float(sum(own))] if own else []
 
     ours = {
         "accuracy": [float(np.mean(own)) for own in accuracies],
