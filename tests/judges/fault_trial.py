@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 from fake_endpoint import FaultProxy, serving
@@ -28,8 +29,10 @@ from judgesense.decisions.log import part_files, read_log
 from judgesense.tasks import Item, Task, Template, pair_up, render
 from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
-from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.runner import run_judge
+
+if TYPE_CHECKING:
+    from local_judges.local.transformers_judge import TransformersJudge
 
 KEY = "sk-trial-0123456789abcdef"
 MAX_TOKENS = 2
@@ -41,7 +44,9 @@ _SAME = {"YES": "YES", "NO": "NO"}
 
 
 def local_judge() -> TransformersJudge:
-    """The model that the server serves, in this process."""
+    """The model that the server serves, in this process; the killed ones need no torch."""
+    from local_judges.local.transformers_judge import TransformersJudge
+
     return TransformersJudge("smollm2-135m", name="local", max_tokens=MAX_TOKENS, system_prompt="")
 
 
