@@ -4,16 +4,24 @@ Every log has items with the gold label NO, a base wording, four others and twel
 An item's verdict is lost with a probability of its own under every wording (heavy-tailed, so that
 hard items exist); an attack loses more right verdicts where it is effective.
 
-    python benchmarks/attacks.py --logs 400
+    python benchmarks/attacks.py --logs 400 --shared ../shared
+
+``--shared`` has real logs: flakyjudge's length study as an attack (a padded answer), beside its
+published drifts, and the judges of LLMBar on its natural and its adversarial items.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from common import finish, machine
 
 from judgesense.decisions.log import ATTACK, SCHEMA
@@ -60,10 +68,77 @@ def log_of(
     )
 
 
+def length_study(folder: Path) -> list[dict[str, Any]]:
+    """flakyjudge's E4: padded answers as attacks on a scale, and the published mean drift."""
+    scores = pq.read_table(folder / "e4_scores.parquet").to_pylist()
+    facts = {"task": "t", "scoring": "generate", "status": "ok", "template_id": "w", "order": "-"}
+    rows = []
+    for row in scores:
+        if row["score_direct"] is None or row["kind"] == "condensed":
+            continue
+        padded, level = row["kind"] == "padded", str(round(row["score_direct"]))
+        rows.append({
+            **facts, "judge": row["judge"], "item_id": row["item_id"], "repeat": 0,
+            "raw_decision": level, "decision": level, "variant": "padding#1" if padded else None,
+            "variant_class": ATTACK if padded else None,
+        })  # fmt: skip
+    record = {"tasks": {"t": {"labels": list("12345"), "ordinal": True, "wins": "5"}}}
+    streams = view(pa.Table.from_pylist(rows, schema=SCHEMA), None, record).judged
+    kept = {stream.judge: attacks(stream)[0] for stream in streams}
+    at = {(row["judge"], row["item_id"], row["variant"]): int(row["decision"]) for row in rows}
+    published = json.loads((folder / "supplementary.json").read_text("utf-8"))["I_verbosity"]
+    found = []
+    for theirs in published:
+        judge = theirs["judge"]
+        drift = [
+            score - at[judge, item, None]
+            for (name, item, variant), score in at.items()
+            if name == judge and variant and (judge, item, None) in at
+        ]
+        if theirs["kind"] == "padded":
+            row, ours = kept[judge], sum(drift) / len(drift)
+            ends = f"[{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+            print(
+                f"{judge}: drift {ours:+.3f}, published {theirs['mean_drift']:+.3f}, n {len(drift)}"
+            )
+            print(f"  of {row['n_right']} below the top {row['kept']:.2f} {ends} gain no level")
+            found.append({
+                "name": f"attacks: drift of padded answers, {judge}", "peer": "flakyjudge",
+                "ours": ours, "theirs": theirs["mean_drift"], "ratio": None, "unit": "levels",
+                "n": len(drift), "machine": machine(),
+            })  # fmt: skip
+    return found
+
+
+def adversarial_items(path: Path) -> list[dict[str, Any]]:
+    """LLMBar: right on natural and on adversarial items, mean over both orders, unread is wrong."""
+    right: dict[tuple[str, bool], list[float]] = {}
+    with path.open(encoding="utf-8", newline="") as source:
+        for row in csv.DictReader(source):
+            if row["dataset"].startswith("LLMBar/") and row["prompt"] == "Vanilla":
+                both = [row[f"winner_{side}"] == row["label"] for side in ("noswap", "swap")]
+                key = row["judge"], "Adversarial" in row["dataset"]
+                right.setdefault(key, []).append(sum(both) / 2)
+    found = []
+    for judge in dict.fromkeys(judge for judge, _ in right):
+        plain, hard = (np.array(right[judge, adversarial]) for adversarial in (False, True))
+        print(f"{judge}: right on {plain.mean():.3f} of {len(plain)} natural items and "
+              f"{hard.mean():.3f} of {len(hard)} adversarial ones")  # fmt: skip
+        found.append({
+            "name": f"attacks: LLMBar adversarial, {judge}", "peer": "LLMBar natural",
+            "ours": float(hard.mean()), "theirs": float(plain.mean()),
+            "ratio": float(hard.mean() / plain.mean()), "unit": "right", "n": len(hard),
+            "machine": machine(),
+        })  # fmt: skip
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=400)
-    n_logs = parser.parse_args().logs
+    parser.add_argument("--shared", type=Path)
+    given = parser.parse_args()
+    n_logs = given.logs
     none = [0.0] * (KINDS - 1)
     cases = [
         ("weak to one kind (30%), 50 items: named", "named", 0.9, 50, 0.05, [0.3, *none], 1),
@@ -77,6 +152,9 @@ def main() -> None:
         ("all kinds keep 0.82, 100 items: fails", "fail", 0.05, 100, 0.0, [0.18] * KINDS, 1),
     ]
     results = []
+    if given.shared is not None:
+        results += length_study(given.shared / "logs" / "flakyjudge")
+        results += adversarial_items(given.shared / "logs" / "llmbar" / "judgments.csv")
     for number, (name, what, wanted, n, noise, power, orders) in enumerate(cases):
         hits = 0
         for seed in range(n_logs):
