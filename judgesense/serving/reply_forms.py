@@ -12,96 +12,66 @@ from judgesense.serving.served_judge import Verdict
 from judgesense.tasks import UNDECIDED, Task
 
 _KEY = re.compile(r"[{,]\s*[\"']?([A-Za-z_]{2,30})[\"']?\s*:")
-_VERDICT = {
-    "verdict",
-    "label",
-    "answer",
-    "choice",
-    "decision",
-    "result",
-    "value",
-    "grade",
-    "rating",
+_KINDS = {
+    "verdict": "verdict label answer choice decision result value grade rating",
+    "pass": "pass passed passing success correct is_correct",
+    "score": "score",
+    "probability": "probability",
+    "ask_person": "ask_person",
+    "reason": "reason rationale explanation analysis comment justification",
 }
-_PASS = frozenset(["pass", "passed", "passing", "success", "correct", "is_correct"])
-_SCORE = frozenset({"score", "probability"})
-_REASON = frozenset(["reason", "rationale", "explanation", "analysis", "comment", "justification"])
+_KIND = {key: kind for kind, keys in _KINDS.items() for key in keys.split()}
+_TYPES = {"boolean": "pass", "number": "score"}
 
-Form = Mapping[str, str | None]
-"""Keys of the JSON object, and their JSON types where a schema states them."""
-
-ALL_KEYS: Form = dict.fromkeys(("verdict", "pass", "score", "probability", "ask_person", "reason"))
+Form = Mapping[str, str]
+"""The keys of a JSON object, and what each holds."""
 
 
-def form_of(response_format: Mapping[str, Any] | None, *instructions: str) -> Form | None:
+def form_of(
+    response_format: Mapping[str, Any] | None, task: Task | None, *instructions: str
+) -> Form | None:
     """The keys that a request asks for; None for a bare answer.
 
-    They are the ``response_format``'s, or those of a JSON object in the instructions. What is
+    They are those of the ``response_format``, or of a JSON object in the instructions. What is
     judged is data: a JSON object there asks for nothing.
 
-    >>> dict(form_of(None, 'Reply as {"verdict": "YES" or "NO", "reason": "..."}'))
-    {'verdict': None, 'reason': None}
+    >>> form_of(None, None, 'Reply as {"verdict": "YES" or "NO", "why": "", "reason": ""}')
+    {'verdict': 'verdict', 'reason': 'reason'}
     """
     kind = (response_format or {}).get("type")
-    if kind == "json_schema":
-        schema = response_format["json_schema"].get("schema") or {}  # type: ignore[index]
-        return {str(key): _type(each) for key, each in (schema.get("properties") or {}).items()}
+    if response_format and kind == "json_schema":
+        try:
+            properties = response_format["json_schema"]["schema"]["properties"].items()
+            types = {str(key): str(each.get("type")) for key, each in properties}
+        except (AttributeError, KeyError, TypeError) as error:
+            raise JudgeSenseError("response_format: expected a schema with properties") from error
+        return {key: _TYPES.get(type_, _KIND.get(key, "verdict")) for key, type_ in types.items()}
     for text in instructions:
-        keys = [key for key in _KEY.findall(text) if key in _VERDICT | _PASS | _SCORE | _REASON]
-        if keys and not set(keys) <= _REASON:
-            return dict.fromkeys(keys)
-    return ALL_KEYS if kind == "json_object" else None
-
-
-def _type(schema: Any) -> str | None:
-    kind = schema.get("type") if isinstance(schema, Mapping) else None
-    return kind if isinstance(kind, str) else None
+        form = {key: _KIND[key] for key in _KEY.findall(text) if key in _KIND}
+        if set(form.values()) - {"reason"}:
+            return form
+    if kind != "json_object":
+        return None
+    binary = task is not None and not (task.ordinal or task.comparative)
+    return {key: key for key in _KINDS if binary or key != "pass"}
 
 
 def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
     """The reply. Raises JudgeSenseError for a form that the verdict cannot fill."""
     if form is None:
         return verdict.raw
-    own = verdict.verdict
+    own, labels = verdict.verdict, task.labels if task else ()
     if own.verdict in UNDECIDED:
         raise JudgeSenseError(f"no verdict to put into JSON: {verdict.reason}")
-    told: dict[str, Any] = {}
-    for key, kind in form.items():
-        name = key.lower()
-        if name in _PASS or kind == "boolean":
-            if task is None or task.ordinal or task.comparative:
-                if form is ALL_KEYS:
-                    continue
-                raise JudgeSenseError(
-                    f"the reply's {key!r} is true or false, and the labels are "
-                    f"{', '.join(task.labels) if task else 'not known'}; ask for a verdict or score"
-                )
-            told[key] = own.verdict == task.labels[0]
-        elif name == "ask_person":
-            told[key] = own.ask_person
-        elif name in _REASON:
-            told[key] = verdict.reason
-        elif name == "probability" and kind in (None, "number"):
-            told[key] = own.probability
-        elif name in _SCORE or kind in ("number", "integer"):
-            value = _score(verdict, task)
-            told[key] = round(value) if kind == "integer" else value
-        elif name in _VERDICT or kind in (None, "string"):
-            told[key] = own.verdict
-    return json.dumps(told, ensure_ascii=False)
-
-
-def _score(verdict: Verdict, task: Task | None) -> float:
-    """The expected score on a scale, else the probability of the first label (1 or 0 without)."""
-    own = verdict.verdict
-    if own.score is not None:
-        return own.score
-    if task is not None and task.ordinal:
-        try:
-            return float(own.verdict)
-        except ValueError as error:
-            raise JudgeSenseError(f"the verdict {own.verdict} is no number") from error
-    first = task.labels[0] if task else own.verdict
-    if verdict.probabilities is not None:
-        return verdict.probabilities[first]
-    return float(own.verdict == first)
+    if "pass" in form.values() and (task is None or task.ordinal or task.comparative):
+        raise JudgeSenseError(
+            f"the reply is true or false, and the labels are {', '.join(labels)}: ask for a verdict"
+        )
+    score = own.score
+    if score is None and labels and not (task and task.ordinal):
+        shares = verdict.probabilities or {label: own.verdict == label for label in labels}
+        score = float(shares[labels[0]])
+    told = {"verdict": own.verdict, "pass": own.verdict == labels[0] if labels else None,
+            "score": score, "probability": own.probability, "ask_person": own.ask_person,
+            "reason": verdict.reason}  # fmt: skip
+    return json.dumps({key: told[kind] for key, kind in form.items()}, ensure_ascii=False)

@@ -17,7 +17,7 @@ from judgesense.tasks import Item, Task, Template, prompt_id, render
 from judgesense.text import number
 from judgesense.trust.card import AS_ASKED
 from judgesense.version import __version__
-from judgesense_dataset.recognition import known_tasks
+from judgesense_dataset.recognition import known_tasks, recognise
 from judgesense_dataset.templates import TaskTemplates, layout_patterns
 from local_judges import registry
 from local_judges.api.systemone import Question, plain
@@ -137,15 +137,15 @@ class ServedJudge:
         """
         for whole in (text, f"{system}\n\n{text}") if system else (text,):
             for task, messages in self._messages.items():
+                if self.one is None and (known := recognise(task, whole)):
+                    options = tuple(known[0].label_map)
+                    return self._as_sent(Request(prompt_id(whole), whole, options)), known[0].text
                 for options in dict.fromkeys(tuple(t.label_map) for t in messages.by_id.values()):
                     request = Request(prompt_id(whole), whole, options)
-                    members = messages.members(request)
-                    # Any wording in the layout is one of the only task's, but not of one of four.
-                    if isinstance(members, Members) and (
-                        self.one or members.template.template_id in messages.by_id
-                    ):
-                        template = members.template
-                        return self._ask(request, task, template), _wording(whole, template)
+                    members = messages.members(request) if self.one else ""
+                    if isinstance(members, Members):
+                        ask = self._ask(request, task, members.template)
+                        return ask, _wording(whole, members.template)
         labels = self.judges[self.one].stabilised.entry.task.labels if self.one else ()
         return self._as_sent(Request(prompt_id(text), text, labels, system=system)), ""
 
@@ -195,8 +195,11 @@ class ServedJudge:
         return Ask(request, self.judges[task].judge, own.scoring, item, read)
 
     def _as_sent(self, request: Request) -> Ask:
-        scored = "options" in self.plain.scorings and request.options
-        scoring = "options" if scored else "generate"
+        scoring = "options" if request.options else "generate"
+        if scoring not in self.plain.scorings:
+            scoring = "generate"
+        if scoring not in self.plain.scorings:
+            raise JudgeSenseError("this message names no options, and the judge writes no text")
         return Ask(request, self.plain, scoring, Item("message", self.one or "any", {}))
 
     def answer(self, asks: Sequence[Ask]) -> list[Answer]:
@@ -223,7 +226,8 @@ class ServedJudge:
             shares = {o: w / sum(weights) for o, w in zip(options, weights, strict=True)}
         if read is None:
             share = shares.get(raw) if shares else None
-            verdict = ItemVerdict("message", raw, share, None, None, True,
+            ask_person = True if self.one else None
+            verdict = ItemVerdict("message", raw, share, None, None, ask_person,
                                   answer.cost_usd, answer.error)  # fmt: skip
             return Verdict(verdict, raw, shares, shares, None, answer, "as sent")
         labels = read.base.label_map

@@ -160,24 +160,19 @@ def app_of(served: ServedJudge, *, key: str | None = None, places: int = PLACES)
     app = FastAPI(title="JudgeSense", version=__version__, lifespan=running)
     app.add_middleware(_Gate, key=key, counts=counts)
 
-    @app.exception_handler(AnyHTTPException)
-    async def http_error(_: Request, error: AnyHTTPException) -> JSONResponse:
-        return _error(error.status_code, str(error.detail), error.headers)
-
-    @app.exception_handler(JudgeSenseError)
-    async def bad_input(_: Request, error: JudgeSenseError) -> JSONResponse:
-        return _error(422, str(error))
-
-    @app.exception_handler(RequestValidationError)
-    async def bad_shape(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def failed(_: Request, error: Any) -> JSONResponse:
+        if isinstance(error, AnyHTTPException):
+            return _error(error.status_code, str(error.detail), error.headers)
+        if isinstance(error, RecursionError):
+            return _error(400, "the JSON is nested too deeply")
+        if isinstance(error, JudgeSenseError):
+            return _error(422, str(error))
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:])
-        text = first["msg"].removeprefix("Value error, ")
-        return _error(422, f"{place}: {text}" if place else text)
+        return _error(422, f"{place}: {first['msg']}".removeprefix(": "))
 
-    @app.exception_handler(RecursionError)
-    async def too_deep(_: Request, error: RecursionError) -> JSONResponse:
-        return _error(400, "the JSON is nested too deeply")
+    for kind in (AnyHTTPException, RecursionError, JudgeSenseError, RequestValidationError):
+        app.add_exception_handler(kind, failed)
 
     async def verdicts(request: Request, asks: list[Ask]) -> list[Verdict]:
         """The verdicts, or why there are none; a client that leaves frees its places."""
@@ -273,8 +268,9 @@ def app_of(served: ServedJudge, *, key: str | None = None, places: int = PLACES)
             raise JudgeSenseError("no message of a user has text")
         ask, wording = served.of_message(text, system)
         (found,) = await verdicts(request, [ask])
-        form = form_of(body.response_format, wording, system)
-        content = None if found.answer.refused else content_of(found, form, served.task(ask))
+        task = served.task(ask)
+        form = form_of(body.response_format, task, wording, system)
+        content = None if found.answer.refused else content_of(found, form, task)
         reply = _completion(served, ask, found, content, bool(body.logprobs))
         if not body.stream:
             return reply

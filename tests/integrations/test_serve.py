@@ -24,6 +24,7 @@ from judgesense.improving.forms import alone_wordings
 from judgesense.serving.server import MOST_BYTES, serve
 from judgesense.tasks import Item, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates
+from local_judges.registry import resolve
 
 ITEMS = [
     {"item_id": item.item_id, **item.fields}
@@ -96,6 +97,21 @@ def test_other_files_give_the_verdicts_of_the_judge(tmp_path: Path, kind: str) -
 
 def other(messages: list[str]) -> list[dict[str, float]]:
     return rule([f"{message}!" for message in messages])
+
+
+def test_an_improved_judge_in_front_of_a_remote_model(both: Path) -> None:
+    with running(served_of(task="")) as remote:
+        inner = resolve("judge", engine="api", base_url=f"{remote}/v1").load()
+        with running(served_of(both, inner)) as url:
+            found = httpx.post(f"{url}/v1/judge", json={"items": ITEMS}, timeout=60).json()
+        with running(served_of(both, resolve("x", base_url="http://127.0.0.1:9/v1",
+                                             retry_budget_s=1).load())) as url:  # fmt: skip
+            dead = httpx.post(f"{url}/v1/judge", json=ITEMS[0], timeout=60)
+    expected = load_judge(both, judge=judge_of())(ITEMS)
+    for row, want in zip(found["results"], expected, strict=True):
+        assert row["verdict"] == want.verdict
+        assert row["probability"] == pytest.approx(want.probability, abs=1e-9)
+    assert (dead.status_code, "never answered" in dead.text) == (503, True)
 
 
 def test_swapped_answers_get_the_swapped_verdict(both: Path) -> None:
@@ -185,6 +201,8 @@ def question(**more: Any) -> dict[str, Any]:
         ("judge", b"[" * 200_000, 400, "body"),
         ("judge", b'{"question": "\xff"}', 400, "body"),
         ("judge", b"question=x", 422, "JSON"),
+        ("chat/completions", {"model": "judge", "messages": [{"role": "user", "content": "x"}],
+                              "response_format": {"type": "json_schema"}}, 422, "schema"),
         ("judge", {"items": [FACT] * 2000}, 413, "at most"),
         ("chat/completions", {"model": "gpt-4o", "messages": [{"role": "user", "content": "x"}]},
          404, "unknown model"),
@@ -231,6 +249,13 @@ def test_the_page_the_models_and_the_counters(server: str) -> None:
     }  # fmt: skip
     with openai.OpenAI(base_url=f"{server}/v1", api_key="any") as client:
         assert [model.id for model in client.models.list()] == ["rule"]
+
+
+def test_a_body_that_does_not_arrive(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
+    monkeypatch.setattr("judgesense.serving.server.BODY_S", 0.2)
+    with socket.create_connection(("127.0.0.1", int(server.rpartition(":")[2]))) as slow:
+        slow.sendall(b"POST /v1/judge HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        assert b" 408 " in slow.recv(2000)
 
 
 def test_a_key() -> None:
