@@ -36,8 +36,8 @@ def labels_by_item(
     rows = [row for row, _ in read_rows(file, LabelRow, given, "--columns")]
     if any(row.stratum for row in rows):
         tell(
-            f"{file.name}: its items were picked where the judge is doubtful, so it may be right "
-            "more often than on them; judgesense estimate weighs them"
+            f"{file.name}: its items were picked where the judge is doubtful, so its accuracy on "
+            "all items may be higher; judgesense estimate weighs them"
         )
     several = len({row.system_id for row in rows}) > 1
     for row in rows:

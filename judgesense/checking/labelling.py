@@ -368,7 +368,7 @@ def _items_alone(
         ids += known if known is not None else range(len(ids) + 1, len(ids) + len(rows) + 1)
     items = list(map(str, ids))
     if len(set(items)) < len(items):
-        raise JudgeSenseError(f"{source}: an id is there twice in {id_column!r}")
+        raise JudgeSenseError(f"{source}: duplicate id in {id_column!r}")
     n = len(items)
     columns: dict[str, list[Any]] = {name: [None] * n for name in SCHEMA.names}
     columns |= {

@@ -57,8 +57,8 @@ def judge_of(log: GradedLog) -> tuple[str, dict[str, Any]]:
     if provider in endpoints():
         return model, {"engine": "api", "model": model, **endpoints()[provider]}
     raise JudgeSenseError(
-        f"{log.where}: the log's judge is {name}, which JudgeSense cannot ask; name the judge to "
-        "ask with --judge"
+        f"{log.where}: the log's judge is {name}, which JudgeSense cannot ask; name "
+        "another with --judge"
     )
 
 

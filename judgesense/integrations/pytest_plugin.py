@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options: each can also stand in the ini file."""
     parser.addini(
         "judgesense_inconclusive",
-        f"what a check that settles nothing counts as: {', '.join(OUTCOMES)} (default: xfail)",
+        f"what an inconclusive check counts as: {', '.join(OUTCOMES)} (default: xfail)",
         default="xfail",
     )
     parser.addini(

@@ -218,6 +218,6 @@ def cost_table(report: Mapping[str, Any], log: pa.Table) -> Table:
         )
     return Table.from_records(
         "cost", "Cost", rows,
-        "US dollars are undefined without a price. Seconds are those of completed starts; an "
-        "interrupted start does not count.", 2, cost_usd="US dollars",
+        "US dollars are undefined without a price. Seconds cover completed starts; an interrupted "
+        "start does not count.", 2, cost_usd="US dollars",
     )  # fmt: skip

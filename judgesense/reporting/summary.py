@@ -21,25 +21,25 @@ LONGEST_TITLE = 240
 
 _REASONS = {
     "readable": (
-        "{} of answers can be read", "readable share not settled yet", "no answer to read",
+        "{} of answers can be read", "readable share uncertain", "no answer to read",
     ),
     "steady": (
-        "rewording changes {} of verdicts", "steadiness not settled yet",
+        "rewording changes {} of verdicts", "steadiness uncertain",
         "rewording not measured",
     ),
     "responsive": (
-        "ignores what the question asks", "may ignore what is asked",
-        "no contrast wording was asked",
+        "ignores what the question asks", "may ignore the question",
+        "no contrast was measured",
     ),
     "right": (
-        "agrees too little with people", "agreement with people not settled",
+        "agrees too little with people", "agreement with people uncertain",
         "no gold labels to compare",
     ),
     "fair": (
-        "same choice in both orders: {}", "effect of order not settled", "asked in one order only",
+        "same choice in both orders: {}", "effect of order uncertain", "asked in one order only",
     ),
     "resistant": (
-        "the worst attack leaves {} of right verdicts", "effect of attacks not settled",
+        "the worst attack leaves {} of right verdicts", "effect of attacks uncertain",
         "attacks not tried",
     ),
 }  # fmt: skip

@@ -282,7 +282,7 @@ def _labels_table(entry: Entry) -> SideTable:
         }
         for label, figures in entry["per_label"].items()
     ]
-    heading = f"{entry['judge']} on {entry['task']}, beside {entry['human']}"
+    heading = f"{entry['judge']} on {entry['task']}, compared with {entry['human']}"
     return _side_table(heading, columns, 1, shown, [note])
 
 
@@ -300,7 +300,11 @@ def among_people(entry: Entry) -> list[str]:
     if test is not None:
         people = len(test["p_values"])
         won = round(test["winning_rate"] * sum(p is not None for p in test["p_values"].values()))
-        may = "it may replace one" if test["winning_rate"] >= 0.5 else "not shown to replace one"
+        may = (
+            "it may replace one"
+            if test["winning_rate"] >= 0.5
+            else "not shown that it may replace one"
+        )
         texts.append(
             f"{entry['judge']} in the alternative annotator test: it represents the others as well "
             f"as a person does on {percent(test['advantage_probability'])} of items, and wins "
@@ -397,4 +401,4 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
     )
     # With one equivalent variant, the pool of all repeats its row.
     shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])
-    return _side_table("Variants beside the base wording", columns, 5, shown, [note])
+    return _side_table("Variants compared with the base wording", columns, 5, shown, [note])

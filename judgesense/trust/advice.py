@@ -83,8 +83,8 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         if card["trust"] != "avoid" or advised["template"] is not None:
             told.append(("prefer", f"{advised['text']}."))
         if 0 < (n := mapped["n_clusters"]) < FEW_CLUSTERS:
-            text = f"these figures rest on {n} independent item{s(n)}, however many pairs that "
-            told.append(("sample", f"{text}makes."))
+            text = f"these figures come from {n} independent item{s(n)}, however many pairs they "
+            told.append(("sample", f"{text}form."))
         found += [{**case, "kind": kind, "text": text} for kind, text in told]
     return found
 
@@ -121,7 +121,7 @@ def _on_gate(plans: list[Entry]) -> Texts:
         if gate is not None:
             least = gate["passes_from"]
             text = f"on as many other items it would pass steady in {percent(gate['passes'])} of "
-            text += f"runs and fail it in {percent(gate['fails'])}. At this size "
+            text += f"runs and fail it in {percent(gate['fails'])}. With this many items "
             if least is None:
                 yield "gate", f"{text}no JSS passes with 80% probability."
             else:
@@ -142,7 +142,7 @@ def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
             # Two camps, and no gold labels to tell which of them is mislabelled.
             texts.append(
                 f"The wordings {join(names)} contradict each other: some of them ask the opposite, "
-                "or their label maps are wrong. Nothing tells which, so the card leaves all of "
+                "or their label maps are wrong. It is unknown which, so the card leaves all of "
                 "them out. Correct the label maps, or add gold labels."
             )
         elif names and not (flag == "inverted" and set(names) <= set(declared)):

@@ -244,7 +244,7 @@ def gate(
         return Gate("INCONCLUSIVE", "steady", steady["text"])
     figures = f"JSS {number(steady['estimate'])} {interval(steady)}"
     if constant and any(checks[name]["estimate"] is not None for name in ("right", "fair")):
-        text = f"{figures} is of a judge that always gives one label, or always one option"
+        text = f"{figures} comes from a judge that always gives one label, or always one option"
         return Gate("FAIL", "one_label", text)
     if steady["state"] == "fail":
         return Gate("FAIL", "steady", f"{figures} is below {steady['threshold']:g}")
@@ -253,6 +253,8 @@ def gate(
     text = f"{figures} is above {steady['threshold']:g}"
     reads = any(checks[name]["state"] == "pass" for name in ("right", "responsive"))
     if (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA and not reads:
-        text += ", but nearly all verdicts are one label: a judge that does not read is as steady"
+        text += (
+            ", but nearly all verdicts are one label: a judge that ignores the items is as steady"
+        )
         return Gate("INCONCLUSIVE", "one_label", text)
     return Gate("PASS", "steady", text)

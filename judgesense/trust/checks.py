@@ -51,7 +51,7 @@ def readable(stream: Stream, threshold: float) -> Check:
     decided = ~log.undecided[decision]
     n_items = distinct(log.item[rows])
     if stream.scoring == "options" and decided.all():
-        text = "every answer has a verdict: it is read off the options' probabilities"
+        text = "every answer has a verdict: it is read from the options' probabilities"
         return Check.of(1.0, 1.0, 1.0, threshold=threshold, n_items=n_items, text=text)
     ends = wilson_cluster(decided, log.cluster[rows])
     share = float(decided.mean())
@@ -65,9 +65,7 @@ def readable(stream: Stream, threshold: float) -> Check:
             (k for k in sizes if (wilson_from_sums([1] * k, [1] * k).low or 0) > threshold), 0
         )
         if (k := distinct(log.cluster[rows])) < least:
-            return replace(
-                check, text=f"{text}; {k} items are too few: it can pass from {least} on"
-            )
+            return replace(check, text=f"{text}; {k} items are too few: {least} are needed to pass")
     return check.with_reason()
 
 
@@ -88,7 +86,7 @@ def right(
     rows, decision, gold = stream.rows[kept], stream.decision[kept], gold[kept]
     n_items = distinct(log.item[rows])
     if not len(rows):
-        text = "not measured whether it agrees with people: add gold labels"
+        text = "agreement with people is not measured: add gold labels"
         if (log.gold[stream.rows] >= 0).any():
             text = "no prompt with a gold label has a verdict: see readable"
         return Check.unmeasured(threshold, text)
@@ -126,7 +124,7 @@ def right(
         f"{percent(found.constant_accuracy)}"
     )
     if check.state == "open":
-        text = f"its agreement with {gold_name} is not settled ({figures})"
+        text = f"its agreement with {gold_name} is uncertain ({figures})"
         return replace(check, text=text)
     how = ""
     if check.state == "fail":
@@ -159,7 +157,7 @@ def _vocabularies(
 def fair(stream: Stream, threshold: float) -> Check:
     """Prompts with the same choice in both option orders."""
     if not stream.task.comparative:
-        text = "the task shows no options in an order"
+        text = "the task has no options to order"
         return Check.unmeasured(threshold, text, applies=False)
     found = position(stream)
     if found.same_choice is None:

@@ -161,7 +161,7 @@ def next_step(
                  if judge["name"] == card["judge"])  # fmt: skip
     if missing > 0 or failed or ("asked" in record and not record.get("finished")):
         what = f"{failed} prompts have no answer" if failed else "Some prompts are not judged yet"
-        return _step("finish_run", f"{what}. Rerun the command to ask them:", commands.again())
+        return _step("finish_run", f"{what}. Rerun the command to finish:", commands.again())
     if card["trust"] == "use":
         return _step("use", "Use it as it is.", commands.write(AS_ASKED))
     best = next((row for row in remedies if row["remedy"] == card.get("remedy")), None)
@@ -170,8 +170,8 @@ def next_step(
         and best["remedy"] != AS_ASKED
         and TRUST.index(best["trust"]) < TRUST.index(card["trust"])
     ):
-        lead = "Use it" if best["trust"] == "use" else "Use it, with care,"
-        text = f"{lead} asked this way: {_way(best, card)}."
+        lead = "Use it" if best["trust"] == "use" else "Use it with care, and"
+        text = f"{lead} with this remedy: {_way(best, card)}."
         return _step("use_changed", text, commands.write(None))
     if wrong := _wrong_wordings(card, wordings):
         names, file = join([row["template"] for row in wrong]), commands.wordings
@@ -224,7 +224,7 @@ def _wrong_wordings(card: Entry, wordings: Sequence[Entry]) -> list[Entry]:
 
 
 def _way(row: Entry, card: Entry) -> str:
-    """A remedy and what it brings: ``calibrated: right on 75% instead of 65%, steady .92``."""
+    """A remedy and what it brings: ``calibrated (right on 75% instead of 65%, JSS .92)``."""
     parts = []
     if row["accuracy"] is not None:
         parts.append(f"right on {percent(row['accuracy'])}")
@@ -236,7 +236,7 @@ def _way(row: Entry, card: Entry) -> str:
         parts.append(f"same choice in both orders on {percent(row['same_choice'])}")
     cost = row["prompts_per_item"]
     parts.append(f"{cost} prompt{s(cost)} per item")
-    return f"{row['remedy']}: {', '.join(parts)}"
+    return f"{row['remedy']} ({', '.join(parts)})"
 
 
 def _instead(
@@ -253,7 +253,7 @@ def _instead(
             able.append((row, found))
     if able:
         row, found = min(able, key=lambda one: (one[1]["items_needed"], -one[0]["accuracy"]))
-        return _more(found, commands, f"{_way(row, card)}. ")
+        return _more(found, commands, f"Most promising: {_way(row, card)}. ")
     failed = card["because"]
     cut_off = diagnostics["n_cut_off"] / max(1, diagnostics["n_prompts"])
     if "readable" in failed and cut_off >= MANY_CUT_OFF:
@@ -261,10 +261,12 @@ def _instead(
         return _step("raise_cap", text, commands.changed(set=[f"max_tokens={MORE_TOKENS}"]))
     asked = commands.settings.get("scorings") or ("options",)
     if "readable" in failed and commands.writable and "options" not in asked:
-        text = "Read the options' probabilities, which every answer has:"
+        text = "Score option probabilities instead of text, so that every answer has a verdict:"
         return _step("read_options", text, commands.changed(scoring=["options"]))
-    text = f"Take another judge: this one fails {join(list(failed))}, and no way of asking that "
-    text += "was measured changes that."
+    text = (
+        f"Try another judge: this one fails {join(list(failed))}, and no measured remedy changes "
+    )
+    text += "that."
     listed = "judgesense judges list" if commands.started and commands.format is None else None
     if not any(row["n_items"] and row["remedy"] != AS_ASKED for row in remedies):
         text = f"{text.partition(',')[0]}."
@@ -278,7 +280,7 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
     if (labels := found["labels_needed"]) is not None:
         more = max(1, labels - found["n_labels"])
         text = (
-            f"{lead}Label {more} more items{where}: {labels} labels in all settle {what} with 80% "
+            f"{lead}Label {more} more items{where}: {labels} labels in all decide {what} with 80% "
         )
         command = commands.changed() if data else None
         return _step("label_more", f"{text}probability:", command)
@@ -287,21 +289,21 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
         limit = commands.settings.get("limit")
         chances = f"({chances_text(found)})"
         if limit is not None:
-            text = f"{lead}Judge {items} items: they settle {what} with 80% probability {chances}:"
+            text = f"{lead}Judge {items} items: they decide {what} with 80% probability {chances}:"
             return _step("add_items", text, commands.changed(limit=[str(items)]))
-        text = f"{lead}Add {more} items{_where('to', data)}: {items} in all settle {what} with 80% "
+        text = f"{lead}Add {more} items{_where('to', data)}: {items} in all decide {what} with 80% "
         text += f"probability {chances}:"
         return _step("add_items", text, commands.changed() if data else None)
     if (wordings := found["wordings_needed"]) is not None:
         file = commands.wordings
         text = f"Add wordings{_where('to', file)} until there are {wordings}: these differ too much"
-        text += " for any number of items to settle steady:"
+        text += " for more items to show whether it is steady:"
         return _step("add_wordings", text, commands.changed() if file else None)
     largest = found["chances"][-1]["items"]
-    text = f"{lead}No number of items up to {largest} is likely to settle {what}: the figures lie "
-    return _step(
-        "nothing_settles", f"{text}too near the thresholds. Treat it as not passing.", None
+    text = (
+        f"{lead}Even {largest} items are unlikely to decide {what}: the figures are too close to "
     )
+    return _step("nothing_settles", f"{text}the thresholds. Treat it as not passing.", None)
 
 
 def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands: _Commands) -> Step:
@@ -312,7 +314,7 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
     if commands.format in ("table", "scores") and commands.data and unlabelled:
         # What is right is known from a few labels; other wordings have to be judged elsewhere.
         n = min(FIRST_LABELS, diagnostics["n_items"])
-        text = f"Label {n} items in {commands.data}: it is not known whether it is right:"
+        text = f"Label {n} items in {commands.data}, to see whether the judge is right:"
         return _step("label_more", text, commands.changed())
     if states["steady"] == "unmeasured":
         file = commands.wordings
@@ -323,7 +325,7 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
             # Verdicts under one wording: what can be settled is whether they are right.
             return _more(planned, commands)
         if file is None and ran:
-            text = "Judge the items in other wordings and formats too:"
+            text = "Judge the items under other formats, too:"
             return _step("add_wordings", text, commands.changed(variants=["format"]))
         text = f"Add a wording{_where('to', file)} that asks the same, to see whether it is steady:"
         return _step("add_wordings", text, commands.changed() if file else None)
@@ -346,10 +348,10 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         return _more(planned, commands)
     if states["right"] == "unmeasured":
         data, n = commands.data, min(FIRST_LABELS, diagnostics["n_items"])
-        text = f"Label {n} items{_where('in', data)}: it is not known whether it is right:"
+        text = f"Label {n} items{_where('in', data)}, to see whether the judge is right:"
         return _step("label_more", text, commands.changed() if data else None)
     if states["responsive"] == "unmeasured":
         command = commands.changed(variants=["contrast"]) if ran else None
-        text = "Ask an opposite question too, which shows whether it follows the question:"
+        text = "Also ask an opposite question, to see whether the judge follows the question:"
         return _step("add_contrast", text, command)
     return _step("nothing_settles", "Use it with care: nothing more can be measured here.", None)

@@ -102,7 +102,7 @@ def _text(row: Mapping[str, Any]) -> str:
     elif row["accuracy"] is not None:
         parts.append(f"right on {percent(row['accuracy'])}")
     else:
-        parts.append("no gold labels: steadier is not righter")
+        parts.append("without gold labels, accuracy is unknown")
     if row["readable"] is not None and row["readable"] < 1 - _SHOWN_UNDECIDED:
         parts.append(f"undecided on {percent(1 - row['readable'])}")
     if row["ties"] is not None and row["ties"] > _SHOWN_UNDECIDED:

@@ -176,7 +176,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         texts = {
             "pass": f"the opposite question turns its answer ({figures})",
             "fail": f"the opposite question hardly turns its answer ({figures})",
-            "open": f"whether the opposite question turns its answer is not settled ({figures})",
+            "open": f"it is uncertain whether the opposite question turns its answer ({figures})",
         }
         check = Check.of(
             details["turned"], ends.low, ends.high, threshold=TURNED, n_items=n_items, text=""
@@ -197,7 +197,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
             state, text = "fail", f"another question hardly changes its answer ({figures})"
         else:
             state = "open"
-            text = f"whether another question changes its answer is not settled ({figures})"
+            text = f"it is uncertain whether another question changes its answer ({figures})"
         found.append(Check(state, ratio.ratio, ratio.low, ratio.high, threshold, n_items, text))
     if stream.item_contrast is not None:
         base, changed = answered(stream, *stream.item_contrast)

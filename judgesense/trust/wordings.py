@@ -300,7 +300,7 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     if (len(able) > 1 or others) and not table.graded:
         camps = "; ".join(_some(camp) for camp in table.camps)
         which = f"the wordings form camps ({camps}), and " if camps else ""
-        return None, f"none: {which}without gold labels nothing tells which wording is right"
+        return None, f"none: {which}without gold labels it is unknown which wording is right"
     if choice is None and (len(able) > 1 or others):
         return None, "no wording to compare: no item was judged under all of them"
     n_clusters = distinct(table.clusters[cells])

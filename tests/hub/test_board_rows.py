@@ -117,7 +117,7 @@ def test_a_judge_to_avoid_is_ranked_only_if_its_one_fault_is_its_steadiness():
         ({"beats": None, "right": None}, "no gold labels"),
         ({"fair": "open"}, "same in both orders"),
         ({"fair": "unmeasured"}, "same in both orders"),
-        ({"trust": "unknown", "because": ["steady"], "jss": (0.7, 1)}, "steadiness not settled"),
+        ({"trust": "unknown", "because": ["steady"], "jss": (0.7, 1)}, "steadiness uncertain"),
     ],
 )
 def test_no_rank_without_beating_the_constant_answer_fair_order_and_a_settled_jss(facts, why):

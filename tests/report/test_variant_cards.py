@@ -174,7 +174,9 @@ def test_the_rows_of_the_variants_tell_the_four_judges_apart(place: Path) -> Non
     assert moved["net_shift"]["B"] == moved["shift_rate"] == -moved["net_shift"]["A"]
     assert length["coherence", "longer"]["score_shift"] > 0
     shown = report(reads_only_length, place / "length")
-    (table,) = (t for t in side_tables(shown) if t.heading == "Variants beside the base wording")
+    (table,) = (
+        t for t in side_tables(shown) if t.heading == "Variants compared with the base wording"
+    )
     assert len(table.rows) == len(shown["variants"])
 
 
