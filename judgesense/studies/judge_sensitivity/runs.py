@@ -49,11 +49,6 @@ class JudgedCase:
         return self.stream.scoring
 
     @property
-    def ids(self) -> dict[str, str]:
-        """The first columns of a table: judge, scoring and task."""
-        return {"judge": self.judge, "scoring": self.scoring, "task": self.task}
-
-    @property
     def comparative(self) -> bool:
         """Whether the task compares two options, which may be asked in both orders."""
         return self.stream.task.comparative

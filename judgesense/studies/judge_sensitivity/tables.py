@@ -289,14 +289,8 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
 @table(
     "cost",
     "Calls, tokens and cost",
-    lambda study: (
-        "From the log; US dollars are undefined without a price (`--set price=INPUT,OUTPUT`)."
-        + (
-            " v1 (withdrawn): the bill of section 4.4, three runs of every pair."
-            if study.with_published
-            else ""
-        )
-    ),
+    "From the log; US dollars are undefined without a price (`--set price=INPUT,OUTPUT`). v1 "
+    "(withdrawn): the bill of section 4.4, three runs of every pair.",
     cost_usd="US dollars",
 )
 def cost_results(study: Sensitivity) -> Iterator[Record]:
@@ -384,7 +378,8 @@ def orders(study: Sensitivity) -> Iterator[Record]:
                 cluster_ids=answers.cluster, options=case.stream.task.labels[:2],
             )  # fmt: skip
             yield {
-                **case.ids, "jss": case.mapped["jss"],
+                "judge": case.judge, "scoring": case.scoring, "task": case.task,
+                "jss": case.mapped["jss"],
                 "flips_reworded": difference(sources.flip_rate, sources.position),
                 "flips_swapped": difference(sources.flip_rate, sources.wording),
                 "flips_both": sources.flip_rate,

@@ -107,7 +107,7 @@ def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
         "scores": str(path),
         "items": [f"{grid.series}: {len(grid.items)}" for grid in grids],
     }
-    return _result(grids, plan, settings, {}, path.name)
+    return _result(grids, plan, settings, {})
 
 
 def _result(
@@ -115,7 +115,6 @@ def _result(
     plan: RankingPlan,
     settings: Mapping[str, Any],
     texts: Mapping[str, str],
-    file: str = "",
 ) -> Result:
     fixed = {
         "subset sizes": list(plan.sizes),
@@ -123,4 +122,4 @@ def _result(
         "z": plan.z,
         "seed": plan.seed,
     }
-    return DECLARED.result(measure(grids, plan, texts, file), {**settings, **fixed})
+    return DECLARED.result(measure(grids, plan, texts), {**settings, **fixed})

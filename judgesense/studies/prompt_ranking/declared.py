@@ -205,15 +205,25 @@ def _agreement(ranking: Ranking, tables: Tables) -> Iterator[Record]:
     }
     for name, text in measures.items():
         for row, cell in zip(tables["stability"].rows, ranking.cells, strict=True):
-            yield {"measure": text, "series": cell.name, "size": row["size"], "value": row[name]}
+            yield {
+                "measure": text,
+                "series": cell.name,
+                "size": row["size"],
+                "value": row[name],
+            }
+
+
+def _of_file(ranking: Ranking, caption: str) -> str:
+    """The caption, which names the tasks of a score table: its file, unless it has tasks."""
+    tasks = "" if ranking.texts else join(sorted({cell.grid.task for cell in ranking.cells}))
+    return f"{tasks}: {caption}" if tasks else caption
 
 
 FIGURES = (
     Figure(
         "stability-by-size",
-        lambda ranking: (
-            f"{ranking.file}{': a' if ranking.file else 'A'}greement between seeds by subset size: "
-            "rank correlation, and the same winner"
+        lambda ranking: _of_file(
+            ranking, "Agreement between seeds by subset size: rank correlation, and the same winner"
         ),
         _agreement,
         Lines(
@@ -223,9 +233,9 @@ FIGURES = (
     ),
     Figure(
         "flips-by-gap",
-        lambda ranking: (
-            f"{ranking.file}{': h' if ranking.file else 'H'}ow often two seeds order a pair of "
-            "prompts oppositely, by the gap between the prompts on all items"
+        lambda ranking: _of_file(
+            ranking,
+            "How often two seeds order two prompts oppositely, by their gap on all items",
         ),
         lambda _, made: (row for row in made["near_ties"].rows if row["gap"][0].isdigit()),
         Lines(

@@ -145,7 +145,7 @@ class RankedPrompts:
 class Ranking:
     """All models, tasks and sizes; ``k`` is the size of the top sets.
 
-    ``texts`` are the wordings by prompt name, empty for a score table, whose name is ``file``.
+    ``texts`` are the wordings by prompt name, empty for a score table.
     """
 
     cells: tuple[RankedPrompts, ...]
@@ -153,7 +153,6 @@ class Ranking:
     z: float
     k: int
     texts: Mapping[str, str]
-    file: str = ""
 
     @cached_property
     def series(self) -> list[list[RankedPrompts]]:
@@ -164,9 +163,7 @@ class Ranking:
         return list(groups.values())
 
 
-def measure(
-    grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str, str], file: str = ""
-) -> Ranking:
+def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str, str]) -> Ranking:
     """Subsample every grid at every size.
 
     The top sets have the same size in all cells: at most that of the shortest list of prompts.
@@ -184,4 +181,4 @@ def measure(
                     selection_gain(redrawn, plan.z), pair_flips(grid.scores, redrawn),
                 )
             )  # fmt: skip
-    return Ranking(tuple(cells), plan.seeds, plan.z, k, texts, file)
+    return Ranking(tuple(cells), plan.seeds, plan.z, k, texts)
