@@ -24,7 +24,7 @@ def main() -> None:
             executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page(viewport={"width": 1366, "height": 960})
-        page.goto(f"{(Path(folder) / 'index.html').as_uri()}#task=relevance")
+        page.goto(f"{(Path(folder) / 'index.html').as_uri()}#task=preference")
         page.screenshot(path=PICTURE)
         browser.close()
 

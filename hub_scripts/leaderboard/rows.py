@@ -1,7 +1,8 @@
 """The rows of the leaderboard: judges on tasks with their figures, ranked as far as tests do.
 
-Judges of the same task, scoring and pairs are ranked by paired tests on their items: see
-:func:`judgesense.statistics.ranks.paired_above`.
+Judges of the same task, scoring and pairs are ranked by κ with the gold labels, with paired tests
+on the items that all of them judged: see :func:`judgesense.statistics.ranks.paired_above`. Judges
+of other data are never ranked against each other.
 """
 
 from __future__ import annotations
@@ -10,46 +11,56 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from statistics import NormalDist
+from itertools import groupby, islice
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from judgesense.decisions.view import BASELINES
+from judgesense.reporting.published import V2, v2_figures
 from judgesense.reporting.summary import reasons
 from judgesense.reporting.tables import undecided_share
-from judgesense.run_folder.report import KAPPA_UNDEFINED, identity, main_cells, task_rank
-from judgesense.statistics.arrays import Bools
-from judgesense.statistics.ranks import intervals_above, paired_above, ranks_of
-from judgesense.text import number, short_names
+from judgesense.run_folder.report import CELL_KEYS, identity, main_cells, task_rank
+from judgesense.statistics.arrays import Bools, Floats
+from judgesense.statistics.gold import table_figures
+from judgesense.statistics.ranks import paired_above, ranks_of
+from judgesense.text import percent, short_names
 from judgesense.trust.card import AS_ASKED, TRUST
 from judgesense.trust.remedies import PASSING
-from judgesense.trust.thresholds import DISCRIMINATING_KAPPA, LEAST_COVERAGE
+from judgesense.trust.thresholds import LEAST_COVERAGE
 from local_judges.local.packaged_models import NAMED
 from local_judges.options import REMOTE
 
 Figures = Mapping[str, Any]
 Row = dict[str, Any]
 Key = tuple[str, str, str]
-ByCluster = Mapping[str, tuple[int, int]]
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
-ALONE = "no other judge on these pairs can be ranked"
+ALONE = "no other judge of this data can be ranked"
 
-ANSWERS = {
-    "use": "Use",
-    "care": "Use with care",
-    "changed": "Use after a change",
-    "unknown": "Not known yet",
-    "avoid": "Avoid",
-}
-"""What the first line says of judges, the usable ones first."""
+RUN, LOG, FIGURE = "measured here", "measured here from a published log", "published figure"
+"""What kind of figures a row has: from a run's decisions, from others' decisions, quoted."""
+
+PEOPLE = "people"
+"""Whose labels a published log has; a run has the gold labels of its data."""
 
 _DATA = re.compile(r"\|data:([0-9a-f]{8})\|")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _LOCAL_ENGINES = ("transformers", "vllm", "ray")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A judge's answers beside the gold labels: a table (gold x answer) for each cluster of items.
+
+    Tables have shape (L, L + 1); the last answer is none of the labels. ``answered`` is the share
+    of prompts with an answer, be it readable or not, and ``ordinal`` whether labels are a scale.
+    """
+
+    by_cluster: Mapping[str, Floats]
+    ordinal: bool = False
+    answered: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -60,8 +71,7 @@ class Entry:
     ``mapped`` and ``raw`` are its cells of the report, ``card`` its trust card (None for a
     baseline), and ``change`` the row of the report's remedies that makes it usable, if it is not
     usable as asked. ``weights`` is open, api or None, ``model`` the model's name on the Hub.
-    ``by_cluster`` has the numbers of equal and of decided pairs of each cluster of items; without
-    them it is ranked by its interval.
+    ``gold`` are its answers beside the gold labels, None without any.
     """
 
     run: str
@@ -76,7 +86,7 @@ class Entry:
     change: Figures | None = None
     weights: str | None = None
     model: str | None = None
-    by_cluster: ByCluster | None = None
+    gold: Tables | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -115,11 +125,11 @@ def judge_page(run: str, judge: str) -> str:
 
 
 def entries(
-    report: Mapping[str, Any], run: str, by_cluster: Mapping[Key, ByCluster] = NOTHING
+    report: Mapping[str, Any], run: str, gold: Mapping[Key, Tables] = NOTHING
 ) -> Iterator[Entry]:
     """The entries of a run's checked report; ``run`` is the name of its folder.
 
-    ``by_cluster`` are those of `Entry`, by judge, task and scoring.
+    ``gold`` has `Entry.gold` by judge, task and scoring.
     """
     record: Mapping[str, Any] = report["runs"][0] if report["runs"] else {}
     source = record.get("dataset") or {}
@@ -155,7 +165,7 @@ def entries(
             change=changes.get(case),
             weights="open" if engine in _LOCAL_ENGINES else "api" if engine in REMOTE else None,
             model=_model(judge, about.get(judge, {})),
-            by_cluster=by_cluster.get((judge, task, scoring)),
+            gold=gold.get((judge, task, scoring)),
         )
 
 
@@ -170,10 +180,9 @@ def _model(judge: str, about: Mapping[str, Any]) -> str | None:
 
 
 def ranked_rows(board: Iterable[Entry]) -> list[Row]:
-    """One row an entry, in the order of the table: groups of judges that can be compared.
+    """One row an entry, in groups of judges that can be compared: same task, pairs and scoring.
 
-    A group has the same task, pairs and scoring; those with more ranked judges come first. In it
-    are the ranked judges by rank and JSS, then those without a rank by trust, whether a change
+    In a group are the ranked judges by rank, then those without a rank by trust, whether a change
     makes them usable and how much more often they are right than a constant answer, then the
     baselines of its pairs, each once.
     """
@@ -185,142 +194,97 @@ def ranked_rows(board: Iterable[Entry]) -> list[Row]:
             known.setdefault(entry.judge, entry)
         else:
             groups.setdefault((entry.task, entry.pairs, entry.scoring), []).append(entry)
-    same_pairs: dict[tuple[str, str], list[Entry]] = {}
-    for (task, pairs, _), members in groups.items():
-        same_pairs.setdefault((task, pairs), []).extend(members)
-    unfit = {key: _ranks_nobody(members) for key, members in same_pairs.items()}
-    ranked = []
+    found: list[Row] = []
     for (task, pairs, scoring), members in groups.items():
-        rows = _ranked(members, unfit[task, pairs])
+        rows = _ranked(members)
         for entry in baselines.get((task, pairs), {}).values():
             rows.append(_row(entry, None, None, None) | {"scoring": scoring})
-        ranked.append(sorted(rows, key=_place))
-    ranked.sort(
-        key=lambda rows: (
-            task_rank(rows[0]["task"]),
-            -sum(row["rank"] is not None for row in rows),
-            -len(rows),
-            rows[0]["data"],
-            rows[0]["pairs"],
-            rows[0]["scoring"],
-        )
-    )
-    return [row for rows in ranked for row in rows]
+        found += sorted(rows, key=_place)
+    return in_order(found)
 
 
-def _ranks_nobody(members: Iterable[Entry]) -> str | None:
-    """Why the task of these entries, which judged the same pairs, ranks nobody; None if it does.
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Rows by task; in a task, data with people's labels first and quoted figures last."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        key = row["task"], row["data"], row["pairs"], row["scoring"]
+        groups.setdefault(key, []).append(row)
 
-    On a task that no judge can do, judges differ by what they do instead. So the κ with gold of one
-    judge must be shown to lie above `DISCRIMINATING_KAPPA`: a constant answer has a κ of 0. The
-    best of several judges looks better than it is, so the lower ends are those of simultaneous
-    intervals (Bonferroni), and the text names an end instead of the best estimate.
-    """
-    known = [entry.checks["right"] for entry in members if entry.checks]
-    known = [right for right in known if right["estimate"] is not None]
-    if not known:
-        return None
-    normal = NormalDist()
-    wider = normal.inv_cdf(1 - 0.025 / len(known)) / normal.inv_cdf(0.975)
-    low = -1.0
-    for right in known:
-        if right["ci_low"] is not None:
-            low = max(low, right["estimate"] - wider * (right["estimate"] - right["ci_low"]))
-    if low > DISCRIMINATING_KAPPA:
-        return None
-    n = len(known)
-    of = "" if n == 1 else f", whichever of {n} judges is best"
-    shown = f"κ with gold is shown to be at least {number(low, 2)}{of}"
-    highs = [right["ci_high"] for right in known]
-    if all(high is not None and high < DISCRIMINATING_KAPPA for high in highs):
-        return f"non-discriminating: no judge beats a constant answer by a margin ({shown})"
-    return f"not shown to tell judges apart ({shown}): add items"
+    def place(group: tuple[tuple[str, ...], list[Row]]) -> tuple[Any, ...]:
+        key, members = group
+        ranked = sum(row["rank"] is not None for row in members)
+        first = members[0]
+        people = first["labels"] != PEOPLE
+        return task_rank(key[0]), people, first["kind"] == FIGURE, -ranked, -len(members), key
+
+    return [row for _, group in sorted(groups.items(), key=place) for row in group]
 
 
-def _ranked(members: Sequence[Entry], unfit: str | None) -> list[Row]:
-    """Rows of a group; ``unfit`` is why its task ranks nobody."""
-    reasons = [why_unranked(entry) or unfit for entry in members]
+def _ranked(members: Sequence[Entry]) -> list[Row]:
+    """Rows of a group, ranked by κ with the gold labels."""
+    reasons = [why_unranked(entry) for entry in members]
     able = [entry for entry, why in zip(members, reasons, strict=True) if why is None]
     names = [entry.judge for entry in able]
     if len(set(names)) < 2:
         # A first place among one judge says nothing.
         return [_row(e, None, None, why or ALONE) for e, why in zip(members, reasons, strict=True)]
-    first, last = ranks_of(_above(able), names)
+    above = _above([entry.gold for entry in able if entry.gold])
+    first, last = ranks_of(above, names)
     ranks = iter(zip(first.tolist(), last.tolist(), strict=True))
-    rows = []
-    for entry, why in zip(members, reasons, strict=True):
-        if why is not None:
-            rows.append(_row(entry, None, None, why))
-            continue
-        rows.append(_row(entry, *next(ranks), None))
-    return rows
+    return [
+        _row(entry, *next(ranks), None) if why is None else _row(entry, None, None, why)
+        for entry, why in zip(members, reasons, strict=True)
+    ]
 
 
-def _above(able: Sequence[Entry]) -> Bools:
-    """Which entries are shown to be steadier than which: by paired tests, or else by intervals."""
-    low, high = ([entry.steady[end] for entry in able] for end in ("ci_low", "ci_high"))
-    above = intervals_above(low, high)
-    paired = [at for at, entry in enumerate(able) if entry.by_cluster]
-    clusters = dict.fromkeys(name for at in paired for name in able[at].by_cluster or ())
-    counts = np.array(
-        [[(able[at].by_cluster or {}).get(name, (0, 0)) for name in clusters] for at in paired],
-        dtype=np.float64,
-    ).reshape(len(paired), len(clusters), 2)
-    same, pairs = counts[..., 0], counts[..., 1]
-    sizes = pairs.sum(axis=1, keepdims=True)
-    shares = same.sum(axis=1, keepdims=True) / sizes
-    above[np.ix_(paired, paired)] = paired_above(shares[:, 0], (same - shares * pairs) / sizes)
-    return above
+def _above(able: Sequence[Tables]) -> Bools:
+    """Whether a judge's κ is shown to be higher than another's, on the items that all judged."""
+    shared = set.intersection(*(set(one.by_cluster) for one in able))
+    if not shared:
+        return np.zeros((len(able), len(able)), dtype=bool)
+    tables = np.array([[one.by_cluster[name] for name in sorted(shared)] for one in able])
+    whole, n = tables.sum(axis=1, keepdims=True), len(shared)
+    ordinal = able[0].ordinal
+    kappa = np.nan_to_num(table_figures(whole, ordinal)["kappa"])
+    # The jackknife's values: what each cluster adds to κ.
+    without = np.nan_to_num(table_figures(whole - tables, ordinal)["kappa"]) if n > 1 else kappa
+    influences = (without.mean(axis=1, keepdims=True) - without) * ((n - 1) / n) ** 0.5
+    return paired_above(kappa[:, 0], influences)
 
 
 def why_unranked(entry: Entry) -> str | None:
-    """Why an entry cannot have a rank; None if it can.
-
-    A rank compares how steady judges are. It presumes that each is right and fair, and that its own
-    steadiness is settled.
-    """
-    cell, steady = entry.mapped, entry.steady
-    if steady["jss"] is None:
-        return "no pair is decided on both sides"
-    if cell["degenerate"] is not None:
-        return f"says nothing about rewording: {cell['degenerate'].removesuffix(KAPPA_UNDEFINED)}"
-    if steady["ci_low"] is None or steady["ci_high"] is None:
-        return "no interval"
-    if cell["coverage"] is not None and cell["coverage"] < LEAST_COVERAGE:
-        return "fewer than half of its pairs are decided"
-    if entry.card is None:
-        return None
-    trust, right, fair = entry.card["trust"], entry.checks["right"], entry.checks["fair"]
-    if trust == "avoid" and set(entry.card["because"]) - {"steady"}:
-        return entry.reason
-    if right["estimate"] is None:
-        return "no gold labels, so it is not compared with a constant answer"
-    if (right["details"].get("beats_constant_ci_low") or 0) <= 0:
-        short = "not shown to be more right than a constant answer"
-        beyond = "agrees with people beyond chance, but is "
-        return beyond + short if right["state"] == "pass" else short
-    if fair["applies"] and fair["state"] != "pass":
-        return "not shown to choose the same in both orders"
-    return entry.reason if trust == "unknown" else None
+    """Why an entry cannot have a rank; None if it can."""
+    if entry.gold is None:
+        return "no gold labels"
+    if entry.gold.answered < LEAST_COVERAGE:
+        return f"answered only {percent(entry.gold.answered)} of its prompts"
+    return None
 
 
 def _row(entry: Entry, rank: int | None, last: int | None, why: str | None) -> Row:
     """The columns of board.json and of the CSV; shares are from 0 to 1, undefined is None.
 
-    ``rank`` and ``rank_last`` are the best and the worst rank that the intervals allow, ``no_rank``
-    says why there is none. ``change`` is the change that makes the judge usable: its name, trust,
-    prompts per item and accuracy.
+    ``rank`` and ``rank_last`` are the best and the worst rank that the tests allow, ``no_rank``
+    says why there is none. ``change`` is the change that makes the judge usable, with its gains on
+    the items where both ways of asking were tried.
     """
     cell = entry.mapped
-    right = entry.checks["right"]["details"] if entry.checks else {}
+    check = entry.checks.get("right", NOTHING)
+    right = check.get("details", NOTHING)
     fair = entry.checks.get("fair", {})
     accuracy = right.get("accuracy")
     change = None
     if entry.change is not None:
-        wanted = ("remedy", "trust", "prompts_per_item", "accuracy")
+        wanted = ("remedy", "trust", "prompts_per_item", "accuracy", "gain", "jss")
         change = {key: entry.change[key] for key in wanted}
+        jss, before = entry.change["jss"], entry.change["jss_before"]
+        change["jss_gain"] = None if jss is None or before is None else jss - before
     return {
         "task": entry.task,
+        "kind": RUN,
+        "source": None,
+        "labels": "gold" if entry.gold else None,
+        "scale": entry.gold is not None and entry.gold.ordinal,
         "data": entry.data,
         "pairs": entry.pairs,
         "scoring": entry.scoring,
@@ -346,6 +310,11 @@ def _row(entry: Entry, rank: int | None, last: int | None, why: str | None) -> R
             f"beats_constant{end}": right.get(f"beats_constant{end}")
             for end in ("", "_ci_low", "_ci_high")
         },
+        "kappa_gold": check.get("estimate"),
+        "kappa_gold_ci_low": check.get("ci_low"),
+        "kappa_gold_ci_high": check.get("ci_high"),
+        "n_gold": check.get("n_items"),
+        "answered": entry.gold.answered if entry.gold else None,
         "fair": fair.get("state") if fair.get("applies") else None,
         "position_consistency": cell["position_consistency"],
         "position_ci_low": cell["position_ci_low"],
@@ -353,6 +322,8 @@ def _row(entry: Entry, rank: int | None, last: int | None, why: str | None) -> R
         "first_position_rate": cell["first_position_rate"],
         "no_verdict": undecided_share(cell),
         "noise_floor": cell["noise_floor"],
+        "jss_repeat": cell["jss_repeat"],
+        "delta_jss": cell["delta_jss"],
         "kappa": cell["kappa"],
         "n_items": cell["n_items"],
         "n_pairs": cell["n_pairs"],
@@ -372,26 +343,51 @@ def _place(row: Row) -> tuple[Any, ...]:
         row["rank"] is None,
         row["rank"] or 0,
         *usable,
-        -(-1 if row["jss"] is None else row["jss"]),
+        *(-(-1 if row[key] is None else row[key]) for key in ("kappa_gold", "jss")),
         row["judge"],
         row["run"],
     )
 
 
-def answer(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
-    """Which of a task's judges can be used: names by what holds of them, the usable ones first."""
-    best: dict[str, tuple[int, str]] = {}
-    names = short_names({row["judge"] for row in rows})
-    words = list(ANSWERS)
-    for row in rows:
-        if row["trust"] is None:
+def answer(rows: Sequence[Row]) -> list[Row]:
+    """Which judge for a task: for each data with gold labels, the leader and what it leads.
+
+    ``leader`` is the row of the judge with the highest κ, ``beaten`` the number of judges shown to
+    have a lower one, ``alike`` of those not told apart from it. Where no judge with labels can be
+    used, the steadiest of the published figures follows.
+    """
+    found: list[Row] = []
+    judges = [row for row in rows if row["page"]]
+    by_group = groupby(judges, key=lambda row: (row["data"], row["pairs"], row["scoring"]))
+    for group in [list(members) for _, members in by_group]:
+        ranked = [row for row in group if row["rank"] is not None]
+        helps = [
+            one for one in found if one["leader"]["trust"] != "avoid" or one["leader"]["change"]
+        ]
+        if not group[0]["labels"] and helps:
             continue
-        name, word = names[row["judge"]], row["trust"]
-        if row["change"]:
-            name, word = f"{name} ({row['change']['remedy']})", "changed"
-        place = (words.index(word), name)
-        best[row["judge"]] = min(place, best.get(row["judge"], place))
-    found: dict[str, list[str]] = {}
-    for at, name in sorted(best.values()):
-        found.setdefault(ANSWERS[words[at]], []).append(name)
-    return list(found.items())
+        names = short_names({row["judge"] for row in group})
+        leader = (ranked or group)[0]
+        n = len({row["judge"] for row in ranked})
+        beaten = n - leader["rank_last"] if ranked else 0
+        found.append({"leader": leader, "name": names[leader["judge"]], "beaten": beaten,
+                      "alike": max(0, n - 1 - beaten), "judges": len(group)})  # fmt: skip
+    return found
+
+
+def figure_rows() -> Iterator[Row]:
+    """The published figures of the JudgeSense paper's second version: no trust, no rank."""
+    cell = dict.fromkeys(CELL_KEYS) | dict.fromkeys(("n_unclear", "n_refused", "n_error"), 0)
+    for one in sorted(v2_figures(), key=lambda one: -one.jss):
+        figures = {key: getattr(one, key) for key in (
+            "jss", "ci_low", "ci_high", "kappa", "jss_repeat", "delta_jss",
+        )}  # fmt: skip
+        figures |= {"accuracy": one.accuracy, "first_position_rate": one.first_position,
+                    "n_items": one.n_items, "n_pairs": one.n_pairs}  # fmt: skip
+        mapped = {**cell, **figures, "signature": f"{one.source}, as {one.published_as}"}
+        run, judge = f"published/{V2}", one.published_as
+        entry = Entry(run, judge, one.task, "generate", V2, "JudgeSense v2", mapped, cell)
+        why = "; ".join(("quoted: other items and wordings than the rest", *one.notes[1:]))
+        yield _row(entry, None, None, why) | {
+            "kind": FIGURE, "no_verdict": one.unclear,
+        }  # fmt: skip

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from hub_scripts.hub import hub_client, transport_errors
-from hub_scripts.leaderboard.rows import ByCluster, Key
+from hub_scripts.leaderboard.rows import Key, Tables
 from hub_scripts.results import checked_report
 from judgesense.decisions.log import PARTS, part_files
 from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE, read_run
-from judgesense.run_folder.report import REPORT_FILE, identity, saved_report
-from judgesense.trust.rewording import same_polarity
+from judgesense.run_folder.report import REPORT_FILE, saved_report
+from judgesense.tasks import ERROR
 
 EMBEDDED = Path(__file__).parent / "data"
 """Two measured judges: the decisions, pairs and records of their runs."""
@@ -36,12 +35,14 @@ _PURPOSE = "a results dataset on the Hub"
 @dataclass(frozen=True)
 class Runs:
     """Folders of runs by name. ``left_out`` are others with the reason, ``address`` the web page
-    of the dataset that they come from, as of the revision that was read."""
+    of the dataset that they come from, as of the revision that was read. ``published``: also show
+    what published logs and figures say."""
 
     where: str
     folders: Mapping[str, Path]
     left_out: tuple[tuple[str, str], ...] = ()
     address: str | None = None
+    published: bool = False
 
 
 def find_runs(results: str | None) -> Runs:
@@ -51,7 +52,7 @@ def find_runs(results: str | None) -> Runs:
     read.
     """
     if not results:
-        return Runs("the package", _folders(EMBEDDED.iterdir()))
+        return Runs("the package", _folders(EMBEDDED.iterdir()), published=True)
     path = Path(results).expanduser()
     # Unlike pathlib, false for a name that is too long for the file system.
     if os.path.isdir(path):
@@ -104,6 +105,7 @@ def _from_hub(repo_id: str) -> Runs:
         {run: folder / run for run in sorted(sizes) if run not in large},
         tuple((run, f"its files are too large ({size:,} bytes)") for run, size in large.items()),
         f"{hub.constants.ENDPOINT}/datasets/{repo_id}/tree/{revision}",
+        published=True,
     )
 
 
@@ -120,29 +122,29 @@ def report_of(folder: Path) -> dict[str, Any]:
     return checked_report(folder)
 
 
-def steadiness(folder: Path, report: Mapping[str, Any]) -> dict[Key, ByCluster]:
-    """Equal and decided pairs by cluster, for each judge, task and scoring of a run.
+def gold_tables(folder: Path) -> dict[Key, Tables]:
+    """The answers of a run beside the gold labels, by judge, task and scoring.
 
-    They are the pairs of the check `steady`; nothing for a run without decisions.
+    An answer that cannot be read is none of the labels; a failed prompt is left out.
     """
     if not part_files(folder):
         return {}
-    inverted = {(*identity(row)[1:], row["template"]) for row in report["wordings"]
-                if row["flag"] == "inverted"}  # fmt: skip
     run = read_run(folder)
-    found: dict[Key, ByCluster] = {}
+    found: dict[Key, Tables] = {}
     for stream in view(run.figures, run.pairs, run.record).judged:
-        key = stream.judge, stream.task.name, stream.scoring
-        names = [name for *case, name in inverted if tuple(case) == key]
-        kept = same_polarity(stream, names) & stream.decided()
-        if stream.row_a is None or not kept.any():
+        answers, labels = stream.answers(), stream.task.labels
+        answered = answers.label != ERROR
+        used = answered & np.isin(answers.gold, labels)
+        if not used.any():
             continue
-        table = stream.log.table.select(["cluster_id", "item_id"]).take(stream.row_a[kept])
-        clusters = pc.coalesce(table["cluster_id"], table["item_id"])
-        same = stream.mapped_a[kept] == stream.mapped_b[kept]
-        counts = pa.table({"cluster": clusters, "same": same.astype(np.int64)})
-        counts = counts.group_by("cluster").aggregate([("same", "sum"), ("same", "count")])
-        found[key] = {
-            name: (equal, n) for name, equal, n in zip(*counts.to_pydict().values(), strict=True)
-        }
+        place = {label: code for code, label in enumerate(labels)}
+        gold = [place[word] for word in answers.gold[used]]
+        said = [place.get(word, len(labels)) for word in answers.label[used]]
+        table = stream.log.table.select(["cluster_id", "item_id"]).take(stream.rows[used])
+        clusters = pc.coalesce(table["cluster_id"], table["item_id"]).to_pylist()
+        tables = {name: np.zeros((len(labels), len(labels) + 1)) for name in clusters}
+        for name, truth, answer in zip(clusters, gold, said, strict=True):
+            tables[name][truth, answer] += 1
+        key = stream.judge, stream.task.name, stream.scoring
+        found[key] = Tables(tables, stream.task.ordinal, float(answered.mean()))
     return found

@@ -5,37 +5,36 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hub_scripts.hub import DATASET, HUB_SITE, LEADERBOARD, PAPER, REPOSITORY, Publication
 from hub_scripts.leaderboard.rows import (
+    FIGURE,
     NOTHING,
-    ByCluster,
+    RUN,
     Key,
     Row,
+    Tables,
     answer,
     entries,
+    figure_rows,
+    in_order,
     ranked_rows,
 )
-from hub_scripts.leaderboard.runs import Runs, report_of, steadiness
+from hub_scripts.leaderboard.runs import Runs, gold_tables, report_of
 from hub_scripts.publications import is_wheel
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
+from judgesense.files.documents import read_json
 from judgesense.reporting.documents import environment
 from judgesense.reporting.html import render_html
 from judgesense.reporting.palette import DARK, LIGHT
-from judgesense.reporting.published import (
-    ROWS,
-    WITHDRAWN,
-    WORDINGS,
-    PublishedFigure,
-    figures,
-    v2_figures,
-)
+from judgesense.reporting.published import ROWS, WITHDRAWN, figures
 from judgesense.run_folder.report import task_rank
-from judgesense.text import brackets, percent, short_names, signed
+from judgesense.text import brackets, number, percent, short_names, signed
 from judgesense.trust.card import TRUST
 from judgesense.version import __version__
 
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
+PUBLISHED_LOGS = Path(__file__).parent / "published_logs.json"
+"""Rows, cards and remedies of published logs, which docs/make_board.py measured."""
 
 LINKS = {
     "Paper": PAPER,
@@ -62,16 +63,16 @@ def write_site(runs: Runs, out: Path, note: Callable[[str], None] = print) -> di
     Every figure is recomputed from the run's decisions. A run whose report says something else is
     left out; ``note`` and the page say why.
     """
-    reports, by_cluster, left_out = {}, {}, dict(runs.left_out)
+    reports, gold, left_out = {}, {}, dict(runs.left_out)
     for run, folder in runs.folders.items():
         try:
             reports[run] = report_of(folder)
-            by_cluster[run] = steadiness(folder, reports[run])
+            gold[run] = gold_tables(folder)
         except JudgeSenseError as error:
             left_out[run] = str(error).replace(str(folder), run)
     for run, why in left_out.items():
         note(f"left out {run}: {why}")
-    return write_pages(reports, out, runs.where, left_out, runs.address, by_cluster)
+    return write_pages(reports, out, runs.where, left_out, runs.address, gold, runs.published)
 
 
 def write_pages(
@@ -80,23 +81,30 @@ def write_pages(
     where: str,
     left_out: Mapping[str, str] = NOTHING,
     address: str | None = None,
-    by_cluster: Mapping[str, Mapping[Key, ByCluster]] = NOTHING,
+    gold: Mapping[str, Mapping[Key, Tables]] = NOTHING,
+    published: bool = False,
 ) -> dict[str, Any]:
     """Write the pages of checked reports (by the name of their run), and return ``board.json``.
 
     ``where`` says where the runs come from, ``address`` is the web page of their folders,
-    ``left_out`` has other runs with the reason, and ``by_cluster`` the counts of `entries` by run.
+    ``left_out`` has other runs with the reason, and ``gold`` the tables of `entries` by run.
+    ``published`` adds the rows of published logs and figures.
     """
     rows = ranked_rows(
         entry
         for run, report in reports.items()
-        for entry in entries(report, run, by_cluster.get(run, NOTHING))
+        for entry in entries(report, run, gold.get(run, NOTHING))
     )
+    logs: dict[str, Any] = {"sources": {}, "rows": [], "reports": {}}
+    if published:
+        logs = read_json(PUBLISHED_LOGS)
+        rows = in_order([*rows, *logs["rows"], *figure_rows()])
     started = (str(run.get("started")) for report in reports.values() for run in report["runs"])
     days = [day[0] for each in started if (day := _DAY.match(each))]
     board = {
         "judgesense": __version__,
         "where": where,
+        "sources": logs["sources"],
         "runs": len(reports),
         "day": max(days, default=None),
         "first_task": _first_task(rows),
@@ -106,13 +114,14 @@ def write_pages(
     made = environment(TEMPLATES)
     made.filters["signed"] = signed
     made.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
+    made.globals |= {"FIGURE": FIGURE, "RUN": RUN, "as_two": partial(number, digits=2)}
     made.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
     colours = f":root {{ {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
     files = {
         "index.html": _index(made, board),
         "published.html": _published(made),
         "board.json": json.dumps(board, ensure_ascii=False, allow_nan=False, indent=0),
-        **_judge_pages(made, rows, reports, address),
+        **_judge_pages(made, rows, {**reports, **logs["reports"]}, logs["sources"], address),
         **{f"reports/{run}.html": render_html(report) for run, report in reports.items()},
     }
     for name, start in (("board.css", colours), ("board.js", ""), ("README.md", "")):
@@ -124,11 +133,11 @@ def write_pages(
 
 
 def _first_task(rows: list[Row]) -> str | None:
-    """The task to show first: the one that most judges have judged."""
-    judged = {task: set[str]() for task in sorted({row["task"] for row in rows}, key=task_rank)}
+    """The task to show first: the one that most judges have judged beside gold labels."""
+    judged: dict[str, set[str]] = {}
     for row in rows:
         if row["page"]:
-            judged[row["task"]].add(row["judge"])
+            judged.setdefault(row["task"], set()).update([row["judge"]] * bool(row["labels"]))
     return max(judged, key=lambda task: len(judged[task]), default=None)
 
 
@@ -156,7 +165,7 @@ def _index(made: Environment, board: Mapping[str, Any]) -> str:
         bibtex=bibtex(board["day"]),
         choices={
             key: sorted({row[key] for row in rows if row["page"] and row[key]})
-            for key in ("scoring", "weights", "trust")
+            for key in ("kind", "trust")
         },
     )
 
@@ -165,13 +174,14 @@ def _judge_pages(
     made: Environment,
     rows: list[Row],
     reports: Mapping[str, Mapping[str, Any]],
+    sources: Mapping[str, Any],
     address: str | None,
 ) -> dict[str, str]:
     template, pages = made.get_template("judge.html"), {}
     for path, own in _by_page(rows).items():
         judge, run = own[0]["judge"], own[0]["run"]
         cards, remedies = (
-            [entry for entry in reports[run][name] if entry["judge"] == judge]
+            [entry for entry in reports.get(run, NOTHING).get(name, ()) if entry["judge"] == judge]
             for name in ("trust", "remedies")
         )
         pages[path] = template.render(
@@ -179,6 +189,7 @@ def _judge_pages(
             rows=own,
             cards=cards,
             remedies=remedies,
+            log=sources.get(own[0]["source"] or ""),
             source=None if address is None else f"{address}/{run}",
             version=__version__,
         )
@@ -186,18 +197,10 @@ def _judge_pages(
 
 
 def _published(made: Environment) -> str:
+    ordered = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
     return made.get_template("published.html").render(
-        root="",
-        wordings=WORDINGS,
-        withdrawn=WITHDRAWN,
-        explained=ROWS,
-        second=sorted(v2_figures(), key=_published_place),
-        first=sorted(figures(), key=_published_place),
+        root="", withdrawn=WITHDRAWN, explained=ROWS, figures=ordered
     )
-
-
-def _published_place(figure: PublishedFigure) -> tuple[Any, ...]:
-    return task_rank(figure.task), figure.labels, -figure.jss, figure.judge
 
 
 def bibtex(day: str | None) -> str:

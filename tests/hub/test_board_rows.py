@@ -8,21 +8,52 @@ import numpy as np
 import pytest
 from rule_run import make_run
 
-from hub_scripts.leaderboard.rows import ALONE, Entry, answer, entries, judge_page, ranked_rows
-from hub_scripts.leaderboard.runs import EMBEDDED, report_of
+from hub_scripts.leaderboard.rows import (
+    ALONE,
+    Entry,
+    Tables,
+    answer,
+    entries,
+    figure_rows,
+    in_order,
+    judge_page,
+    ranked_rows,
+)
+from hub_scripts.leaderboard.runs import EMBEDDED, gold_tables, report_of
 from judgesense.run_folder.report import CELL_KEYS
 
-CHANGE = {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": 0.9}
+CHANGE = {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": 0.9,
+          "gain": 0.1, "jss": 0.9, "jss_before": 0.8}  # fmt: skip
 
 
-def entry(name, low, high, *, pairs="0a0a0a0a", scoring="options", run="", card=None, **cell):
+def answers(right, n=100, *, first=0, answered=1.0, ordinal=False):
+    """Tables of n items, one prompt each, of which a judge answers the last ``right`` rightly."""
+    tables = {}
+    for at in range(first, first + n):
+        table = np.zeros((2, 3))
+        table[at % 2, at % 2 if at >= first + n - right else 1 - at % 2] = 1
+        tables[str(at)] = table
+    return Tables(tables, ordinal, answered)
+
+
+def entry(
+    name, low, high, *, pairs="0a0a0a0a", scoring="options", run="", card=None, gold=None, **cell
+):
     values = dict.fromkeys(CELL_KEYS)
     values.update(jss=(low + high) / 2, ci_low=low, ci_high=high, task="coherence")
     values.update(n_pairs=125, n_items=25, n_clusters=25, n_unclear=0, n_refused=0, n_error=0)
     values.update(coverage=1.0, signature="JSS|…")
     values.update(cell)
     task = values["task"]
-    return Entry(run or name, name, task, scoring, pairs, "data", values, values, card)
+    return Entry(
+        run or name, name, task, scoring, pairs, "data", values, values, card, gold=gold
+    )  # fmt: skip
+
+
+def judge(name, right, **more):
+    """A judge of 100 items, ``right`` of them rightly judged."""
+    own = card(right=right / 50 - 1)
+    return entry(name, 0.8, 0.9, card=own, gold=answers(right), **more)
 
 
 def card(trust="use", because=(), *, beats=0.2, fair="pass", right=0.8, jss=(0.85, 0.95)):
@@ -49,26 +80,29 @@ def reasons(*board):
     return {row["judge"]: row["no_rank"] for row in ranked_rows(board)}
 
 
-@pytest.mark.parametrize(
-    ("intervals", "ranked", "last"),
-    [
-        ({"a": (0.8, 0.95), "b": (0.75, 0.9), "c": (0.5, 0.7)}, [1, 1, 3], [2, 2, 3]),
-        # Only judges that lie wholly above count.
-        ({"a": (0.8, 0.9), "b": (0.7, 0.85), "c": (0.6, 0.75)}, [1, 1, 2], [2, 3, 3]),
-        # Intervals that touch overlap.
-        ({"a": (0.8, 0.9), "b": (0.6, 0.8)}, [1, 1], [2, 2]),
-    ],
-)
-def test_a_rank_is_a_range_of_what_the_intervals_allow(intervals, ranked, last):
-    rows = ranked_rows(entry(name, *ends) for name, ends in intervals.items())
-    assert [row["judge"] for row in rows] == list(intervals)
-    assert [row["rank"] for row in rows] == ranked
-    assert [row["rank_last"] for row in rows] == last
+def test_a_rank_is_a_range_of_what_paired_tests_on_the_shared_items_allow():
+    rows = ranked_rows([judge("a", 90), judge("b", 88), judge("c", 50)])
+    assert [(row["judge"], row["rank"], row["rank_last"]) for row in rows] == [
+        ("a", 1, 2), ("b", 1, 2), ("c", 3, 3),
+    ]  # fmt: skip
+    # An item that one judge did not see tells nothing of the others.
+    elsewhere = replace(judge("d", 99), gold=answers(99, first=1000))
+    assert set(ranks(judge("a", 90), judge("c", 50), elsewhere).values()) == {1}
+
+
+def test_ranks_follow_kappa_and_not_how_often_the_commonest_label_is_right():
+    always, able = answers(0), answers(0)
+    for at in range(100):
+        gold = int(at < 10)
+        for tables, said in ((always, 0), (able, gold if at % 5 else 1 - gold)):
+            tables.by_cluster[str(at)][:] = 0
+            tables.by_cluster[str(at)][gold, said] = 1
+    board = [entry("always", 0.9, 1.0, gold=always), entry("able", 0.9, 1.0, gold=able)]
+    assert ranks(*board) == {"able": 1, "always": 2}
 
 
 def test_a_judge_of_two_runs_counts_once_and_not_against_itself():
-    twice = [entry("a", 0.9, 0.95, run="one"), entry("a", 0.8, 0.85, run="two")]
-    rows = ranked_rows([*twice, entry("b", 0.1, 0.2)])
+    rows = ranked_rows([judge("a", 95, run="one"), judge("a", 90, run="two"), judge("b", 50)])
     assert [(row["judge"], row["run"], row["rank"]) for row in rows] == [
         ("a", "one", 1),
         ("a", "two", 1),
@@ -76,68 +110,37 @@ def test_a_judge_of_two_runs_counts_once_and_not_against_itself():
     ]
 
 
-@pytest.mark.parametrize(
-    ("cell", "why"),
-    [
-        ({"degenerate": "every decision is 'A'"}, "says nothing about rewording: every"),
-        ({"ci_low": None, "ci_high": None}, "no interval"),
-        ({"coverage": 0.02}, "fewer than half"),
-        ({"jss": None}, "no pair is decided"),
-    ],
-)
-def test_a_figure_that_tells_nothing_is_never_ranked_and_says_why(cell, why):
-    board = [entry("bad", 0.99, 1.0, **cell), entry("good", 0.5, 0.6), entry("fair", 0.5, 0.6)]
-    assert ranks(*board) == {"fair": 1, "good": 1, "bad": None}
-    assert reasons(*board)["bad"].startswith(why)
+def test_who_cannot_be_ranked_is_told_why():
+    few = replace(judge("few", 90), gold=answers(90, answered=0.4))
+    board = [few, entry("bare", 0.9, 1.0), judge("a", 90), judge("b", 50)]
+    assert ranks(*board) == {"a": 1, "b": 2, "few": None, "bare": None}
+    assert reasons(*board)["few"] == "answered only 40% of its prompts"
+    assert reasons(*board)["bare"] == "no gold labels"
 
 
 def test_judges_of_other_pairs_scorings_or_tasks_are_not_ranked_together():
     apart = (
-        entry("a", 0.9, 1.0),
-        entry("b", 0.1, 0.2, pairs="0b0b0b0b"),
-        entry("c", 0.1, 0.2, scoring="generate"),
-        entry("d", 0.1, 0.2, task="relevance"),
+        judge("a", 90),
+        judge("b", 50, pairs="0b0b0b0b"),
+        judge("c", 50, scoring="generate"),
+        judge("d", 50, task="relevance"),
     )
     assert set(reasons(*apart).values()) == {ALONE}
-    assert set(ranks(*apart, entry("e", 0.4, 0.5)).values()) == {1, 2, None}
+    assert set(ranks(*apart, judge("e", 50)).values()) == {1, 2, None}
 
 
-def test_a_judge_to_avoid_is_ranked_only_if_its_one_fault_is_its_steadiness():
-    first = entry("first", 0.97, 1.0, card=card("avoid", ["fair", "right"]))
-    shaky = entry("shaky", 0.3, 0.5, card=card("avoid", ["steady"], jss=(0.3, 0.5)))
-    good = entry("good", 0.8, 0.9)
-    assert ranks(first, shaky, good) == {"good": 1, "shaky": 2, "first": None}
-    assert "agrees too little with people" in reasons(first, shaky, good)["first"]
-
-
-@pytest.mark.parametrize(
-    ("facts", "why"),
-    [
-        ({"beats": -0.01}, "more right than a constant"),
-        ({"beats": None, "right": None}, "no gold labels"),
-        ({"fair": "open"}, "same in both orders"),
-        ({"fair": "unmeasured"}, "same in both orders"),
-        ({"trust": "unknown", "because": ["steady"], "jss": (0.7, 1)}, "steadiness uncertain"),
-    ],
-)
-def test_no_rank_without_beating_the_constant_answer_fair_order_and_a_settled_jss(facts, why):
-    judge = entry("judge", 0.97, 1.0, card=card(**{"trust": "care", "because": ["right"], **facts}))
-    others = [entry(name, 0.8, 0.9, card=card()) for name in ("one", "two")]
-    assert ranks(judge, *others) == {"one": 1, "two": 1, "judge": None}
-    assert why in reasons(judge, *others)["judge"]
-
-
-def test_a_task_whose_best_judge_is_hardly_better_than_a_constant_ranks_nobody():
-    able = card(right=0.15)
-    able["checks"]["right"] |= {"ci_low": 0.03, "ci_high": 0.27}
-    weak = [entry(name, 0.8, 0.9, card=able) for name in ("one", "two")]
-    assert ranks(*weak) == {"one": None, "two": None}
-    assert "not shown to tell judges apart" in reasons(*weak)["one"]
-    # Better judges of the same pairs, read otherwise, show that the task can be done.
-    good = [entry(name, 0.8, 0.9, scoring="generate", card=card()) for name in ("three", "four")]
-    assert set(ranks(*weak, *good).values()) == {1}
-    elsewhere = [replace(each, pairs="0b0b0b0b") for each in good]
-    assert ranks(*weak, *elsewhere)["one"] is None
+def test_published_figures_are_quoted_unranked_and_last():
+    quoted = list(figure_rows())
+    assert len({row["judge"] for row in quoted}) == 25
+    assert {(row["rank"], row["trust"], row["kind"]) for row in quoted} == {
+        (None, None, "published figure")
+    }
+    rows = in_order([*quoted, *ranked_rows([judge("a", 90), judge("b", 50)])])
+    assert [row["judge"] for row in rows[:2]] == ["a", "b"]
+    told = answer([row for row in rows if row["task"] == "coherence"])
+    assert [(one["name"], one["beaten"], one["alike"]) for one in told] == [("a", 1, 0)]
+    (only,) = answer([row for row in rows if row["task"] == "factuality"])
+    assert only["leader"]["kind"] == "published figure"
 
 
 def test_without_a_rank_the_more_usable_judge_comes_first():
@@ -172,21 +175,6 @@ def test_baselines_stand_last_in_every_group_of_their_pairs_and_once():
         ("a", "options", False),
         ("oracle", "options", True),
     ]
-
-
-def test_the_first_line_says_which_judges_can_be_used():
-    judges = [
-        entry("plain", 0.9, 1.0, card=card()),
-        replace(entry("curable", 0.9, 1.0, card=card("avoid", ["fair"])), change=CHANGE),
-        entry("curable", 0.9, 1.0, scoring="generate", card=card("avoid", ["right"])),
-        *(entry(f"bad-{n}", 0.9, 1.0, card=card("avoid", ["right"])) for n in range(2)),
-    ]
-    assert answer(ranked_rows(judges)) == [
-        ("Use", ["plain"]),
-        ("Use after a change", ["curable (both orders)"]),
-        ("Avoid", ["bad-0", "bad-1"]),
-    ]
-    assert answer(ranked_rows([entry("bare", 0.9, 1.0)])) == []
 
 
 def test_two_judges_never_share_a_page():
@@ -237,7 +225,7 @@ def test_the_embedded_runs_are_two_judges_on_the_same_pairs():
     board = [
         each
         for folder in sorted(EMBEDDED.iterdir())
-        for each in entries(report_of(folder), folder.name)
+        for each in entries(report_of(folder), folder.name, gold_tables(folder))
     ]
     rows = {
         row["judge"].partition("@")[0]: row
@@ -248,7 +236,7 @@ def test_the_embedded_runs_are_two_judges_on_the_same_pairs():
     qwen, smollm = rows.values()
     assert qwen["pairs"] == smollm["pairs"] == "6d6785af"
     assert {(row["trust"], row["weights"], row["rank"]) for row in rows.values()} == {
-        ("avoid", "open", None)
+        ("avoid", "open", rank) for rank in (1, 2)
     }
     assert (qwen["model"], qwen["change"]["trust"], qwen["change"]["prompts_per_item"]) == (
         "Qwen/Qwen2.5-Coder-1.5B-Instruct",
@@ -258,38 +246,3 @@ def test_the_embedded_runs_are_two_judges_on_the_same_pairs():
     assert qwen["jss"] == pytest.approx(0.868)
     assert qwen["position_consistency"] == pytest.approx(0.132)
     assert smollm["accuracy"] == pytest.approx(0.49, abs=0.005)
-
-
-@pytest.mark.parametrize(
-    ("kappas", "why"),
-    [
-        ([(0.5, 0.3, 0.7), (0.0, -0.2, 0.2)], None),
-        # The best is the one that is surest, not the one with the highest estimate.
-        ([(0.5, 0.05, 0.9), (0.4, 0.2, 0.6)], None),
-        ([(0.2, 0.05, 0.35), (0.0, -0.1, 0.05)], "add items"),
-        ([(0.02, -0.05, 0.09), (0.0, 0.0, 0.0)], "non-discriminating"),
-        ([(0.6, None, None), (0.5, None, None)], "add items"),
-    ],
-)
-def test_a_task_that_no_judge_can_do_ranks_nobody(kappas, why) -> None:
-    found = []
-    for name, (kappa, low, high) in zip("ab", kappas, strict=True):
-        own = card()
-        own["checks"]["right"] |= {"estimate": kappa, "ci_low": low, "ci_high": high}
-        found.append(entry(name, 0.85, 0.95, card=own))
-    rows = ranked_rows(found)
-    assert all((row["rank"] is None) == (why is not None) for row in rows)
-    assert why is None or all(why in str(row) for row in rows)
-
-
-def test_judges_of_the_same_items_are_ranked_by_paired_tests():
-    rng = np.random.default_rng(0)
-    item, board = rng.beta(4, 1, 400), []
-    for name, worse in (("a", 0.0), ("b", 0.0), ("c", 0.1)):
-        same = rng.binomial(3, np.clip(item - worse, 0, 1)).tolist()
-        counts = {str(at): (each, 3) for at, each in enumerate(same)}
-        board.append(replace(entry(name, 0.6, 0.9), by_cluster=counts))
-    assert ranks(*board) == {"a": 1, "b": 1, "c": 3}
-    # Without decisions only intervals tell.
-    board[2] = replace(board[2], by_cluster=None)
-    assert ranks(*board) == {"a": 1, "b": 1, "c": 1}

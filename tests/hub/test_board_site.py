@@ -15,6 +15,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -26,7 +27,7 @@ from rule_run import make_run, make_runs
 from hub_scripts.leaderboard.runs import EMBEDDED, find_runs, report_of
 from hub_scripts.leaderboard.site import space_publication, write_pages, write_site
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.published import figures, v2_figures
+from judgesense.reporting.published import figures
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "tests" / "artifacts" / "leaderboard"
@@ -126,11 +127,29 @@ def test_a_judges_page_has_its_figures_checks_remedies_signatures_and_sources(tm
     } <= set(links)
 
 
-def test_published_figures_have_a_page_with_both_versions_and_the_withdrawal(site):
+def test_withdrawn_figures_have_a_page_of_their_own(site):
     text = (site / "published.html").read_text("utf-8")
-    assert text.index("Second version") < text.index("withdrew it in August 2026")
-    assert text.count("<tr><td") == len(v2_figures()) + len(figures())
-    assert "measured with other wordings" in text
+    assert "withdrew it in August 2026" in text
+    assert text.count("<tr><td") == len(figures())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The board of the package: its runs, published logs and published figures."""
+    out = tmp_path_factory.mktemp("whole")
+    return out, write_site(find_runs(None), out)
+
+
+def test_the_package_shows_all_judges_of_whom_something_is_known(whole):
+    out, board = whole
+    judges = {row["page"]: row for row in board["rows"] if row["page"]}
+    assert len(judges) == len(list(out.glob("judges/*.html"))) == 50
+    kinds = Counter(row["kind"] for row in judges.values())
+    assert sorted(kinds.values()) == [2, 23, 25]
+    assert all(row["source"] in board["sources"] for row in judges.values() if "log" in row["kind"])
+    best = {(row["data"], row["judge"]) for row in board["rows"] if row["rank"] == 1}
+    assert ("LLMBar", "GPT-4") in best
+    assert not any(row["rank"] for row in board["rows"] if row["kind"] == "published figure")
 
 
 def test_an_empty_board_says_how_to_add_a_run(tmp_path):
@@ -252,16 +271,16 @@ def test_the_table_is_sorted_filtered_and_shared_by_its_address(visit):
     assert state(page) == {"task": "preference"}
     every = judges(page)
     assert len(every) == 3
-    heading = page.get_by_role("button", name="Right, against")
+    heading = page.get_by_role("button", name="Right, by")
     heading.focus()
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.keyboard.press("Enter")
     page.wait_for_selector('th[aria-sort="descending"]:has-text("Right")')
-    assert shares(page, 5) == sorted(shares(page, 5), reverse=True)
+    assert shares(page, 3) == sorted(shares(page, 3), reverse=True)
     page.keyboard.press("Enter")
     page.wait_for_selector('th[aria-sort="ascending"]:has-text("Right")')
-    assert shares(page, 5) == sorted(shares(page, 5))
-    assert state(page) == {"task": "preference", "sort": "accuracy.up"}
+    assert shares(page, 3) == sorted(shares(page, 3))
+    assert state(page) == {"task": "preference", "sort": "kappa_gold.up"}
     page.get_by_label("Find a judge").press_sequentially("STEADY")
     page.wait_for_function("document.querySelector('.count').textContent === '1 row'")
     assert judges(page) == ["steady-70b"]
@@ -346,7 +365,7 @@ def test_without_javascript_the_whole_table_is_there(visit, site):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1366, "light"), (390, "dark"), (768, "light")])
-def test_no_page_is_cut_and_axe_finds_nothing(visit, violations, site, width, scheme):
+def test_no_page_is_cut_and_axe_finds_nothing(visit, violations, site, whole, width, scheme):
     (judge,) = site.glob("judges/steady-70b-*.html")
     compare = re.search(r"judges/wavering[^\"]+", (site / "index.html").read_text("utf-8"))[0]
     found = {}
@@ -354,8 +373,11 @@ def test_no_page_is_cut_and_axe_finds_nothing(visit, violations, site, width, sc
         "board": f"index.html#task=preference&compare=judges/{judge.name}&compare={compare}",
         "judge": f"judges/{judge.name}",
         "published": "published.html",
+        "whole": "index.html#task=preference",
+        "quoted": next(whole[0].glob("judges/kimi-k3-*")).relative_to(whole[0]).as_posix(),
     }.items():
-        page = visit(path, width=width, scheme=scheme, bypass_csp=True)
+        folder = whole[0] if name in ("whole", "quoted") else site
+        page = visit(path, width=width, scheme=scheme, folder=folder, bypass_csp=True)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         PICTURES.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=PICTURES / f"{name}-{width}.png", full_page=True)

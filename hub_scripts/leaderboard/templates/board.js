@@ -37,7 +37,7 @@ const task = () => {
 };
 const matches = row => row.page && row.task === task()
   && row.judge.toLowerCase().includes((state().get('find') || '').trim().toLowerCase())
-  && ['scoring', 'weights', 'trust'].every(key => [null, '', row[key]].includes(state().get(key)));
+  && ['kind', 'trust'].every(key => [null, '', row[key]].includes(state().get(key)));
 
 const value = (row, key) => key === 'trust'
   ? ['use', 'care', 'unknown', 'avoid'].indexOf(row.trust) : row[key];
@@ -63,10 +63,15 @@ const sort = () => {
 /* Each judge by how much more often it is right than a constant answer, and how steady it is. */
 const chart = shown => {
   const figure = document.querySelector('.chart'), svg = figure.querySelector('svg');
-  const points = shown.filter(row => row.beats_constant !== null && row.jss !== null);
-  figure.hidden = !points.length;
+  /* Judges of other data are not comparable: only the first data that has points is drawn. */
+  const known = shown.filter(row => row.beats_constant !== null && row.jss !== null);
+  const points = known.filter(row => ['data', 'pairs'].every(key => row[key] === known[0][key]));
+  figure.hidden = points.length < 2;
   svg.replaceChildren();
-  if (!points.length) return;
+  if (figure.hidden) return;
+  figure.querySelector('.of-data').textContent = ` Data: ${points[0].data}.`;
+  const after = row => row.change && Math.hypot(row.change.gain, row.change.jss_gain) > .02
+    ? [row.beats_constant + row.change.gain, row.jss + row.change.jss_gain] : null;
   const draw = (name, attributes, parent = svg, text = '') => {
     const made = document.createElementNS('http://www.w3.org/2000/svg', name);
     Object.entries(attributes).forEach(([key, at]) => made.setAttribute(key, at));
@@ -75,7 +80,7 @@ const chart = shown => {
     return made;
   };
   const step = .2, clamp = (low, at, high) => Math.min(Math.max(at, low), high);
-  const all = points.map(row => row.beats_constant);
+  const all = points.flatMap(row => [row.beats_constant, ...(after(row) || []).slice(0, 1)]);
   const first = step * Math.floor(Math.min(-step, ...all) / step + 1e-9);
   const last = step * Math.ceil(Math.max(step, ...all) / step - 1e-9);
   const least = Math.min(.6, ...points.map(row => row.ci_low ?? row.jss));
@@ -84,6 +89,8 @@ const chart = shown => {
   const y = at => `${91 - 82 * (clamp(lowest, at, 1) - lowest) / (1 - lowest)}%`;
   const ticks = (from, to) => Array.from({length: Math.round((to - from) / step) + 1}, (_, n) => from + step * n);
   const size = (from, to, scale) => `${Math.abs(parseFloat(scale(to)) - parseFloat(scale(from)))}%`;
+  draw('path', {d: 'M0 0 8 4 0 8Z'}, draw('marker', {id: 'head', viewBox: '0 0 8 8', refX: 8, refY: 4,
+    markerWidth: 7, markerHeight: 7, orient: 'auto'}));
   draw('rect', {class: 'zone', x: x(0), y: y(1), width: size(0, last, x), height: size(.8, 1, y)});
   ticks(first, last).forEach(at => {
     const points = Math.round(100 * at);
@@ -107,6 +114,8 @@ const chart = shown => {
     if (named && row.beats_constant_ci_low !== null) draw('line', {class: 'error', x1: x(row.beats_constant_ci_low),
       x2: x(row.beats_constant_ci_high), y1: at.y, y2: at.y}, link);
     if (named && row.ci_low !== null) draw('line', {class: 'error', x1: at.x, x2: at.x, y1: y(row.ci_low), y2: y(row.ci_high)}, link);
+    if (after(row)) draw('line', {class: 'arrow', 'marker-end': 'url(#head)', x1: at.x, y1: at.y,
+      x2: x(after(row)[0]), y2: y(after(row)[1])}, link);
     draw('circle', {class: row.fair === 'fail' ? 'hollow' : 'dot', cx: at.x, cy: at.y, r: 6}, link);
     return draw('text', {class: 'named', ...at}, link, short(row).slice(0, 48));
   });
@@ -194,7 +203,7 @@ const csv = () => {
 const apply = () => {
   const now = state();
   form.elements.task.value = task();
-  for (const name of ['find', 'scoring', 'weights', 'trust']) {
+  for (const name of ['find', 'kind', 'trust']) {
     const control = form.elements[name];
     if (document.activeElement !== control || control.value.trim() !== (now.get(name) || '').trim()) {
       control.value = now.get(name) || '';
