@@ -53,7 +53,8 @@ def ranks_of(above: Bools, names: Sequence[str]) -> tuple[Codes, Codes]:
         above: whether the row's figure is shown to lie above the column's, shape (N, N).
         names: whose figures these are; several of one name count once, never against themselves.
 
-    >>> first, last = ranks_of(intervals_above([0.8, 0.7, 0.6], [0.9, 0.85, 0.75]), "abc")
+    >>> above = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)
+    >>> first, last = ranks_of(above, "abc")
     >>> first.tolist(), last.tolist()
     ([1, 1, 2], [2, 3, 3])
     """
@@ -68,11 +69,6 @@ def ranks_of(above: Bools, names: Sequence[str]) -> tuple[Codes, Codes]:
 
     first = 1 + others(above.T)
     return first, np.maximum(first, len(set(names)) - others(above))
-
-
-def intervals_above(low: Sequence[float], high: Sequence[float]) -> Bools:
-    """Whether the row's whole interval lies above the column's, shape (N, N); touching is not."""
-    return _exceeds(np.asarray(low, np.float64)[:, None], np.asarray(high, np.float64)[None, :])
 
 
 def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:

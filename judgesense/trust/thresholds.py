@@ -81,12 +81,6 @@ LEAST_COVERAGE = 0.5
 LOW_KAPPA = 0.2
 """Up to this kappa, a high JSS comes mainly from one label that dominates."""
 
-DISCRIMINATING_KAPPA = 0.1
-"""A task tells judges apart if the best one's kappa with gold is reliably above this.
-
-A constant answer has a kappa of 0; on two balanced labels, 0.1 is an accuracy of 55%.
-"""
-
 WORDING_PRIOR = (0.25, 4.0)
 """How much wordings differ before a run tells, and how many degrees of freedom that is worth.
 

@@ -55,8 +55,8 @@ Share = Annotated[float, Field(ge=-1, le=1)] | None
 class Cell(Shape):
     """One judge on one task, on a scale of -1 to 1. A table has these columns; blank is undefined.
 
-    ``n_items`` are the clusters behind ``delta_jss``. ``jss_strict`` is the JSS over both option
-    orders, ``scale`` the task's labels. ``place`` is the file and row, or the folder.
+    ``n_items`` are the clusters behind ``delta_jss``, ``scale`` the task's labels. ``place`` is the
+    file and row, or the folder.
     """
 
     judge: Text
@@ -72,7 +72,6 @@ class Cell(Shape):
     n_items: int | None = None
     item_loss_fraction: Share = None
     refusal_discordance: Share = None
-    jss_strict: Share = None
     place: str = ""
 
     @property

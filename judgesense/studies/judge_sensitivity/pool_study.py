@@ -11,7 +11,7 @@ from judgesense.files.documents import fit
 from judgesense.reporting.result import Result
 from judgesense.studies.common.figures import Points
 from judgesense.studies.common.study import Figure, Study, Tables
-from judgesense.studies.judge_sensitivity import pooled, reproduced
+from judgesense.studies.judge_sensitivity import pooled
 from judgesense.studies.judge_sensitivity.cells import PUBLISHED, PoolRules, read_sources
 from judgesense.studies.judge_sensitivity.pooled import Pool, deciding
 from judgesense.text import join, number, p_value, s
@@ -86,10 +86,11 @@ FIGURES = (
 
 
 def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:
-    """Pool the cells of tables and runs; ``v2`` also sets them beside the published figures.
+    """Pool the cells of tables and runs.
 
     Args:
-        sources: tables of cells (columns as `cells.Cell`), run folders, or ``v2``.
+        sources: tables of cells (columns as `cells.Cell`), run folders, or ``v2``, the published
+            cells.
         settings: values for the fields of `PoolRules`.
 
     Raises:
@@ -105,16 +106,14 @@ def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:
     rules = fit(PoolRules, dict(settings), "--set", "a rule of --pool")
     read = read_sources(sources, rules)
     pool = Pool(read.cells, rules, read.agreement, sources)
-    alone = list(sources) == [PUBLISHED] and not settings
     study = Study(
         "judge-sensitivity-pooled",
         "How much rewording costs beyond asking again, over judges",
         (
-            pooled.pooled_results, pooled.rule_results, pooled.common_results,
-            *((reproduced.reproduced_figures,) if alone else ()), pooled.cell_results,
+            pooled.pooled_results, pooled.common_results, pooled.cell_results,
         ),
         FIGURES,
-        (findings, *((reproduced.findings,) if alone else ())),
+        (findings,),
         (limits,),
     )  # fmt: skip
     shown = {"sources": list(sources), **rules.model_dump(exclude={"vendors"})}

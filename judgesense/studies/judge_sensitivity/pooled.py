@@ -30,7 +30,6 @@ from judgesense.text import s
 
 Group = tuple[str, str | None, str | None]
 Verdicts = Mapping[str, Mapping[Any, bool]]
-BOTH_ORDERS = "both option orders"
 
 
 @dataclass(frozen=True)
@@ -57,19 +56,19 @@ class Pool:
     @cached_property
     def means(self) -> dict[Group, Pooled]:
         """What the rules make of each group."""
-        return {group: self.of(self.kept(cells)) for group, cells in self.groups.items()}
-
-    def of(self, cells: Sequence[Cell], orders: bool = False) -> Pooled:
-        """The pooled figure of some cells; ``orders``: with the JSS over both option orders."""
-        values = [_strict(cell) if orders else cell.delta_jss or 0.0 for cell in cells]
-        return pooled(values, [cell.vendor for cell in cells], self.rules.floor)
+        found = {}
+        for group, cells in self.groups.items():
+            kept = self.kept(cells)
+            values = [cell.delta_jss or 0.0 for cell in kept]
+            found[group] = pooled(values, [cell.vendor for cell in kept], self.rules.floor)
+        return found
 
     @cached_property
     def corrected(self) -> dict[Group, dict[str, float | None]]:
         """The Holm-corrected p-values of each group, one family of groups a test."""
         tests = {
-            f"{name}_{p}": [getattr(getattr(one, of), p, None) for one in self.means.values()]
-            for name, of in (("judges", "judges"), ("vendors", "vendors"))
+            f"{of}_{p}": [getattr(getattr(one, of), p, None) for one in self.means.values()]
+            for of in ("judges", "vendors", "vendor_means")
             for p in ("p", "p_floor")
         }
         by_test = {name: holm(values) for name, values in tests.items()}
@@ -109,11 +108,6 @@ class Pool:
         return f"{group[0]} ({', '.join(more)})" if more else group[0]
 
 
-def _strict(cell: Cell) -> float:
-    jss = cell.jss if cell.jss_strict is None else cell.jss_strict
-    return (cell.delta_jss or 0.0) - (cell.jss or 0.0) + (jss or 0.0)
-
-
 def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
     """The rule that decides about a group, and its corrected p; None if nothing is tested."""
     one, corrected = pool.means[group], pool.corrected[group]
@@ -132,10 +126,11 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
     "pooled", "ΔJSS pooled over judges",
     "Mean: unweighted over the judges left in. p: z over judges against 0; floor: one-sided "
     "against the floor; vendors: the same mean with clustered errors (CR1) and t on vendors - 1 "
-    "degrees of freedom. All p are Holm-corrected over the tasks. Detectable: the smallest mean "
-    "found with 80% power.",
+    "degrees of freedom; vendor means: each vendor counts once, t. All p are Holm-corrected over "
+    "the tasks. Detectable: the smallest mean found with 80% power.",
     se="error", p_holm="p", floor_p="p, floor", vendor_se="error, vendors",
-    vendor_p="p, vendors", vendor_floor_p="p, floor, vendors", rule="deciding rule",
+    vendor_p="p, vendors", vendor_floor_p="p, floor, vendors",
+    means_floor_p="p, floor, vendor means", rule="deciding rule",
 )  # fmt: skip
 def pooled_results(pool: Pool) -> Iterator[Record]:
     """The pooled contrast of each task."""
@@ -149,41 +144,9 @@ def pooled_results(pool: Pool) -> Iterator[Record]:
             "vendors": None if vendors is None else vendors.n,
             "vendor_se": None if vendors is None else vendors.error,
             "vendor_p": p["vendors_p"], "vendor_floor_p": p["vendors_p_floor"],
+            "means_floor_p": p["vendor_means_p_floor"],
             "rule": rule and rule[0],
         }  # fmt: skip
-
-
-@table(
-    "rules", "The same cells under other rules",
-    "p against the floor, one-sided, not corrected: over judges (z), over vendors (CR1, t), and "
-    "over the vendors' means, which keeps 5% where the two others reject a true null more often. "
-    "A ceiling rule selects on one term of the difference.",
-    judges_p="p, judges", vendors_p="p, vendors", vendor_means_p="p, vendor means",
-)  # fmt: skip
-def rule_results(pool: Pool) -> Iterator[Record]:
-    """Without the ceiling rule, without any rule, and with both option orders."""
-    for group, cells in pool.groups.items():
-        open_ceiling = pool.rules.model_copy(update={"least_repeat": 0.0})
-        kept = pool.kept(cells)
-        rules = {
-            "as declared": kept,
-            "no ceiling rule": [c for c in cells if open_ceiling.excluded(c) is None],
-            "nothing left out": [c for c in cells if c.delta_jss is not None],
-        }
-        if rules["nothing left out"] == rules["no ceiling rule"]:
-            del rules["nothing left out"]
-        if any(cell.jss_strict not in (None, cell.jss) for cell in kept):
-            rules[BOTH_ORDERS] = kept
-        for rule, some in rules.items():
-            one = pool.of(some, orders=rule == BOTH_ORDERS)
-            clustered, means = one.vendors, one.vendor_means
-            yield {
-                "task": pool.name(group), "rule": rule, "judges": len(some),
-                "mean": one.judges.mean, "judges_p": one.judges.p_floor,
-                "vendors_p": None if clustered is None else clustered.p_floor,
-                "vendor_means": None if means is None else means.mean,
-                "vendor_means_p": None if means is None else means.p_floor,
-            }  # fmt: skip
 
 
 @table(

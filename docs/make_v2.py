@@ -1,24 +1,32 @@
-"""The published figures of v2, recomputed from its printed inputs.
+"""Recompute the published figures of the JudgeSense paper's second version (v2).
 
-Inputs are printed with four digits, so a figure computed from them may differ in its last ones.
-How far is found by moving every input by half of its last digit, up or down at random.
+    python docs/make_v2.py
+
+Prints how many figures are equal, and the same cells under other rules; writes
+``docs/results/v2.csv``: figure, theirs, ours, difference. Inputs are printed with four digits, so
+a figure computed from them may differ in its last ones. How far is found by moving every input by
+half of its last digit, up or down at random.
 """
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
 from judgesense.files.tables import read_table
-from judgesense.reporting.published import V2_FOLDER
+from judgesense.reporting.published import V2_CELLS, V2_FOLDER
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.pooling import Test
-from judgesense.studies.common.study import Record, Tables, table
+from judgesense.studies.judge_sensitivity.cells import PUBLISHED, PoolRules, read_sources
 from judgesense.studies.judge_sensitivity.pooled import Pool
 
+OUT = Path(__file__).parent / "results" / "v2.csv"
 HALF_DIGIT, DRAWS, POOLED = 5e-5, 100, "pooled"
 _PRINTED = {"jss": 2, "delta_jss": 1, "delta_ci_low": 1, "delta_ci_high": 1}
 """The inputs, and how many rounded ones each stands for (jss less jss_repeat: two)."""
@@ -100,12 +108,7 @@ def _number(text: str) -> float:
     return float(text == "true") if text in ("true", "false") else float(text)
 
 
-@table(
-    "reproduced",
-    "The published figures, recomputed",
-    "Rounding of inputs: theirs lies within what inputs rounded to four digits can give.",
-)
-def reproduced_figures(pool: Pool) -> Iterator[Record]:
+def compared(pool: Pool) -> list[dict[str, Any]]:
     """Every figure that the printed cells determine, and what explains a difference."""
     ours, theirs = _ours(pool), _theirs()
     rng = np.random.default_rng(0)
@@ -119,7 +122,7 @@ def reproduced_figures(pool: Pool) -> Iterator[Record]:
             for cell, moved in zip(pool.cells, signs.tolist(), strict=True)
         ]  # fmt: skip
         drawn.append(_ours(Pool(cells, pool.rules, {}, ())))
-    rows: list[Record] = []
+    rows: list[dict[str, Any]] = []
     for key in ours.keys() & theirs.keys():
         stated, value = theirs[key], ours[key]
         reach = [values[key] for values in drawn]
@@ -132,15 +135,60 @@ def reproduced_figures(pool: Pool) -> Iterator[Record]:
             "result": "equal" if equal else "rounding of inputs" if within else "differs",
         })  # fmt: skip
     order = ("figure", "task", "judge")
-    yield from sorted(rows, key=lambda row: (row["judge"] != POOLED, *(row[key] for key in order)))
+    return sorted(rows, key=lambda row: (row["judge"] != POOLED, *(row[key] for key in order)))
 
 
-def findings(pool: Pool, made: Tables) -> Iterator[str]:
-    """How many figures are equal, and which are not."""
-    rows = made["reproduced"].rows
-    results = Counter(row["result"] for row in rows)
-    yield (
-        f"of {len(rows)} published figures, {results['equal']} are equal to the printed digits, "
-        f"{results['rounding of inputs']} within the rounding of their printed inputs, and "
-        f"{results['differs']} differ"
-    )
+def other_rules(pool: Pool) -> Iterator[dict[str, Any]]:
+    """The one-sided p against the floor without the ceiling rule, and with both option orders."""
+    strict = {
+        (record.values["task"], record.values["judge"]): float(record.values["jss_strict"])
+        for record in read_table(V2_CELLS)
+    }
+    both = [
+        cell.model_copy(
+            update={"delta_jss": (cell.delta_jss or 0) - (cell.jss or 0)
+                    + strict[cell.task, cell.judge]}
+        )
+        if cell.delta_jss is not None else cell
+        for cell in pool.cells
+    ]  # fmt: skip
+    no_ceiling = pool.rules.model_copy(update={"least_repeat": 0.0})
+    rules = {
+        "as declared": pool,
+        "no ceiling rule": Pool(pool.cells, no_ceiling, {}, ()),
+        "both option orders": Pool(both, pool.rules, {}, ()),
+    }
+    for rule, one in rules.items():
+        for group, mean in one.means.items():
+            assert mean.vendors is not None
+            assert mean.vendor_means is not None
+            yield {
+                "task": group[0], "rule": rule, "judges": mean.judges.n, "mean": mean.judges.mean,
+                "p_judges": mean.judges.p_floor, "p_vendors": mean.vendors.p_floor,
+                "p_vendors_holm": one.corrected[group]["vendors_p_floor"],
+                "p_vendor_means": mean.vendor_means.p_floor,
+            }  # fmt: skip
+
+
+def published_pool() -> Pool:
+    """The published cells under v2's own rules."""
+    rules = PoolRules()
+    return Pool(read_sources([PUBLISHED], rules).cells, rules, {}, ())
+
+
+def main() -> None:
+    """Print and write."""
+    pool = published_pool()
+    rows = compared(pool)
+    with OUT.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    print(len(rows), "figures:", dict(Counter(row["result"] for row in rows)))
+    for row in other_rules(pool):
+        values = row.values()
+        print(*(f"{each:.3f}" if isinstance(each, float) else each for each in values), sep="\t")
+
+
+if __name__ == "__main__":
+    main()
