@@ -35,7 +35,7 @@ class JudgeSpec:
     model: str | Path
     options: Mapping[str, Any]
     stabilised: Stabilised | None = None
-    """The rule and wordings of a stabilised judge, which asks this one."""
+    """The rule and wordings of an improved judge, which asks this one."""
     same_judge: bool = True
     """Whether the judge that is loaded must be the one that was stabilised."""
     others: tuple[JudgeSpec, ...] = ()
@@ -75,7 +75,7 @@ class JudgeSpec:
     def load(self) -> Judge:
         """Load the judge.
 
-        Raises JudgeSenseError, for a stabilised judge, if it is not the one that was stabilised.
+        Raises JudgeSenseError, for an improved judge, if it is not the one that was stabilised.
         """
         inner = self._load()
         if self.stabilised is None:
@@ -137,7 +137,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
 
     A named judge comes first, then an existing path, then ``org/name`` as a Hub id. A ``base_url``
     means the engine ``api``; ``model`` among the options is the endpoint's name of the model. A
-    YAML file is a stabilised judge.
+    YAML file is an improved judge.
 
     Raises JudgeSenseError for an unknown judge or option (names those that are like it), a value
     of the wrong type, and a named judge whose model id no source states, unless you give one.

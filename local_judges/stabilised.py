@@ -1,4 +1,4 @@
-"""A stabilised judge as a judge: it takes a message apart, asks the rule's prompts, and decides.
+"""An improved judge as a judge: it takes a message apart, asks the rule's prompts, and decides.
 
 It needs no more than the messages, so it runs wherever a judge does: in any engine, in Ray's
 actors, in resumed runs.
@@ -322,7 +322,7 @@ class StabilisedJudge:
 
 
 class BudgetedStabilisedJudge(StabilisedJudge):
-    """A stabilised judge whose inner judge costs money; the budget counts all prompts."""
+    """An improved judge whose inner judge costs money; the budget counts all prompts."""
 
     inner: Any
 

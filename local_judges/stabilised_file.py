@@ -107,7 +107,7 @@ class _File(_Strict):
 
 @dataclass(frozen=True)
 class Stabilised:
-    """A stabilised judge as its file states it; nothing is loaded.
+    """An improved judge as its file states it; nothing is loaded.
 
     ``judge`` says which judge to ask: ``name`` as in the decision log (with its fingerprint), and
     ``judge``, ``engine``, ``model`` and ``options`` as in a run's record; without an engine it is a
@@ -126,7 +126,7 @@ class Stabilised:
     expected: Plain = field(default_factory=dict)
     data: Plain = field(default_factory=dict)
     card: Plain = field(default_factory=dict)
-    where: str = "the stabilised judge"
+    where: str = "the improved judge"
     combine: Combine | None = None
     others: tuple[Stabilised, ...] = ()
     margin: float | None = None
@@ -322,7 +322,7 @@ _Dumper.add_representer(dict, _represent_mapping)
 
 
 def read_stabilised(path: str | Path) -> Stabilised:
-    """Read and check the file of a stabilised judge; warn of one that was edited by hand.
+    """Read and check the file of an improved judge; warn of one that was edited by hand.
 
     Raises JudgeSenseError naming the file and the key or line: another version, a missing or
     unknown key, labels of the offsets that are not the task's, a wording that is not there, a
@@ -339,7 +339,7 @@ def read_stabilised(path: str | Path) -> Stabilised:
 
 
 def parse_stabilised(text: str, where: str) -> Stabilised:
-    """The stabilised judge in the text of a file; ``where`` names it. Raises as
+    """The improved judge in the text of a file; ``where`` names it. Raises as
     :func:`read_stabilised`."""
     plain = parse_yaml(text, where)
     marks = {MARK: VERSION, **EARLIER}

@@ -36,7 +36,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.text import printable
 from judgesense.version import __version__
 
-app = group("Measure how much an LLM judge's verdicts depend on how the question is worded.")
+app = group("Check, improve and use LLM judges: are they right, steady and hard to fool?")
 
 
 def _version(wanted: bool) -> None:
@@ -51,7 +51,7 @@ def _root(
         False, "--version", help="Print the version.", callback=_version, is_eager=True
     ),
 ) -> None:
-    """Measure how much an LLM judge's verdicts depend on how the question is worded."""
+    """Check, improve and use LLM judges: are they right, steady and hard to fool?"""
 
 
 for _function, _name in (

@@ -21,19 +21,15 @@ def judge(
     judge: Annotated[
         str,
         opt.option(
-            "JUDGE", "A stabilised judge (FILE.yaml), or any judge with --task.", "--judge", "-j"
+            "JUDGE", "An improved judge (FILE.yaml), or any judge with --task.", "--judge", "-j"
         ),
     ],
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
-    task: Annotated[
-        str | None, opt.option("NAME", "Task, for a judge that is not stabilised.")
-    ] = None,
+    task: Annotated[str | None, opt.option("NAME", "Task, for any other judge.")] = None,
     wording: Annotated[
         str | None,
-        opt.option(
-            "ID", "Template to ask, for a judge that is not stabilised.", default="the task's first"
-        ),
+        opt.option("ID", "Template to ask, for any other judge.", default="the task's first"),
     ] = None,
     templates: opt.Templates = None,
     columns: Annotated[
@@ -43,7 +39,7 @@ def judge(
         opt.OneScoring,
         opt.option(
             None,
-            "Read text or option probabilities, for a judge that is not stabilised.",
+            "Read text or option probabilities, for any other judge.",
             default="options",
         ),
     ] = None,

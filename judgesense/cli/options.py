@@ -58,7 +58,7 @@ def option(
 
 
 ANY_JUDGE = (
-    "A name (judgesense judges list), Hub id, model folder, GGUF file or stabilised judge (YAML)"
+    "A name (judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
 )
 Judge = Annotated[str, option("JUDGE", f"{ANY_JUDGE}.", "--judge", "-j")]
 RunJudge = Annotated[str | None, option("JUDGE", "A judge of the run.", "--judge", "-j")]

@@ -1,6 +1,6 @@
 """Scorers and metrics for Inspect, by the entry point ``inspect_ai``.
 
-- ``judgesense/stable`` scores with a judge of JudgeSense, such as a stabilised judge's file.
+- ``judgesense/stable`` scores with a judge of JudgeSense, such as an improved judge's file.
 - ``judgesense/model_graded`` grades with a model of Inspect under several wordings, both orders
   where two answers are compared, and says whether the grades depend on the wording.
 """
@@ -121,15 +121,15 @@ def stable(
     scoring: str | None = None,
     options: dict[str, Any] | None = None,
 ) -> Scorer:
-    """Score with a judge of JudgeSense: a stabilised judge's file, or any judge with a task.
+    """Score with a judge of JudgeSense: an improved judge's file, or any judge with a task.
 
     Args:
-        judge: the file that ``judgesense stabilise`` wrote; or a name, Hub id or path, with
+        judge: the file that ``judgesense improve`` wrote; or a name, Hub id or path, with
             ``task``.
         passing: the verdicts that are correct, such as ``YES`` or ``["4", "5"]``.
         fields: the field that the judge's wordings show -> ``input``, ``output``, ``target`` or a
             key of the sample's metadata. By default fields are found by their names.
-        task, wording, scoring: for a judge that is not stabilised, as in
+        task, wording, scoring: for any other judge, as in
             :func:`judgesense.load_judge`.
         options: the engine's, such as ``{"dtype": "bfloat16"}``.
 

@@ -12,7 +12,7 @@ from judgesense.pipeline.settings import Settings
 
 
 def require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None:
-    """Raise JudgeSenseError if a stabilised judge is to judge another task than its own, or with
+    """Raise JudgeSenseError if an improved judge is to judge another task than its own, or with
     another scoring."""
     stabilised = getattr(spec, "stabilised", None)
     if stabilised is None:

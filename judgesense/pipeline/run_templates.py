@@ -38,7 +38,7 @@ def wordings_of(
     formed = in_reply_form(run, stream)
     if refused := [wording for wording in rule.wordings if wording in formed]:
         raise JudgeSenseError(
-            f"{refused[0]!r} is read inside the form of a reply, which a stabilised judge does not "
+            f"{refused[0]!r} is read inside the form of a reply, which an improved judge does not "
             "begin: choose a --remedy of another wording, or use a run with more wordings"
         )
     found = [_template(run, stream.task.name, wording, known) for wording in rule.wordings]

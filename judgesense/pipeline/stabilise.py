@@ -1,4 +1,4 @@
-"""From a finished run to a stabilised judge: ``judgesense stabilise``."""
+"""From a finished run to an improved judge: ``judgesense stabilise``."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def stabilise(
     (('relevance-1',), 2)
     """
     if Path(out).suffix not in (".yaml", ".yml"):
-        raise JudgeSenseError(f"--out {out}: a stabilised judge is a .yaml file")
+        raise JudgeSenseError(f"--out {out}: an improved judge is a .yaml file")
     if not 0 < max_error < 1:
         raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
     run = read_run(Path(run_dir))
@@ -239,7 +239,7 @@ def _judge_of(run: Run, name: str) -> dict[str, Any]:
     own = dict(asked[names.index(name)]) if name in names and len(names) == len(asked) else {}
     found: dict[str, Any] = {"name": name}
     if "stabilised" in own:
-        raise JudgeSenseError(f"{name} is a stabilised judge already; stabilise the judge it asks")
+        raise JudgeSenseError(f"{name} is an improved judge already; improve the judge it asks")
     if "engine" in own:
         for key in ("judge", "engine", "model"):
             found[key] = own.pop(key)

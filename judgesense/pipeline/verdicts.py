@@ -72,12 +72,12 @@ def judge_items(
         items: JSONL, CSV or Parquet, a list of dicts, a DataFrame or a ``datasets.Dataset``, with
             the columns that the wordings show (``item_id`` and
             ``gold`` may be left out).
-        judge: a stabilised judge's file, or any other judge with ``task``.
+        judge: an improved judge's file, or any other judge with ``task``.
         out: the file to write: .parquet, .jsonl or .csv; by default a CSV file in ``runs``, named
             by a hash of what is asked.
-        task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
-        wording: for a judge that is not stabilised, the template to ask (the task's first).
-        scoring: ``options`` (the default) or ``generate``, for a judge that is not stabilised.
+        task: for any other judge, a task with templates of JudgeSense's own.
+        wording: for any other judge, the template to ask (the task's first).
+        scoring: ``options`` (the default) or ``generate``, for any other judge.
         templates: your own template file, or its content as a dict, for a judge that is not
             stabilised.
         columns: your names of the columns: ``{"query": "question"}``.
@@ -199,15 +199,15 @@ def load_judge(
     scoring: str | None = None,
     **judge_options: Any,
 ) -> ItemJudge:
-    """Load a stabilised judge, or any judge with a task, as a function from items to verdicts.
+    """Load an improved judge, or any judge with a task, as a function from items to verdicts.
 
     Args:
-        file: a stabilised judge's file; or a judge's name, Hub id or path, with ``task``.
+        file: an improved judge's file; or a judge's name, Hub id or path, with ``task``.
         judge: the judge to ask in place of the file's: a function or a loaded judge, or a list of
             them for a cascade or jury. It need not be the one that was measured.
-        task: for a judge that is not stabilised, a task with templates of JudgeSense's own.
-        wording: for a judge that is not stabilised, the template to ask (the task's first).
-        scoring: ``options`` (the default) or ``generate``, for a judge that is not stabilised.
+        task: for any other judge, a task with templates of JudgeSense's own.
+        wording: for any other judge, the template to ask (the task's first).
+        scoring: ``options`` (the default) or ``generate``, for any other judge.
         judge_options: options of the engine.
 
     Raises:
@@ -253,7 +253,7 @@ def _resolved(
         return found
     if task is None:
         raise JudgeSenseError(
-            "which task? Give --task, or a stabilised judge's file as the judge (judgesense "
+            "which task? Give --task, or an improved judge's file as the judge (judgesense "
             "stabilise makes one)"
         )
     stabilised = _as_asked(task, wording, scoring or "options", templates)
@@ -287,7 +287,7 @@ def _as_asked(
 
 
 def benchmark_of(stabilised: Stabilised, items: Sequence[Item]) -> Benchmark:
-    """One message per item, which the stabilised judge asks in its own wordings and orders."""
+    """One message per item, which the improved judge asks in its own wordings and orders."""
     task, messages = stabilised.entry.task, Messages(stabilised)
     prompts = [messages.of_item(item) for item in items]
     return Benchmark(

@@ -1,6 +1,6 @@
 """A rule: how the answers to several prompts on an item become one verdict.
 
-A remedy fitted to a log is a rule; a stabilised judge is a rule with the wordings' texts. Answers
+A remedy fitted to a log is a rule; an improved judge is a rule with the wordings' texts. Answers
 come as log-probabilities of the canonical labels **as shown**: under the order BA, A is the option
 stored second. Verdicts are in the item's own order, AB.
 """
