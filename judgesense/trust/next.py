@@ -127,9 +127,10 @@ class _Commands:
         if self.folder is None or not self.writable or not self.texts_known:
             return None
         judge = self.card["judge"]
-        words = ["judgesense", "stabilise", self.folder, "--judge", judge, "--task",
-                 self.card["task"], "--scoring", self.card["scoring"]]  # fmt: skip
-        words += ["--remedy", remedy] if remedy else []
+        words = ["judgesense", "improve", "--log", self.folder, "--judge", judge]
+        for key, value in (("task", self.card["task"]), ("scoring", self.card["scoring"]),
+                           ("remedy", remedy)):  # fmt: skip
+            words += ["--set", f"{key}={value}"] if value else []
         name = re.sub(r"[^\w.-]+", "-", f"{judge.partition('@')[0]}-{self.card['task']}")
         return shlex.join([*words, "--out", f"{name.strip('-.')}.yaml"])
 

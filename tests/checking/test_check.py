@@ -208,7 +208,9 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
     assert found.card["remedy"] == "calibrated"
     (step,) = found.next
     assert step["kind"] == "use_changed"
-    assert step["command"].startswith(f"judgesense stabilise {tmp_path / 'leaning'} --judge lean")
+    assert step["command"].startswith(
+        f"judgesense improve --log {tmp_path / 'leaning'} --judge lean"
+    )
 
 
 NO_ANSWERS = {"tone.jsonl": '{"message": "Hello"}\n'}

@@ -61,7 +61,9 @@ def test_a_remedy_that_passes_is_the_step_and_writes_the_judge() -> None:
     rows = [remedy("as asked", "avoid"), remedy("calibrated", "care")]
     found = step(card("avoid", ["right"], "calibrated", right="fail"), remedies=rows)
     assert found["kind"] == "use_changed"
-    assert found["command"].startswith("judgesense stabilise d --judge m@1 --task t --scoring opt")
+    assert found["command"].startswith(
+        "judgesense improve --log d --judge m@1 --set task=t --set scoring=opt"
+    )
     assert all(said in found["text"] for said in ("75%", "65%", "0.92", "1 prompt per item"))
 
 
