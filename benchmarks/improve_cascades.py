@@ -137,7 +137,8 @@ def compare(
         cost, decided, error, broken, promised = np.array(values).T
         made = promised > 0
         rows.append({
-            "name": f"{name}, at most {max_error:.0%} wrong: {kind}, then a person", "unit": "USD per item", "n": splits,
+            "name": f"{name}, at most {max_error:.0%} wrong: {kind}, then a person",
+            "unit": "USD per item", "n": splits,
             "ours": float(cost.mean()), "peer": "a person alone", "theirs": PERSON,
             "ratio": float(cost.mean() / PERSON), "decided": float(decided.mean()),
             "promised": float(promised.mean()),
