@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,12 @@ from judgesense.improving.forms import (
     validated,
     wordings_to_try,
 )
-from judgesense.improving.result import Improved, conclusion
+from judgesense.improving.result import Improved, as_table, conclusion, footnotes
 from judgesense.improving.search import Found, least_budget, search
 from judgesense.pipeline.execution import identity_of, resolve_all
 from judgesense.pipeline.settings import Note, to_stderr
-from judgesense.run_folder.folder import PROMPTS_FILE, RunFolder, claimed, save_run
+from judgesense.reporting.report import IMPROVE_FILE
+from judgesense.run_folder.folder import PROMPTS_FILE, RunFolder, claimed
 from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
 from judgesense.trust.rules import OTHER_WORDINGS
@@ -52,8 +53,6 @@ PROPOSALS = 4
 
 _REASONING_TOKENS = 128
 """A judge that may write so many tokens is also asked for its reasons first."""
-
-_FILE = "improve.json"
 
 
 @dataclass(frozen=True)
@@ -153,15 +152,19 @@ def improve(
         [plan.identity, str(asked), seed, max_error, str(target),
          [identity_of(spec) for spec in plan.specs], __version__], sort_keys=True, default=str,
     ).encode()).hexdigest()[:16]  # fmt: skip
-    done = folder / _FILE
+    done = folder / IMPROVE_FILE
     if target.exists() and done.exists() and all(isinstance(s, JudgeSpec) for s in plan.specs):
         record = read_json(done)
         if record.pop("request") == [request, sha256_of(target)]:
             paths = {name: Path(record[name]) for name in ("out", "run_folder")}
-            return Improved(**{**record, **paths})
+            known = {field.name: record[field.name] for field in fields(Improved)}
+            return Improved(**{**known, **paths})
     with ExitStack() as stack:
         stack.enter_context(claimed(folder))
         run = RunFolder(folder, {"data": plan.identity})
+        run.repair(tell)
+        for key in ("parts", "digests", "finished"):
+            run.record.pop(key, None)  # More may be asked than before.
         proposed, already = _paraphrases(plan, run, paraphraser, judge_options, seed, tell)
         judges = []
         for spec in plan.specs:
@@ -182,7 +185,8 @@ def improve(
         _finish(run, plan, table, asking, judges)
         result.write()
         with writing(folder):
-            stated = {**result.to_dict(), "request": [request, sha256_of(target)]}
+            shown = {"table": as_table(result.rows), "footnotes": footnotes(result)}
+            stated = {**result.to_dict(), **shown, "request": [request, sha256_of(target)]}
             write_text(done, json.dumps(stated, indent=1, ensure_ascii=False) + "\n")
     return result
 
@@ -470,7 +474,7 @@ def _finish(
     if asking.prompts:
         with writing(run.folder):
             pq.write_table(table_of_prompts(asking.prompts.values()), run.folder / PROMPTS_FILE)
-    save_run(run.folder, run.record)
+    run.finish()
 
 
 def dry_run(

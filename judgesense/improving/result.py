@@ -63,13 +63,13 @@ class Improved(ResultMapping):
 
     def __str__(self) -> str:
         lines = [f"{self.text}.", ""]
-        shown = table(self.rows)
+        shown = as_table(self.rows)
         lines += aligned(shown, [True, *[False] * (len(shown[0]) - 1)])
-        lines += ["", *footnotes(self)]
+        lines += ["", *(f"  {line}" for line in footnotes(self))]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        heading, *rows = table(self.rows)
+        heading, *rows = as_table(self.rows)
         return html_table((), [(self.text,)]) + html_table(heading, rows)
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -106,11 +106,11 @@ class Improved(ResultMapping):
             picture = "\n![prompts per item against right](improve.png)\n"
         except MissingExtraError:
             pass
-        heading, *rows = table(self.rows)
+        heading, *rows = as_table(self.rows)
         lines = [f"# {self.out.name}: {self.way}", "", f"{self.text}.", ""]
         lines += [f"| {' | '.join(heading)} |", f"|{'---|' * len(heading)}"]
         lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
-        lines += [picture, *(f"- {line.strip()}" for line in footnotes(self))]
+        lines += [picture, *(f"- {line}" for line in footnotes(self))]
         with writing(self.run_folder):
             write_text(self.run_folder / "improve.md", "\n".join(lines) + "\n")
 
@@ -124,7 +124,7 @@ def _points(value: float | None) -> str:
     return signed(None if value is None else 100 * value, 0)
 
 
-def table(rows: Sequence[Row]) -> list[list[str]]:
+def as_table(rows: Sequence[Row]) -> list[list[str]]:
     """The table for people: a heading, then a row per way; * marks the one written, + those that no
     other row is as right as for less."""
     priced = any(row["usd_per_item"] is not None for row in rows)
@@ -153,22 +153,22 @@ def footnotes(found: Improved) -> list[str]:
     lines = [
         f"  Figures are from {found.n_held_out} items that chose nothing; * written, + nothing as "
         "right for less.",
-        f"  {found.n_candidates} ways were tried on up to {found.n_search} other items; the folder "
+        f"{found.n_candidates} ways were tried on up to {found.n_search} other items; the folder "
         f"{found.run_folder} holds {spent} (budget {found.budget}).",
     ]
     if ask.get("threshold") is not None:
         lines.append(
-            f"  With a person for unsure verdicts, {percent(ask['answered'])} of items are "
+            f"With a person for unsure verdicts, {percent(ask['answered'])} of items are "
             f"decided, wrong on at most {percent(ask['error_bound'])} of them with 95% confidence."
         )
     else:
         needed, n = ask.get("needed"), ask.get("verdicts", 0)
         more = f"; it takes at least {needed} held-out labels" if needed and needed > n else ""
         lines.append(
-            f"  No margin keeps wrong verdicts to {percent(ask['max_error'])} with 95% confidence, "
+            f"No margin keeps wrong verdicts to {percent(ask['max_error'])} with 95% confidence, "
             f"so ask_person stays empty{more}."
         )
-    return [*lines, *(f"  Note: {note}." for note in found.notes)]
+    return [*lines, *(f"Note: {note}." for note in found.notes)]
 
 
 def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:

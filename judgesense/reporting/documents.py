@@ -119,7 +119,7 @@ def escape_latex(text: str) -> str:
 
 def render_markdown(report: Mapping[str, Any], figures: Sequence[str] = ()) -> str:
     """The report as Markdown; ``figures`` are paths relative to the run's folder."""
-    text = render("report.md", report, figures=figures)
+    text = render("report.md", report, figures=figures, improve=report.get("improve"))
     return _BLANK_LINES.sub("\n\n", text).rstrip() + "\n"
 
 

@@ -59,6 +59,7 @@ def render_html(report: Mapping[str, Any], listed: Sequence[Entry] = ()) -> str:
         turned=_turned(report["attacks"]),
         remedies=list(_remedies(report, order)) if report["remedies"] else [],
         wrong=_wrong(report, listed, order, texts) if report["where_wrong"] else None,
+        improve=report.get("improve"),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )

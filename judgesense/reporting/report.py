@@ -14,6 +14,7 @@ from typing import Any
 from judgesense.decisions.log import part_files, raw_texts
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.disk import write_text
+from judgesense.files.documents import read_json
 from judgesense.reporting.disagreements import (
     flat,
     read_rows,
@@ -214,6 +215,10 @@ def measure_run(
     )
 
 
+IMPROVE_FILE = "improve.json"
+"""What ``judgesense improve`` wrote beside the answers it got."""
+
+
 def write_report(
     run_dir: Path, thresholds: Mapping[str, object] | None = None, *, figures: bool = True
 ) -> dict[str, Any]:
@@ -233,6 +238,9 @@ def write_report(
     saved_report(run_dir)  # Refuse to overwrite the report of a newer version.
     listed: Rows = []
     report = measure_run(run_dir, thresholds, listed)
+    if (searched := run_dir / IMPROVE_FILE).exists():
+        found = read_json(searched)
+        report["improve"] = {key: found[key] for key in ("text", "rows", "table", "footnotes")}
     # Of one judge's two wordings on a task, figures show nothing that the tables do not.
     tells = len(report["trust"]) > 1 or len(report["templates"]) > 2
     tells &= any(cell["jss"] is not None for cell in report["cells"])

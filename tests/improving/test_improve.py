@@ -69,7 +69,11 @@ def test_a_better_way_is_found_within_the_budget_and_its_promise_kept(tmp_path: 
     assert found.prompts <= 14 * len(ROWS)
     assert found.n_held_out == 40
     assert sum(row["written"] for row in found.rows) == 1
-    assert (found.run_folder / "improve.md").read_text().count("|---") >= 1
+    assert found.text in (found.run_folder / "improve.md").read_text()
+    judgesense.report(found.run_folder)
+    report = json.loads((found.run_folder / "report.json").read_text())
+    assert report["improve"]["rows"] == json.loads(json.dumps(found.rows))
+    assert found.way in (found.run_folder / "report.html").read_text()
     assert len(found.to_pandas()) == len(found.rows)
     found.plot(tmp_path / "plot.png")
     with judgesense.load_judge(found.out, judge=CHEAP) as own:
