@@ -328,6 +328,12 @@ def with_person(
     levels = [own(one.margin) for own, one in zip(maps, told, strict=True)]
     tops = np.stack([np.where(one.codes >= 0, level, -1.0)
                      for one, level in zip(told, levels, strict=True)]).max(axis=0)  # fmt: skip
+    record: dict[str, Any] = {
+        "max_error": max_error, "confidence": 0.95, "threshold": None, "answered": 0.0,
+        "verdicts": len(gold), "needed": None,
+    }  # fmt: skip
+    if not (tops >= 0).any():
+        return record, ()
     steps = np.unique(np.quantile(tops[tops >= 0], np.linspace(1, 0, _STEPS), method="lower"))[::-1]
     decided = np.zeros((len(steps), len(gold)), bool)
     wrong = decided.copy()
@@ -341,12 +347,8 @@ def with_person(
             decided[n] |= fresh
             wrong[n] |= fresh & (one.codes != gold)
     safe = longest_safe(decided, wrong, clusters, max_error=max_error)
-    record: dict[str, Any] = {
-        "max_error": max_error, "confidence": 0.95, "threshold": None, "answered": 0.0,
-        "verdicts": len(gold), "needed": safe.needed if safe.step is None else None,
-    }  # fmt: skip
     if safe.step is None:
-        return record, ()
+        return {**record, "needed": safe.needed}, ()
     done = decided[safe.step]
     record |= {
         "threshold": float(np.round(tried[safe.step][-1], 6)),

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.errors import JudgeSenseError
 from judgesense.improving.improve import improve
 from judgesense.improving.result import Improved
-from judgesense.pipeline.verdicts import load_judge
+from judgesense.pipeline.verdicts import ItemJudge, load_judge
 
 try:
     from mlflow.entities import AssessmentError, AssessmentSource, Feedback, Trace
@@ -22,13 +22,13 @@ try:
         resolve_outputs_from_trace,
     )
 except ImportError as error:
-    raise MissingExtraError("mlflow", "mlflow", "the alignment optimiser") from error
+    raise JudgeSenseError("the alignment optimiser needs MLflow 3.4: pip install mlflow") from error
 
 _FIELD = re.compile(r"\{\{\s*(inputs|outputs|expectations)\s*\}\}")
 _YES_NO = {True: "YES", False: "NO"}
 
 
-class Improve(AlignmentOptimizer):
+class Improve(AlignmentOptimizer):  # type: ignore[misc]
     """Aligns an MLflow judge with people's feedback by `judgesense.improve`.
 
     The traces need human feedback of the judge's name: at least 20. The judge that comes back is
@@ -76,7 +76,7 @@ class Improve(AlignmentOptimizer):
         return ImprovedJudge(judge, found, self.judge)
 
 
-class ImprovedJudge(Judge):
+class ImprovedJudge(Judge):  # type: ignore[misc]
     """A judge's file as an MLflow judge; ``improved`` says how it was found.
 
     Made by `Improve.align`. It is loaded on first use.
@@ -84,7 +84,8 @@ class ImprovedJudge(Judge):
 
     def __init__(self, original: Judge, improved: Improved, asked: Any) -> None:
         super().__init__(name=original.name)
-        self._original, self._improved, self._asked, self._loaded = original, improved, asked, None
+        self._original, self._improved, self._asked = original, improved, asked
+        self._loaded: ItemJudge | None = None
 
     @property
     def improved(self) -> Improved:
