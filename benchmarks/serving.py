@@ -121,7 +121,7 @@ def against_the_judge(told: Told, n: int, clients: int) -> None:
         expected = judge(items)
         direct_s = time.perf_counter() - began
         batches = []
-        for start in range(0, n, clients):
+        for start in range(0, n, clients)[:20]:
             began = time.perf_counter()
             judge(items[start : start + clients])
             batches.append(time.perf_counter() - began)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,8 @@ def run_check(
     from judgesense_dataset.pairing import build
 
     (spec,) = resolve_all([judge], terms.scoring, judge_options)
+    if getattr(spec, "engine", None) == "systemone":
+        terms = replace(terms, scoring="options")  # It writes no text.
     settings = Settings.of(terms.scoring, None, None, terms.repeats, terms.seed, terms.limit)
     question = read()
     entry, place, spent = with_wordings(question, terms, judge, judge_options, note)
