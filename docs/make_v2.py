@@ -59,7 +59,6 @@ def _ours(pool: Pool) -> dict[Key, float]:
     for at, (group, one) in enumerate(pool.means.items()):
         p_of, judges, vendors = pool.corrected[group], one.judges, one.vendors
         mean, error = judges.mean or 0.0, judges.error or np.nan
-        assert vendors is not None
         cr1 = vendors.error or np.nan
         values = {
             "n_judges": judges.n, "mean_delta": mean, "sd": one.sd, "se": error,
@@ -160,8 +159,6 @@ def other_rules(pool: Pool) -> Iterator[dict[str, Any]]:
     }
     for rule, one in rules.items():
         for group, mean in one.means.items():
-            assert mean.vendors is not None
-            assert mean.vendor_means is not None
             yield {
                 "task": group[0], "rule": rule, "judges": mean.judges.n, "mean": mean.judges.mean,
                 "p_judges": mean.judges.p_floor, "p_vendors": mean.vendors.p_floor,

@@ -37,13 +37,13 @@ class Pooled:
 
     ``judges`` is a z test on ``sd / sqrt(n)``. ``vendors`` is the same mean with the sandwich error
     CR1 over vendors and a t test; ``vendor_means`` the t test of the vendors' own means. The latter
-    two are None if a vendor is unknown. ``detectable`` is the smallest mean found with 80% power.
+    two have n = 0 if a vendor is unknown. ``detectable`` is the smallest mean found with 80% power.
     """
 
     sd: float | None
     judges: Test
-    vendors: Test | None
-    vendor_means: Test | None
+    vendors: Test
+    vendor_means: Test
     detectable: float | None
 
 
@@ -77,7 +77,7 @@ def pooled(values: Sequence[float], vendors: Sequence[str | None], floor: float)
     sd = float(y.std(ddof=1)) if n > 1 else None
     error = None if sd is None else sd / n**0.5
     by_judge = _test(n, mean, error, floor, t=False)
-    clustered = of_means = None
+    clustered = of_means = Test(0, None, None, None, None)
     if n and None not in vendors:
         _, codes = np.unique(np.array(vendors, dtype=str), return_inverse=True)
         k = int(codes.max()) + 1

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,14 +26,10 @@ from judgesense_dataset.sources.loader import (
 )
 
 NAME, COMMIT = "WeOpenML/PandaLM", "3871806e72b4832f815ecafd24d3503c73403f48"
-FILES = ("testset-v1.json", "verdicts.csv")
-"""The repository's file, or the same rows as a table with the columns of `_ROW`."""
+FILE = "testset-v1.json"
 
-_LABELS = {"0": "TIE", "TIE": "TIE", "1": "1", "2": "2"}
-_PEOPLE = ("annotator_1", "annotator_2", "annotator_3")
-_ROW = (
-    "instruction", "input", "response_1", "response_2", "system_1", "system_2", *_PEOPLE,
-)  # fmt: skip
+_PEOPLE = ("annotator1", "annotator2", "annotator3")
+_TEXTS = ("cmp_key", "instruction", "input", "response1", "response2")
 
 
 def collect(reader: Reader, n: int | None, seed: int) -> Collected:
@@ -46,9 +40,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     preferred answer is A in half of the items. Without a mirror, the file of the repository on
     GitHub is read, at ``--pin WeOpenML/PandaLM=COMMIT`` or `COMMIT`.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        path, revision = _file(reader, Path(scratch))
-        rows = list(_rows(path))
+    rows, revision = _rows(reader)
     table = SourceTable(NAME, revision, "apache-2.0", rows)
     clusters: dict[str, str] = {}
     items: list[Item] = []
@@ -57,21 +49,21 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         query = "\n\n".join(filter(None, (row["instruction"], row["input"])))
         cluster = clusters.setdefault(query, f"pandalm-{number:03d}")
         (winner, votes), *_ = Counter(row[name] for name in _PEOPLE).most_common(1)
-        if votes < 2 or winner == "TIE":
+        sides = [(row[f"response{side}"], side) for side in "12"]
+        if votes < 2 or winner == "0":
             undecided += 1
-        elif not (row["response_1"] and row["response_2"]):
+        elif not all(text for text, _ in sides):
             empty += 1
         else:
             # One order for all, so that the same two answers are found whoever gave them.
-            first, second = sorted("12", key=lambda side: row[f"response_{side}"])
-            texts = {"query": query, "response_a": row[f"response_{first}"],
-                     "response_b": row[f"response_{second}"]}  # fmt: skip
-            items.append(
-                table.item(
-                    f"pandalm-{number:03d}", "preference", texts, "A" if winner == first else "B",
-                    cluster, f"{row[f'system_{first}']}|{row[f'system_{second}']}",
-                )
+            (one, first), (two, _) = sorted(sides)
+            systems = row["cmp_key"].split("_")
+            fields = {"query": query, "response_a": one, "response_b": two}
+            item = table.item(
+                f"pandalm-{number:03d}", "preference", fields, "A" if winner == first else "B",
+                cluster, "|".join(systems if first == "1" else systems[::-1]),
             )  # fmt: skip
+            items.append(item)
     items, notes = drop_repeated(items, "pairs")
     rng = generator(seed, "pandalm")
     items = [
@@ -88,62 +80,49 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
 
 def _swapped(item: Item) -> Item:
     one, two = item.fields["response_a"], item.fields["response_b"]
-    return replace(
-        item,
-        fields={**item.fields, "response_a": two, "response_b": one},
-        gold="B" if item.gold == "A" else "A",
-        system_id="|".join(reversed(item.system_id.split("|"))),
-    )
+    fields = {**item.fields, "response_a": two, "response_b": one}
+    systems = "|".join(reversed(item.system_id.split("|")))
+    return replace(item, fields=fields, gold="B" if item.gold == "A" else "A", system_id=systems)
 
 
-def _file(reader: Reader, scratch: Path) -> tuple[Path, str]:
-    """The test set, and its revision: a commit, or the hash of a mirror's file."""
+def _rows(reader: Reader) -> tuple[list[dict[str, str]], str]:
+    """The test set's rows, and its revision: a commit, or the hash of a mirror's file."""
     if reader.mirror is not None:
-        folder = reader.mirror / NAME
-        path = next((folder / name for name in FILES if (folder / name).is_file()), None)
-        if path is None:
+        path = reader.mirror / NAME / FILE
+        if not path.is_file():
             raise JudgeSenseError(
-                f"the mirror {reader.mirror} lacks {NAME}/{FILES[0]}; copy data/{FILES[0]} of "
+                f"the mirror {reader.mirror} lacks {NAME}/{FILE}; copy data/{FILE} of "
                 f"github.com/{NAME} there"
             )
-        return path, f"sha256:{sha256_of(path)}"
+        return _checked(path), f"sha256:{sha256_of(path)}"
     commit = reader.revisions.get(NAME, COMMIT)
-    url = f"https://raw.githubusercontent.com/{NAME}/{commit}/data/{FILES[0]}"
-    try:
-        with urlopen(url, timeout=60) as response:
-            (scratch / FILES[0]).write_bytes(response.read())
-    except OSError as error:
-        raise JudgeSenseError(
-            f"{url} cannot be read ({error}); copy the file to DIR/{NAME}/ and add --mirror DIR"
-        ) from error
-    return scratch / FILES[0], commit
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    for record in read_table(path):
-        row = {_ours(name): _text(value) for name, value in record.values.items()}
-        if "cmp_key" in row:
-            row["system_1"], _, row["system_2"] = row["cmp_key"].partition("_")
-        if missing := [name for name in _ROW if name not in row]:
+    url = f"https://raw.githubusercontent.com/{NAME}/{commit}/data/{FILE}"
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / FILE
+        try:
+            with urlopen(url, timeout=60) as response:
+                path.write_bytes(response.read())
+        except OSError as error:
             raise JudgeSenseError(
-                f"{record.place}: no column {missing[0]!r}; it has {', '.join(row)}"
+                f"{url} cannot be read ({error}); copy the file to DIR/{NAME}/ and add --mirror DIR"
+            ) from error
+        return _checked(path), commit
+
+
+def _checked(path: Path) -> list[dict[str, str]]:
+    rows = []
+    for record in read_table(path):
+        row = {name: _text(record.values.get(name)) for name in (*_TEXTS, *_PEOPLE)}
+        if wrong := [name for name in _PEOPLE if row[name] not in ("0", "1", "2")]:
+            raise JudgeSenseError(
+                f"{record.place}, column {wrong[0]}: must be 1, 2 or 0 (tie), got {row[wrong[0]]!r}"
             )
-        for name in _PEOPLE:
-            if row[name] not in _LABELS:
-                raise JudgeSenseError(
-                    f"{record.place}, column {name}: must be 1, 2 or 0 (TIE), got {row[name]!r}"
-                )
-            row[name] = _LABELS[row[name]]
-        yield row
-
-
-def _ours(name: str) -> str:
-    """response1 and annotator1 of the repository's file as response_1 and annotator_1."""
-    return f"{name[:-1]}_{name[-1]}" if re.fullmatch(r"(response|annotator)\d", name) else name
+        rows.append(row)
+    return rows
 
 
 def _text(value: Any) -> str:
-    """A text; the file has NaN for no input, and a few answers are true or false."""
+    """A text; older versions of the file have NaN for no input, and a few answers are booleans."""
     return "" if value is None or value != value else str(value).strip()
 
 

@@ -67,7 +67,7 @@ class Pool:
     def corrected(self) -> dict[Group, dict[str, float | None]]:
         """The Holm-corrected p-values of each group, one family of groups a test."""
         tests = {
-            f"{of}_{p}": [getattr(getattr(one, of), p, None) for one in self.means.values()]
+            f"{of}_{p}": [getattr(getattr(one, of), p) for one in self.means.values()]
             for of in ("judges", "vendors", "vendor_means")
             for p in ("p", "p_floor")
         }
@@ -114,11 +114,11 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
     by_vendor, by_judge = corrected["vendors_p_floor"], corrected["judges_p_floor"]
     tested = sum(p["judges_p_floor"] is not None for p in pool.corrected.values())
     of = f"against −{pool.rules.floor:g}, Holm over {tested} task{s(tested)}"
-    if one.vendors is not None and by_vendor is not None:
+    if by_vendor is not None:
         return f"one-sided t over vendors (CR1, {one.vendors.n - 1} df) {of}", by_vendor
     if by_judge is None:
         return None
-    why = "some vendors unknown" if one.vendors is None else "a single vendor"
+    why = "a single vendor" if one.vendors.n else "some vendors unknown"
     return f"one-sided z over judges ({why}) {of}", by_judge
 
 
@@ -136,13 +136,12 @@ def pooled_results(pool: Pool) -> Iterator[Record]:
     """The pooled contrast of each task."""
     for group, cells in pool.groups.items():
         one, p = pool.means[group], pool.corrected[group]
-        vendors, rule = one.vendors, deciding(pool, group)
+        rule = deciding(pool, group)
         yield {
             "task": pool.name(group), "judges": one.judges.n, "left_out": len(cells) - one.judges.n,
             "mean": one.judges.mean, "sd": one.sd, "se": one.judges.error,
             "detectable": one.detectable, "p_holm": p["judges_p"], "floor_p": p["judges_p_floor"],
-            "vendors": None if vendors is None else vendors.n,
-            "vendor_se": None if vendors is None else vendors.error,
+            "vendors": one.vendors.n or None, "vendor_se": one.vendors.error,
             "vendor_p": p["vendors_p"], "vendor_floor_p": p["vendors_p_floor"],
             "means_floor_p": p["vendor_means_p_floor"],
             "rule": rule and rule[0],
