@@ -157,8 +157,8 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     elif checks["steady"].state != "pass":
         trust, because = "unknown", ["steady"]
     elif because := [
-        *in_state["open"], *in_state["unmeasured"],
         *(["resistant"] if checks["resistant"].state in ("fail", "open") else []),
+        *in_state["open"], *in_state["unmeasured"],
     ]:  # fmt: skip
         trust = "care"
     else:

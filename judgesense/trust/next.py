@@ -22,8 +22,8 @@ Step = dict[str, Any]
 
 KINDS = (
     "use", "use_changed", "finish_run", "raise_cap", "read_options", "correct_wording",
-    "add_wordings",
-    "add_orders", "add_contrast", "label_more", "add_items", "another_judge", "nothing_settles",
+    "add_wordings", "add_orders", "add_contrast", "add_defences",
+    "label_more", "add_items", "another_judge", "nothing_settles",
 )  # fmt: skip
 """Every kind of a next step."""
 
@@ -311,6 +311,10 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
     """What a judge that is not known well enough lacks, the check that decides first."""
     states = {name: each["state"] for name, each in checks.items() if each["applies"]}
     ran = commands.started is not None and commands.started["command"] == "run"
+    varied = (commands.started or {}).get("options", {}).get("variants", [""])[0]
+    if states["steady"] == "pass" and states.get("resistant") == "fail" and "defence" not in varied:
+        text = "A judged text can win its verdict: see which way to guard the text prevents that:"
+        return _step("add_defences", text, commands.changed(variants=["defence"]))
     unlabelled = states["right"] == "unmeasured" and not checks["right"]["n_items"]
     if commands.format in ("table", "scores") and commands.data and unlabelled:
         # What is right is known from a few labels; other wordings have to be judged elsewhere.
