@@ -71,10 +71,13 @@ class CombinedJudge:
                 yield index, [self._jury(request, answers) for request, answers in columns]
                 continue
             final = ask_all(self.members[0], requests, {scoring})
+            left = list(range(len(final)))
             for margin, judge in zip(self.margins, self.members[1:], strict=False):
                 assert margin is not None
-                left = [n for n, answer in enumerate(final)
-                        if self._margin(requests[n], answer) < margin]  # fmt: skip
+                clear = {n for n in left if self._margin(requests[n], final[n]) >= margin}
+                for n in clear:
+                    final[n] = self._cleared(requests[n], final[n])
+                left = [n for n in left if n not in clear]
                 more = ask_all(judge, [requests[n] for n in left], {scoring}) if left else []
                 for n, answer in zip(left, more, strict=True):
                     final[n] = _together(answer, [final[n], answer])
@@ -98,6 +101,18 @@ class CombinedJudge:
             return -1.0
         first, second = sorted(answer.option_logprobs, reverse=True)[:2]
         return first - second
+
+    def _cleared(self, request: Request, answer: Answer) -> Answer:
+        """The verdict of a judge that is sure enough, with a margin that asks no person: the file's
+        threshold is about the last judge."""
+        threshold = self.stabilised.threshold
+        if threshold is None or (own := self._margin(request, answer)) >= threshold:
+            return answer
+        if answer.option_logprobs is None or self.stabilised.scoring == "generate":
+            return replace(answer, text=(answer.text or "").partition("\n\nvotes: ")[0])
+        stretched = np.array(answer.option_logprobs) * ((threshold + 1e-6) / own)
+        values = stretched - np.logaddexp.reduce(stretched)
+        return replace(answer, option_logprobs=tuple(values.tolist()))
 
     def _jury(self, request: Request, answers: Sequence[Answer]) -> Answer:
         """The verdict of a jury; an error only if every judge has one."""

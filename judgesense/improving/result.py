@@ -151,7 +151,7 @@ def footnotes(found: Improved) -> list[str]:
     if found.usd is not None:
         spent += f", ${found.usd:.4f}"
     lines = [
-        f"  Figures are from {found.n_held_out} items that chose nothing; * written, + nothing as "
+        f"Figures are from {found.n_held_out} items that chose nothing; * written, + nothing as "
         "right for less.",
         f"{found.n_candidates} ways were tried on up to {found.n_search} other items; the folder "
         f"{found.run_folder} holds {spent} (budget {found.budget}).",

@@ -114,6 +114,7 @@ def test_several_judges_decide_together_from_a_file(tmp_path: Path, combine: str
     rule = {"remedy": "x", "wordings": ["rubric"], "orders": ["AB", "BA"], "read": "most probable"}
     held |= {
         "judge": {"name": "cheap@callable"}, "rule": rule, "combine": combine, "margin": 0.4,
+        "data": {},
         "others": [{"judge": {"name": "dear@callable"}, "rule": rule}],
     }  # fmt: skip
     found.out.write_text(yaml.safe_dump(held))
@@ -139,6 +140,15 @@ def test_several_judges_decide_together_from_a_file(tmp_path: Path, combine: str
         else:
             mean = np.mean(np.multiply(nats, signs))
             assert verdict.verdict == ("A" if mean > 0 else "B")
+    if combine == "cascade":
+        # A person is asked where the last judge is unsure, not where an earlier one decided.
+        held["ask_person"] = {"threshold": 1.5}
+        found.out.write_text(yaml.safe_dump(held))
+        with judgesense.load_judge(found.out, judge=[CHEAP, DEAR]) as own:
+            unsure = [verdict.ask_person for verdict in own(ROWS)]
+        told = [[2 * math.atanh(min(each.margin, 1 - 1e-9)) for each in pair]
+                for pair in zip(*single.values(), strict=True)]  # fmt: skip
+        assert unsure == [one < 0.4 and two < 1.5 for one, two in told]
     with pytest.raises(JudgeSenseError, match="asks 2 judges"):
         judgesense.load_judge(found.out, judge=CHEAP)
 
