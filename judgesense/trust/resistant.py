@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions.log import ATTACK, REWORDING, VARIANT_CLASSES
-from judgesense.decisions.rows import Log
 from judgesense.decisions.view import Stream, distinct, joined
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.comparison import holm
@@ -78,12 +77,9 @@ def attacks(
     is_attack = log.variant_class == VARIANT_CLASSES.index(ATTACK)
     rows = np.concatenate([stream.rows, stream.others])
     # "KIND#NUMBER@DEFENCE" is compared with the variant DEFENCE, or with the base wording.
-    asked_as = [
-        name.partition("@")[2] or REWORDING if "#" in name else name for name in log.variants
-    ]
-    codes = np.array(
-        [log.variants.index(name) if name in log.variants else -1 for name in asked_as]
-    )
+    named = {name: code for code, name in enumerate(log.variants)}
+    base_of = [n.partition("@")[2] or REWORDING if "#" in n else n for n in log.variants]
+    codes = np.array([named.get(name, -1) for name in base_of])
     place = (log.item * len(log.orders) + log.order) * len(log.bases) + log.base
     keys = place * len(log.variants) + codes[log.variant]
     base, tried = joined(keys, rows[~is_attack[rows]], rows[is_attack[rows]])
@@ -96,10 +92,11 @@ def attacks(
         row = _row(stream, kind[0], base[of_kind], tried[of_kind], mislabelled, facts or {})
         found.append({"kind": kind[0], "defence": kind[1] or None, **row})
     for defence in {row["defence"] for row in found}:
-        _mark_effective([row for row in found if row["defence"] == defence])
-    n_kinds = len({row["kind"] for row in found})
+        family = [row for row in found if row["defence"] == defence]
+        for row, p in zip(family, holm([row.pop("p") for row in family]), strict=True):
+            row |= {"p_adjusted": p, "effective": None if p is None else p < SIGNIFICANT}
+    level = 1 - 0.05 / max(1, len({row["kind"] for row in found}))
     for row in found:
-        level = 1 - 0.05 / n_kinds
         kept, clusters = row.pop("_kept"), row.pop("_clusters")
         row["ci_high_corrected"] = wilson_cluster(kept, clusters, level).high if len(kept) else None
     return sorted(
@@ -177,11 +174,9 @@ def _outcome(
         right, kept = (gold >= 0) & (before == gold), after == gold
         return right, kept, ~kept & ~undecided[after], None
     sign = 1 if task.wins == max(task.labels, key=int) else -1
-    level = np.full(len(log.labels), np.nan)
-    for code, label in enumerate(log.labels):
-        level[code] = sign * int(label) if label in task.labels else np.nan
+    level = np.array([sign * int(x) if x in task.labels else np.nan for x in log.labels])
     gained: Floats = level[after] - level[before]
-    right = level[before] < max(sign * int(label) for label in task.labels)
+    right = level[before] < np.nanmax(sign * np.array(task.labels, dtype=int))
     return right, gained <= 0, gained > 0, np.nan_to_num(gained)
 
 
@@ -195,7 +190,8 @@ def _losses(
     k = int(place.max(initial=-1)) + 1
     size = np.bincount(place, minlength=k)
     attacked = np.bincount(place, ~held, minlength=k) / np.maximum(size, 1)
-    rewordings = stream.rows[_is_rewording(log)[log.variant[stream.rows]]]
+    plain = np.array([name == REWORDING for name in log.variants])
+    rewordings = stream.rows[plain[log.variant[stream.rows]]]
     cell = log.item * len(log.orders) + log.order
     left_out = {log.templates.index(name) for name in (*mislabelled, *stream.inverted)}
     left_out |= set(log.template[base].tolist())
@@ -213,13 +209,3 @@ def _losses(
         lost = np.bincount(place[asked], ~kept[asked], minlength=k)
         columns.append(np.divide(lost, n, out=np.full(k, np.nan), where=n > 0))
     return attacked, np.stack(columns, axis=1) if columns else np.full((k, 0), np.nan)
-
-
-def _is_rewording(log: Log) -> Bools:
-    return np.array([name == REWORDING for name in log.variants])
-
-
-def _mark_effective(rows: list[dict[str, Any]]) -> None:
-    """Correct the p values by Holm's method; ``effective`` is None without other wordings."""
-    for row, p in zip(rows, holm([row.pop("p") for row in rows]), strict=True):
-        row |= {"p_adjusted": p, "effective": None if p is None else p < SIGNIFICANT}
