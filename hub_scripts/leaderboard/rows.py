@@ -353,7 +353,8 @@ def answer(rows: Sequence[Row]) -> list[Row]:
     """Which judge for a task: for each data with gold labels, the leader and what it leads.
 
     ``leader`` is the row of the judge with the highest κ, ``beaten`` the number of judges shown to
-    have a lower one, ``alike`` of those not told apart from it. Where no judge with labels can be
+    have a lower one, ``alike`` of those not told apart from it, ``usable`` the row of the first
+    judge to use, if need be with care. Where no judge with labels can be
     used, the steadiest of the published figures follows.
     """
     found: list[Row] = []
@@ -370,8 +371,10 @@ def answer(rows: Sequence[Row]) -> list[Row]:
         leader = (ranked or group)[0]
         n = len({row["judge"] for row in ranked})
         beaten = n - leader["rank_last"] if ranked else 0
+        usable = next((row for row in group if row["trust"] in PASSING), None)
         found.append({"leader": leader, "name": names[leader["judge"]], "beaten": beaten,
-                      "alike": max(0, n - 1 - beaten), "judges": len(group)})  # fmt: skip
+                      "alike": max(0, n - 1 - beaten), "judges": len(group),
+                      "usable": usable})  # fmt: skip
     return found
 
 
