@@ -160,3 +160,17 @@ def test_needed_labels_fall_with_the_gap(scores):
     far, near = (needed(gap) for gap in (0.08, 0.05))
     assert 100 < far < near
     assert needed(0.01) is None
+
+
+def test_predictions_weigh_less_before_they_are_dropped():
+    """With few labels, no interval is over 2% wider than that of the labels alone."""
+    rng, shares = np.random.default_rng(5), set()
+    for _ in range(60):
+        y = rng.normal(size=80)
+        f = 0.5 * y + rng.normal(size=80)
+        told = np.where(np.arange(80) < 8, y, np.nan)
+        found, alone = powered_mean(told, f), powered_mean(told, f, lam=0.0)
+        assert found.ci_high - found.ci_low <= 1.02 * (alone.ci_high - alone.ci_low) + 1e-9
+        tuned = influence(told, f).tuned
+        shares.add(round(found.weight / tuned, 2) if tuned else 0.0)
+    assert {1.0, 0.75, 0.5} <= shares <= {1.0, 0.75, 0.5, 0.25, 0.0}
