@@ -71,6 +71,7 @@ def screen(
     voters: Any = None,
     gold: Any = None,
     rules: Rules = _DEFAULTS,
+    family: int = 1,
     n_resamples: int = 999,
     seed: int = 0,
 ) -> tuple[list[WordingFigures], list[list[int]]]:
@@ -96,6 +97,8 @@ def screen(
         voters: which wordings form the consensus, shape (wordings,); None for all.
         gold: gold label codes, -1 where unknown, shape (cells,), or None.
         rules: when a wording is flagged.
+        family: the number of tables that are reported together: an outlier's p-value is multiplied
+            by it (Bonferroni), so that 20 tables of equal wordings have no more than one has.
 
     Returns:
         One `WordingFigures` per row of `decisions`, and the camps as lists of rows, largest first.
@@ -113,7 +116,7 @@ def screen(
     if table.k >= rules.fewest and n_labels:
         rng = np.random.default_rng(seed)
         table.flag_inverted(rng, n_resamples)
-        camps = table.flag_outliers(rng, n_resamples)
+        camps = table.flag_outliers(rng, max(n_resamples, 100 * family), family)
     return [table.figures(j) for j in range(len(table.codes))], camps
 
 
@@ -290,7 +293,9 @@ class _Table:
             hits += int((permuted >= kept - 1e-9).sum())
         return (1 + hits) / (1 + n)
 
-    def flag_outliers(self, rng: np.random.Generator, n_resamples: int) -> list[list[int]]:
+    def flag_outliers(
+        self, rng: np.random.Generator, n_resamples: int, family: int
+    ) -> list[list[int]]:
         """Flag outliers, the worst first, unless the wordings form camps: these are returned."""
         members = np.flatnonzero(self.votes).tolist()
         if len(members) < 3:
@@ -312,7 +317,7 @@ class _Table:
             filled = np.where(np.isnan(scores), usual, scores)
             sums = np.zeros((self.k, len(left)))
             np.add.at(sums, self.clusters[shared], filled.T)
-            p = np.minimum(1.0, _TESTS * lower_than_rest(sums, rng, n_resamples))
+            p = np.minimum(1.0, _TESTS * family * lower_than_rest(sums, rng, n_resamples))
             means = _row_means(scores - usual)  # Wordings may be judged on other cells.
             apart = (p < self.rules.significant) & self.lower(means, left)
             for j, value in zip(left, p.tolist(), strict=True):

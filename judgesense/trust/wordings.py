@@ -115,6 +115,7 @@ class Wordings:
             voters=~self.turned,
             gold=self.gold,
             rules=WORDING_RULES,
+            family=self.family,
         )
 
     @property
