@@ -297,7 +297,7 @@ def add_texts(
 ) -> None:
     """Add the judge's texts, people's labels and the prompts to rows, in place."""
     at = sorted({number for row in rows for number in row["answers"].values()})
-    texts = dict(zip(at, answers(at), strict=True)) if at else {}
+    texts = {n: t.strip() for n, t in zip(at, answers(at), strict=True) if t} if at else {}
     labels: dict[tuple[str, str, str], dict[str, str]] = {}
     if people is not None:
         names = ("task", "item_id", "order", "human", "label")
@@ -312,7 +312,7 @@ def add_texts(
         ):
             shown.setdefault((item, order or "-"), text)
     for row in rows:
-        said = {name: (texts[number] or "").strip() for name, number in row["answers"].items()}
+        said = {name: texts.get(number, "") for name, number in row["answers"].items() if texts}
         more = len(set(said.values()) - {*row["verdicts"].values()}) > 0
         row["answers"] = {n: text[:LONGEST_TEXT] for n, text in said.items() if text and more}
         row["people"] = labels.get((row["task"], row["item_id"], row["order"]), {})
@@ -324,10 +324,10 @@ def write_rows(rows: Rows, folder: Path) -> None:
     """Write ``disagreements.csv``. Raises OSError."""
     theirs = dict.fromkeys(name for row in rows for name in row["columns"])
     names = {name: f"{name} (item)" if name in COLUMNS else name for name in theirs}
-    lines = []
+    encoded, lines = json.JSONEncoder(ensure_ascii=False).encode, []
     for row in rows:
         cells = {name: row[name] for name in COLUMNS if name not in (*_JSON, "kinds")}
-        cells |= {name: json.dumps(row[name], ensure_ascii=False) for name in _JSON}
+        cells |= {name: encoded(row[name]) for name in _JSON}
         cells["kinds"] = ", ".join(row["kinds"])
         lines.append(cells | {names[name]: text for name, text in row["columns"].items()})
     write_text(folder / FILE, csv_text([*COLUMNS, *names.values()], lines))
