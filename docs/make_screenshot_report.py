@@ -1,6 +1,7 @@
 """Take the home page's pictures of a report's first screen: laptop and phone, light and dark.
 
-    make demo-1.5b && python docs/make_screenshot_report.py runs/demo-1.5b
+    cp -r hub_scripts/leaderboard/data/qwen2.5-coder-1.5b runs/demo-1.5b
+    judgesense report runs/demo-1.5b && python docs/make_screenshot_report.py runs/demo-1.5b
 
 Needs Debian's Chromium, playwright and Pillow.
 """
