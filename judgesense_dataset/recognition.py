@@ -23,6 +23,7 @@ from judgesense_dataset.folder import PAIR_ROWS
 from judgesense_dataset.templates import (
     DATA,
     LANGUAGE_FILES,
+    LayoutPattern,
     TaskTemplates,
     load_templates,
     patterns_of,
@@ -52,13 +53,13 @@ def known_tasks() -> dict[str, TaskTemplates]:
 def recognise(task: str, prompt: str) -> tuple[Template, dict[str, str]] | None:
     """The known template that a prompt was rendered from, and the item's fields in it."""
     for template, pattern in _known_patterns(task):
-        if match := pattern.fullmatch(prompt):
-            return template, match.groupdict()
+        if (fields := pattern.fullmatch(prompt)) is not None:
+            return template, fields
     return None
 
 
 @lru_cache(maxsize=64)
-def _known_patterns(task: str) -> list[tuple[Template, re.Pattern[str]]]:
+def _known_patterns(task: str) -> list[tuple[Template, LayoutPattern]]:
     entries = (_load(path).get(task) for path in KNOWN_FILES)
     return [(t, patterns_of(t)[0]) for entry in entries if entry for t in entry.templates]
 
@@ -218,7 +219,7 @@ def _items(entry: TaskTemplates, rows: Sequence[Mapping[str, Any]], where: str) 
 def _readings(template: Template, text: str) -> list[dict[str, str]]:
     """The fields in a prompt, once for each way to read them; nothing for another template's."""
     matches = [pattern.fullmatch(text) for pattern in patterns_of(template)]
-    readings = [match.groupdict() for match in matches if match is not None]
+    readings = [match for match in matches if match is not None]
     return readings[:1] if all(reading == readings[0] for reading in readings) else readings
 
 

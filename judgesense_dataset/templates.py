@@ -91,31 +91,68 @@ class TaskTemplates:
         return frozenset().union(*(template.placeholders for template in self.templates))
 
 
+@dataclass(frozen=True, slots=True)
+class LayoutPattern:
+    """A layout as a pattern: ``literals`` around the fields ``names``, which match as little, or as
+    ``much``, as possible."""
+
+    names: tuple[str, ...]
+    literals: tuple[str, ...]
+    much: bool
+
+    def fullmatch(self, text: str) -> dict[str, str] | None:
+        """The fields in a text; None if it is not laid out so.
+
+        It takes time linear in the text: what is judged may be made to look like the layout.
+        """
+        if not self.names:
+            return {} if text == self.literals[0] else None
+        first, *inner, last = self.literals
+        start, end = len(first), len(text) - len(last)
+        if start > end or not (text.startswith(first) and text.endswith(last)):
+            return None
+        ends = []
+        for literal in reversed(inner) if self.much else inner:
+            at = text.rfind(literal, start, end) if self.much else text.find(literal, start, end)
+            if at < 0:
+                return None
+            ends.append((at, at + len(literal)))
+            start, end = (start, at) if self.much else (at + len(literal), end)
+        cuts = [(0, len(first)), *sorted(ends), (len(text) - len(last), len(text))]
+        fields: dict[str, str] = {}
+        for name, (_, begin), (stop, _) in zip(self.names, cuts, cuts[1:], strict=False):
+            if fields.setdefault(name, text[begin:stop]) != text[begin:stop]:
+                return self._backtracking(text)
+        return fields
+
+    def _backtracking(self, text: str) -> dict[str, str] | None:
+        """As `fullmatch`, for a field that is shown twice and holds a literal."""
+        pattern, seen = re.escape(self.literals[0]), set[str]()
+        for name, literal in zip(self.names, self.literals[1:], strict=True):
+            field = f"(?P<{name}>.{'*' if self.much else '*?'})"
+            pattern += (f"(?P={name})" if name in seen else field) + re.escape(literal)
+            seen.add(name)
+        match = re.fullmatch(pattern, text, re.DOTALL)
+        return match.groupdict() if match else None
+
+
 @lru_cache(maxsize=256)
-def layout_patterns(whole: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def layout_patterns(whole: str) -> tuple[LayoutPattern, LayoutPattern]:
     """A layout with its wording as two patterns: fields match as little, or as much, as possible.
 
     Where the two read a prompt differently, a field's text looks like the layout.
 
     >>> little, much = layout_patterns("Which? A: {one} B: {two}")
-    >>> little.fullmatch("Which? A: x B: y B: z").groupdict()
+    >>> little.fullmatch("Which? A: x B: y B: z")
     {'one': 'x', 'two': 'y B: z'}
     """
     # A message shows the text itself where the layout would guard it.
     parts = re.split(r"\{(\w+)\}", PLACEHOLDER.sub(r"{\1}", whole))
-    made = []
-    for much in ("*?", "*"):
-        seen: set[str] = set()
-        pattern = re.escape(parts[0])
-        for name, literal in zip(parts[1::2], parts[2::2], strict=True):
-            pattern += f"(?P={name})" if name in seen else f"(?P<{name}>.{much})"
-            pattern += re.escape(literal)
-            seen.add(name)
-        made.append(re.compile(pattern, re.DOTALL))
-    return made[0], made[1]
+    names, literals = tuple(parts[1::2]), tuple(parts[::2])
+    return LayoutPattern(names, literals, False), LayoutPattern(names, literals, True)
 
 
-def patterns_of(template: Template) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def patterns_of(template: Template) -> tuple[LayoutPattern, LayoutPattern]:
     """The `layout_patterns` of the prompts of a template."""
     return layout_patterns(template.layout.replace("{instruction}", template.text))
 

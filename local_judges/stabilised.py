@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from re import Pattern
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from judgesense.tasks import Item, Prompt, Template, prompt_id, render
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.grid import log_of_shares
 from judgesense.trust.rules import Decided, Rule
-from judgesense_dataset.templates import layout_patterns, patterns_of
+from judgesense_dataset.templates import LayoutPattern, layout_patterns, patterns_of
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.runner import ask_all
 from local_judges.stabilised_file import Stabilised
@@ -143,7 +142,7 @@ class Messages:
             matches = [pattern.fullmatch(request.message) for pattern in patterns]
             if matches[0] is None or set(request.options) != set(template.label_map):
                 continue
-            readings = [match.groupdict() for match in matches if match is not None]
+            readings = [match for match in matches if match is not None]
             if "instruction" not in readings[0]:
                 return template, readings
             wording, *others = {reading.pop("instruction") for reading in readings}
@@ -174,7 +173,7 @@ class Messages:
         return {name: str(value) for name, value in fields.items()}
 
     @cached_property
-    def _patterns(self) -> list[tuple[Template, tuple[Pattern[str], Pattern[str]]]]:
+    def _patterns(self) -> list[tuple[Template, tuple[LayoutPattern, LayoutPattern]]]:
         """The file's wordings as patterns, then their layouts with any wording.
 
         Each is there twice, matching as little and as much as possible per field: where the two

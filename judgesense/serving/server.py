@@ -165,13 +165,16 @@ def app_of(served: ServedJudge, *, key: str | None = None, places: int = PLACES)
             return _error(error.status_code, str(error.detail), error.headers)
         if isinstance(error, RecursionError):
             return _error(400, "the JSON is nested too deeply")
+        if isinstance(error, UnicodeError):
+            return _error(400, "the text holds half a character (a lone surrogate)")
         if isinstance(error, JudgeSenseError):
             return _error(422, str(error))
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:])
         return _error(422, f"{place}: {first['msg']}".removeprefix(": "))
 
-    for kind in (AnyHTTPException, RecursionError, JudgeSenseError, RequestValidationError):
+    for kind in (AnyHTTPException, RecursionError, UnicodeError, JudgeSenseError,
+                 RequestValidationError):  # fmt: skip
         app.add_exception_handler(kind, failed)
 
     async def verdicts(request: Request, asks: list[Ask]) -> list[Verdict]:
@@ -301,7 +304,7 @@ def _completion(
             {"token": option, "logprob": math.log(max(share, 1e-304)), "bytes": [*option.encode()]}
             for option, share in sorted(found.options.items(), key=lambda each: -each[1])
         ]
-        (own,) = (each for each in top if each["token"] == found.raw)
+        own = next((each for each in top if each["token"] == found.raw), top[0])
         shown = {"content": [{**own, "top_logprobs": top}], "refusal": None}
     refusal = (found.answer.text or "refused") if found.answer.refused else None
     read, written = found.answer.input_tokens or 0, found.answer.output_tokens or 0

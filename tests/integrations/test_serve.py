@@ -136,7 +136,9 @@ def test_a_message_without_the_layout_is_asked_as_it_was_sent(both: Path) -> Non
 
     with running(served_of(both, judge_of(keep))) as url:
         found = chat(url, "Which is better?", logprobs=True)
-    assert asked == ["Which is better?"]
+        # With backtracking, this text would take years.
+        chat(url, "x" + "\n\nQuery: x\nA: y" * 20_000)
+    assert asked[0] == "Which is better?"
     told = found.judgesense
     assert (told["judged"], told["ask_person"], found.choices[0].message.content) == (
         "as sent", True, "A",
@@ -200,6 +202,7 @@ def question(**more: Any) -> dict[str, Any]:
         ("judge", LONG, 413, "bytes"),
         ("judge", b"[" * 200_000, 400, "body"),
         ("judge", b'{"question": "\xff"}', 400, "body"),
+        ("judge", b'{"question": "\\ud800", "response": "x"}', 400, "surrogate"),
         ("judge", b"question=x", 422, "JSON"),
         ("chat/completions", {"model": "judge", "messages": [{"role": "user", "content": "x"}],
                               "response_format": {"type": "json_schema"}}, 422, "schema"),
