@@ -65,11 +65,11 @@ class Tables:
 
 @dataclass(frozen=True)
 class Entry:
-    """A judge or a baseline on a task in a run, before it is ranked.
+    """A judge on a task in a run, before it is ranked.
 
     ``pairs`` is the data hash of the signature: entries with the same hash judged the same pairs.
-    ``mapped`` and ``raw`` are its cells of the report, ``card`` its trust card (None for a
-    baseline), and ``change`` the row of the report's remedies that makes it usable, if it is not
+    ``mapped`` and ``raw`` are its cells of the report, ``card`` its trust card (None for a quoted
+    figure), and ``change`` the row of the report's remedies that makes it usable, if it is not
     usable as asked. ``weights`` is open, api or None, ``model`` the model's name on the Hub.
     ``gold`` are its answers beside the gold labels, None without any.
     """
@@ -89,11 +89,6 @@ class Entry:
     gold: Tables | None = None
 
     @property
-    def is_baseline(self) -> bool:
-        """Whether this is the score of a perfect judge, or of one that always answers first."""
-        return self.judge in BASELINES
-
-    @property
     def checks(self) -> Mapping[str, Figures]:
         """The checks of its trust card by name; empty without a card."""
         found: Mapping[str, Figures] = (self.card or {}).get("checks", {})
@@ -111,11 +106,6 @@ class Entry:
     def reason(self) -> str | None:
         """The two worst reasons of its trust card; None if it has none."""
         return "; ".join(islice(reasons(self.card or {"because": ()}), 2)) or None
-
-    @property
-    def page(self) -> str | None:
-        """The path of its judge's page; None for a baseline."""
-        return None if self.is_baseline else judge_page(self.run, self.judge)
 
 
 def judge_page(run: str, judge: str) -> str:
@@ -150,6 +140,8 @@ def entries(
     }
     for case, cells in main_cells(report).items():
         _, judge, task, scoring = case
+        if judge in BASELINES:
+            continue
         pairs = _DATA.search(cells["mapped"]["signature"])
         engine = about.get(judge, {}).get("engine")
         yield Entry(
@@ -183,24 +175,14 @@ def ranked_rows(board: Iterable[Entry]) -> list[Row]:
     """One row an entry, in groups of judges that can be compared: same task, pairs and scoring.
 
     In a group are the ranked judges by rank, then those without a rank by trust, whether a change
-    makes them usable and how much more often they are right than a constant answer, then the
-    baselines of its pairs, each once.
+    makes them usable and how much more often they are right than a constant answer.
     """
     groups: dict[tuple[str, str, str], list[Entry]] = {}
-    baselines: dict[tuple[str, str], dict[str, Entry]] = {}
     for entry in board:
-        if entry.is_baseline:
-            known = baselines.setdefault((entry.task, entry.pairs), {})
-            known.setdefault(entry.judge, entry)
-        else:
-            groups.setdefault((entry.task, entry.pairs, entry.scoring), []).append(entry)
-    found: list[Row] = []
-    for (task, pairs, scoring), members in groups.items():
-        rows = _ranked(members)
-        for entry in baselines.get((task, pairs), {}).values():
-            rows.append(_row(entry, None, None, None) | {"scoring": scoring})
-        found += sorted(rows, key=_place)
-    return in_order(found)
+        groups.setdefault((entry.task, entry.pairs, entry.scoring), []).append(entry)
+    return in_order(
+        row for members in groups.values() for row in sorted(_ranked(members), key=_place)
+    )
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
@@ -293,7 +275,7 @@ def _row(entry: Entry, rank: int | None, last: int | None, why: str | None) -> R
         "no_rank": why,
         "judge": entry.judge,
         "run": entry.run,
-        "page": entry.page,
+        "page": judge_page(entry.run, entry.judge),
         "model": entry.model,
         "weights": entry.weights,
         "trust": entry.card["trust"] if entry.card else None,
@@ -339,7 +321,6 @@ def _place(row: Row) -> tuple[Any, ...]:
         trust = TRUST.index(row["trust"] or "unknown")
         usable = (trust, row["change"] is None, -(-1 if beats is None else beats))
     return (
-        row["page"] is None,
         row["rank"] is None,
         row["rank"] or 0,
         *usable,
@@ -358,8 +339,7 @@ def answer(rows: Sequence[Row]) -> list[Row]:
     used, the steadiest of the published figures follows.
     """
     found: list[Row] = []
-    judges = [row for row in rows if row["page"]]
-    by_group = groupby(judges, key=lambda row: (row["data"], row["pairs"], row["scoring"]))
+    by_group = groupby(rows, key=lambda row: (row["data"], row["pairs"], row["scoring"]))
     for group in [list(members) for _, members in by_group]:
         ranked = [row for row in group if row["rank"] is not None]
         helps = [

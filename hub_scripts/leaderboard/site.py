@@ -136,17 +136,15 @@ def _first_task(rows: list[Row]) -> str | None:
     """The task to show first: the one that most judges have judged beside gold labels."""
     judged: dict[str, set[str]] = {}
     for row in rows:
-        if row["page"]:
-            judged.setdefault(row["task"], set()).update([row["judge"]] * bool(row["labels"]))
+        judged.setdefault(row["task"], set()).update([row["judge"]] * bool(row["labels"]))
     return max(judged, key=lambda task: len(judged[task]), default=None)
 
 
 def _by_page(rows: list[Row]) -> dict[str, list[Row]]:
-    """The rows of each judge by its page; baselines have none."""
+    """The rows of each judge by its page."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        if row["page"]:
-            found.setdefault(row["page"], []).append(row)
+        found.setdefault(row["page"], []).append(row)
     return found
 
 
@@ -163,10 +161,7 @@ def _index(made: Environment, board: Mapping[str, Any]) -> str:
         by_page=_by_page(rows),
         links=LINKS,
         bibtex=bibtex(board["day"]),
-        choices={
-            key: sorted({row[key] for row in rows if row["page"] and row[key]})
-            for key in ("kind", "trust")
-        },
+        choices={key: sorted({row[key] for row in rows if row[key]}) for key in ("kind", "trust")},
     )
 
 

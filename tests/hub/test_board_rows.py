@@ -161,22 +161,6 @@ def test_the_figure_and_its_interval_are_those_of_the_trust_card():
     assert row["raw_jss"] == 0.95
 
 
-def test_baselines_stand_last_in_every_group_of_their_pairs_and_once():
-    board = [
-        entry("oracle", 1.0, 1.0, scoring="-", run="a"),
-        entry("oracle", 1.0, 1.0, scoring="-", run="b"),
-        entry("a", 0.8, 0.9),
-        entry("b", 0.8, 0.9, scoring="generate"),
-    ]
-    rows = ranked_rows(board)
-    assert [(row["judge"], row["scoring"], row["page"] is None) for row in rows] == [
-        ("b", "generate", False),
-        ("oracle", "generate", True),
-        ("a", "options", False),
-        ("oracle", "options", True),
-    ]
-
-
 def test_two_judges_never_share_a_page():
     names = ["a/b", "a b", "..", "n" * 10_000, '"><script>', "a/b@1", "a/b@2"]
     pages = {judge_page("run", name) for name in names} | {judge_page("other", "a/b")}
@@ -204,7 +188,7 @@ PACKAGED = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 def test_weights_and_model_are_what_the_record_says(judge, describe, weights, model, tmp_path):
     record = {"judges": [{"name": judge, "describe": describe}], "started": "soon"}
     report = report_of(make_run(tmp_path, judge, record))
-    (found,) = (each for each in entries(report, "run") if not each.is_baseline)
+    (found,) = entries(report, "run")
     assert (found.weights, found.model, found.data) == (weights, model, "own pairs")
 
 
@@ -230,7 +214,7 @@ def test_the_embedded_runs_are_two_judges_on_the_same_pairs():
     rows = {
         row["judge"].partition("@")[0]: row
         for row in ranked_rows(board)
-        if row["task"] == "relevance" and row["page"]
+        if row["task"] == "relevance"
     }
     assert list(rows) == ["qwen2.5-coder-1.5b", "smollm2-135m"]
     qwen, smollm = rows.values()

@@ -35,7 +35,7 @@ const task = () => {
   const named = state().get('task');
   return rows.some(row => row.task === named) ? named : form.dataset.first;
 };
-const matches = row => row.page && row.task === task()
+const matches = row => row.task === task()
   && row.judge.toLowerCase().includes((state().get('find') || '').trim().toLowerCase())
   && ['kind', 'trust'].every(key => [null, '', row[key]].includes(state().get(key)));
 
@@ -49,7 +49,6 @@ const sort = () => {
   const order = (one, two) => {
     const [a, b] = [rowOf(one), rowOf(two)];
     const [x, y] = key ? [value(a, key), value(b, key)] : [+one.dataset.n, +two.dataset.n];
-    if (!a.page !== !b.page) return a.page ? -1 : 1;
     if (x == null || y == null) return (x == null) - (y == null);
     return sign * (typeof x === 'string' ? x.localeCompare(y) : x - y);
   };
@@ -213,9 +212,9 @@ const apply = () => {
   for (const body of table.tBodies) {
     let judges = 0;
     if (body.dataset.task === task()) body.querySelectorAll('tr[data-n]').forEach(line => {
-      const row = rowOf(line), fits = !row.page || matches(row);
+      const row = rowOf(line), fits = matches(row);
       line.hidden = !fits;
-      if (fits && row.page) { judges += 1; shown.push(row); }
+      if (fits) { judges += 1; shown.push(row); }
     });
     body.classList.toggle('shown', judges > 0 || !rows.length);
   }
