@@ -300,15 +300,11 @@ def among_people(entry: Entry) -> list[str]:
     if test is not None:
         people = len(test["p_values"])
         won = round(test["winning_rate"] * sum(p is not None for p in test["p_values"].values()))
-        may = (
-            "it may replace one"
-            if test["winning_rate"] >= 0.5
-            else "not shown that it may replace one"
-        )
+        may = "it may" if test["winning_rate"] >= 0.5 else "not shown that it may"
         texts.append(
             f"{entry['judge']} in the alternative annotator test: it represents the others as well "
             f"as a person does on {percent(test['advantage_probability'])} of items, and wins "
-            f"against {won} of {people} people at ε {test['epsilon']:g}: {may}."
+            f"against {won} of {people} people at ε {test['epsilon']:g}: {may} replace one."
         )
     return texts
 

@@ -116,10 +116,9 @@ def _block(case: Mapping[str, Any], people: Mapping[str, Any] | None) -> Iterato
             continue
         ends = brackets(share["ci_low"], share["ci_high"], percent)
         yield Text(
-            f"  {label}: finds {percent(figures['recall'])} of {figures['n']}, right "
-            f"{percent(figures['precision'])} of the times it says so; "
-            f"{percent(share['verdicts'])} of its verdicts, corrected "
-            f"{percent(share['share'])} {ends}"
+            f"  {label}: recall {percent(figures['recall'])} of {figures['n']}, precision "
+            f"{percent(figures['precision'])}; {percent(share['verdicts'])} of its verdicts, "
+            f"{percent(share['share'])} {ends} corrected for its errors"
         )
     yield from (Text(f"  {text}") for text in among_people({**people, "judge": case["judge"]}))
 
