@@ -1,6 +1,6 @@
 """A served judge under load: 50 clients against the same judge called directly.
 
-    python benchmarks/serving.py [--requests 2000] [--clients 50] [--long 20000]
+    python benchmarks/serving.py [--requests 2000] [--clients 50] [--long 20000] [--delay S]
 
 SmolLM2 judges distinct factuality items. The peer is the loaded judge itself on the same items, at
 once and in batches of as many items as there are clients. Every answer of the server has to be the
@@ -30,6 +30,7 @@ from common import finish, machine
 
 from judgesense import load_judge
 from judgesense_dataset.embedded import embedded_items
+from local_judges.callable_judge import CallableJudge
 
 JUDGE = "smollm2-135m"
 RULE = """
@@ -38,12 +39,15 @@ from judgesense import load_judge
 from judgesense.serving import server
 from judgesense.serving.served_judge import ServedJudge
 from local_judges.callable_judge import CallableJudge
+import time
 def rule(texts):
-    return [{"YES": -0.1 - len(text) % 7, "NO": -1.0} for text in texts]
+    time.sleep({delay} * len(texts))
+    return [{{"YES": -0.1 - len(text) % 7, "NO": -1.0}} for text in texts]
 inner = CallableJudge(rule, scoring="options")
 server.load_served = lambda judge: ServedJudge(
-    {"factuality": load_judge(inner, task="factuality")}, "rule", inner)
-server.serve("rule", port=0, places=64, ready=lambda url: print(f"rule at {url}/v1", flush=True))
+    {{"factuality": load_judge(inner, task="factuality")}}, "rule", inner)
+server.serve("rule", port=0, places={places},
+             ready=lambda url: print(f"rule at {{url}}/v1", flush=True))
 """
 
 
@@ -112,10 +116,20 @@ def client_until_killed(url: str, items: list[dict[str, str]]) -> None:
 Told = Callable[[str, float, float | None, str, int, str], None]
 
 
-def against_the_judge(told: Told, n: int, clients: int) -> None:
+def against_the_judge(told: Told, n: int, clients: int, delay: float | None) -> None:
     """The same items through the server and directly, then clients that are killed."""
     items = items_of(n)
-    with load_judge(JUDGE, task="factuality") as judge:
+    command = ["-m", "judgesense", "serve", JUDGE, "--port", "0", "--set", "task=factuality"]
+    own: Any = JUDGE
+    if delay is not None:
+        command = ["-c", RULE.format(delay=delay, places=1024)]
+
+        def rule(texts: list[str]) -> list[dict[str, float]]:
+            time.sleep(delay * len(texts))
+            return [{"YES": -0.1 - len(text) % 7, "NO": -1.0} for text in texts]
+
+        own = CallableJudge(rule, scoring="options")
+    with load_judge(own, task="factuality") as judge:
         judge(items[:clients])
         began = time.perf_counter()
         expected = judge(items)
@@ -126,7 +140,7 @@ def against_the_judge(told: Told, n: int, clients: int) -> None:
             judge(items[start : start + clients])
             batches.append(time.perf_counter() - began)
 
-    served = Served("-m", "judgesense", "serve", JUDGE, "--port", "0", "--set", "task=factuality")
+    served = Served(*command)
     asyncio.run(load(served.url, items[:clients], clients))
     before = served.judged()
     began = time.perf_counter()
@@ -164,7 +178,7 @@ def against_the_judge(told: Told, n: int, clients: int) -> None:
 
 def without_a_model(told: Told, n: int, clients: int) -> None:
     """Overload, and memory over many requests."""
-    served = Served("-c", RULE)
+    served = Served("-c", RULE.format(delay=0, places=64))
     crowd, _ = asyncio.run(load(served.url, items_of(600), 300))
     answered = sum(row[0] == 200 or (row[0] == 429 and int(row[2]) >= 1) for row in crowd)
     told("overload: answered with a verdict or 429", answered, 600, "requests", 600, "sent")
@@ -186,6 +200,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--long", type=int, default=20000)
+    parser.add_argument("--delay", type=float, help="seconds an item, of a judge without a model")
     given = parser.parse_args()
     results: list[dict[str, Any]] = []
 
@@ -199,7 +214,7 @@ def main() -> None:
     if given.long:
         without_a_model(told, given.long, given.clients)
     if given.requests:
-        against_the_judge(told, given.requests, given.clients)
+        against_the_judge(told, given.requests, given.clients, given.delay)
     finish(results)
 
 
