@@ -66,6 +66,7 @@ def race(
         grow: from the candidates still in the race and a number of items to the columns of new
             candidates that combine them; they are numbered on, and race from the next round on.
 
+    >>> import numpy as np
     >>> truth = np.array([[0, 1] * 20, [1] * 40, [0] * 40])
     >>> found = race([frozenset({n}) for n in range(3)], [1, 1, 1], 40, 90,
     ...              lambda columns, start, stop: None, lambda c, n: truth[list(c), :n])

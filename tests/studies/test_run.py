@@ -108,7 +108,7 @@ def test_a_function_that_answers_too_little_is_told_so(tmp_path: Path) -> None:
         (["--judge", "smollm2-135m", "--dataset", "nowhere"], "unknown dataset"),
         (["--judge", "smollm2-135m", "--scoring", "vibes"], "'generate', 'options', 'both'"),
         (["--judge", "smollm2-135m", "--engin", "api"], "--engine"),
-        (["--judge", "smollm2-135m", "--engine", "abacus"], "'transformers', 'vllm', 'api', 'ray'"),
+        (["--judge", "smollm2-135m", "--engine", "abacus"], "'vllm', 'api', 'systemone', 'ray'"),
         ([], "Missing option '--judge'"),
         (["--judge", "smollm2-135m", "--templates", "x.yaml"], "no file x.yaml"),
         (["--judge", "smollm2-135m", "--repeats", "0"], "--repeats"),
@@ -175,7 +175,7 @@ def test_the_help_of_run_fits_two_screens(command_line: Any) -> None:
     options = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, flags=re.MULTILINE)
     assert len(options) == len(set(options))
     assert len(set(options) - {"--help"}) <= 22
-    for choices in ("generate|options|both", "AB|BA|AB,BA", "transformers|vllm|api|ray"):
+    for choices in ("generate|options|both", "AB|BA|AB,BA", "transformers|vllm|api|systemone|ray"):
         assert choices in shown
 
 
