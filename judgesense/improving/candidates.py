@@ -89,11 +89,13 @@ class Answers:
     wordings: Sequence[Wording]
     gold: Codes
     clusters: Codes
-    attacked: Bools
+    attacked: Bools = field(default_factory=lambda: np.zeros(0, bool))
     logprobs: Floats = field(init=False)
     asked: Bools = field(init=False)
 
     def __post_init__(self) -> None:
+        if not len(self.attacked):
+            self.attacked = np.zeros(len(self.gold), bool)
         shape = (len(self.voices), len(self.gold), len(self.wordings), len(self.task.orders))
         self.logprobs = np.full((*shape, len(self.task.labels)), np.nan)
         self.asked = np.zeros(shape, bool)

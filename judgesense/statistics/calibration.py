@@ -256,8 +256,6 @@ def longest_safe(
     """Of policies from cautious to bold, the last whose decided items are wrong in at most
     ``max_error``, tested in that order until one fails (as `ask_threshold`, whatever decides).
 
-    Two such sequences share the error: one from the first policy that could pass, one from halfway.
-
     Args:
         decided: whether a policy decides an item, shape (policies, items).
         wrong: whether it decides it wrongly, the same shape.
@@ -270,15 +268,12 @@ def longest_safe(
     shrink = 1.0
     if clusters is not None and done.shape[1]:
         shrink = min(1.0, (wilson_cluster(bad[-1], clusters).effective_n or 1.0) / done.shape[1])
-    level = 1 - (1 - confidence) / _STARTS
-    needed = int(np.ceil(np.log(1 - level) / np.log(1 - max_error) / shrink))
+    needed = int(np.ceil(np.log(1 - confidence) / np.log(1 - max_error) / shrink))
     counts, errors = done.sum(axis=1), bad.sum(axis=1)
     last: tuple[int, float] | None = None
-    for start in (needed, (needed + done.shape[1]) // 2):
-        for step in np.flatnonzero(counts >= start).tolist():
-            bound = _upper(errors[step] * shrink, counts[step] * shrink, level)
-            if bound > max_error:
-                break
-            if last is None or step > last[0]:
-                last = (step, bound)
+    for step in np.flatnonzero(counts >= needed).tolist():
+        bound = _upper(errors[step] * shrink, counts[step] * shrink, confidence)
+        if bound > max_error:
+            break
+        last = (step, bound)
     return Safe(None, None, needed) if last is None else Safe(*last, needed)

@@ -100,7 +100,7 @@ def test_prompts_are_asked_once_whatever_the_budget(tmp_path: Path) -> None:
     one = improved(tmp_path, who)
     again = improved(tmp_path, who)
     assert again.rows == one.rows
-    more = improved(tmp_path, who, budget=30)
+    more = improved(tmp_path, who, budget=20)
     assert more.prompts > one.prompts
     assert len(asked) == len(set(asked))
     with pytest.raises(JudgeSenseError, match="other settings"):
@@ -109,7 +109,7 @@ def test_prompts_are_asked_once_whatever_the_budget(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("combine", ["cascade", "jury"])
 def test_several_judges_decide_together_from_a_file(tmp_path: Path, combine: str) -> None:
-    found = improved(tmp_path, [CHEAP, DEAR], budget=30)
+    found = improved(tmp_path, [CHEAP, DEAR], budget=4)
     held = yaml.safe_load(found.out.read_text())
     rule = {"remedy": "x", "wordings": ["rubric"], "orders": ["AB", "BA"], "read": "most probable"}
     held |= {
