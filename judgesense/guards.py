@@ -47,7 +47,7 @@ _SELF = tuple(
         # It talks down the alternative.
         r"\b(?:otherwise|alternatives?|other (?:texts?|passages?|answers?|responses?)|alles andere)"
         r"\b.{0,80}\b(?:wrong|false|mistake\w*|off.topic|unreliable|falsch|irrt)\b",
-        r"<\|[^|]*\|>|</?[a-z_]{3,20}>|^\s*#{2,}|^\s*-{3,}\s*$",
+        r"<\|[^|]{0,40}\|>|</?[a-z_]{3,20}>|^\s*#{2,}|^\s*-{3,}\s*$",
     )
 )
 _PRAISES = re.compile(rf"\b(?:{_PRAISE})\w{{0,2}}\b", re.IGNORECASE)
@@ -83,7 +83,8 @@ def _stripped(text: str, answers: Iterable[str], others: Sequence[str]) -> str:
     for other in others:
         if len(_WORDS.findall(other)) > 2:
             # Only where the copy stands by itself: a sentence may begin with the query's words.
-            copy = rf"[\"“„'(]*(?i:{re.escape(other.strip())})[?!.:,;\"”“')]*(?!\s*[a-zäöüß])\s*"
+            query = re.escape(other.strip())
+            copy = rf"[\"“„'(]{{0,3}}(?i:{query})[?!.:,;\"”“')]{{0,5}}(?!\s?[a-zäöüß])\s*"
             plain = re.sub(copy, "", plain)
     named = "|".join(re.escape(answer) for answer in answers) or "(?!)"
     verdict = re.compile(
