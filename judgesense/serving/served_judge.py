@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -155,7 +154,7 @@ class ServedJudge:
 
         Raises JudgeSenseError if the only task that is served has other labels or fields.
         """
-        wording = as_text(question.instructions or "")
+        wording = plain(question.instructions or "")
         for task, judge in self.judges.items():
             own = judge.stabilised
             labels, fields = question.labels(own.entry.task), fields_in(state, own.fields)
@@ -301,20 +300,6 @@ def fields_in(given: Any, wanted: frozenset[str]) -> dict[str, str]:
     for name in sorted(wanted):
         for known in (name, *(n for n in NAMES.get(name, ()) if n not in wanted)):
             if flat.get(known) is not None:
-                fields[name] = as_text(flat[known])
+                fields[name] = plain(flat[known])
                 break
     return fields
-
-
-def as_text(value: Any) -> str:
-    """A value of a test case as a judge reads it: a list of texts with blank lines between them,
-    anything else that is no text as JSON.
-
-    >>> as_text(["a", "b"]), as_text({"n": 1})
-    ('a\\n\\nb', '{"n": 1}')
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        return "\n\n".join(value)
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -152,12 +152,19 @@ class SystemOneRequest(BaseModel):
 
 
 def plain(content: Any) -> str:
-    """A state or an instruction as text: a mapping as ``name: value`` lines, the rest as JSON."""
+    """A value as a judge reads it: a mapping as ``name: value`` lines, a list of texts with blank
+    lines between them, any other value as JSON.
+
+    >>> plain({"question": "2+2?", "n": [1]}), plain(["a", "b"])
+    ('question: 2+2?\\nn: [1]', 'a\\n\\nb')
+    """
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
         return "\n".join(f"{name}: {plain(value)}" for name, value in content.items())
-    return json.dumps(content, ensure_ascii=False)
+    if isinstance(content, (list, tuple)) and all(isinstance(each, str) for each in content):
+        return "\n\n".join(content)
+    return json.dumps(content, ensure_ascii=False, default=str)
 
 
 def question_for(instructions: str, options: Sequence[str]) -> Question:
