@@ -237,7 +237,9 @@ def _of_card(card: Any, step: Any, plan: Any, lists: Any, key: Any) -> Iterator[
         yield "orders that were asked"
     if kind == "add_contrast" and states["responsive"] != "unmeasured":
         yield "a contrast that was asked"
-    if trust == "use" and set(states.values()) != {"pass"}:
+    # A judge that attacks sway can be used with care, one that was not attacked without.
+    resistant = states.pop("resistant", "pass")
+    if trust == "use" and (set(states.values()) != {"pass"} or resistant in ("fail", "open")):
         yield "use with a check that does not pass"
     if (trust == "avoid") != ("fail" in states.values()):
         yield "avoid and no failed check, or the other way round"
