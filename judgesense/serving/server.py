@@ -84,8 +84,8 @@ class JudgeRequest(BaseModel):
 class _Gate:
     """What a request passes before it is read: its key, and the size and speed of its body."""
 
-    def __init__(self, app: Any, key: str | None, counts: Counter[str]) -> None:
-        self._app, self._counts = app, counts
+    def __init__(self, app: Any, key: str | None, local: bool, counts: Counter[str]) -> None:
+        self._app, self._local, self._counts = app, local, counts
         self._key = hashlib.sha256(key.encode()).digest() if key else None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -113,6 +113,11 @@ class _Gate:
         wanted = self._key if scope["path"] != "/health" else None
         if wanted and not hmac.compare_digest(hashlib.sha256(given).digest(), wanted):
             return _error(401, "wrong or missing API key"), receive
+        asked = headers.get(b"host", b"").decode("latin-1")
+        asked = asked[1:].partition("]")[0] if asked[:1] == "[" else asked.partition(":")[0]
+        if self._local and not _is_loopback(asked):
+            # A page in the browser whose name was made to lead here.
+            return _error(403, f"{asked} is not this machine; for other names, set a key"), receive
         body, more = b"", True
         with suppress(TimeoutError):
             async with asyncio.timeout(BODY_S):
@@ -139,12 +144,15 @@ def _error(status: int, message: str, headers: Mapping[str, str] | None = None) 
     return JSONResponse({"error": error, "detail": message}, status, headers)
 
 
-def app_of(served: ServedJudge, *, key: str | None = None, places: int = PLACES) -> FastAPI:
+def app_of(
+    served: ServedJudge, *, key: str | None = None, local: bool = False, places: int = PLACES
+) -> FastAPI:
     """The server as an ASGI application.
 
     Args:
         served: the judge, loaded.
         key: the key that requests must have, as a bearer token; None for no key.
+        local: answer only requests that name this machine.
         places: the most messages that may wait.
     """
     counts: Counter[str] = Counter()
@@ -158,7 +166,7 @@ def app_of(served: ServedJudge, *, key: str | None = None, places: int = PLACES)
         batcher.close()
 
     app = FastAPI(title="JudgeSense", version=__version__, lifespan=running)
-    app.add_middleware(_Gate, key=key, counts=counts)
+    app.add_middleware(_Gate, key=key, local=local, counts=counts)
 
     async def failed(_: Request, error: Any) -> JSONResponse:
         if isinstance(error, AnyHTTPException):
@@ -373,7 +381,7 @@ def serve(
             ) from error
         served = load_served(judge, **options)
         try:
-            app = app_of(served, key=key, places=places)
+            app = app_of(served, key=key, local=not key and _is_loopback(host), places=places)
             listening.listen(1024)
             ready(f"http://{host}:{listening.getsockname()[1]}")
             with suppress(KeyboardInterrupt):

@@ -261,7 +261,11 @@ def test_a_body_that_does_not_arrive(monkeypatch: pytest.MonkeyPatch, server: st
         assert b" 408 " in slow.recv(2000)
 
 
-def test_a_key() -> None:
+def test_a_key_or_this_machine_alone() -> None:
+    with running(served_of(), local=True) as url:
+        names = ("localhost", "127.0.0.1:8080", "[::1]:8080", "evil.example:8080", "[evil")
+        given = [httpx.get(f"{url}/health", headers={"Host": name}).status_code for name in names]
+        assert given == [200, 200, 200, 403, 403]
     with running(served_of(), key="secret-key") as url:
         keys = [None, "Bearer secret-ke", "Bearer secret-key"]
         headers = [{"Authorization": key} if key else {} for key in keys]
