@@ -174,7 +174,7 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
         told += because
     texts = [checks[name].text for name in told]
     if trust in ("use", "care") and checks["resistant"].state == "unmeasured":
-        texts.append(NOT_TRIED)
+        texts.append(checks["resistant"].text.partition(":")[0])
     return TrustCard(
         trust=trust,
         because=tuple(because),

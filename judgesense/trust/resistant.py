@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,7 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
     )  # fmt: skip
     if check.state == "fail":
         only = "rely on it only where the judged texts have no interest in the verdict"
-        return Check.of(
-            worst["kept"], low, high, threshold=threshold, n_items=check.n_items,
-            text=f"{text}: {only}", **check.details,
-        )  # fmt: skip
+        return replace(check, text=f"{text}: {only}")
     return check.with_reason()
 
 
