@@ -89,7 +89,12 @@ def read(folder: Path) -> tuple[dict[str, Any], Answers]:
     asking._answered = lambda *_: None  # type: ignore[method-assign,assignment]
     columns = range(table.asked[:, 0].size)
     asking.ask(list(columns), np.arange(len(items)))
-    return record, table
+    # An interrupted folder has some of the wordings.
+    known = np.flatnonzero(~np.isnan(table.logprobs[0, ..., 0]).any(axis=(0, 2)))
+    whole = Answers(table.task, table.voices, [table.wordings[w] for w in known], table.gold,
+                    table.clusters)  # fmt: skip
+    whole.logprobs[:], whole.asked[:] = table.logprobs[:, :, known], table.asked[:, :, known]
+    return record, whole
 
 
 def part_of(whole: Answers, items: np.ndarray) -> Answers:
