@@ -1,4 +1,4 @@
-"""The pytest plugin in pytest sessions of its own; the tests of docs/integrations/pytest.md."""
+"""The pytest plugin in pytest sessions of its own; the tests of docs/integrations.md."""
 
 from __future__ import annotations
 
