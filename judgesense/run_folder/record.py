@@ -36,12 +36,18 @@ class TaskRecord(OwnShape):
     layouts: dict[str, str] | None = None
 
 
+class SettingsRecord(OwnShape):
+    """How the prompts were asked; other keys are compared, not read."""
+
+    repeats: int = 1
+
+
 class AskedRecord(OwnShape):
     """What was asked for; a resumed run must ask for the same."""
 
     judges: list[dict[str, Any]] | None = None
     data: dict[str, Any] | None = None
-    settings: dict[str, Any] | None = None
+    settings: SettingsRecord | None = None
 
 
 class RunRecord(OwnShape):
