@@ -20,7 +20,16 @@ from judgesense.reporting.tables import (
     rows,
     side_tables,
 )
-from judgesense.text import interval, join, number, percent, sentence, short_names, shorten
+from judgesense.text import (
+    interval,
+    join,
+    number,
+    percent,
+    printable,
+    sentence,
+    short_names,
+    shorten,
+)
 from judgesense.trust.card import CHECKS
 from judgesense.trust.thresholds import STEADY_JSS
 
@@ -47,6 +56,7 @@ def environment(templates: Path = TEMPLATES) -> Environment:
     made = Environment(
         loader=FileSystemLoader(templates),
         autoescape=select_autoescape(["html", "svg"]),
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -107,9 +117,15 @@ def run_facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in facts.items() if value]
 
 
+def _shown(value: Any) -> Any:
+    """A value as templates print it: text without direction marks and escape codes."""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return printable(value.replace("\r\n", "\n")) if is_text else value
+
+
 def escape_markdown(text: object) -> str:
     """Text that Markdown (and the HTML within it) shows as it is, on one line."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+    return _MARKDOWN.sub(r"\\\1", printable(" ".join(str(text).split())))
 
 
 def escape_latex(text: str) -> str:

@@ -18,7 +18,15 @@ from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import rows
 from judgesense.run_folder.report import Key, identity
-from judgesense.text import brackets, middle_cut, p_value, short_names, short_templates, signed
+from judgesense.text import (
+    brackets,
+    middle_cut,
+    p_value,
+    printable,
+    short_names,
+    short_templates,
+    signed,
+)
 
 MANY_TEMPLATES, LONG_NAME = 6, 4
 SCRIPTS = ("copy.js", "disagreements.js")
@@ -218,5 +226,5 @@ def _wrong(
             for row in shown[:FIRST_ROWS]
         ],
         # Nothing in a text can end the script element.
-        "data": Markup(text.replace("<", "\\u003c")),
+        "data": Markup(printable(text).replace("<", "\\u003c")),
     }  # fmt: skip

@@ -91,8 +91,10 @@ def _number(text: str) -> bool:
 
 
 def test_markdown_and_yaml_hold_text_alone(folder) -> None:
+    assert not [sign for sign in ACTING if sign in (folder / "report.html").read_text("utf-8")]
     for path in folder.rglob("*.md"):
         text = path.read_text("utf-8")
+        assert not [sign for sign in ACTING if sign in text]
         assert "<script>" not in text
         assert not re.search(r"(?<!\\)\]\(javascript", text)
     for path in folder.parent.rglob("*.yaml"):
