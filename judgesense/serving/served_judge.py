@@ -150,7 +150,8 @@ class ServedJudge:
 
     def of_question(self, state: Any, question: Question) -> Ask:
         """A typed question about a state: in the layout of a task whose fields the state has and
-        whose labels the question offers, else as text.
+        whose labels the question offers, else as text. A task's own wording says what its labels
+        mean: descriptions in the criteria are shown in a text alone.
 
         Raises JudgeSenseError if the only task that is served has other labels or fields.
         """
