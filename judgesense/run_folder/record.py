@@ -65,6 +65,8 @@ class RunRecord(OwnShape):
     judges: list[JudgeRecord] | None = None
     responder: JudgeRecord | None = None
     thresholds: dict[str, float] | None = None
+    epsilon: float = 0.2
+    attacks: dict[str, dict[str, str | None]] | None = None
     notes: list[str] | None = None
     versions: dict[str, str] | None = None
     hardware: dict[str, Any] | None = None

@@ -37,6 +37,9 @@ def opened(folder: Path) -> RunFolder:
         ("{", "is damaged"),
         ("[]", ".*not the record"),
         (b"\xff\xfe", "is damaged"),
+        ('{"asked": {"settings": {"repeats": {}}}}', "repeats: not the record"),
+        ('{"epsilon": {}}', "epsilon: not the record"),
+        ('{"attacks": {"praise": {"kind": []}}}', "kind: not the record"),
     ],
 )
 def test_a_record_that_is_damaged_or_newer_is_refused_by_name(
