@@ -195,6 +195,9 @@ def read_rows(
         for column in (pairs["label_map_a"], pairs["label_map_b"]):
             for label_map in map(load_label_map, pc.unique(column).to_pylist()):
                 words.update(dict.fromkeys([*label_map, *label_map.values()]))
+    # A label that no row has may still be the other one of a comparison in the order BA.
+    for known in (run.get("tasks") or {}).values():
+        words.update(dict.fromkeys(known["labels"]))
     judge, judges = encode(log["judge"])
     task, tasks = encode(log["task"])
     scoring, scorings = encode(log["scoring"])

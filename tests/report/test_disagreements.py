@@ -7,6 +7,7 @@ import json
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import fisher_exact
 
@@ -75,6 +76,17 @@ def test_every_kind_is_counted_by_hand(make) -> None:
     assert entry["n_listed"] == 9
     assert entry["n_judged"] == 12
     assert entry["kinds"] == {wrong: 3, by_wording: 2, by_order: 2, unreadable: 1, near: 2}
+
+
+def test_a_label_that_nobody_gave_is_still_the_other_one(make) -> None:
+    """An imported judge that always takes the first option, and no gold label: each one flips."""
+    benchmark = make.benchmark(make.AB, [make.OPTIONS] * 2, ["A"] * 12, orders=("AB", "BA"))
+    log = make.log(benchmark, lambda prompt: "A")
+    at, rows = log.column_names.index("gold"), []
+    log = log.set_column(at, "gold", pa.nulls(len(log), pa.string()))
+    report = measure(log, None, run=make.run(benchmark), listed=rows)
+    assert {tuple(row["kinds"]) for row in rows} == {(KINDS[2],)}
+    assert report["trust"][0]["checks"]["fair"]["estimate"] == 0.0
 
 
 def test_a_tie_between_wordings_is_split_and_wrong(make) -> None:
