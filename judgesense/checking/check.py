@@ -38,7 +38,7 @@ def check(
     *,
     rubric: str | Path | None = None,
     verdict: Sequence[str] = (),
-    human: Sequence[str] = (),
+    human: str | Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
     mapping: Mapping[str, str] | None = None,
     pick: str | None = None,
@@ -125,6 +125,7 @@ def check(
     >>> found.report.people[0]["confusion"]["RUDE"]
     {'POLITE': 1, 'RUDE': 1}
     """
+    human = [human] if isinstance(human, str) else human
     given = dict(locals())
     tell, beside = note or to_stderr, Path(runs) if out is None else Path(out).parent
     source = rubric if source is None else source

@@ -90,6 +90,7 @@ class Column:
     texts: Counter[str] = field(default_factory=Counter)
     filled: int = 0
     blank: int = 0
+    _seen: set[str] | None = field(default_factory=set)
 
     def add(self, values: Sequence[Any]) -> None:
         """Count some more cells."""
@@ -97,8 +98,16 @@ class Column:
         texts = Counter(text.strip() for text in texts_of(cells) or () if text is not None)
         self.filled += texts.total()
         self.blank += len(values) - texts.total()
+        if self._seen is not None:
+            new = self._seen.isdisjoint(texts) and texts.total() == len(texts) == len(values)
+            self._seen = self._seen | texts.keys() if new else None
         if len(self.texts) <= _KEPT:
             self.texts += texts
+
+    @property
+    def unique(self) -> bool:
+        """Whether every row has a value, and no two the same."""
+        return self._seen is not None and self.filled > 0
 
     @property
     def words(self) -> dict[str, str]:

@@ -87,16 +87,21 @@ def people_columns(found: Columns, where: str) -> list[str]:
 def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str]) -> str | None:
     """The sentence on a column that looks like labels and is not used; None without one."""
     vocabulary, taken = {word.casefold() for word in known}, set(used)
+    alike: dict[str, set[str]] = {}
     for name, column in found.items():
         words = {*column.words}
         usual = any(words <= {*" ".join(side).split()} for side in SAME) and not is_scale(words)
-        alike = (vocabulary and words <= vocabulary) or usual
-        if alike and name not in taken and column.labels and len(words) > 1:
-            return (
-                f"not used: {name!r} looks like labels ({column.shown}); if they are people's, add "
-                f"--human {shlex.quote(name)}"
-            )
-    return None
+        if ((vocabulary and words <= vocabulary) or usual) and column.labels and len(words) > 1:
+            alike |= {} if name in taken else {name: words}
+    if not alike:
+        return None
+    first = next(iter(alike))
+    names = [name for name, words in alike.items() if words == alike[first]]
+    return (
+        f"not used: {join([repr(name) for name in names])} {'look' if names[1:] else 'looks'} like "
+        f"labels ({found[first].shown}); if they are people's, add "
+        f"--human {shlex.quote(','.join(names))}"
+    )
 
 
 def understand(
@@ -247,6 +252,13 @@ def _roles(
         name = roles.get(target, ":")
         return name in found and len(found[name].texts) > 1
 
+    ids = (
+        name
+        for name, column in found.items()
+        if name not in used and column.unique and plain(name).endswith(("_id", "ticket", "case"))
+    )
+    if "item_id" not in roles and (own := next(ids, None)):
+        roles["item_id"] = own
     if "item_id" not in roles:
         if several := [*filter(varies, ("template_id", "order", "repeat", "judge"))]:
             raise JudgeSenseError(

@@ -38,8 +38,9 @@ COLUMNS = {
 TEXT_COLUMNS = ("trust", "judge", "task", "scoring")
 
 LEGEND = (
-    "JSS: same verdict after rewording. Right: matches the gold labels; κ: the same beyond chance. "
-    "Fair: same choice in both orders. Readable: answers with a verdict."
+    "JSS: same verdict after rewording. Right: matches the gold labels; κ: the same beyond chance, "
+    "quadratic-weighted on scales. Fair: same choice in both orders. Readable: answers with a "
+    "verdict."
 )
 BASELINE_NOTE = (
     "Baselines: oracle is always right, always-first always takes the first option. Their scores "

@@ -31,7 +31,7 @@ MOST_LINES = 20
 """Lines of a report that is printed without ``--verbose``."""
 
 _ROWS = 6
-_LABELS = 4
+_LABELS = 5
 """Rows and labels that are shown in a few lines."""
 
 
@@ -82,9 +82,9 @@ def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> l
         tail += [Text(f"Next: {step['text']}", "bold")]
         tail += [Text(f"  {step['command']}")] if step["command"] else []
     if folder is not None:
-        tail.append(
-            Text(f"{folder}/report.html shows the verdicts; --verbose prints every finding.")
-        )
+        wrong = any(entry["kinds"]["wrong"] for entry in report["where_wrong"])
+        shows = "and disagreements.csv list the wrong verdicts" if wrong else "shows the verdicts"
+        tail.append(Text(f"{folder}/report.html {shows}; --verbose prints every finding."))
     body: list[Text] = []
     cases = {case["key"]: case for case in advice_by_case(report)}
     # The gold labels of a benchmark need no more than the column "right".

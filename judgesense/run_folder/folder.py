@@ -121,6 +121,11 @@ def read_run(run_dir: Path) -> Run:
     """
     # Unlike pathlib, false for a name that is too long for the file system.
     if not os.path.isdir(run_dir):
+        if os.path.isfile(run_dir):
+            raise JudgeSenseError(
+                f"{run_dir} is a file, not the --out folder of a run; to compare two files of "
+                "verdicts: judgesense check NEW --baseline OLD"
+            )
         raise JudgeSenseError(f"no folder {run_dir}; name the --out folder of a run")
     require_parts(run_dir)
     record = read_record(run_dir) or {}

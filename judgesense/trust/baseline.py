@@ -28,7 +28,7 @@ _WHAT = {
     "fair": "makes the same choice in both orders on",
     "readable": "gives a verdict on",
 }
-_SHOWN = 5
+_SHOWN = 3
 """Moved verdicts that a text lists."""
 
 Shares = dict[str, float]
@@ -102,7 +102,10 @@ class BaselineComparison(ResultMapping):
         for row in self.moved[:_SHOWN]:
             order = f" ({row['order']})" if row["order"] in ORDERS else ""
             gold = f", label {row['gold']}" if row["gold"] else ""
-            lines.append(f"  {row['item_id']}{order}: {row['before']} → {row['after']}{gold}")
+            moved = f"{row['before']} → {row['after']}{gold}"
+            lines.append(f"  {row['kind']}: {row['item_id']}{order}: {moved}")
+        if more := len(self.moved) - _SHOWN:
+            lines += [f"  … and {more} more"] if more > 0 else []
         return "\n".join(lines)
 
 

@@ -110,6 +110,13 @@ class _Commands:
             changes["variants"] = [",".join(dict.fromkeys([*given, *changes["variants"]]))]
         return command_line(self.started, **changes)
 
+    def label(self) -> str | None:
+        """The page on which people label the data."""
+        if self.started is None or self.started["command"] != "check":
+            return self.changed()
+        options = {k: v for k, v in self.started["options"].items() if k == "verdict"}
+        return command_line({**self.started, "command": "label", "options": options})
+
     def other_wordings(self) -> str | None:
         """The check of a log that holds its rubric, with the log's own judge."""
         if self.started is None or self.data is None or self.format not in _WITH_RUBRIC:
@@ -320,7 +327,7 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         # What is right is known from a few labels; other wordings have to be judged elsewhere.
         n = min(FIRST_LABELS, diagnostics["n_items"])
         text = f"Label {n} items in {commands.data}, to see whether the judge is right:"
-        return _step("label_more", text, commands.changed())
+        return _step("label_more", text, commands.label())
     if states["steady"] == "unmeasured":
         file = commands.wordings
         if (command := commands.other_wordings()) is not None:

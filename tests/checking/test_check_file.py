@@ -294,6 +294,24 @@ def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:
     assert by_human["majority"]["alt_test"] is None
 
 
+def test_every_column_that_looks_like_labels_is_named_and_ids_are_recognised(
+    tmp_path: Path,
+) -> None:
+    notes: list[str] = []
+    text = "ticket,gpt_grade,Maria,Jon\n" + "".join(
+        f"T-{n},{'good' if n % 3 else 'bad'},{'good' if n % 2 else 'bad'},good\n" for n in range(9)
+    )
+    text = text.replace("T-4,good,bad,good", "T-4,good,bad,bad")
+    file = table(tmp_path / "x.csv", text)
+    found = check_file(file, out=tmp_path / "a", note=notes.append)
+    assert "--human Maria,Jon" in notes[-1]
+    assert found.next[0]["command"].startswith("judgesense label ")
+    found = check_file(file, human=["Maria", "Jon"], out=tmp_path / "b", note=str)
+    assert {row["item_id"] for row in found.disagreements().to_dict("records")} <= {
+        f"T-{n}" for n in range(9)
+    }
+
+
 @pytest.mark.parametrize("apart", [False, True])
 def test_labels_with_one_row_a_person(tmp_path: Path, apart: bool) -> None:
     wide = "id,verdict,rater_a,rater_b\n1,A,A,A\n2,B,A,B\n3,B,B,B\n4,A,A,\n"
