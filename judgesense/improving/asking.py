@@ -48,7 +48,7 @@ class Asking:
         )
         self.prompts: dict[str, Prompt] = {}
         self.known: dict[Key, Mapping[str, Any]] = {}
-        self.fresh, self.failed = 0, 0
+        self.failed = 0
         self._read()
         numbers = [int(path.name.split("-")[1]) for path in part_files(run.folder)]
         self._turn = max(numbers, default=-1) + 1
@@ -87,10 +87,10 @@ class Asking:
         """Judge the prompts that have no answer yet."""
         own = self.answers.voices[voice]
         judge = self.judges[own.judge]
+        self.prompts |= {prompt.prompt_id: prompt for prompt in prompts}
         fresh = [p for p in prompts if (judge.name, own.scoring, p.prompt_id) not in self.known]
         if not fresh:
             return
-        self.prompts |= {prompt.prompt_id: prompt for prompt in fresh}
         task, wordings = self.answers.task, self.answers.wordings
         benchmark = Benchmark(
             {task.name: task}, table_of_prompts(fresh), PAIR_SCHEMA.empty_table(),
@@ -98,12 +98,11 @@ class Asking:
             aliases={each.template.template_id: each.template.aliases
                      for each in wordings if each.template.aliases},
         )  # fmt: skip
-        outcome = run_judge(
+        run_judge(
             judge, benchmark, self.run.folder, [own.scoring], judge_index=self._turn,
             begin=lambda: save_run(self.run.folder, self.run.record), note=self.note,
         )  # fmt: skip
         self._turn += 1
-        self.fresh += outcome.judged
         self._read()
 
     @property

@@ -44,7 +44,8 @@ from judgesense_dataset.items import items_of, load_items
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.rubric import read_rubric, read_wordings, shown_in
 from judgesense_dataset.templates import TaskTemplates, load_templates
-from local_judges.protocol import Request
+from local_judges.options import REMOTE
+from local_judges.protocol import Budgeted, Request
 from local_judges.registry import JudgeSpec
 from local_judges.stabilised_file import Stabilised
 
@@ -150,7 +151,8 @@ def improve(
     folder = plan.folder
     request = hashlib.sha256(json.dumps(
         [plan.identity, str(asked), seed, max_error, str(target),
-         [identity_of(spec) for spec in plan.specs], __version__], sort_keys=True, default=str,
+         [identity_of(spec) for spec in plan.specs], plan.scoring, _writer(paraphraser),
+         [each.text for each in plan.paraphrases], __version__], sort_keys=True, default=str,
     ).encode()).hexdigest()[:16]  # fmt: skip
     done = folder / IMPROVE_FILE
     if target.exists() and done.exists() and all(isinstance(s, JudgeSpec) for s in plan.specs):
@@ -220,6 +222,12 @@ class _Plan:
                             judge_options)  # fmt: skip
         if any(getattr(spec, "stabilised", None) is not None for spec in specs):
             raise JudgeSenseError("improve asks judges, not judges' files: name the judge itself")
+        known = [json.dumps(identity_of(spec), sort_keys=True) for spec in specs]
+        if len(set(known)) < len(known):
+            name = next(s.name for s, own in zip(specs, known, strict=True) if known.count(own) > 1)
+            raise JudgeSenseError(f"two judges are named {name}: name each once, or rename one")
+        if limit is not None and limit < 1:
+            raise JudgeSenseError(f"limit must be at least 1, got {limit}")
         rows_file = kept(data, out.parent if str(out.parent) != "." else RUNS, "data")
         entry, items = _task(source, rows_file, human, answers, options, task, out, note)
         labelled = [item for item in items if item.gold is not None][:limit]
@@ -239,7 +247,9 @@ class _Plan:
             "items": hashlib.sha256(json.dumps(fixed).encode()).hexdigest()[:16],
             "task": entry.task.name,
             "labels": list(entry.task.labels),
-        }
+            "wordings": [[t.template_id, t.text, t.layout, dict(t.label_map)]
+                         for t in entry.templates],
+        }  # fmt: skip
         own = rule_paraphrases(entry)
         if paraphraser is not None and _is_file(paraphraser):
             own = [*validated(paraphrases_in(Path(paraphraser), entry), entry, note), *own]
@@ -283,12 +293,14 @@ class _Plan:
             return 1.0
         from local_judges.api.judge import most_cost
 
-        if not isinstance(spec, JudgeSpec) or spec.engine != "api":
+        remote = isinstance(spec, JudgeSpec) and spec.engine in REMOTE
+        if not (remote or isinstance(spec, Budgeted)):
             return 0.0
         task = self.entry.task
         longest = max(templates, key=lambda each: len(each.text) + len(each.layout))
         texts = [render(task, longest, item, task.orders[0]).text for item in self.items]
-        costs = [most_cost([Request("", text, task.labels)], spec.options) for text in texts]
+        asked = [[Request("", text, task.labels)] for text in texts]
+        costs = [most_cost(each, spec.options) if remote else spec.estimate(each) for each in asked]
         if None in costs:
             raise JudgeSenseError(
                 f"a budget in US dollars needs a price: --set price=INPUT,OUTPUT per million "
@@ -354,6 +366,13 @@ def _judge_of(spec: Any, judge: Any) -> dict[str, Any]:
 def _max_tokens(spec: Any) -> int:
     options = spec.options if isinstance(spec, JudgeSpec) else {}
     return int(options.get("max_tokens") or 0)
+
+
+def _writer(paraphraser: Any) -> str:
+    """The paraphraser as a record has it: what it is called."""
+    if isinstance(paraphraser, (str, Path)):
+        return str(paraphraser)
+    return str(getattr(paraphraser, "name", getattr(paraphraser, "__name__", type(paraphraser))))
 
 
 def _is_file(name: Any) -> bool:
@@ -426,10 +445,15 @@ def _paraphrases(
         if made.candidates:
             place.unlink(missing_ok=True)
             write_candidates(place, own, made, unread=True)
-        write_text(cost_file, json.dumps({"spent": spent, "kept": len(made.candidates)}))
+        write_text(cost_file, json.dumps({"by": _writer(paraphraser), "spent": spent}))
         note(f"{len(made.candidates)} of {made.asked} paraphrases by {made.judge} can be used")
-    spent = float(read_json(cost_file)["spent"])
-    return (paraphrases_in(place, plan.entry) if place.exists() else []), spent
+    record = read_json(cost_file)
+    if (by := record.get("by")) != _writer(paraphraser):
+        raise JudgeSenseError(
+            f"{run.folder} has the proposals of the paraphraser {by}: name it, or use another --out"
+        )
+    proposed = paraphrases_in(place, plan.entry) if place.exists() else []
+    return proposed, float(record["spent"])
 
 
 def _result(
@@ -491,7 +515,7 @@ def dry_run(
     asked = Budget.of(budget)
     plan = _Plan.of(source, data, judge, asked, Path(out), given["paraphraser"], given["human"],
                     given["answers"], given["options"], given["task"], given["scoring"],
-                    given["limit"], more, note or to_stderr)  # fmt: skip
+                    given["limit"], more, note or to_stderr, given["attacks"])  # fmt: skip
     table = plan.answers([_Offers(spec) for spec in plan.specs], [])
     n = len(plan.items)
     total = asked.amount if asked.usd else asked.amount * n
@@ -513,7 +537,8 @@ def dry_run(
 
 
 _DEFAULTS: dict[str, Any] = {"paraphraser": None, "human": (), "answers": None, "options": None,
-                             "task": None, "scoring": None, "limit": None}  # fmt: skip
+                             "task": None, "scoring": None, "limit": None,
+                             "attacks": None}  # fmt: skip
 
 
 class _Offers:

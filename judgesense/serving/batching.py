@@ -103,6 +103,7 @@ class Batcher(Generic[A, B]):
         loop, began = asyncio.get_running_loop(), time.monotonic()
         try:
             answers = await loop.run_in_executor(self._thread, self._answer, list(batch.values()))
+            replies = list(zip(batch, answers, strict=True))
         except Exception as error:  # noqa: BLE001 - each caller gets it; the server lives on
             self._failures = [*self._failures[-2:], f"{type(error).__name__}: {error}"]
             # One request may be what the judge dies of: it must not take the others with it.
@@ -119,7 +120,7 @@ class Batcher(Generic[A, B]):
         self.batches, self.asked = self.batches + 1, self.asked + len(batch)
         taken = (time.monotonic() - began) / len(batch)
         self._each_s += 0.3 * (taken - self._each_s)
-        for future, answer in zip(batch, answers, strict=True):
+        for future, answer in replies:
             if not future.done():
                 future.set_result(answer)
 

@@ -248,8 +248,11 @@ def app_of(
     @app.post("/v1/judge")
     async def judge(body: JudgeRequest, request: Request) -> Any:
         """Judge an item, or several in ``items``."""
-        given = [body.model_extra or {}] if body.items is None else body.items
-        asks = [served.of_item(each, body.task, n) for n, each in enumerate(given, 1)]
+        task, given = body.task, [body.model_extra or {}] if body.items is None else body.items
+        own = served.judges[served.one].stabilised.fields if served.one else ()
+        if body.items is None and "task" in own:
+            task, given = None, [{**given[0], "task": body.task}]  # A column of the rubric.
+        asks = [served.of_item(each, task, n) for n, each in enumerate(given, 1)]
         found = await verdicts(request, asks)
         rows = [_row(each, served.signature(ask.item.task))
                 for each, ask in zip(found, asks, strict=True)]  # fmt: skip

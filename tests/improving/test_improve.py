@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -21,6 +22,7 @@ from judgesense.improving.search import halves
 from judgesense.statistics.calibration import longest_safe
 from judgesense.statistics.racing import race
 from local_judges.callable_judge import CallableJudge
+from local_judges.registry import resolve
 from local_judges.stabilised_file import read_stabilised
 
 RUBRIC = "Which passage answers the query? Answer A or B.\n\nQuery: {query}\nA: {one}\nB: {two}"
@@ -105,6 +107,18 @@ def test_prompts_are_asked_once_whatever_the_budget(tmp_path: Path) -> None:
     assert len(asked) == len(set(asked))
     with pytest.raises(JudgeSenseError, match="other settings"):
         judgesense.improve(RUBRIC, ROWS[:60], who, out=tmp_path / "judge.yaml", options=PAIR)
+    other = RUBRIC.replace("Which", "Decide which")
+    with pytest.raises(JudgeSenseError, match="other settings"):
+        judgesense.improve(other, ROWS, who, out=tmp_path / "judge.yaml", options=PAIR)
+    assert pq.read_table(more.run_folder / "prompts.parquet").num_rows >= one.prompts
+
+
+def test_money_is_counted_for_every_judge_that_costs_some(tmp_path: Path) -> None:
+    for engine in ("api", "systemone"):
+        spec = resolve("m", engine=engine, base_url="http://127.0.0.1:9/v1", price=(1.0, 1.0))
+        for who in (spec, spec.load()):
+            with pytest.raises(JudgeSenseError, match="below one pass"):
+                improved(tmp_path, who, budget="$0.001")
 
 
 @pytest.mark.parametrize("combine", ["cascade", "jury"])
@@ -199,6 +213,8 @@ def labelled(n: int, gold: str = "AB") -> list[dict[str, str]]:
         (ROWS, {"paraphraser": "missing.txt"}, "missing.txt"),
         (ROWS, {"paraphraser": lambda messages: [""] * len(messages)}, "gave no answer"),
         (ROWS, {"source": "missing-rubric.txt"}, "no file"),
+        (ROWS, {"limit": 0}, "at least 1"),
+        (ROWS, {"judge": [CHEAP, CHEAP]}, "two judges are named cheap"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_asked(
@@ -221,8 +237,9 @@ def test_the_command_plans_and_refuses(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     args = ["improve", str(tmp_path / "r.txt"), "--data", str(tmp_path / "d.jsonl"),
             "--set", "options={A: one, B: two}", "--out", str(tmp_path / "j.yaml")]  # fmt: skip
-    shown = CliRunner().invoke(app, [*args, "--judge", "smollm2-135m", "--dry-run"])
-    assert "80 labelled items" in shown.output
+    more = ["--set", "attacks=quick", "--judge", "smollm2-135m", "--dry-run"]
+    shown = CliRunner().invoke(app, [*args, *more])
+    assert "160 labelled items" in shown.output
     assert isinstance(CliRunner().invoke(app, args).exception, JudgeSenseError)
 
 

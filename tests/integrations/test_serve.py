@@ -95,6 +95,16 @@ def test_other_files_give_the_verdicts_of_the_judge(tmp_path: Path, kind: str) -
     assert (said.judged, said.raw) == ("as the file says", expected[0].verdict)
 
 
+def test_a_column_may_be_called_task(tmp_path: Path) -> None:
+    path = file_of(tmp_path / "own.yaml", "relevance", 2, ("AB", "BA"))
+    path.write_text(path.read_text().replace("{query}", "{task}"))
+    item = {**ITEMS[0], "task": ITEMS[0]["query"]}
+    with running(served_of(path)) as url:
+        one = httpx.post(f"{url}/v1/judge", json=item).json()
+        several = httpx.post(f"{url}/v1/judge", json={"items": [item]}).json()["results"]
+    assert one == several[0]
+
+
 def other(messages: list[str]) -> list[dict[str, float]]:
     return rule([f"{message}!" for message in messages])
 
