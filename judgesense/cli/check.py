@@ -45,13 +45,16 @@ def check(
     ] = None,
     map: Annotated[
         str | None,
-        opt.option("THEIRS=OURS,...", "Words of FILE to labels: good=PASS or '>=0.5=PASS'."),
+        opt.option(
+            "THEIRS=OURS,...", "Translate FILE's values to labels: good=PASS or '>=0.5=PASS'."
+        ),
     ] = None,
     epsilon: Annotated[
         float | None,
         opt.option(
             "SHARE",
-            "What replacing a person is worth in the alternative annotator test: 0.2 for experts, "
+            "How much worse than a person the judge may be, in the alternative annotator test: 0.2 "
+            "for experts, "
             "0.15 for skilled people, 0.1 for a crowd.",
             default="0.2",
         ),
@@ -65,7 +68,7 @@ def check(
         ),
     ] = None,
     margin: Annotated[
-        float, opt.option("SHARE", "A loss that counts as no worse, with --baseline.")
+        float, opt.option("SHARE", "Largest loss that counts as no worse, with --baseline.")
     ] = MARGIN,
     data: Annotated[
         Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
@@ -110,7 +113,8 @@ def check(
         ),
     ] = None,
     paraphrases: Annotated[
-        int | None, opt.option("N", "Wordings to propose; 0 asks your own alone.", default="4")
+        int | None,
+        opt.option("N", "Number of wordings to propose; 0 uses only yours.", default="4"),
     ] = None,
     paraphraser: Annotated[
         str | None, opt.option("JUDGE", "Proposes wordings; the judge by default.")

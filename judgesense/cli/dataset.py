@@ -34,11 +34,11 @@ def build(
     ] = None,
     design: Annotated[
         Literal["balanced", "full"],
-        opt.option(None, "Every item and template pair equally often, or all pairs."),
+        opt.option(None, "Use every item and template pair equally often, or all pairs."),
     ] = "balanced",
     orders: Annotated[
         Literal["counterbalanced", "AB", "BA", "AB,BA"] | None,
-        opt.option(None, "Option orders of A/B pairs.", default="as the design"),
+        opt.option(None, "Option orders of A/B pairs.", default="those of the design"),
     ] = None,
     templates: opt.Templates = None,
     verdicts: Annotated[
@@ -64,7 +64,7 @@ def build(
 ) -> None:
     """Build a Hub dataset folder (Parquet and a card) from public sets or your own data.
 
-    Without --limit, 125 items per task are taken, or all of yours.
+    Without --limit, uses 125 items per task, or all of yours.
     """
     from judgesense.files.tables import SUFFIXES
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset

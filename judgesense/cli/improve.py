@@ -43,7 +43,7 @@ def improve(
         str | None, opt.option("JUDGE|FILE", "A model that proposes wordings, or a file of them.")
     ] = None,
     max_error: Annotated[
-        float, opt.option("SHARE", "Wrong verdicts that the ask_person threshold allows.")
+        float, opt.option("SHARE", "Share of wrong verdicts that ask_person allows.")
     ] = 0.05,
     seed: opt.Seed = 0,
     settings: Annotated[

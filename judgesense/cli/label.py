@@ -23,7 +23,7 @@ def label(
     ],
     verdict: Annotated[
         str | None,
-        opt.option("COL", "The verdicts that items are picked by.", default="recognised"),
+        opt.option("COL", "The verdicts used to pick items.", default="recognised"),
     ] = None,
     answers: Annotated[
         str | None, opt.option("A,B", "The possible labels.", default="those of the verdicts")
@@ -35,14 +35,14 @@ def label(
     judge: opt.RunJudge = None,
     task: Annotated[str | None, opt.option("NAME", "A task, if there are several.")] = None,
     limit: opt.Limit = None,
-    port: Annotated[int, opt.option("PORT", "0 takes a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, opt.option("PORT", "Port; 0 picks a free one.", min=0, max=65535)] = 0,
     seed: opt.Seed = 0,
     out: Annotated[
         Path | None,
         opt.option("FILE", "The labels.", "--out", "-o", default="FILE.labels.csv"),
     ] = None,
 ) -> None:
-    """Label items on a local page, without seeing verdicts; the most telling ones come first.
+    """Label items on a local page, without seeing verdicts; most informative first.
 
     Several people may label the same file: each gives a name and gets the same items. Every label
     is on disk before the next item shows. Stop with Ctrl-C; rerun the same command to resume.

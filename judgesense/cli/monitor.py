@@ -19,13 +19,16 @@ def monitor(
         opt.option("BASELINE", "The run, or file of verdicts, to compare with."),
     ],
     history: Annotated[
-        Path | None, opt.option("FILE", "All looks (JSONL).", default="monitor.jsonl in BASELINE")
+        Path | None,
+        opt.option(
+            "FILE", "History, one line per look (JSONL).", default="monitor.jsonl in BASELINE"
+        ),
     ] = None,
     judge: Annotated[
         list[str] | None,
-        opt.option("JUDGE", "The judge; give the baseline's second.", "--judge", "-j"),
+        opt.option("JUDGE", "The judge; repeat to name the baseline's.", "--judge", "-j"),
     ] = None,
-    task: Annotated[str | None, opt.option("TASK", "Look at one task only.")] = None,
+    task: Annotated[str | None, opt.option("TASK", "Check one task only.")] = None,
     tolerance: Annotated[
         float,
         opt.option("SHARE", "Fine below this excess over rewording, as a share of verdicts."),
@@ -33,7 +36,7 @@ def monitor(
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
-    """Does a judge still give the verdicts of a baseline? Run it every week.
+    """Does a judge still give the same verdicts as a baseline? Run it every week.
 
     Compares this look's verdicts with the baseline's on the same prompts, adds the look to the
     history, and tests whether verdicts have moved more than rewording moves them since any earlier

@@ -98,14 +98,14 @@ Attacks = Annotated[
     str | None,
     option(
         "quick|all|FILE",
-        "Texts that try to win a verdict, put into what should lose: three kinds, all, or your "
-        "YAML file; none for no attacks.",
+        "Attacks to put into the text that should lose: quick (three kinds), all, or your YAML "
+        "file; none for no attacks.",
     ),
 ]
 Limit = Annotated[int | None, option("N", "At most N items per task.", min=1)]
 Mirror = Annotated[
     Path | None,
-    option("DIR", "Read ORG/NAME folders here, not the Hub.", envvar="JUDGESENSE_MIRROR"),
+    option("DIR", "Read ORG/NAME folders from DIR, not the Hub.", envvar="JUDGESENSE_MIRROR"),
 ]
 Pins = Annotated[
     list[str] | None, option("SET=COMMIT", "Commit of a Hub dataset; repeatable.", "--pin")

@@ -87,14 +87,14 @@ def compare(
     ] = False,
     judge: Annotated[
         list[str] | None,
-        opt.option("JUDGE", "The judge of A and B; give B's second.", "--judge", "-j"),
+        opt.option("JUDGE", "The judge of A and B; repeat to name B's.", "--judge", "-j"),
     ] = None,
     task: Annotated[str | None, opt.option("TASK", "Compare one task only.")] = None,
     tolerance: Annotated[
         float | None,
         opt.option(
             "SHARE",
-            "Excess over rewording that still counts as no more.",
+            "Excess over rewording that counts as no more.",
             default=f"{NO_DIFFERENCE:g}",
         ),
     ] = None,

@@ -13,10 +13,10 @@ from judgesense.errors import JudgeSenseError
 
 def serve(
     judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
-    port: Annotated[int, opt.option("PORT", "0 takes a free one.", min=0, max=65535)] = 8080,
+    port: Annotated[int, opt.option("PORT", "Port; 0 picks a free one.", min=0, max=65535)] = 8080,
     host: Annotated[str, opt.option("ADDRESS", "Where to listen.")] = "127.0.0.1",
     api_key_env: Annotated[
-        str | None, opt.option("NAME", "Variable of the key that clients must send.")
+        str | None, opt.option("NAME", "Environment variable with the key that clients must send.")
     ] = None,
     insecure: Annotated[
         bool, opt.option(None, "Listen on a public address without a key.", "--insecure")

@@ -44,7 +44,7 @@ LEGEND = (
 )
 BASELINE_NOTE = (
     "Baselines: oracle is always right, always-first always takes the first option. Their scores "
-    "come from the wordings and the data."
+    "depend only on the wordings and the data."
 )
 
 BASELINE = "baseline"
@@ -261,8 +261,8 @@ def _labels_table(entry: Entry) -> SideTable:
         "precision": lambda row: f"{percent(row['precision'])} {_percents(row, 'precision')}",
     }
     note = (
-        "Each row is a label that people gave, → a verdict. Recall: of the items with the label, "
-        "those with that verdict; precision: of the verdicts, those with that label."
+        "Rows are people's labels, → columns the judge's verdicts. Recall: share of the items with "
+        "a label that get that verdict. Precision: share of a verdict's items with that label."
     )
     if entry["corrected"]:
         columns = {
@@ -271,7 +271,7 @@ def _labels_table(entry: Entry) -> SideTable:
             "corrected": lambda row: f"{percent(row['share'])} {_percents(row, '')}",
         }
         note += (
-            " Share: of all verdicts; corrected: the label's share after correcting for the "
+            " Share: the label's share of all verdicts; corrected: the same, corrected for the "
             "judge's errors."
         )
     shown = [
@@ -391,10 +391,10 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
         "pairs": "n_pairs",
     }
     note = (
-        "JSS: same verdict as under the base wording (equivalent). Follows: the answer changes "
-        "when the question or the item does (contrast). Shift rate: verdicts that an "
-        "intervention changes, and by how much each label gains. Unreadable: answers without a "
-        "verdict."
+        "JSS: same verdict as under the base wording (equivalent). Follows: how often the "
+        "answer changes when the question or the item does (contrast). Shift rate: share of "
+        "verdicts that an intervention changes; net shift: how much each label gains. Unreadable: "
+        "answers without a verdict."
     )
     # With one equivalent variant, the pool of all repeats its row.
     shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])

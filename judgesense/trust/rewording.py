@@ -174,9 +174,9 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         details["turned"] = float(turned.mean())
         figures = f"{percent(details['turned'])} {brackets(ends.low, ends.high, percent)}{moved}"
         texts = {
-            "pass": f"the opposite question turns its answer ({figures})",
-            "fail": f"the opposite question hardly turns its answer ({figures})",
-            "open": f"it is uncertain whether the opposite question turns its answer ({figures})",
+            "pass": f"the opposite question changes its answer ({figures})",
+            "fail": f"the opposite question rarely changes its answer ({figures})",
+            "open": f"it is uncertain whether the opposite question changes its answer ({figures})",
         }
         check = Check.of(
             details["turned"], ends.low, ends.high, threshold=TURNED, n_items=n_items, text=""
