@@ -18,12 +18,16 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
+from judgesense.improving.forms import rule_paraphrases, wordings_to_try
 from judgesense.improving.search import halves
 from judgesense.statistics.calibration import longest_safe
 from judgesense.statistics.racing import race
+from judgesense.trust.rules import Rule
+from judgesense_dataset.embedded import embedded_templates
+from judgesense_dataset.templates import TaskTemplates
 from local_judges.callable_judge import CallableJudge
 from local_judges.registry import resolve
-from local_judges.stabilised_file import read_stabilised
+from local_judges.stabilised_file import Stabilised, parse_stabilised, read_stabilised
 
 RUBRIC = "Which passage answers the query? Answer A or B.\n\nQuery: {query}\nA: {one}\nB: {two}"
 PAIR = {"A": "one", "B": "two"}
@@ -193,6 +197,20 @@ def test_text_verdicts_and_a_judge_that_refuses_half(tmp_path: Path) -> None:
     assert 0.3 < found.written["decided"] < 0.7
     assert found.ask_person["threshold"] is None
     assert "verdict on" in str(found)
+
+
+@pytest.mark.parametrize("task", ["factuality", "coherence", "relevance", "preference"])
+def test_every_wording_that_is_tried_can_be_read_from_a_file(task: str) -> None:
+    entry = embedded_templates()[task]
+    for probabilities in (False, True):
+        tried = wordings_to_try(
+            entry, rule_paraphrases(entry), reasons=True, probabilities=probabilities, defences=True
+        )
+        templates = tuple(each.template for each in tried)
+        order = entry.task.orders[:1]
+        rule = Rule("x", (templates[0].template_id,), order, entry.task.labels, "vote")
+        made = Stabilised({"name": "m"}, TaskTemplates(entry.task, templates), rule)
+        assert parse_stabilised(made.text(), "judge.yaml").digest == made.digest
 
 
 def labelled(n: int, gold: str = "AB") -> list[dict[str, str]]:
