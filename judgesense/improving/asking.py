@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions.log import part_files, read_log
-from judgesense.errors import JudgeSenseError
 from judgesense.improving.candidates import Answers
 from judgesense.pipeline.settings import Note
 from judgesense.run_folder.folder import PAIR_SCHEMA, RunFolder, save_run
@@ -39,13 +37,8 @@ class Asking:
         self, run: RunFolder, judges: Sequence[Any], answers: Answers, items: Sequence[Item],
         note: Note,
     ) -> None:  # fmt: skip
-        self.run, self.judges, self.answers, self.items, self.note = (
-            run,
-            judges,
-            answers,
-            items,
-            note,
-        )
+        self.run, self.judges, self.answers = run, judges, answers
+        self.items, self.note = items, note
         self.prompts: dict[str, Prompt] = {}
         self.known: dict[Key, Mapping[str, Any]] = {}
         self.failed = 0
@@ -54,7 +47,7 @@ class Asking:
         self._turn = max(numbers, default=-1) + 1
 
     def _read(self) -> None:
-        with suppress(JudgeSenseError):
+        if part_files(self.run.folder):
             for row in read_log(self.run.folder).to_pylist():
                 if row["status"] != "error":
                     self.known[row["judge"], row["scoring"], row["prompt_id"]] = row

@@ -238,6 +238,8 @@ class _Plan:
         if attacks:
             chosen = chosen_attacks(attacks)
             labelled += attacked_copies(entry, labelled, chosen)
+            notes.append(f"{len(labelled) - n_plain} of the {len(labelled)} items are copies with "
+                         "an attack, which count in every figure and in the budget")  # fmt: skip
         given = Counter(item.gold for item in labelled)
         if labelled and min(given.get(label, 0) for label in entry.task.labels) == 0:
             absent = [label for label in entry.task.labels if not given.get(label)]

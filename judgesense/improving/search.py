@@ -82,16 +82,9 @@ def halves(gold: Codes, clusters: Codes, seed: int) -> tuple[Codes, Codes]:
 
 def least_budget(answers: Answers, n_items: int) -> float:
     """The least budget: the judge as asked, and one other way, on every item."""
-    prices = sorted(answers.price(min(answers.columns(each))) for each in _first(answers)[:8])
-    return n_items * (_first_price(answers) + prices[0])
-
-
-def _first(answers: Answers) -> list[Candidate]:
-    return first_candidates(answers)
-
-
-def _first_price(answers: Answers) -> float:
-    return answers.price(min(answers.columns(_first(answers)[0])))
+    singles = first_candidates(answers)[:8]
+    prices = [answers.price(min(answers.columns(each))) for each in singles]
+    return n_items * (prices[0] + min(prices))
 
 
 def search(

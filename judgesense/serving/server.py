@@ -386,7 +386,7 @@ def serve(
         try:
             app = app_of(served, key=key, local=not key and _is_loopback(host), places=places)
             listening.listen(1024)
-            ready(f"http://{host}:{listening.getsockname()[1]}")
+            ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
             with suppress(KeyboardInterrupt):
                 uvicorn.Server(uvicorn.Config(app, log_level="warning")).run([listening])
         finally:
