@@ -162,8 +162,8 @@ def check(
 
     file, rows_file = _rubric_file(source, beside), kept(data, beside, "data")
     terms = Terms(
-        rubric=file, data=rows_file, judge=judge, answers=answers, options=options,
-        wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
+        rubric=file, data=rows_file, judge=judge, human=tuple(human), answers=answers,
+        options=options, wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
         threshold=threshold, inconclusive=inconclusive, scoring=scoring, variants=variants,
         attacks=attacks, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
     )  # fmt: skip

@@ -25,6 +25,7 @@ class Terms:
     rubric: Path | None = None
     data: Path
     judge: Any
+    human: Sequence[str] = ()
     answers: Sequence[str] | None = None
     options: Mapping[str, str] | None = None
     pick: str | None = None

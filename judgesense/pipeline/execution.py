@@ -19,6 +19,7 @@ from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.run_folder.folder import RunFolder, claimed, read_record
 from judgesense.run_folder.invocation import invocation
 from judgesense.run_folder.report import saved_report
+from judgesense.trust.card import AS_ASKED
 
 if TYPE_CHECKING:
     from judgesense.reporting.report import Report
@@ -329,6 +330,11 @@ def _judge(
             note(
                 f"{judge.name} asks its own {len(stabilised.rule.wordings)} wordings whatever the "
                 "wording of the run, so it is steady by construction"
+            )
+        elif stabilised is not None and stabilised.rule.remedy != AS_ASKED:
+            note(
+                f"{judge.name} applies its way of asking ({stabilised.rule.remedy}) to each wording"
+                " of the run, not to the wording in its file"
             )
         plan: dict[str, Any] = {
             "judge_index": index, "repeats": settings.repeats, "seed": settings.seed,

@@ -23,7 +23,7 @@ Step = dict[str, Any]
 KINDS = (
     "use", "use_changed", "finish_run", "raise_cap", "read_options", "correct_wording",
     "add_wordings", "add_orders", "add_contrast", "add_defences",
-    "label_more", "add_items", "another_judge", "nothing_settles",
+    "label_more", "add_items", "improve", "another_judge", "nothing_settles",
 )  # fmt: skip
 """Every kind of a next step."""
 
@@ -32,6 +32,9 @@ MORE_TOKENS = 2048
 
 _PLANNED = 5
 """Ways of asking whose plans are drawn, the best first."""
+
+_LABELS = 20
+"""Labelled items from which on another way of asking can be looked for."""
 
 FIRST_LABELS = 50
 """Labels to begin with: a judge with kappa 0.6 passes the threshold of 0.4 from about 60 on."""
@@ -126,6 +129,28 @@ class _Commands:
         options = {"log": [self.data], "pick": self.started["options"].get("pick", [])}
         return command_line({"command": "check", "arguments": [], "options": options})
 
+    def improve(self) -> str | None:
+        """The search for another way to ask the judge of a rubric."""
+        if self.started is None or self.started["command"] != "check" or not self.writable:
+            return None
+        given = self.started["options"]
+        if "data" not in given or len(given.get("judge", [])) != 1:
+            return None
+        words = ["judgesense", "improve", *self.started["arguments"], "--data", *given["data"]]
+        words += ["--judge", *given["judge"]]
+        for name, form in (("human", "{}"), ("answers", "[{}]"), ("options", "{{{}}}")):
+            if name in given:
+                value = given[name][0].replace("=", ": ").replace(",", ", ")
+                words += ["--set", f"{name}={form.format(value)}"]
+        for each in given.get("set", []):
+            words += ["--set", each]
+        return shlex.join([*words, "--out", f"{self.file_name()}.yaml"])
+
+    def file_name(self) -> str:
+        """A file's name for the judge on its task, without a suffix."""
+        judge, task = self.card["judge"].partition("@")[0], self.card["task"]
+        return re.sub(r"[^\w.-]+", "-", f"{judge}-{task}").strip("-.")
+
     def write(self, remedy: str | None) -> str | None:
         """The command that writes the judge to a file; without a remedy, the cheapest that passes.
 
@@ -138,8 +163,7 @@ class _Commands:
         for key, value in (("task", self.card["task"]), ("scoring", self.card["scoring"]),
                            ("remedy", remedy)):  # fmt: skip
             words += ["--set", f"{key}={value}"] if value else []
-        name = re.sub(r"[^\w.-]+", "-", f"{judge.partition('@')[0]}-{self.card['task']}")
-        return shlex.join([*words, "--out", f"{name.strip('-.')}.yaml"])
+        return shlex.join([*words, "--out", f"{self.file_name()}.yaml"])
 
 
 def next_step(
@@ -267,6 +291,9 @@ def _instead(
     if "readable" in failed and cut_off >= MANY_CUT_OFF:
         text = f"Raise the token cap, which {percent(cut_off)} of the answers reached:"
         return _step("raise_cap", text, commands.changed(set=[f"max_tokens={MORE_TOKENS}"]))
+    if card["checks"]["right"]["n_items"] >= _LABELS and (command := commands.improve()):
+        text = f"Look for a better way to ask this judge, which fails {join(list(failed))}:"
+        return _step("improve", text, command)
     asked = commands.settings.get("scorings") or ("options",)
     if "readable" in failed and commands.writable and "options" not in asked:
         text = "Score option probabilities instead of text, so that every answer has a verdict:"

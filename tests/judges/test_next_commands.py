@@ -130,6 +130,22 @@ def test_a_check_of_an_own_rubric_names_its_files(knowing: FakeEndpoint, tmp_pat
     assert asked["out"] == tmp_path / "out-2"
 
 
+def test_a_failing_judge_of_a_rubric_is_to_be_improved(tmp_path: Path) -> None:
+    rubric, data, out = (tmp_path / name for name in ("my rubric.txt", "rows.jsonl", "out"))
+    rubric.write_text("Is the reply polite? {reply}")
+    rows = [{"id": n, "reply": f"Reply {n}.", "mood": ("YES", "NO")[n % 2]} for n in range(40)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serving(FakeEndpoint(lambda text: "YES")) as url:
+        run("check", str(rubric), "--data", str(data), "--judge", "m", "--set", f"base_url={url}",
+            "--human", "mood", "--paraphrases", "0", "--out", str(out))  # fmt: skip
+        (step,) = steps(out)
+        assert step["kind"] == "improve"
+        asked = parsed(step["command"])
+        assert (asked["source"], asked["data"], asked["judge"]) == (rubric, data, ["m"])
+        assert asked["settings"] == ["human=mood", f"base_url={url}"]
+        run(*shlex.split(step["command"])[1:], "--dry-run")
+
+
 def _table(folder: Path) -> tuple[Path, dict[str, Any]]:
     rows = [f"m,t,{n},{w},{'YES' if n % 3 else 'NO'}" for n in range(30) for w in "ab"]
     (folder / "log.csv").write_text("who,task,item_id,template_id,raw_decision\n" + "\n".join(rows))
