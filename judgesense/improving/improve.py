@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
@@ -35,6 +34,7 @@ from judgesense.pipeline.execution import identity_of, resolve_all
 from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.reporting.report import IMPROVE_FILE
 from judgesense.run_folder.folder import PROMPTS_FILE, RunFolder, claimed
+from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
 from judgesense.trust.rules import OTHER_WORDINGS
@@ -218,10 +218,13 @@ class _Plan:
     ) -> _Plan:  # fmt: skip
         if out.suffix not in (".yaml", ".yml"):
             raise JudgeSenseError(f"--out {out}: a judge is written to a .yaml file")
-        specs = resolve_all(judge if isinstance(judge, (list, tuple)) else [judge], scoring,
-                            judge_options)  # fmt: skip
+        given = judge if isinstance(judge, (list, tuple)) else [judge]
+        specs = resolve_all(given, scoring, judge_options)
         if any(getattr(spec, "stabilised", None) is not None for spec in specs):
             raise JudgeSenseError("improve asks judges, not judges' files: name the judge itself")
+        if judge_options and all(any(s is one for one in given) for s in specs):
+            name = next(iter(judge_options))
+            raise JudgeSenseError(f"{name} is no argument of improve, and the judge is loaded")
         known = [json.dumps(identity_of(spec), sort_keys=True) for spec in specs]
         if len(set(known)) < len(known):
             name = next(s.name for s, own in zip(specs, known, strict=True) if known.count(own) > 1)
@@ -240,9 +243,8 @@ class _Plan:
             labelled += attacked_copies(entry, labelled, chosen)
             notes.append(f"{len(labelled) - n_plain} of the {len(labelled)} items are copies with "
                          "an attack, which count in every figure and in the budget")  # fmt: skip
-        given = Counter(item.gold for item in labelled)
-        if labelled and min(given.get(label, 0) for label in entry.task.labels) == 0:
-            absent = [label for label in entry.task.labels if not given.get(label)]
+        golds = {item.gold for item in labelled}
+        if absent := [label for label in entry.task.labels if labelled and label not in golds]:
             notes.append(f"no label is {', '.join(absent)}: nothing is known about such items")
         fixed = [[i.item_id, i.gold, i.cluster_id, sorted(i.fields.items())] for i in labelled]
         identity = {
@@ -279,13 +281,10 @@ class _Plan:
             price = self.price(spec, [each.template for each in wordings])
             voices += [Voice(n, name, scoring, price) for scoring in own]
         labels = self.entry.task.labels
-        clusters = {
-            name: n for n, name in enumerate(dict.fromkeys(i.cluster_id for i in self.items))
-        }
         return Answers(
             self.entry.task, voices, wordings,
             np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64),
-            np.array([clusters[item.cluster_id] for item in self.items], dtype=np.int64),
+            _clusters(self.items),
             np.arange(len(self.items)) >= self.n_plain,
         )  # fmt: skip
 
@@ -353,6 +352,22 @@ class _Plan:
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: round(value, 6) if isinstance(value, float) else value
             for key, value in row.items() if value is not None}  # fmt: skip
+
+
+def _clusters(items: Sequence[Item]) -> Codes:
+    """The clusters, shape (n,), those that share an item's text in one: a text that is judged in
+    the race tells the verdict on its copy, so none may be in both halves."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names: dict[Any, int] = {}
+    ends = [[names.setdefault(("cluster", item.cluster_id), len(names)),
+             names.setdefault(tuple(sorted(item.fields.items())), len(names))]
+            for item in items]  # fmt: skip
+    links = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(items)), links), shape=(len(names), len(names)))
+    parts: Codes = connected_components(graph, directed=False)[1][links[0]].astype(np.int64)
+    return parts
 
 
 def _judge_of(spec: Any, judge: Any) -> dict[str, Any]:
