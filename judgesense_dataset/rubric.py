@@ -62,6 +62,11 @@ def read_rubric(
             raise JudgeSenseError(
                 f"{path}: {{{name}}} is not a column of {data}; its columns are {', '.join(first)}"
             )
+        if not PLACEHOLDER.fullmatch(f"{{{inner}}}"):
+            raise JudgeSenseError(
+                f"{path}: {{{name}}} cannot be shown: rename the column, in letters, digits and "
+                "underscores"
+            )
     if not PLACEHOLDER.search(text):
         raise JudgeSenseError(
             f"{path}: the rubric shows no column of the data; write a column's name in braces, "

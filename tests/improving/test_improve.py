@@ -232,6 +232,7 @@ def labelled(n: int, gold: str = "AB") -> list[dict[str, str]]:
         (ROWS, {"paraphraser": lambda messages: [""] * len(messages)}, "gave no answer"),
         (ROWS, {"source": "missing-rubric.txt"}, "no file"),
         (ROWS, {"limit": 0}, "at least 1"),
+        ([{**row, "the text": "x"} for row in ROWS], {"source": RUBRIC + "{the text}"}, "rename"),
         ([{**ROWS[n % 9], "item_id": str(n)} for n in range(80)], {}, "(9 independent)"),
         (ROWS, {"judge": CHEAP, "budgett": 3}, "budgett is no argument"),
         (ROWS, {"judge": [CHEAP, CHEAP]}, "two judges are named cheap"),
