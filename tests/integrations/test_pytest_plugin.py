@@ -79,14 +79,15 @@ def test_the_pages_tests_pass_with_their_card_and_cost_nothing_again(
     assert [name for name, _ in told] == ["judgesense"] * 2
     assert all(str(value).startswith("PASS: JSS 1.000") for _, value in told)
     # The second test asks the same question with another threshold, so nothing is judged again.
-    asked = session.path / "asked.txt"
-    assert asked.stat().st_size == 60 * 4 * 2
+    # Three kinds of attack are tried on the 24 items that are not polite.
+    asked, n_asked = session.path / "asked.txt", 60 * 4 * 2 + 24 * 3
+    assert asked.stat().st_size == n_asked
     # Another process, whose cards come back too.
     pytest.importorskip("xdist")
     done = session.runpytest_subprocess(*PLUGIN, "-p", "xdist", "-n", "1")
     done.assert_outcomes(passed=2)
     done.stdout.fnmatch_lines(["test_judge.py::*: PASS: JSS 1.000 *"] * 2)
-    assert asked.stat().st_size == 60 * 4 * 2
+    assert asked.stat().st_size == n_asked
     (run,) = [each for each in (session.path / ".judgesense").iterdir() if each.is_dir()]
     assert run.name.startswith("tone-")
     assert (session.path / ".judgesense" / ".gitignore").read_text().endswith("*\n")
