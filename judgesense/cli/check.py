@@ -159,7 +159,7 @@ def check(
                 f"RUBRIC.txt --data {source} --judge JUDGE"
             )
         _check_file(source, opt.names(verdict) or (), people, columns, map, answers, pick, epsilon,
-                    baseline, margin, out, verbose, format)  # fmt: skip
+                    baseline, margin, out, verbose, format, inconclusive)  # fmt: skip
         return
     if data is not None and source is not None and source.suffix.lower() in SUFFIXES:
         raise JudgeSenseError(
@@ -219,6 +219,7 @@ def _check_file(
     source: Path, verdict: Sequence[str], human: Sequence[str], columns: list[str] | None,
     map: str | None, answers: str | None, pick: str | None, epsilon: float | None,
     baseline: Path | None, margin: float, out: Path | None, verbose: bool, format: str,
+    inconclusive: Any,
 ) -> None:  # fmt: skip
     from judgesense.checking.check import check
     from judgesense.importers.column_names import FRIENDLY
@@ -235,6 +236,7 @@ def _check_file(
         "answers": opt.names(answers),
         "pick": pick,
         "epsilon": EPSILON if epsilon is None else epsilon,
+        "inconclusive": inconclusive,
     }
     found = check(source, baseline=baseline, margin=margin, out=out, note=opt.note, **shared)
     report, change = found.report, found.change

@@ -64,6 +64,9 @@ FRIENDLY = {
 }  # fmt: skip
 """Other names for targets in ``--columns``."""
 
+NO_VALUE = frozenset({"n/a", "#n/a", "na", "nan"})
+"""What spreadsheets and people write into a cell without a value."""
+
 _LONGEST = 40
 _KEPT = 200
 """Distinct values of a column that are kept; with more it holds no labels."""
@@ -95,7 +98,8 @@ class Column:
     def add(self, values: Sequence[Any]) -> None:
         """Count some more cells."""
         cells = [None if value is ABSENT else value for value in values]
-        texts = Counter(text.strip() for text in texts_of(cells) or () if text is not None)
+        stripped = (text.strip() for text in texts_of(cells) or () if text is not None)
+        texts = Counter(text for text in stripped if text.casefold() not in NO_VALUE)
         self.filled += texts.total()
         self.blank += len(values) - texts.total()
         if self._seen is not None:

@@ -194,6 +194,15 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
         for name, column in found.items()
         if VERDICT_OF.fullmatch(plain(name)) and (column.labels or column.decimals)
     ]
+    unclear = [name for name in named if plain(name).endswith("_label")]
+    words = {word for name in unclear for word in found[name].words}
+    for name, column in found.items():
+        if unclear == named and name not in named and len({*column.words} & words) > 1:
+            # A team's label is a person's, a model's is a verdict.
+            raise JudgeSenseError(
+                f"{named[0]!r} and {name!r} may be verdicts or people's labels; say which: "
+                f"--verdict {shlex.quote(name)} --human {shlex.quote(named[0])}, or the reverse"
+            )
     alike = []
     for name, column in found.items():
         same = {*column.words} & vocabulary

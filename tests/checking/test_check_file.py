@@ -206,6 +206,10 @@ def test_files_that_people_have_are_understood(kind: str, tmp_path: Path) -> Non
 
 
 BAD = {
+    "verdicts or labels": (
+        "id,Bewertung,Team label\n1,ja,ja\n2,nein,ja\n3,ja,nein\n4,nein,nein\n5,n/a,ja\n", {},
+        "--verdict Bewertung --human 'Team label'",
+    ),
     "a person's row with another verdict": (
         "id,verdict,rater,label\n1,A,x,A\n1,B,y,A\n2,B,x,B\n", {}, "row 2: verdict is 'B'",
     ),
@@ -280,6 +284,13 @@ def test_scores_become_verdicts_by_a_limit(tmp_path: Path) -> None:
         "fail": {"pass": 1, "fail": 1},
         "pass": {"pass": 2, "fail": 0},
     }
+
+
+def test_cells_that_say_not_available_are_empty(tmp_path: Path) -> None:
+    text = "id,verdict,label\n1,A,A\n2,n/a,B\n3,B,N/A\n4,B,B\n5,A,B\n"
+    found = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)
+    (entry,) = found.report.people
+    assert (entry["n"], set(entry["confusion"])) == (3, {"A", "B"})
 
 
 def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_the_command_reads_a_log_and_asks_which_of_two_scorers(
         [*program, "--pick", "model_graded_fact"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "mockllm/rule, which JudgeSense cannot ask; name the judge" in done.stderr
+    assert "mockllm/rule, which JudgeSense cannot ask; name another with --judge" in done.stderr
 
 
 @pytest.mark.slow
