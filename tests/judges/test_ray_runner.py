@@ -196,7 +196,7 @@ def test_two_processes_share_a_run(alone: list[dict[str, object]], tmp_path: Pat
     )
     assert done.returncode == 0, done.stderr
     assert comparable(read_log(tmp_path / "run")) == alone
-    assert done.stdout.count("report.html shows the verdicts") == 1
+    assert done.stdout.count("report.html and disagreements.csv list the wrong verdicts") == 1
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["hardware"]["processes"] == 2
     assert record["judges"][0]["counters"]["prompts"] == 148
