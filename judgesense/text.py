@@ -75,10 +75,10 @@ def interval(cell: Mapping[str, Any], digits: int = 3) -> str:
     """``ci_low`` and ``ci_high`` in brackets; a dash without an interval.
 
     >>> interval({"ci_low": 0.71, "ci_high": 0.88}, 2), interval({"ci_low": None})
-    ('[0.71, 0.88]', '[–]')
+    ('[0.71, 0.88]', '–')
     """
     if cell["ci_low"] is None:
-        return f"[{UNDEFINED}]"
+        return UNDEFINED
     return f"[{number(cell['ci_low'], digits)}, {number(cell['ci_high'], digits)}]"
 
 
