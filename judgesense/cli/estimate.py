@@ -69,7 +69,7 @@ def estimate(
 
     Prints the judge's scores beside those corrected by the labels (prediction-powered inference;
     Rogan-Gladen for two labels), whether the correction changes which system is better, and how
-    many more labels would decide. Labels must be a random sample of each system's outputs, or
+    many more labels a decision needs. Labels must be a random sample of each system's outputs, or
     picked by judgesense label.
     """
     shared: dict[str, Any] = {

@@ -35,9 +35,7 @@ def improve(
     ] = "20",
     log: Annotated[
         Path | None,
-        opt.option(
-            "DIR", "Use only what this run has asked, with its remedies; no judge is asked."
-        ),
+        opt.option("DIR", "Choose among the remedies that this run measured; sends no prompts."),
     ] = None,
     paraphraser: Annotated[
         str | None, opt.option("JUDGE|FILE", "A model that proposes wordings, or a file of them.")

@@ -26,10 +26,12 @@ def judge(
     ],
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
-    task: Annotated[str | None, opt.option("NAME", "Task, for any other judge.")] = None,
+    task: Annotated[
+        str | None, opt.option("NAME", "Task, unless JUDGE is an improved one.")
+    ] = None,
     wording: Annotated[
         str | None,
-        opt.option("ID", "Template to ask, for any other judge.", default="the task's first"),
+        opt.option("ID", "Template, unless JUDGE is an improved one.", default="the task's first"),
     ] = None,
     templates: opt.Templates = None,
     columns: Annotated[
@@ -39,7 +41,7 @@ def judge(
         opt.OneScoring,
         opt.option(
             None,
-            "Read text or option probabilities, for any other judge.",
+            "Read text or option probabilities, unless JUDGE is an improved one.",
             default="options",
         ),
     ] = None,

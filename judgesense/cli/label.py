@@ -23,7 +23,7 @@ def label(
     ],
     verdict: Annotated[
         str | None,
-        opt.option("COL", "The verdicts used to pick items.", default="recognised"),
+        opt.option("COL", "The verdicts used to pick items.", default="found automatically"),
     ] = None,
     answers: Annotated[
         str | None, opt.option("A,B", "The possible labels.", default="those of the verdicts")
@@ -42,10 +42,10 @@ def label(
         opt.option("FILE", "The labels.", "--out", "-o", default="FILE.labels.csv"),
     ] = None,
 ) -> None:
-    """Label items on a local page, without seeing verdicts; most informative first.
+    """Label items on a local page, without seeing verdicts, starting with the most informative.
 
-    Several people may label the same file: each gives a name and gets the same items. Every label
-    is on disk before the next item shows. Stop with Ctrl-C; rerun the same command to resume.
+    Several people can label the same file: each enters a name and sees the same items. Each label
+    is saved before the next item appears. Stop with Ctrl-C; rerun the same command to resume.
     """
     from filelock import FileLock, Timeout
 

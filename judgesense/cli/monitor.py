@@ -31,7 +31,7 @@ def monitor(
     task: Annotated[str | None, opt.option("TASK", "Check one task only.")] = None,
     tolerance: Annotated[
         float,
-        opt.option("SHARE", "Fine below this excess over rewording, as a share of verdicts."),
+        opt.option("SHARE", "Excess over rewording that counts as fine, as a share of verdicts."),
     ] = 0.05,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",

@@ -27,7 +27,7 @@ def serve(
 
     A judge's file answers for its task. For any other judge, --set task=NAME, wording=ID and
     scoring=generate choose what /v1/judge asks; places=N bounds the queue. /docs describes the
-    requests. Ctrl-C stops, once the requests in progress are answered.
+    requests. Ctrl-C stops it once the requests in progress are answered.
     """
     from judgesense.serving.server import serve as run
 

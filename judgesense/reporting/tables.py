@@ -43,7 +43,7 @@ LEGEND = (
     "verdict."
 )
 BASELINE_NOTE = (
-    "Baselines: oracle is always right, always-first always takes the first option. Their scores "
+    "Baselines: oracle is always right; always-first always takes the first option. Their scores "
     "depend only on the wordings and the data."
 )
 
@@ -261,8 +261,9 @@ def _labels_table(entry: Entry) -> SideTable:
         "precision": lambda row: f"{percent(row['precision'])} {_percents(row, 'precision')}",
     }
     note = (
-        "Rows are people's labels, → columns the judge's verdicts. Recall: share of the items with "
-        "a label that get that verdict. Precision: share of a verdict's items with that label."
+        "Rows are people's labels, → columns the judge's verdicts. Recall: of the items with a "
+        "label, the share with that verdict. Precision: of those with a verdict, the share with "
+        "that label."
     )
     if entry["corrected"]:
         columns = {
@@ -391,10 +392,10 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
         "pairs": "n_pairs",
     }
     note = (
-        "JSS: same verdict as under the base wording (equivalent). Follows: how often the "
-        "answer changes when the question or the item does (contrast). Shift rate: share of "
-        "verdicts that an intervention changes; net shift: how much each label gains. Unreadable: "
-        "answers without a verdict."
+        "JSS: same verdict as under the base wording, for equivalent variants. Follows: how often "
+        "the answer changes when the question or the item does, for contrasts. Shift rate: share "
+        "of verdicts that an intervention changes; net shift: how much each label gains. "
+        "Unreadable: answers without a verdict."
     )
     # With one equivalent variant, the pool of all repeats its row.
     shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])

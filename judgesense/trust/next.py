@@ -298,13 +298,11 @@ def _instead(
     if "readable" in failed and commands.writable and "options" not in asked:
         text = "Score option probabilities instead of text, so that every answer has a verdict:"
         return _step("read_options", text, commands.changed(scoring=["options"]))
-    text = (
-        f"Try another judge: this one fails {join(list(failed))}, and no measured remedy changes "
-    )
-    text += "that."
+    checks = f"failed checks ({join(list(failed))})."
+    text = f"Try another judge: no measured remedy fixes this one's {checks}"
     listed = "judgesense judges list" if commands.started and commands.format is None else None
     if not any(row["n_items"] and row["remedy"] != AS_ASKED for row in remedies):
-        text = f"{text.partition(',')[0]}."
+        text = f"Try another judge: this one has {checks}"
     return _step("another_judge", text, listed)
 
 

@@ -1,4 +1,4 @@
-"""The check on attacks: can what is judged talk the judge into a verdict?"""
+"""The check on attacks: can the judged text talk the judge into a verdict?"""
 
 from __future__ import annotations
 
