@@ -63,12 +63,12 @@ def check(
         Path | None,
         opt.option(
             "DIR|FILE",
-            "An earlier result: says what is better, worse or no worse, item by item, and exits "
+            "An earlier result; says what is better, worse or no worse, item by item, and exits "
             "with 1 only if something is reliably worse.",
         ),
     ] = None,
     margin: Annotated[
-        float, opt.option("SHARE", "Largest loss that counts as no worse, with --baseline.")
+        float, opt.option("SHARE", "With --baseline: the largest loss that counts as no worse.")
     ] = MARGIN,
     data: Annotated[
         Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")

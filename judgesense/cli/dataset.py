@@ -161,8 +161,8 @@ def validate(
 ) -> None:
     """Decide for every pair whether its prompts are equivalent.
 
-    Judges are asked the paper's question. A dataset folder keeps the verdicts; the record and the
-    logs go to --out, by default FOLDER.validation. Interrupt it at any time; rerun the same
+    The judges answer the paper's question. The verdicts are saved in the dataset folder; the record
+    and the logs go to --out, by default FOLDER.validation. Interrupt it at any time; rerun the same
     command to resume.
     """
     from judgesense_dataset.validation import render_validation
@@ -214,7 +214,7 @@ def paraphrase(
 
     The judge proposes wordings of the paper's templates, or of yours, and checks them.
 
-    Exit codes: 0 done; 1 fewer wordings than asked for; 2 bad usage or input.
+    Exit codes: 0 done; 1 fewer wordings than requested; 2 bad usage or input.
     """
     from judgesense_dataset.embedded import TEMPLATES
     from judgesense_dataset.paraphrase import paraphrase as propose

@@ -16,8 +16,8 @@ def demo(
     """Show a report on three small judges, recorded earlier. No model, no network.
 
     The judges chose the more relevant of two passages, under five wordings of the question. The
-    report is measured now, from their recorded answers. For every finding: judgesense report DIR
-    --verbose.
+    report is computed now from their recorded answers. To see every finding, run judgesense report
+    DIR --verbose.
     """
     from judgesense.pipeline.demo import demo as show
     from judgesense.reporting.terminal import print_report

@@ -54,7 +54,7 @@ def estimate(
     ] = None,
     scoring: Annotated[
         Literal["generate", "options"] | None,
-        opt.option(None, "Which scoring of a run with both.", default="options"),
+        opt.option(None, "Scoring to use, if the run has both.", default="options"),
     ] = None,
     systems: Annotated[str | None, opt.option("A,B", "Systems to compare.", default="all")] = None,
     positive: Annotated[

@@ -42,8 +42,8 @@ def import_log(
 ) -> None:
     """Import another tool's log, for report and compare.
 
-    Every row is kept: one without a readable decision becomes UNCLEAR, REFUSED or ERROR and is
-    counted. Errors name file, row and column.
+    Every row is kept. A row without a readable decision becomes UNCLEAR, REFUSED or ERROR and is
+    counted. Error messages name the file, row and column.
 
     Exit codes: 0 done; 2 bad usage or input.
     """

@@ -59,8 +59,9 @@ def improve(
 ) -> None:
     """Find the best way to ask a judge within a budget, and write it as a judge.
 
-    Wordings, formats, orders, calibration, panels and several judges race on half of the labelled
-    items; the other half measures the winner. Use the file as --judge FILE.yaml everywhere.
+    Wordings, formats, orders, calibration, panels and several judges compete on half of the
+    labelled items; the other half measures the winner. Use the file as --judge FILE.yaml
+    everywhere.
 
     Interrupt it at any time; rerun the same command to resume, also with a larger budget.
 

@@ -92,7 +92,7 @@ def stabilise(
     judge: opt.RunJudge = None,
     task: Annotated[str | None, opt.option("NAME", "A task of the run.")] = None,
     scoring: Annotated[
-        opt.OneScoring, opt.option(None, "Which scoring of a run with both.", default="options")
+        opt.OneScoring, opt.option(None, "Scoring to use, if the run has both.", default="options")
     ] = None,
     remedy: Annotated[
         str | None,

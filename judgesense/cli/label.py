@@ -33,13 +33,15 @@ def label(
         opt.option("COL,...", "Columns to show.", default="all but verdicts, reasons and labels"),
     ] = None,
     judge: opt.RunJudge = None,
-    task: Annotated[str | None, opt.option("NAME", "A task, if there are several.")] = None,
+    task: Annotated[
+        str | None, opt.option("NAME", "The task to label, if there are several.")
+    ] = None,
     limit: opt.Limit = None,
     port: Annotated[int, opt.option("PORT", "Port; 0 picks a free one.", min=0, max=65535)] = 0,
     seed: opt.Seed = 0,
     out: Annotated[
         Path | None,
-        opt.option("FILE", "The labels.", "--out", "-o", default="FILE.labels.csv"),
+        opt.option("FILE", "File for the labels.", "--out", "-o", default="FILE.labels.csv"),
     ] = None,
 ) -> None:
     """Label items on a local page, without seeing verdicts, starting with the most informative.

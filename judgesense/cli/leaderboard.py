@@ -23,15 +23,16 @@ Results = Annotated[
 def leaderboard(
     results: Results = None,
     out: Annotated[
-        Path | None, opt.option("DIR", "Write the pages here, and serve nothing.", "--out", "-o")
+        Path | None,
+        opt.option("DIR", "Write the pages here instead of serving them.", "--out", "-o"),
     ] = None,
     port: Annotated[int, opt.option("N", "Port on 127.0.0.1.", min=1, max=65535)] = 7860,
     no_browser: Annotated[bool, opt.option(None, "Do not open a browser.", "--no-browser")] = False,
 ) -> None:
-    """Rank judges on a page: written from runs, and served on this machine until Ctrl-C.
+    """Rank judges on a page built from runs, and serve it on this machine until Ctrl-C.
 
-    Every figure is recomputed from the decisions; a run whose report says something else is left
-    out. Listens on 127.0.0.1 only.
+    Every figure is recomputed from the decisions; a run whose report differs is left out.
+    Listens on 127.0.0.1 only.
     """
     if out is not None:
         write(results, out)

@@ -67,7 +67,7 @@ def match(
     With --responder, a model answers the questions first, in at most 512 tokens (--set
     max_tokens=N); interrupt it at any time and rerun the same command to resume. Prints the score
     of every model under every template, their mean and standard deviation, and responses that were
-    missed; with --grader also what the grader makes of them and where the two differ. --out keeps
+    missed; with --grader also the grader's verdicts and where the two differ. --out keeps
     match.json and matches.parquet.
 
     Exit codes: 0 done; 1 some questions have no response, or the grader no verdict; 2 bad input.

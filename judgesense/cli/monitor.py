@@ -31,7 +31,9 @@ def monitor(
     task: Annotated[str | None, opt.option("TASK", "Check one task only.")] = None,
     tolerance: Annotated[
         float,
-        opt.option("SHARE", "Excess over rewording that counts as fine, as a share of verdicts."),
+        opt.option(
+            "SHARE", "Largest excess over rewording that counts as fine, as a share of verdicts."
+        ),
     ] = 0.05,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",

@@ -131,7 +131,9 @@ Thresholds = Annotated[
     ),
 ]
 Format = Annotated[Literal["text", "json"], option(None, "Output format.", "--format", "-f")]
-AsJson = Annotated[bool, option(None, "Print JSON, as --format json elsewhere.", "--json")]
+AsJson = Annotated[
+    bool, option(None, "Print JSON, like --format json of other commands.", "--json")
+]
 """For a command whose ``--format`` is that of a file."""
 Verbose = Annotated[bool, option(None, "Print every finding and table.", "--verbose", "-v")]
 Repeats = Annotated[int, option("N", "Ask each prompt N times.", min=1)]

@@ -94,7 +94,7 @@ def compare(
         float | None,
         opt.option(
             "SHARE",
-            "Excess over rewording that counts as no more.",
+            "Largest excess over rewording that counts as no more.",
             default=f"{NO_DIFFERENCE:g}",
         ),
     ] = None,

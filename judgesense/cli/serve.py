@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 def serve(
     judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
     port: Annotated[int, opt.option("PORT", "Port; 0 picks a free one.", min=0, max=65535)] = 8080,
-    host: Annotated[str, opt.option("ADDRESS", "Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, opt.option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
     api_key_env: Annotated[
         str | None, opt.option("NAME", "Environment variable with the key that clients must send.")
     ] = None,
@@ -26,7 +26,7 @@ def serve(
     """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
 
     A judge's file answers for its task. For any other judge, --set task=NAME, wording=ID and
-    scoring=generate choose what /v1/judge asks; places=N bounds the queue. /docs describes the
+    scoring=generate choose what /v1/judge asks; places=N limits the queue. /docs describes the
     requests. Ctrl-C stops it once the requests in progress are answered.
     """
     from judgesense.serving.server import serve as run

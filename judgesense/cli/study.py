@@ -72,7 +72,7 @@ def study(
     judge: opt.SomeJudges = None,
     responder: opt.Responders = None,
     log: Annotated[
-        Path | None, opt.option("DIR", "Measure this run or import; judge nothing.")
+        Path | None, opt.option("DIR", "Measure this run or import; runs no judge.")
     ] = None,
     tasks: opt.Tasks = None,
     limit: opt.Limit = None,
@@ -90,8 +90,8 @@ def study(
         list[str] | None,
         opt.option(
             "FILE|DIR|v2",
-            "judge-sensitivity: pool ΔJSS over the judges of tables of cells and of runs (v2: the "
-            "published cells); --set floor=0.02 and others change its rules. Repeatable.",
+            "judge-sensitivity: pool ΔJSS over the judges in tables of cells or in runs (v2: the "
+            "published cells); --set changes its rules, such as floor=0.02. Repeatable.",
         ),
     ] = None,
     attributes: Annotated[
@@ -118,12 +118,15 @@ def study(
         ),
     ] = False,
     fuser: Annotated[
-        str | None, opt.option("JUDGE", "paraphrase-robustness: fuses the panel's ratings.")
+        str | None,
+        opt.option("JUDGE", "paraphrase-robustness: a judge that combines the panel's ratings."),
     ] = None,
     tolerance: Annotated[
         float | None,
         opt.option(
-            "T", "paraphrase-robustness: distance from the human mean that is right.", default="0.5"
+            "T",
+            "paraphrase-robustness: largest distance from the human mean that counts as right.",
+            default="0.5",
         ),
     ] = None,
     by: Annotated[
@@ -163,7 +166,7 @@ def study(
     ] = None,
     scores: Annotated[
         Path | None,
-        opt.option("FILE", "prompt-ranking: your table of prompt, item, score; asks no model."),
+        opt.option("FILE", "prompt-ranking: your table of prompt, item, score; runs no model."),
     ] = None,
     sizes: Annotated[
         str | None,
