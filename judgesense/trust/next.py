@@ -126,7 +126,10 @@ class _Commands:
             return None
         if not Path(self.data).is_file():
             return None
-        options = {"log": [self.data], "pick": self.started["options"].get("pick", [])}
+        if self.card["judge"].startswith("file://"):
+            return None  # a program that the other tool ran
+        metric = [] if self.format == "inspect" else [self.card["task"]]
+        options = {"log": [self.data], "pick": self.started["options"].get("pick", metric)}
         return command_line({"command": "check", "arguments": [], "options": options})
 
     def improve(self) -> str | None:
@@ -351,7 +354,8 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
     if commands.format in ("table", "scores") and commands.data and unlabelled:
         # What is right is known from a few labels; other wordings have to be judged elsewhere.
         n = min(FIRST_LABELS, diagnostics["n_items"])
-        text = f"Label {n} items in {commands.data}, to see whether the judge is right:"
+        text = f"Label {n} items in {commands.data} (or name the columns with people's labels: "
+        text += "--human), to see whether the judge is right:"
         return _step("label_more", text, commands.label())
     if states["steady"] == "unmeasured":
         file = commands.wordings
