@@ -53,15 +53,6 @@ import pandas as pd
 pd.read_csv(sys.argv[1]).to_parquet(sys.argv[2])
 """
 
-SAMPLES_PEER = """
-import json, sys
-from pathlib import Path
-import pandas as pd
-files = Path(sys.argv[1]).glob("samples_*.jsonl")
-rows = [json.loads(line) for path in files for line in path.open()]
-told = pd.DataFrame([[row["doc_id"], row["target"], row["acc"]] for row in rows])
-told.to_parquet(sys.argv[2])
-"""
 
 GROUP_PEER = """
 import sys
@@ -138,16 +129,6 @@ def import_table(to: Measured) -> tuple[Command, Command | None]:
     return ours, ("-c", TABLE_PEER, log, str(to.folder / "log.parquet"))
 
 
-def import_lm_eval(to: Measured) -> tuple[Command, Command | None]:
-    """lm-eval's samples."""
-    samples = to.folder / "samples"
-    samples.mkdir()
-    large.write_lm_eval(samples, to.rows)
-    out = str(to.folder / "harness")
-    ours = (*PROGRAM, "import", str(samples), "--format", "lm-eval", "--out", out)
-    return ours, ("-c", SAMPLES_PEER, str(samples), str(to.folder / "samples.parquet"))
-
-
 def report(to: Measured) -> tuple[Command, Command | None]:
     """The report of an imported log."""
     run = run_of(to)
@@ -217,7 +198,6 @@ def audit(to: Measured) -> tuple[Command, Command | None]:
 GROUPED = "pandas read_csv and groupby"
 CASES = (
     Case("import, table", import_table, "pandas read_csv and to_parquet"),
-    Case("import, lm-eval", import_lm_eval, "json.loads and to_parquet of three fields"),
     Case("report", report, "pandas and cohen_kappa_score, point estimates only"),
     Case("report, options", report_options, "pandas and cohen_kappa_score, point estimates only"),
     Case("compare", compare),

@@ -35,7 +35,7 @@ LONGEST = (
     "core/test_hostile_input.py", "release/test_wheel.py", "metrics/test_metric_install.py",
     "hub/test_board_site.py", "studies/test_judge_sensitivity.py",
     "studies/test_answer_matching.py", "studies/test_run.py", "integrations/test_github.py",
-    "integrations/test_pytest_plugin.py", "importers/test_import_harnesses.py",
+    "integrations/test_pytest_plugin.py",
     "importers/test_import_tools.py", "studies/test_own_study.py",
     "studies/test_prompt_ranking.py", "dataset/test_folder.py", "dataset/test_paraphrase.py",
 )  # fmt: skip

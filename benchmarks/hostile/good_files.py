@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def build(base: Path) -> None:
     """Write the good files of every reader under ``base``."""
     for write in (
-        _tables, _lm_eval, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
+        _tables, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
         _check, _estimate, _studies, _action,
     ):  # fmt: skip
         write(base)
@@ -51,21 +51,6 @@ def _tables(base: Path) -> None:
         "\n".join([",".join(header), *(",".join(str(row[k]) for k in header) for row in rows)])
         + "\n"
     )
-
-
-def _lm_eval(base: Path) -> None:
-    stamp = "2026-01-01T00-00-00"
-    rows = [
-        {"doc_id": item, "doc": {"claim": "x"}, "target": "YES",
-         "arguments": {f"gen_args_{n}": {"arg_0": "Right?", "arg_1": f" {option}"}
-                       for n, option in enumerate(("YES", "NO"))},
-         "resps": [[["-0.1", "True"]], [["-2.3", "False"]]],
-         "filtered_resps": [["-0.1", "True"], ["-2.3", "False"]], "filter": "none", "acc": 1.0}
-        for item in range(3)
-    ]  # fmt: skip
-    _lines(base / "lm-eval" / f"samples_tone_{stamp}.jsonl", rows)
-    results = {"config": {"model_args": {"pretrained": "some/model"}}, "model_name": "model"}
-    _json(base / "lm-eval" / f"results_{stamp}.json", results)
 
 
 def _inspect(base: Path) -> None:

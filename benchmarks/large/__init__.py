@@ -110,39 +110,6 @@ def write_probabilities(path: Path, verdicts: Verdicts) -> None:
     pq.write_table(pa.table(columns), path, row_group_size=CHUNK)
 
 
-def write_lm_eval(folder: Path, rows: int) -> None:
-    """Samples of lm-eval 0.4: one file for each of five wordings, with four options an item."""
-    rng = np.random.default_rng(0)
-    items = rows // WORDINGS
-    gold = rng.integers(0, 4, items).tolist()
-    for wording in range(WORDINGS):
-        values = -rng.exponential(2.0, (items, 4))
-        easy = rng.random(items) < 0.6
-        values[easy, np.array(gold)[easy]] = -0.05
-        name = f"samples_wording{wording}_2026-01-01T00-00-00.000000.jsonl"
-        with (folder / name).open("w", encoding="utf-8") as sink:
-            for n, own in enumerate(values.tolist()):
-                question = f"Question {n}: which of the four is right?"
-                sample = {
-                    "doc_id": n,
-                    "doc": {"question": question, "choices": list("ABCD"), "answer": gold[n]},
-                    "target": str(gold[n]),
-                    "arguments": {
-                        f"gen_args_{at}": {"arg_0": f"{question}\nAnswer:", "arg_1": f" {label}"}
-                        for at, label in enumerate("ABCD")
-                    },
-                    "resps": [[[str(value), "False"]] for value in own],
-                    "filtered_resps": [[str(value), "False"] for value in own],
-                    "filter": "none",
-                    "metrics": ["acc"],
-                    "doc_hash": f"{n:064x}",
-                    "prompt_hash": f"{n + 1:064x}",
-                    "target_hash": f"{n + 2:064x}",
-                    "acc": float(max(range(4), key=own.__getitem__) == gold[n]),
-                }
-                sink.write(json.dumps(sample) + "\n")
-
-
 def write_responses(path: Path, rows: int) -> None:
     """Short free-text answers of four models in five wordings, with their references."""
     rng = np.random.default_rng(0)

@@ -56,7 +56,7 @@ def check_file(
 
     Args:
         source: a table (CSV, TSV, JSON, JSONL, Parquet), a folder that ``datasets`` saved, a log of
-            Inspect, promptfoo, DeepEval or lm-eval, or scores of Langfuse or LangSmith.
+            Inspect, promptfoo or DeepEval, or scores of Langfuse or LangSmith.
         verdict: the columns with verdicts, one a judge; by default they are recognised.
         human: the columns with people's labels, by default recognised; or a file of labels, such as
             ``judgesense label`` writes.

@@ -33,10 +33,7 @@ def import_log(
     ] = None,
     pick: Annotated[
         str | None,
-        opt.option(
-            "NAME",
-            "What to read: lm-eval's filter or Inspect's scorer.",
-        ),
+        opt.option("NAME", "What to read: Inspect's scorer, or one score of several."),
     ] = None,
     json: opt.AsJson = False,
 ) -> None:

@@ -2,7 +2,6 @@
 
 FORMATS = {
     "table": "table",
-    "lm-eval": "lm_eval",
     "inspect": "inspect_logs",
     "promptfoo": "promptfoo",
     "deepeval": "deepeval",

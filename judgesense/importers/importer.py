@@ -22,7 +22,7 @@ class ReadOptions:
     """What the user can say about a log. An importer names the options that it reads.
 
     ``labels`` is the decision space, ``pick`` the name of one of several readings of an answer
-    (lm-eval's filter, Inspect's scorer). ``items`` names the items that the files of the import
+    (Inspect's scorer). ``items`` names the items that the files of the import
     judge.
     """
 

@@ -72,7 +72,7 @@ def import_log(
             (``{dataset}/{query}``), or to a ``:constant``. ``raw_decision: *`` reads every column
             that is not named as the decisions of a judge of that name.
         labels: the decision space, in order, if the log does not show it.
-        pick: the name of lm-eval's filter or Inspect's scorer.
+        pick: the name of Inspect's scorer, or of one score of several.
         parse: reads free text. By default a text is read only if it is a label.
         people: columns with people's labels; their majority becomes ``gold``. Then ``raw_text``
             is a reason, which no verdict is read from.

@@ -39,7 +39,6 @@ def test_a_bad_table_is_named_with_the_reason(
 SAMPLE: dict[str, Any] = {"id": 0, "epoch": 1, "scores": {"mine": {"value": "C"}}}
 EVAL: dict[str, Any] = {"model": "m", "task": "t", "scorers": [{"name": "mine"}]}
 GRADER = {"metadata": {"grading": [{"role": "user", "content": "?"}, {"content": "C"}]}}
-LM_EVAL = {"doc_id": 1, "arguments": [["Is it?", " YES"]], "resps": "YES"}
 
 
 def sample(**change: Any) -> dict[str, Any]:
@@ -73,19 +72,17 @@ def deepeval(**case: Any) -> dict[str, Any]:
         ("deepeval", deepeval(metricsData=[{"name": 3}]),
          r"testCases\[0\], metricsData\[0\].name: .*found 3"),
         ("deepeval", deepeval(), "no test has metricsData"),
-        ("lm-eval", {"a": 1}, r"line 1, doc_id: not a sample of lm-eval 0.4.* missing"),
-        ("lm-eval", LM_EVAL, r"line 1, resps: .*found 'YES'"),
-        ("lm-eval", None, r"no lm-eval log .*--log_samples"),
+        ("deepeval", None, r"no deepeval log .*test_run"),
     ],
 )  # fmt: skip
 def test_a_log_of_another_shape_is_named_with_its_field(
     format: str, content: Any, reason: str, tmp_path: Path
 ) -> None:
-    source = tmp_path / ("samples_x.jsonl" if format == "lm-eval" else "log.json")
+    source = tmp_path / "log.json"
     if content is not None:
         source.write_text(json.dumps(content), "utf-8")
     with pytest.raises(JudgeSenseError, match=reason):
-        import_log(tmp_path if format == "lm-eval" else source, format, tmp_path / "out")
+        import_log(tmp_path if content is None else source, format, tmp_path / "out")
 
 
 @pytest.mark.parametrize(

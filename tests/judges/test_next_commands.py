@@ -152,15 +152,6 @@ def _table(folder: Path) -> tuple[Path, dict[str, Any]]:
     return folder / "log.csv", {"columns": {"judge": "who"}, "labels": ["YES", "NO"]}
 
 
-def _lm_eval(folder: Path) -> tuple[Path, dict[str, Any]]:
-    rows = [{"doc_id": n, "doc": {"claim": f"c{n}"}, "target": "YES", "filter": "none",
-             "resps": [["YES"]], "filtered_resps": ["YES"], "exact_match": 1.0,
-             "arguments": {"gen_args_0": {"arg_0": f"Is c{n} so?"}}} for n in range(4)]  # fmt: skip
-    path = folder / "samples_claims_2026-01-01T00-00-00.000000.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path, {"labels": ["YES", "NO"]}
-
-
 def _inspect(folder: Path) -> tuple[Path, dict[str, Any]]:
     grading = [{"role": "user", "content": "Is it so?"}, {"content": "C", "model": "m/g"}]
     samples = [{"id": n, "epoch": 1, "input": f"q{n}", "target": "t", "output": {"completion": "a"},
@@ -177,7 +168,7 @@ def _kept(name: str) -> Callable[[Path], tuple[Path, dict[str, Any]]]:
 
 @pytest.mark.parametrize(
     ("format", "make"),
-    [("table", _table), ("lm-eval", _lm_eval), ("inspect", _inspect),
+    [("table", _table), ("inspect", _inspect),
      ("promptfoo", _kept("promptfoo_results.json")), ("deepeval", _kept("deepeval_test_run.json"))],
 )  # fmt: skip
 def test_an_imports_step_names_the_imported_file(format, make, tmp_path: Path) -> None:
@@ -185,8 +176,7 @@ def test_an_imports_step_names_the_imported_file(format, make, tmp_path: Path) -
     import_log(source, format, tmp_path / "out", **options)
     write_report(tmp_path / "out")
     commands = [step["command"] for step in steps(tmp_path / "out") if step["command"]]
-    # A single wording of lm-eval's leaves nothing that a command of ours could do.
-    assert commands or format == "lm-eval"
+    assert commands
     for command in commands:
         asked = parsed(command)
         assert source in (asked.get("source"), asked.get("log"))
