@@ -1,20 +1,16 @@
-"""The steps of ``action.yml``: check a rubric in a pull request, and say so where people look.
+"""The check of ``action.yml``: a rubric in a pull request, and the result where people look.
 
 ``python -m judgesense.integrations.github check`` reads the Action's inputs as JSON from the
-variable ``JUDGESENSE_INPUTS``, runs the check, and writes the job summary, the outputs, a badge and
-the text of a comment. ``... comment FILE`` posts that comment, or updates the one from an earlier
-run. The files and variables are those of GitHub's runner ("Workflow commands" and "Variables
-reference" in its documentation).
+variable ``JUDGESENSE_INPUTS``, runs the check, and writes the job summary, the outputs and a badge.
+The files and variables are those of GitHub's runner ("Workflow commands" and "Variables reference"
+in its documentation).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -22,9 +18,9 @@ from uuid import uuid4
 from pydantic import ConfigDict, field_validator
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import read_text, write_text
+from judgesense.files.disk import write_text
 from judgesense.files.documents import Shape, fit, parse_json, read_json
-from judgesense.integrations.github_pages import comment_of, quiet, summary_of
+from judgesense.integrations.github_pages import quiet, summary_of
 from judgesense.text import sentence
 
 if TYPE_CHECKING:
@@ -32,10 +28,6 @@ if TYPE_CHECKING:
 
 LONGEST_SUMMARY = 1_000_000
 """Bytes of a summary; GitHub drops one of more than 1 MiB."""
-COMMENT_FILE = "github-comment.md"
-
-_TIMEOUT_S = 30
-_PER_PAGE = 100
 
 
 class Inputs(Shape):
@@ -64,7 +56,6 @@ class Inputs(Shape):
     max_cost: float | None = None
     settings: str | None = None
     # action.yml reads these itself.
-    comment: str | None = None
     artifact: str | None = None
     extras: str | None = None
     python_version: str | None = None
@@ -87,7 +78,7 @@ def read_inputs(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
     where = "the Action's inputs"
     inputs = fit(Inputs, parse_json(text, where), where, "an input of the Action")
-    of_action = {"comment", "artifact", "extras", "python_version", "settings", "max_cost"}
+    of_action = {"artifact", "extras", "python_version", "settings", "max_cost"}
     given = inputs.model_dump(exclude_none=True, exclude=of_action)
     given |= {key: names(given[key]) for key in ("answers", "variants") if key in given}
     if "options" in given:
@@ -106,7 +97,6 @@ class _Branch(Shape):
 
 
 class _PullRequest(Shape):
-    number: int
     head: _Branch
     base: _Branch
 
@@ -118,7 +108,6 @@ class _Event(Shape):
 class Runner:
     """GitHub's runner, as a step sees it in its environment; without one, everything is empty.
 
-    ``pull_request`` is the number of the pull request that started the workflow, or None.
     ``has_no_secrets`` says whether GitHub withholds the repository's secrets: from forks, and from
     Dependabot.
     """
@@ -127,7 +116,6 @@ class Runner:
         request = None
         if place := environ.get("GITHUB_EVENT_PATH"):
             request = fit(_Event, read_json(Path(place)), place, "an event").pull_request
-        self.pull_request = None if request is None else request.number
         self.has_no_secrets = (
             request is not None
             and environ.get("GITHUB_EVENT_NAME") != "pull_request_target"
@@ -136,11 +124,6 @@ class Runner:
                 or request.head.repo != request.base.repo
             )
         )
-        repository = environ.get("GITHUB_REPOSITORY", "")
-        api = environ.get("GITHUB_API_URL", "https://api.github.com").rstrip("/")
-        self.issues = f"{api}/repos/{repository}/issues"
-        server, run = environ.get("GITHUB_SERVER_URL"), environ.get("GITHUB_RUN_ID")
-        self.run_url = f"{server}/{repository}/actions/runs/{run}" if server and run else None
         self._summary = environ.get("GITHUB_STEP_SUMMARY") or os.devnull
         self._output = environ.get("GITHUB_OUTPUT") or os.devnull
 
@@ -199,8 +182,8 @@ def missing_key(judge: str, options: Mapping[str, Any]) -> str | None:
 def check_step(environ: Mapping[str, str]) -> int:
     """Check the rubric, and write what the later steps need.
 
-    The check's own exit code is the output ``exit-code``, so that the report is uploaded and the
-    comment posted before the job fails. A pull request that gets no secrets is skipped, with the
+    The check's own exit code is the output ``exit-code``, so that the report is uploaded before the
+    job fails. A pull request that gets no secrets is skipped, with the
     reason, if the judge needs one. Returns 0, or 2 for bad usage or input.
     """
     from judgesense.checking.check import check
@@ -233,116 +216,26 @@ def check_step(environ: Mapping[str, str]) -> int:
 
 
 def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runner) -> None:
-    """The summary, the badge, the comment's text, the outputs and an annotation."""
+    """The summary, the badge, the outputs and an annotation."""
     from judgesense.reporting.documents import BADGE_FILE, render_badge
 
     write_text(found.out / BADGE_FILE, render_badge(found.report))
-    write_text(found.out / COMMENT_FILE, comment_of(found, rubric, runner.run_url))
     runner.summarise(summary_of(found, rubric, proposed))
     runner.tell(
         decision=found.decision, exit_code=found.exit_code, folder=found.out,
         jss="" if found.jss is None else f"{found.jss:.6f}", trust=found.card["trust"],
-        badge=found.out / BADGE_FILE, comment=found.out / COMMENT_FILE, wordings=proposed or "",
+        badge=found.out / BADGE_FILE, wordings=proposed or "",
     )  # fmt: skip
     level = "warning" if found.decision == "INCONCLUSIVE" else "notice"
     level = level if found.exit_code == 0 else "error"
     annotate(level, f"JudgeSense: {found.decision}", f"{rubric}: {found.verdict}")
 
 
-def comment_step(file: Path, environ: Mapping[str, str]) -> int:
-    """Post the comment, or say why not; a comment that cannot be posted fails no job."""
-    runner = Runner(environ)
-    if runner.pull_request is None:
-        _note("no pull request started this workflow, so there is no comment")
-    elif runner.has_no_secrets:
-        _note("no comment: the token of a pull request from a fork may only read")
-    else:
-        body, token = read_text(file), environ.get("GITHUB_TOKEN", "")
-        try:
-            _note(f"comment {post_comment(runner.issues, runner.pull_request, token, body)}")
-        except JudgeSenseError as error:
-            annotate("warning", "JudgeSense: no comment", str(error))
-    return 0
-
-
-def post_comment(issues: str, number: int, token: str, body: str) -> str:
-    """Update the comment that starts with this body's first line, or add one.
-
-    Only comments of a bot count, so that nobody can steer the update to a comment of another
-    person. Uses GitHub's REST API ("Issue comments").
-
-    Args:
-        issues: the URL of a repository's issues, ``API/repos/OWNER/NAME/issues``.
-        number: the pull request.
-        token: sent to that URL alone; redirects are not followed.
-        body: the comment in Markdown.
-
-    Returns:
-        ``added``, ``updated`` or ``unchanged``, and the comment's URL.
-
-    Raises:
-        JudgeSenseError: the API refuses, with its status and reason.
-    """
-    mark = body.partition("\n")[0]
-    for comment in _comments(f"{issues}/{number}/comments", token):
-        text = (comment.get("body") or "").replace("\r\n", "\n")
-        if not text.startswith(mark) or (comment.get("user") or {}).get("type") != "Bot":
-            continue
-        if text.rstrip() == body.rstrip():
-            return f"unchanged: {comment['html_url']}"
-        made = _call("PATCH", f"{issues}/comments/{comment['id']}", token, {"body": body})
-        return f"updated: {made['html_url']}"
-    made = _call("POST", f"{issues}/{number}/comments", token, {"body": body})
-    return f"added: {made['html_url']}"
-
-
-def _comments(url: str, token: str) -> Iterator[Mapping[str, Any]]:
-    page, found = 0, [dict[str, Any]()] * _PER_PAGE
-    while len(found) == _PER_PAGE:
-        page += 1
-        found = _call("GET", f"{url}?per_page={_PER_PAGE}&page={page}", token)
-        yield from found
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: the token is for one host."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def _call(method: str, url: str, token: str, body: Mapping[str, str] | None = None) -> Any:
-    request = urllib.request.Request(
-        url,
-        method=method,
-        data=None if body is None else json.dumps(body).encode(),
-        headers={
-            "Accept": "application/vnd.github+json", "Content-Type": "application/json",
-            "Authorization": f"Bearer {token}", "User-Agent": "judgesense",
-            "X-GitHub-Api-Version": "2022-11-28",
-        },
-    )  # fmt: skip
-    try:
-        opener = urllib.request.build_opener(_NoRedirect)
-        with opener.open(request, timeout=_TIMEOUT_S) as answer:
-            return json.load(answer)
-    except urllib.error.HTTPError as error:
-        hint = "; give the job `permissions: pull-requests: write`" if error.code == 403 else ""
-        raise JudgeSenseError(
-            f"GitHub refused {method} {url}: {error.code} {error.reason}{hint}"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise JudgeSenseError(f"no answer from GitHub to {method} {url}: {error}") from None
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a step: ``check``, or ``comment FILE``. Returns its exit code."""
-    match list(sys.argv[1:] if arguments is None else arguments):
-        case ["check"]:
-            return check_step(os.environ)
-        case ["comment", file]:
-            return comment_step(Path(file), os.environ)
-    print("usage: python -m judgesense.integrations.github check | comment FILE", file=sys.stderr)
+    """Run the step ``check``. Returns its exit code."""
+    if list(sys.argv[1:] if arguments is None else arguments) == ["check"]:
+        return check_step(os.environ)
+    print("usage: python -m judgesense.integrations.github check", file=sys.stderr)
     return 2
 
 

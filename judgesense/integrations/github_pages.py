@@ -1,8 +1,7 @@
-"""What the GitHub Action shows: the job summary, and the comment on a pull request."""
+"""What the GitHub Action shows: the job summary."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +11,6 @@ from judgesense.text import interval, number, sentence
 if TYPE_CHECKING:
     from judgesense.checking.result import CheckResult
     from judgesense.reporting.result import Table
-
-LONGEST_COMMENT = 65_536
-"""Characters that GitHub accepts in a comment."""
 
 
 def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -> str:
@@ -33,31 +29,6 @@ def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -
     for table in sorted(found.result.tables, key=lambda table: order.get(table.name, 2)):
         lines += ["", f"### {table.title}", "", _rows(table)]
     return "\n".join(lines) + "\n"
-
-
-def comment_of(found: CheckResult, rubric: Path, url: str | None) -> str:
-    """The comment on a pull request: the decision, the card, and flipped examples to unfold.
-
-    ``url`` is the page of the run.
-    """
-    text = "\n".join([marker(rubric), "### " + _conclusion(found, rubric), "", _card(found)])
-    end = f"\n\n[All figures, and the report to download]({url})\n" if url else "\n"
-    for table in found.result.tables:
-        summary = f"<summary>{table.title} ({len(table.rows)})</summary>"
-        flips = f"\n\n<details>{summary}\n\n{_rows(table)}\n\n</details>"
-        if table.name == "flips" and len(text + flips + end) <= LONGEST_COMMENT:
-            text += flips
-    return text[: LONGEST_COMMENT - len(end)] + end
-
-
-def marker(rubric: Path) -> str:
-    """The first line of a comment, by which a later run finds it: one comment per rubric.
-
-    >>> marker(Path("tone.txt"))
-    '<!-- judgesense check 50c23db27263 -->'
-    """
-    digest = hashlib.sha256(rubric.as_posix().encode()).hexdigest()
-    return f"<!-- judgesense check {digest[:12]} -->"
 
 
 def _conclusion(found: CheckResult, rubric: Path) -> str:

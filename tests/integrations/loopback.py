@@ -1,10 +1,9 @@
-"""A server on the loopback: an OpenAI-compatible judge by a rule, and GitHub's comments."""
+"""A server on the loopback: an OpenAI-compatible judge by a rule."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import re
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,30 +15,14 @@ from judgesense_dataset.embedded import embedded_templates
 from local_judges.registry import resolve
 from local_judges.stabilised_file import Stabilised
 
-COMMENTS = re.compile(r"/repos/me/mine/issues/(\d+)/comments(?:\?per_page=(\d+)&page=(\d+))?")
-COMMENT = re.compile(r"/repos/me/mine/issues/comments/(\d+)")
-
 
 class Loopback:
-    """Answers chat completions by ``rule``, and keeps the comments of me/mine.
-
-    ``refuses`` is the status of every change of a comment, if set; ``moved`` redirects them all.
-    """
+    """Answers chat completions by ``rule``."""
 
     def __init__(self, rule: Callable[[str], str] = lambda _: "YES") -> None:
         self.rule = rule
-        self.comments: list[dict[str, Any]] = []
-        self.calls: list[tuple[str, str, str | None]] = []
         self.asked = 0
-        self.refuses: int | None = None
-        self.moved: str | None = None
         self.url = ""
-
-    def comment(self, body: str, kind: str = "Bot") -> dict[str, Any]:
-        number = len(self.comments) + 1
-        made = {"id": number, "body": body, "user": {"type": kind}, "html_url": f"u/{number}"}
-        self.comments.append(made)
-        return made
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if path.endswith("/chat/completions"):
@@ -49,17 +32,6 @@ class Loopback:
                       "finish_reason": "stop"}  # fmt: skip
             return 200, {"id": "x", "object": "chat.completion", "created": 0, "model": "rule",
                          "choices": [choice]}  # fmt: skip
-        if method != "GET" and self.refuses:
-            return self.refuses, {"message": "Resource not accessible by integration"}
-        if (found := COMMENTS.fullmatch(path)) and method == "GET":
-            size, page = int(found[2]), int(found[3])
-            return 200, self.comments[(page - 1) * size : page * size]
-        if COMMENTS.fullmatch(path) and method == "POST":
-            return 201, self.comment(body["body"])
-        if (found := COMMENT.fullmatch(path)) and method == "PATCH":
-            one = self.comments[int(found[1]) - 1]
-            one["body"] = body["body"]
-            return 200, one
         return 404, {"message": "Not Found"}
 
 
@@ -71,13 +43,6 @@ def serving(loopback: Loopback) -> Iterator[str]:
         def _do(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size)) if size else None
-            loopback.calls.append((self.command, self.path, self.headers.get("Authorization")))
-            if loopback.moved:
-                self.send_response(307)
-                self.send_header("Location", loopback.moved + self.path)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
             status, told = loopback.answer(self.command, self.path, body)
             text = json.dumps(told).encode()
             self.send_response(status)
@@ -86,7 +51,7 @@ def serving(loopback: Loopback) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(text)
 
-        do_GET = do_POST = do_PATCH = _do
+        do_GET = do_POST = _do
 
         def log_message(self, *_: object) -> None:
             pass
