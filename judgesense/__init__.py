@@ -13,7 +13,6 @@ from judgesense.version import __version__
 
 if TYPE_CHECKING:
     from judgesense.checking.check import check as check
-    from judgesense.checking.check import check_log as check_log
     from judgesense.checking.result import CheckResult as CheckResult
     from judgesense.importers.log import import_log as import_log
     from judgesense.improving.improve import improve as improve
@@ -62,7 +61,6 @@ _HOMES = {
     "Report": "judgesense.reporting.report",
     "answer_match": "judgesense.matching:match_answers",
     "check": "judgesense.checking.check",
-    "check_log": "judgesense.checking.check",
     "compare": "judgesense.trust.compare",
     "demo": "judgesense.pipeline.demo",
     "estimate": "judgesense.systems.estimate",

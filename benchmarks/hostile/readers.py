@@ -63,22 +63,6 @@ def _check_rows(folder: Path) -> object:
     return result.to_dict()["jss"]
 
 
-def _check_log(name: str, pick: str, wording: str) -> Callable[[Path], object]:
-    def call(folder: Path) -> object:
-        import judgesense
-
-        def correct(messages: list[str]) -> list[str]:
-            return ['{"pass": true, "score": 1, "reason": "PASS"}' for _ in messages]
-
-        wordings = folder / "wordings.txt"
-        wordings.write_text(wording)
-        asked = {"wordings": wordings, "out": folder / "out", "note": str}
-        result = judgesense.check_log(folder / name, correct, pick=pick, **asked)
-        return result.to_dict()["jss"]
-
-    return call
-
-
 def _board(folder: Path) -> object:
     from hub_scripts.leaderboard.runs import find_runs
     from hub_scripts.leaderboard.site import write_site
@@ -166,12 +150,6 @@ READERS = (
     Reader("migration", "estimate", ("week.jsonl",),
            ("compare", "{dir}/verdicts.jsonl", "{dir}/week.jsonl", "--migration"), weight=0.3),
     Reader("check", "check", ("rows.jsonl", "rubric.wordings.yaml"), call=_check_rows, weight=0.3),
-    Reader("check_log promptfoo", "promptfoo", ("promptfoo_results.json",),
-           call=_check_log("promptfoo_results.json", "llm-rubric", "{output} {rubric}: PASS?"),
-           weight=0.3),
-    Reader("check_log deepeval", "deepeval", ("deepeval_test_run.json",),
-           call=_check_log("deepeval_test_run.json", "Correctness [GEval]", "Is it right?"),
-           weight=0.3),
     Reader("estimate verdicts", "estimate",
            ("verdicts.jsonl", "verdicts.csv", "verdicts.parquet"),
            ("estimate", "{dir}/{file}", "--labels", "{dir}/labels.csv", "--positive", "Y")),
@@ -183,11 +161,6 @@ READERS = (
     Reader("match references", "answers", ("references.jsonl",),
            ("match", "{dir}/unreferenced.jsonl", "--references", "{dir}/references.jsonl")),
     Reader("questions", "answers", ("questions.jsonl",), call=_questions),
-    *(
-        Reader(f"check_log inspect {file}", "inspect", (file,), weight=0.3,
-               call=_check_log(file, "model_graded_qa", "{question} {answer} {criterion}: GRADE?"))
-        for file in ("log.json", "log.eval")
-    ),
     Reader("check rubric", "check", ("rubric.txt",), call=_check_rows, weight=0.3),
     Reader("estimate run", "old-run", ("run.json",),
            ("estimate", "{dir}", "--judge", "hostile@callable", "--positive", "A"), weight=0.3),

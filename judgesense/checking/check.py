@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from judgesense.checking.logs import compared, judge_of, question_of
 from judgesense.checking.question import PARAPHRASES, Question, run_check
 from judgesense.checking.result import CheckResult
 from judgesense.checking.terms import RUNS, Inconclusive, Terms
@@ -18,7 +16,6 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept, kept_text
 from judgesense.files.disk import require_file, sha256_of
 from judgesense.files.tables import SUFFIXES
-from judgesense.importers.log import read_graded
 from judgesense.pipeline import to_stderr
 from judgesense.run_folder.folder import RUN_FILE
 from judgesense.statistics.alternative_annotator import EPSILON
@@ -26,9 +23,6 @@ from judgesense.text import did_you_mean
 from judgesense.trust.baseline import items_of_baseline, what_it_finds
 from judgesense.trust.planning import assumed
 from judgesense.trust.thresholds import MARGIN, STEADY_JSS
-
-MAX_TOKENS = 1024
-"""The cap on an answer to a log's grading prompt: graders write their reasons before the grade."""
 
 
 def check(
@@ -82,7 +76,7 @@ def check(
             By default they are recognised: ``gold``, ``label``, ``annotator_1``, ...
         columns: of verdicts that exist, other columns: ``{"item_id": "question"}``.
         mapping: of verdicts that exist, their words to labels: ``{"good": "PASS"}``.
-        pick: the scorer or filter to read, if a log of verdicts has several.
+        pick: the scorer or score to read, if a log of verdicts has several.
         epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without
             it, ``<rubric>.wordings.yaml`` next to the rubric is read, and written if missing.
@@ -187,7 +181,7 @@ def check(
             settings={"rubric": str(file), "data": str(rows_file)},
         )  # fmt: skip
 
-    found = run_check(question, terms, judge, judge_options, tell)
+    found = run_check(question, terms, judge_options, tell)
     return found if baseline is None else found.against(baseline, margin)
 
 
@@ -263,69 +257,3 @@ def _rubric_file(rubric: Any, folder: Path) -> Path:
     if not path.is_file():
         require_file(path)
     return path
-
-
-def check_log(
-    log: str | Path,
-    judge: Any = None,
-    *,
-    pick: str | None = None,
-    wordings: str | Path | None = None,
-    baseline: str | Path | None = None,
-    margin: float = MARGIN,
-    note: Callable[[str], None] | None = None,
-    **options: Any,
-) -> CheckResult:
-    """Grade a log's samples again under other wordings of its rubric, and measure what changes.
-
-    The rubric, the graded outputs and the judge come from the log. The log's own wording is asked
-    too, and the table ``stored`` compares the verdicts under each wording with the log's grades.
-
-    Args:
-        log: an Inspect log (``.eval`` or ``.json``), promptfoo's ``results.json`` or DeepEval's
-            ``.latest_test_run.json``.
-        judge: the judge to ask; by default the one that the log names.
-        pick: the scorer (Inspect) or metric (promptfoo, DeepEval), if the log has several.
-        wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without it,
-            ``<log>.wordings.yaml`` is read if it is there; else Inspect's and promptfoo's own
-            prompts have wordings in JudgeSense, and for others the judge proposes some.
-        baseline: the folder of an earlier check, with ``margin``: as for `judgesense.check`.
-        note: called with progress messages; by default they go to stderr.
-        options: ``paraphraser`` to ``runs`` as for :func:`judgesense.check`, and options of the
-            judge. By default the system prompt is that of the log and ``max_tokens`` is 1024.
-
-    Raises:
-        JudgeSenseError: for bad input, before anything is judged.
-
-    >>> import json, pathlib, tempfile
-    >>> def sample(n, answer, grade):
-    ...     prompt = f"Is this a number?\\n\\nText: {answer}"
-    ...     grading = [{"role": "user", "content": prompt}, {"content": grade, "model": "m/g"}]
-    ...     score = {"g": {"value": grade, "metadata": {"grading": grading}}}
-    ...     return {"id": n, "input": "?", "output": {"completion": answer}, "scores": score}
-    >>> samples = [sample(1, "twelve", "C"), sample(2, "a house", "I")]
-    >>> content = {"version": 2, "eval": {"model": "m/x", "task": "t"}, "samples": samples}
-    >>> def judge(messages):
-    ...     return ["C" if "twelve" in text else "I" for text in messages]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     home = pathlib.Path(folder)
-    ...     _ = (home / "log.json").write_text(json.dumps(content))
-    ...     _ = (home / "other.txt").write_text("Does the text name a number?")
-    ...     files = {"wordings": home / "other.txt", "out": home / "out"}
-    ...     found = check_log(home / "log.json", judge, note=str, **files)
-    >>> [(row["wording"], row["same"], row["n"]) for row in found.result.table("stored").rows]
-    [('rubric', 2, 2), ('wording-1', 2, 2)]
-    """
-    shared = {field.name for field in fields(Terms)} - {"rubric", "data", "answers", "options"}
-    given = {name: options.pop(name) for name in shared & options.keys()}
-    terms = Terms(data=Path(log), judge=judge, pick=pick, wordings=wordings, **given)
-    graded = read_graded(log, pick)
-    asked, own = (judge, {}) if judge is not None else judge_of(graded)
-    if isinstance(asked, (str, Path)) and Path(asked).suffix not in (".yaml", ".yml"):
-        options = {"max_tokens": MAX_TOKENS, **graded.options, **own, **options}
-    question = question_of(graded, pick)
-    tell = note or to_stderr
-    if baseline is not None:
-        tell(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
-    found = compared(run_check(lambda: question, terms, asked, options, tell), graded)
-    return found if baseline is None else found.against(baseline, margin)

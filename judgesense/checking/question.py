@@ -38,8 +38,7 @@ class Question:
     """What a check asks: a rubric as a task with one template, and the items to judge.
 
     ``identity`` holds the hashes of what it was read from, and ``settings`` names them for the
-    result. ``wordings`` is the file of the other wordings, unless another is asked for, and
-    ``known`` are wordings that come with JudgeSense.
+    result. ``wordings`` is the file of the other wordings, unless another is asked for.
     """
 
     own: TaskTemplates
@@ -49,29 +48,26 @@ class Question:
     wordings: Path
     ranked: bool
     settings: Mapping[str, Any]
-    known: tuple[Template, ...] = ()
 
 
 def run_check(
     read: Callable[[], Question],
     terms: Terms,
-    judge: Any,
     judge_options: Mapping[str, Any],
     note: Callable[[str], None],
 ) -> CheckResult:
     """Judge a question under its wordings and decide, as :func:`judgesense.check` describes.
 
-    ``read`` makes the question, once the judge's name and options are known to be right. ``judge``
-    is the one to ask: that of the terms, or the log's own.
+    ``read`` makes the question, once the judge's name and options are known to be right.
     """
     from judgesense_dataset.pairing import build
 
-    (spec,) = resolve_all([judge], terms.scoring, judge_options)
+    (spec,) = resolve_all([terms.judge], terms.scoring, judge_options)
     if getattr(spec, "engine", None) == "systemone":
         terms = replace(terms, scoring="options")  # It writes no text.
     settings = Settings.of(terms.scoring, None, None, terms.repeats, terms.seed, terms.limit)
     question = read()
-    entry, place, spent = with_wordings(question, terms, judge, judge_options, note)
+    entry, place, spent = with_wordings(question, terms, judge_options, note)
     task, items = entry.task, question.items
     file = place if place.exists() else None
     identity = {
@@ -82,16 +78,13 @@ def run_check(
     benchmark = build({task.name: entry}, items, "full", seed=terms.seed)
     reference = DataReference(identity, lambda: benchmark, lambda: ({task.name: entry}, items))
     data = attacked(varied(reference, terms.variants or ()), terms.attacks)
-    if terms.attacks is None and terms.rubric is not None:
+    if terms.attacks is None:
         data = _with_quick_attacks(data, settings, note)
     asked = [identity, terms.scoring, terms.repeats, terms.seed, terms.limit]
     asked += [list(terms.variants)] if terms.variants else []
     asked += [data.attacks] if data.attacks else []
     out = Path(terms.out or folder_for(Path(terms.runs), question.name, [spec], asked))
-    given = {**vars(terms), "judge_options": judge_options}
-    if terms.rubric is None:
-        given["log"] = given.pop("data")
-    started = invocation("check", Terms, given)
+    started = invocation("check", Terms, {**vars(terms), "judge_options": judge_options})
     report = execute([spec], data, settings, out, note, spent=spent, started=started)
     # The thresholds are kept in run.json for every later report.
     record, thresholds = read_record(out) or {}, {"steady": terms.threshold}
@@ -137,19 +130,16 @@ def _with_quick_attacks(
 def with_wordings(
     question: Question,
     terms: Terms,
-    judge: Any,
     judge_options: Mapping[str, Any],
     note: Callable[[str], None],
 ) -> tuple[TaskTemplates, Path, float]:
     """The question with its other wordings, their file, and the US dollars spent on proposals."""
     from judgesense_dataset.rubric import propose_wordings, read_wordings
-    from judgesense_dataset.templates import TaskTemplates
 
     own = question.own
-    proposes = terms.paraphraser is not None or terms.n_paraphrases is not None
     place = question.wordings if terms.wordings is None else Path(terms.wordings)
     if terms.wordings is not None or place.exists():
-        if proposes:
+        if terms.paraphraser is not None or terms.n_paraphrases is not None:
             note(
                 f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
                 "remove the file or leave out --wordings"
@@ -157,12 +147,10 @@ def with_wordings(
         return read_wordings(place, own), place, 0.0
     if terms.n_paraphrases == 0:
         return own, place, 0.0
-    if question.known and not proposes:
-        return TaskTemplates(own.task, (*own.templates, *question.known)), place, 0.0
     writer, options = terms.paraphraser, {}
     if writer is None:
         # The judge's settings (endpoint, key) do not apply to another paraphraser.
-        writer, options = judge, dict(judge_options)
+        writer, options = terms.judge, dict(judge_options)
     with _loaded(writer, options, terms.seed) as writer:
         before = getattr(writer, "spent", 0.0)
         entry = propose_wordings(own, writer, terms.n_paraphrases or PARAPHRASES, place, note)

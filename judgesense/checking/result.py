@@ -71,9 +71,6 @@ class CheckResult(ResultMapping):
     """What INCONCLUSIVE counts as; None: as neither."""
     change: BaselineComparison | None = None
     """What is better or worse than the baseline, which then decides the gate."""
-    stored: Mapping[str, Any] | None = None
-    """For a check of a log: how many of its ``n`` grades the judge gives again (``same``,
-    ``share``) under the log's own wording."""
 
     @classmethod
     def of(

@@ -17,18 +17,14 @@ Inconclusive = Literal["pass", "fail"]
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """How a check is judged and decided; see :func:`judgesense.check` for each.
+    """How a check is judged and decided; see :func:`judgesense.check` for each."""
 
-    Without a ``rubric``, ``data`` is another tool's log, and ``judge`` may be None: the log's own.
-    """
-
-    rubric: Path | None = None
+    rubric: Path
     data: Path
     judge: Any
     human: Sequence[str] = ()
     answers: Sequence[str] | None = None
     options: Mapping[str, str] | None = None
-    pick: str | None = None
     wordings: str | Path | None = None
     paraphraser: Any = None
     n_paraphrases: int | None = None

@@ -63,7 +63,7 @@ def check_file(
         columns: other columns of the decision log, ``{"item_id": "question"}``.
         mapping: words of the file to labels, ``{"good": "PASS", ">=0.5": "PASS"}``.
         answers: the possible labels, in order.
-        pick: the scorer or filter to read, if a log has several.
+        pick: the scorer or score to read, if a log has several.
         epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
         out: the folder; by default one in ``runs``, named by a hash of the question.
         runs: where that folder lies.

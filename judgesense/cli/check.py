@@ -73,23 +73,10 @@ def check(
     data: Annotated[
         Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
     ] = None,
-    log: Annotated[
-        Path | None,
-        opt.option(
-            "FILE",
-            "Take rubric, rows and judge from a log: Inspect's .eval or .json, promptfoo's "
-            "results.json, DeepEval's .latest_test_run.json.",
-        ),
-    ] = None,
     pick: Annotated[
-        str | None, opt.option("NAME", "The log's scorer or metric, if it has several.")
+        str | None, opt.option("NAME", "The scorer or score of FILE, if it has several.")
     ] = None,
-    judge: Annotated[
-        str | None,
-        opt.option(
-            "JUDGE", f"{opt.ANY_JUDGE}; with --log, the log's judge by default.", "--judge", "-j"
-        ),
-    ] = None,
+    judge: Annotated[str | None, opt.option("JUDGE", f"{opt.ANY_JUDGE}.", "--judge", "-j")] = None,
     answers: Annotated[
         str | None, opt.option("A,B", "The possible answers; the gold labels by default.")
     ] = None,
@@ -139,7 +126,7 @@ def check(
     judge could replace a person. Recognises the columns and prints them first.
 
     With RUBRIC.txt, paraphrases the rubric or takes your wordings, judges the data under each, and
-    says PASS, FAIL or INCONCLUSIVE. With --log, also compares the verdicts with the log's grades.
+    says PASS, FAIL or INCONCLUSIVE.
 
     Prints the conclusion and what to do next; --verbose prints every figure. Rerunning an unchanged
     check returns the saved result, by default from runs/.
@@ -147,12 +134,12 @@ def check(
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """
     from judgesense.checking.check import check as run_check
-    from judgesense.checking.check import check_log, planned
+    from judgesense.checking.check import planned
     from judgesense.files.tables import SUFFIXES
 
     people = opt.names(human) or ()
     if source is not None and data is None and source.suffix.lower() not in RUBRICS:
-        given = {"--judge": judge, "--wordings": wordings, "--variants": variants, "--log": log}
+        given = {"--judge": judge, "--wordings": wordings, "--variants": variants}
         if taken := [flag for flag, value in given.items() if value is not None]:
             raise JudgeSenseError(
                 f"{taken[0]}: {source} has verdicts already; to judge its rows: judgesense check "
@@ -166,9 +153,10 @@ def check(
             f"{source} is a table, not a rubric: judgesense check RUBRIC.txt --data {source}, or "
             f"without --data if it has verdicts"
         )
-    for flag, value in (("--verdict", verdict), ("--columns", columns), ("--map", map)):
+    of_verdicts = {"--verdict": verdict, "--columns": columns, "--map": map, "--pick": pick}
+    for flag, value in of_verdicts.items():
         if value is not None:
-            raise JudgeSenseError(f"{flag} is for a FILE of verdicts, not for a rubric or --log")
+            raise JudgeSenseError(f"{flag} is for a FILE of verdicts, not for a rubric")
     shared: dict[str, Any] = {
         "wordings": wordings,
         "paraphraser": paraphraser,
@@ -186,30 +174,21 @@ def check(
         "margin": margin,
         **opt.judge_options(settings, max_cost=max_cost),
     }
-    if log is not None:
-        given = {"RUBRIC.txt": source, "--data": data, "--answers": answers, "--options": options}
-        if taken := [name for name, value in given.items() if value is not None]:
-            raise JudgeSenseError(f"{taken[0]} with --log: the log has the rubric and the rows")
-        found = check_log(log, judge, pick=pick, **shared)
-    else:
-        needed = {"RUBRIC.txt": source, "--data": data, "--judge": judge}
-        if absent := [name for name, value in needed.items() if value is None]:
-            raise JudgeSenseError(
-                f"{absent[0]} is missing (or name a FILE of verdicts, or --log FILE); see "
-                "judgesense check --help"
-            )
-        if pick is not None:
-            raise JudgeSenseError("--pick chooses a scorer or metric of --log FILE")
-        assert source is not None and data is not None  # noqa: PT018
-        own: dict[str, Any] = {
-            "human": people, "answers": opt.names(answers),
-            "options": opt.pairs(options, "--options") or None,
-        }  # fmt: skip
-        if dry_run:
-            size: dict[str, Any] = {"wordings": wordings, "n_paraphrases": paraphrases}
-            typer.echo(planned(source, data, **own, **size, limit=limit))
-            return
-        found = run_check(source, data, judge, **own, **shared)
+    needed = {"RUBRIC.txt": source, "--data": data, "--judge": judge}
+    if absent := [name for name, value in needed.items() if value is None]:
+        raise JudgeSenseError(
+            f"{absent[0]} is missing (or name a FILE of verdicts); see judgesense check --help"
+        )
+    assert source is not None and data is not None  # noqa: PT018
+    own: dict[str, Any] = {
+        "human": people, "answers": opt.names(answers),
+        "options": opt.pairs(options, "--options") or None,
+    }  # fmt: skip
+    if dry_run:
+        size: dict[str, Any] = {"wordings": wordings, "n_paraphrases": paraphrases}
+        typer.echo(planned(source, data, **own, **size, limit=limit))
+        return
+    found = run_check(source, data, judge, **own, **shared)
     opt.output(format, found.to_dict, lambda: _print(found, verbose))
     if found.exit_code:
         raise typer.Exit(found.exit_code)

@@ -13,7 +13,6 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, Rows, in_rows, is_dataset
-from judgesense.importers.graded import GradedLog
 from judgesense.importers.items import Items
 
 
@@ -39,8 +38,8 @@ class Importer:
     decision log's columns or with names that ``columns`` maps to them; a value called ``labels`` is
     the decision space of the record's task, if the file states it. It raises JudgeSenseError with
     file, row and column. ``patterns`` are the names of the format's files, for a folder of them.
-    ``labels`` is the decision space where the format fixes it. ``graded`` reads the rubric with the
-    grades, given the name of a scorer or metric or None, from a JSON file with one of ``keys``.
+    ``labels`` is the decision space where the format fixes it. A JSON file of the format has one of
+    ``keys``.
     """
 
     name: str
@@ -50,7 +49,6 @@ class Importer:
     options: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
-    graded: Callable[[Path, str | None], GradedLog] | None = None
     keys: tuple[str, ...] = ()
     row_keys: tuple[tuple[str, ...], ...] = ()
     """Columns that a table of this format has, one set of them at least."""

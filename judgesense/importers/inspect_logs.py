@@ -1,4 +1,4 @@
-"""Inspect's logs as decisions, and their model-graded scorers as graded logs.
+"""Inspect's logs as decisions.
 
 If a model graded the samples (``model_graded_qa``, ``model_graded_fact``, or a scorer that keeps a
 ``grading`` conversation), the judge is the grader, and its grades are the decisions. If not, each
@@ -9,31 +9,18 @@ can reach into them (``template_id=task_args.template``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record
-from judgesense.importers.graded import (
-    Grade,
-    GradedLog,
-    graded_log,
-    known_wordings,
-    only,
-    own_wording,
-)  # fmt: skip
 from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
 from judgesense.importers.items import Items
-from judgesense.tasks import UNCLEAR, UNDECIDED
 
 GRADES, PARTIAL_GRADES = ("C", "I"), ("C", "P", "I")
 """What Inspect's own instructions offer to a grader."""
-
-_DELIMITER = re.compile(r"\[(BEGIN|END) DATA\]")
-"""Inspect shows a field without its own delimiters, so that they cannot be forged."""
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Record]:
@@ -213,122 +200,6 @@ def _verdict(value: Any, place: str) -> dict[str, Any]:
     return {"raw_decision": value}
 
 
-def read_graded(path: Path, pick: str | None = None) -> GradedLog:
-    """The grading of a log: ``pick`` names the scorer if several scorers are model-graded.
-
-    The grading prompt is Inspect's own, or else what the stored prompts share. Raises
-    JudgeSenseError for a log without model-graded samples, or with a panel of graders.
-    """
-    evaluation, found = open_log(path)
-    samples = list(found)
-    names = _graders(evaluation, [sample for _, sample in samples])
-    if not names:
-        raise JudgeSenseError(
-            f"{path}: no sample is graded by a model (model_graded_qa, model_graded_fact), so "
-            "there is no rubric to reword; import its verdicts with: judgesense import"
-        )
-    scorer = only(names, "scorer", path, pick)
-    models, space = _models(evaluation, scorer), _space(evaluation, scorer)
-    scored = [
-        (place, sample, score)
-        for place, sample in samples
-        if sample.scores and (score := sample.scores.get(scorer)) is not None
-    ]
-    if len(models) > 1:
-        raise JudgeSenseError(
-            f"{path}: scorer {scorer} is a panel ({', '.join(models)}), and a check asks one judge "
-            "again. Grade with one model, or run: judgesense import"
-        )
-    options = _options(evaluation, scorer)
-    instructions = options.get("instructions") or default_instructions(
-        bool(options.get("partial_credit"))
-    )
-    grades = [_grade(evaluation, instructions, *each) for each in scored]
-    if space is None:
-        stored = {grade.stored for grade in grades} - set(UNDECIDED)
-        offered = (GRADES, PARTIAL_GRADES)
-        space = next((each for each in offered if stored <= set(each)), tuple(sorted(stored)))
-    own = f"inspect-{scorer.rpartition('/')[2].removeprefix('model_graded_')}"
-    known = own in ("inspect-qa", "inspect-fact") and not options.get("template")
-    return graded_log(
-        "inspect", path, _grader(evaluation, models, scored), space, grades,
-        [own_wording(own)] if known else [],
-        known=known_wordings(own, space) if known else (), options={"system_prompt": ""},
-    )  # fmt: skip
-
-
-def _grader(
-    evaluation: Evaluation, models: Sequence[str], scored: Sequence[tuple[str, Sample, Score]]
-) -> str:
-    """The model that graded; "" if the log does not name it. Without a grader of its own, a scorer
-    asks the evaluated model, whose name in the header has its provider."""
-    if models:
-        return models[0]
-    name = next((score.grader for _, _, score in scored if score.grader), None)
-    evaluated = "" if evaluation.model in ("none", "none/none") else evaluation.model
-    return evaluated if name is None or evaluated.endswith(name) else name
-
-
-def _grade(
-    evaluation: Evaluation, instructions: str, place: str, sample: Sample, score: Score
-) -> Grade:
-    grade = _verdict(score.original, place).get("raw_decision", UNCLEAR)
-    metadata = sample.metadata or {}
-    fields = {k: str(v) for k, v in metadata.items() if isinstance(v, (str, int, float))}
-    target = sample.target
-    fields |= {
-        "question": _text(sample.input),
-        "instructions": instructions,
-        "answer": sample.output.completion,
-        "criterion": "".join(target) if isinstance(target, list) else target or "",
-    }
-    return Grade(
-        str(sample.id),
-        str(metadata.get("cluster_id") or sample.id),
-        str(metadata.get("system_id") or evaluation.model),
-        {name: _DELIMITER.sub(r"[\1-DATA]", value) for name, value in fields.items()},
-        f"{grade:g}" if isinstance(grade, float) else str(grade) or UNCLEAR,
-        place,
-        score.prompt,
-        score.raw_text if score.grading else None,
-    )
-
-
-def _text(value: Any) -> str:
-    """A sample's input as the grader sees it: Inspect's ``input_text``."""
-    if isinstance(value, str):
-        return value
-    for message in reversed(value if isinstance(value, list) else []):
-        if isinstance(message, Mapping) and message.get("role") == "user":
-            content = message.get("content")
-            if isinstance(content, list):
-                parts = [part.get("text", "") for part in content if isinstance(part, Mapping)]
-                return "".join(parts)
-            return str(content or "")
-    return ""
-
-
-def default_instructions(partial: bool) -> str:
-    """What Inspect asks of a grader (``inspect_ai.scorer._model.default_instructions``).
-
-    >>> "one of CPI" in default_instructions(True)
-    True
-    """
-    letter = "P" if partial else ""
-    some = '"P" for partially correct answers,' if partial else ""
-    return (
-        "\nAfter assessing the submitted answer, reply with 'GRADE: $LETTER' (without quotes) "
-        f"where LETTER is one of C{letter}I.  Please choose ONE option for the grade: either "
-        f'"C" for correct answers, {some}or "I" for incorrect answers.\n\n'
-        "For example, after reviewing a correct answer you might write 'GRADE: C' or after "
-        "reviewing an incorrect answer you might write 'GRADE: I'.\n\n"
-        "First, write out in a step by step manner your reasoning about the criterion to be sure "
-        "that your conclusion is correct. Avoid simply stating the correct answers at the outset. "
-        "Then, end with your answer formatted as 'GRADE: $LETTER' (without quotes) where LETTER is "
-        f"one of C{letter}I.\n"
-    )
-
-
 IMPORTER = Importer(
     name="inspect",
     summary="Inspect .eval or .json logs, or their folder",
@@ -336,6 +207,5 @@ IMPORTER = Importer(
     read=read,
     options=("pick",),
     columns={"order": "metadata.order"},
-    graded=read_graded,
     keys=("eval",),
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -19,13 +18,11 @@ import pyarrow as pa
 
 from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import require_file, sha256_of
-from judgesense.files.documents import read_json
+from judgesense.files.disk import sha256_of
 from judgesense.files.tables import Rows
 from judgesense.importers import FORMATS
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import EVERY_OTHER, ColumnMap
-from judgesense.importers.graded import GradedLog
 from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.importers.items import ItemColumns
 from judgesense.importers.people import PeopleLabels
@@ -165,30 +162,6 @@ def import_log(
     }
     save_run(out, record)
     return record
-
-
-def read_graded(path: str | Path, pick: str | None = None) -> GradedLog:
-    """The rubric, the items, the grades and the judge in another tool's log.
-
-    Args:
-        path: an Inspect log (``.eval`` or ``.json``), promptfoo's ``results.json`` or DeepEval's
-            ``.latest_test_run.json``.
-        pick: the scorer (Inspect) or metric (promptfoo, DeepEval), if the log has several.
-
-    Raises:
-        JudgeSenseError: for another file, a log without a model's grades, several scorers without
-            ``pick``, and a rubric that cannot be taken from the log.
-    """
-    path = Path(path)
-    require_file(path)
-    content = {"eval": None} if zipfile.is_zipfile(path) else read_json(path)
-    for importer in map(importer_of, FORMATS) if isinstance(content, dict) else ():
-        if importer.graded is not None and content.keys() & {*importer.keys}:
-            return importer.graded(path, pick)
-    raise JudgeSenseError(
-        f"{path}: not a log of Inspect (.eval, .json), promptfoo (results.json) or DeepEval "
-        "(.latest_test_run.json)"
-    )
 
 
 class _Parts:

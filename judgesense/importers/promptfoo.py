@@ -1,14 +1,11 @@
 """promptfoo's ``results.json``: each model-graded assertion on an output is a verdict.
 
 promptfoo keeps what the grader concluded (pass or fail, a reason and a score), not what it wrote.
-A metric is a criterion; assertions that share a metric are wordings of it. In a graded log of
-``llm-rubric`` assertions, the rubric is the wording if all of a metric have the same one, as in "Is
-polite"; else the wording is the frame around output and rubric.
+A metric is a criterion; assertions that share a metric are wordings of it.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,18 +16,8 @@ from pydantic import AliasPath, Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record
-from judgesense.importers.graded import (
-    RUBRIC,
-    Grade,
-    GradedLog,
-    graded_log,
-    known_wordings,
-    only,
-    own_wording,
-)  # fmt: skip
 from judgesense.importers.importer import Importer, ReadOptions
 from judgesense.importers.items import Items
-from judgesense.tasks import ERROR, UNCLEAR
 
 LABELS = ("PASS", "FAIL")
 GRADED = (
@@ -41,10 +28,6 @@ GRADED = (
 """The types of assertion that ask a model; ``not-`` before one turns it round."""
 
 DEFAULT_GRADER = "promptfoo-default-grader"
-ALIASES = {"PASS": ("true", "yes"), "FAIL": ("false", "no")}
-"""How a grader's JSON says it: ``{"pass": true}``."""
-
-_OF_STATUS = {"unclear": UNCLEAR, "error": ERROR}
 _UNREAD = ("could not extract json", "did not match expected format", "could not parse")
 _NOTHING = "No output"
 
@@ -206,87 +189,11 @@ def _provider(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def read_graded(path: Path, pick: str | None = None) -> GradedLog:
-    """The grades of one metric: ``pick`` names it if the file has several.
-
-    Raises JudgeSenseError for a file without an ``llm-rubric`` assertion, one whose results lack
-    the grading prompts, and one with several graders.
-    """
-    found = list(read(path, ReadOptions(labels=LABELS)))
-    asked = [each for each in found if each.values["kind"] == "llm-rubric"]
-    if not asked:
-        kinds = ", ".join(dict.fromkeys(each.values["kind"] for each in found))
-        raise JudgeSenseError(
-            f"{path}: a check asks llm-rubric assertions again, and the file has only {kinds}; "
-            "import their verdicts with: judgesense import"
-        )
-    metrics = [str(each.values["metric"]) for each in asked]
-    if pick is None and all(name.startswith("llm-rubric") for name in metrics):
-        chosen = asked
-    else:
-        metric = only(metrics, "metric", path, pick)
-        chosen = [each for each in asked if each.values["metric"] == metric]
-    judge = only((str(each.values["judge"]) for each in chosen), "grader", path, None)
-    grades, systems = [], set()
-    for each in chosen:
-        values, prompt = each.values, each.values["prompt"]
-        # A result that failed has no prompt; one that has a grade must.
-        if prompt is None and values.get("raw_decision") is not None:
-            raise JudgeSenseError(
-                f"{each.place}: the result has no renderedGradingPrompt, which is what would be "
-                "asked again; write the file with promptfoo 0.121 or later"
-            )
-        if prompt is None:
-            continue
-        system, shown = _messages(str(prompt))
-        systems.add(system)
-        stored = values.get("raw_decision") or _OF_STATUS[str(values["status"])]
-        fields = {"output": _text(values["output"]), RUBRIC: _text(values["rubric"])}
-        grades.append(
-            Grade(
-                str(values["item_id"]), str(values["cluster_id"]), str(values["system_id"]),
-                fields, str(stored), each.place, shown,
-            )
-        )  # fmt: skip
-    if len(systems) != 1:
-        raise JudgeSenseError(
-            f"{path}: the assertions have {len(systems)} grading prompts (rubricPrompt), and a "
-            "check asks one; choose a metric with --pick"
-        )
-    name = "promptfoo-llm-rubric"
-    return graded_log(
-        "promptfoo", path, "" if judge == DEFAULT_GRADER else judge, LABELS, grades,
-        [own_wording(name)], whole=True, aliases=ALIASES,
-        known=known_wordings(name, LABELS, aliases=ALIASES),
-        options={"system_prompt": systems.pop()},
-    )  # fmt: skip
-
-
-def _text(value: Any) -> str:
-    """A value as promptfoo inserts it: text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
-
-
-def _messages(prompt: str) -> tuple[str, str]:
-    """The system prompt and the user message of a grading prompt."""
-    try:
-        told = json.loads(prompt)
-    except ValueError:
-        return "", prompt
-    if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
-        return "", prompt
-    by_role: dict[str, list[str]] = {}
-    for message in told:
-        by_role.setdefault(str(message.get("role")), []).append(str(message.get("content")))
-    return "\n\n".join(by_role.get("system", [])), "\n\n".join(by_role.get("user", []))
-
-
 IMPORTER = Importer(
     name="promptfoo",
     summary="promptfoo's results.json (model-graded assertions)",
     patterns=("*.json",),
     read=read,
     labels=LABELS,
-    graded=read_graded,
     keys=("results",),
 )

@@ -22,7 +22,6 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_table
-from judgesense.importers.graded import only
 from judgesense.importers.importer import Importer, ReadOptions
 
 _BY_PEOPLE = ("ANNOTATION", "app")
@@ -76,7 +75,14 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     judged = [(score, place) for score, place in rows if score.person is None]
     if not judged:
         raise JudgeSenseError(f"{path}: every score is by a person; export the evaluators' too")
-    name = only((score.name for score, _ in judged), "score", path, options.pick)
+    scores, name = list(dict.fromkeys(score.name for score, _ in judged)), options.pick
+    if name is not None and name not in scores:
+        raise JudgeSenseError(f"{path}: no score {name!r}; choose from {', '.join(scores)}")
+    if name is None and len(scores) > 1:
+        raise JudgeSenseError(
+            f"{path}: holds several scores; choose one with --pick: {', '.join(scores)}"
+        )
+    name = name or scores[0]
     people = [score for score, _ in rows if score.person is not None]
     names = {score.name for score in people}
     own = name if name in names or len(names) != 1 else names.pop()

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.importers.graded import known_wordings, own_wording
-from judgesense.importers.inspect_logs import GRADES, default_instructions
+from judgesense.files.documents import read_yaml
+from judgesense.importers.inspect_logs import GRADES, PARTIAL_GRADES
 from judgesense.integrations.inspect_verdicts import KEY, figures
 from judgesense.serving.served_judge import ServedJudge, Verdict, load_served
 from judgesense.tasks import (
@@ -51,6 +52,9 @@ try:
     from inspect_ai.util import collect
 except ImportError as error:
     raise MissingExtraError("inspect-ai", "inspect", "scoring in Inspect") from error
+
+PROMPTS = Path(__file__).with_name("inspect_prompts.yaml")
+"""Inspect's grading prompts, and other wordings of them."""
 
 _NAMES = {
     "input": ("input", "question", "query", "prompt"),
@@ -180,6 +184,27 @@ def stable(
     return score
 
 
+def default_instructions(partial: bool) -> str:
+    """What Inspect asks of a grader (``inspect_ai.scorer._model.default_instructions``).
+
+    >>> "one of CPI" in default_instructions(True)
+    True
+    """
+    letter = "P" if partial else ""
+    some = '"P" for partially correct answers,' if partial else ""
+    return (
+        "\nAfter assessing the submitted answer, reply with 'GRADE: $LETTER' (without quotes) "
+        f"where LETTER is one of C{letter}I.  Please choose ONE option for the grade: either "
+        f'"C" for correct answers, {some}or "I" for incorrect answers.\n\n'
+        "For example, after reviewing a correct answer you might write 'GRADE: C' or after "
+        "reviewing an incorrect answer you might write 'GRADE: I'.\n\n"
+        "First, write out in a step by step manner your reasoning about the criterion to be sure "
+        "that your conclusion is correct. Avoid simply stating the correct answers at the outset. "
+        "Then, end with your answer formatted as 'GRADE: $LETTER' (without quotes) where LETTER is "
+        f"one of C{letter}I.\n"
+    )
+
+
 @scorer(metrics=[accuracy(), stderr(), jss(), delta_jss(), trust()])
 def model_graded(
     template: str = "qa",
@@ -205,11 +230,13 @@ def model_graded(
     """
     if template not in ("qa", "fact"):
         raise JudgeSenseError(f"template is {template!r}: choose qa or fact")
-    labels = ("C", "P", "I") if partial_credit else GRADES
+    labels = PARTIAL_GRADES if partial_credit else GRADES
     same = MappingProxyType({label: label for label in labels})
-    name, graded = f"inspect-{template}", Task("model_graded", labels)
-    own = Template(template, graded.name, own_wording(name), "{instruction}", same)
-    wordings = (own, *known_wordings(name, labels, graded.name))
+    graded = Task("model_graded", labels)
+    texts = read_yaml(PROMPTS)[template]
+    wordings = [
+        Template(name, graded.name, text, "{instruction}", same) for name, text in texts.items()
+    ]
     shown = {"instructions": instructions or default_instructions(partial_credit)}
 
     async def score(state: TaskState, target: Target) -> Score:

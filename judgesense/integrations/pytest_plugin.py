@@ -21,10 +21,10 @@ OUTCOMES = ("xfail", "pass", "fail", "skip")
 """What INCONCLUSIVE can count as."""
 
 _SOURCES = {"rubric", "log"}
+"""What marks a test as ours; 0.2 also had log=, and such a test must not pass unchecked."""
 _HELP = (
     "judge(rubric, data, judge, **options): check that rewording the rubric leaves the judge's "
-    "verdicts as they are (or log=FILE in place of rubric and data); options are those of "
-    "judgesense.check"
+    "verdicts as they are; options are those of judgesense.check"
 )
 _SECTION = "judgesense"
 
@@ -58,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Run the checks of a marked test before its body; a marker of yours without rubric= or log=
-    is left alone."""
+    """Run the checks of a marked test before its body; a marker of yours without rubric= is left
+    alone."""
     for mark in reversed(list(item.iter_markers(MARK))):
         if _SOURCES & mark.kwargs.keys():
             if mark.args:
@@ -84,12 +84,9 @@ class JudgeCheck:
         rubric: str | Path | None = None,
         data: Data | None = None,
         judge: Any = None,
-        *,
-        log: str | Path | None = None,
         **options: Any,
     ) -> CheckResult:
-        """Check a rubric on its data, or another tool's log, as :func:`judgesense.check` and
-        :func:`judgesense.check_log` do.
+        """Check a rubric on its data, as :func:`judgesense.check` does.
 
         Relative paths start at the test's folder, or else at the root directory. Runs are kept in
         ``.judgesense``, so an unchanged check judges nothing. With ``baseline``, the folder of an
@@ -98,7 +95,7 @@ class JudgeCheck:
         Returns the result of a check that passes. The test fails if it does not, and for bad input;
         a check that settles nothing counts as ``judgesense_inconclusive`` says.
         """
-        from judgesense.checking.check import check, check_log
+        from judgesense.checking.check import check
         from judgesense.errors import JudgeSenseError
 
         config = self._item.config
@@ -110,17 +107,14 @@ class JudgeCheck:
         if "baseline" in options and not options["baseline"].exists():
             notes.append(f"no baseline {options.pop('baseline')}: the check decides by JSS")
         try:
-            if log is not None and rubric is None and data is None:
-                found = check_log(self._place(log), judge or None, **options)
-            elif log is not None or rubric is None or data is None:
-                raise JudgeSenseError("a check needs rubric= and data=, or else log=")
-            elif not judge:
+            if rubric is None or data is None:
+                raise JudgeSenseError("a check needs rubric= and data=")
+            if not judge:
                 raise JudgeSenseError(
                     "a check needs a judge: judge= in the test, judgesense_judge in the ini file "
                     "or --judgesense-judge"
                 )
-            else:
-                found = check(self._place(rubric), self._place(data), judge, **options)
+            found = check(self._place(rubric), self._place(data), judge, **options)
         except JudgeSenseError as error:
             pytest.fail(f"judgesense: {error}", pytrace=False)
         if notes:

@@ -40,10 +40,6 @@ FIRST_LABELS = 50
 """Labels to begin with: a judge with kappa 0.6 passes the threshold of 0.4 from about 60 on."""
 
 
-_WITH_RUBRIC = ("inspect", "promptfoo", "deepeval")
-"""Formats of logs whose rubric and judge can be asked again."""
-
-
 class _Commands:
     """The commands that a run's record allows; each is None where none would run as printed."""
 
@@ -72,7 +68,7 @@ class _Commands:
         if self.started is None:
             return None
         options = self.started["options"]
-        for name in ("items", "data", "log"):
+        for name in ("items", "data"):
             if name in options:
                 return str(options[name][0])
         arguments = self.started["arguments"]
@@ -119,18 +115,6 @@ class _Commands:
             return self.changed()
         options = {k: v for k, v in self.started["options"].items() if k == "verdict"}
         return command_line({**self.started, "command": "label", "options": options})
-
-    def other_wordings(self) -> str | None:
-        """The check of a log that holds its rubric, with the log's own judge."""
-        if self.started is None or self.data is None or self.format not in _WITH_RUBRIC:
-            return None
-        if not Path(self.data).is_file():
-            return None
-        if self.card["judge"].startswith("file://"):
-            return None  # a program that the other tool ran
-        metric = [] if self.format == "inspect" else [self.card["task"]]
-        options = {"log": [self.data], "pick": self.started["options"].get("pick", metric)}
-        return command_line({"command": "check", "arguments": [], "options": options})
 
     def improve(self) -> str | None:
         """The search for another way to ask the judge of a rubric."""
@@ -359,9 +343,6 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         return _step("label_more", text, commands.label())
     if states["steady"] == "unmeasured":
         file = commands.wordings
-        if (command := commands.other_wordings()) is not None:
-            text = "Ask the log's judge again under other wordings of its rubric:"
-            return _step("add_wordings", text, command)
         if file is None and not ran and planned is not None:
             # Verdicts under one wording: what can be settled is whether they are right.
             return _more(planned, commands)

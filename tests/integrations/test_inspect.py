@@ -15,6 +15,7 @@ import pytest
 from loopback import Loopback, factual, section, serving, stable_file
 
 from judgesense.errors import MissingExtraError
+from judgesense.files.documents import read_yaml
 
 pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.slow
@@ -88,6 +89,22 @@ def test_without_inspect_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(sys.modules, "judgesense.integrations.inspect", raising=False)
     with pytest.raises(MissingExtraError, match=r"judgesense\[inspect\]"):
         import judgesense.integrations.inspect  # noqa: F401
+
+
+def test_the_prompts_are_those_of_the_installed_inspect() -> None:
+    from inspect_ai.scorer import _model as model
+
+    from judgesense.integrations.inspect import PROMPTS, default_instructions
+
+    prompts = read_yaml(PROMPTS)
+    assert prompts["qa"]["qa"] == model.DEFAULT_MODEL_GRADED_QA_TEMPLATE
+    assert prompts["fact"]["fact"] == model.DEFAULT_MODEL_GRADED_FACT_TEMPLATE
+    for partial in (False, True):
+        assert default_instructions(partial) == model.default_instructions(partial)
+    for text in (text for wordings in prompts.values() for text in wordings.values()):
+        assert {*re.findall(r"{(\w+)}", text)} == {
+            "question", "answer", "criterion", "instructions",
+        }  # fmt: skip
 
 
 def test_the_pages_task_grades_under_several_wordings(inspect: Callable[..., Any]) -> None:

@@ -142,8 +142,8 @@ def test_bad_input_is_one_line_and_other_markers_are_left_alone(
         def test_no_judge():
             raise AssertionError("the body ran")
 
-        @pytest.mark.judge(rubric="tone.txt", log="run.eval")
-        def test_both():
+        @pytest.mark.judge(log="run.eval")
+        def test_of_a_log():
             raise AssertionError("the body ran")
 
         @pytest.mark.judge("a marker of somebody else's")
@@ -156,7 +156,7 @@ def test_bad_input_is_one_line_and_other_markers_are_left_alone(
     done.stdout.fnmatch_lines([
         "judgesense: no file *none.jsonl*",
         "judgesense: a check needs a judge: *--judgesense-judge",
-        "judgesense: a check needs rubric= and data=, or else log=",
+        "judgesense: a check needs rubric= and data=",
     ])  # fmt: skip
     done.stdout.no_fnmatch_line("*the body ran*")
 
