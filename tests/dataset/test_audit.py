@@ -244,11 +244,8 @@ def test_polarity_is_read_from_the_wording(
     assert cue(wording, labels) == expected
 
 
-def test_every_finding_has_a_severity_and_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "data" / "audit.md").read_text("utf-8")
-    for code, known in catalogue().items():
-        assert known["severity"] in SEVERITIES
-        assert f"`{code}`" in page
+def test_every_finding_has_a_severity() -> None:
+    assert {known["severity"] for known in catalogue().values()} == set(SEVERITIES)
 
 
 def test_text_and_json_say_the_same(published: Path) -> None:
