@@ -25,11 +25,7 @@ from judgesense.statistics.intervals import (
     wilson_cluster,
     wilson_from_sums,
 )
-from judgesense.statistics.kappa import (
-    bootstrap_kappa,
-    kappa_of_codes,
-    wilson_kappa,
-)
+from judgesense.statistics.kappa import bootstrap_kappa, kappa_of_codes, wilson_kappa
 from judgesense.statistics.resampling import bootstrap_mean
 from judgesense.statistics.result import ResultMapping, signature
 from judgesense.version import __version__
@@ -169,11 +165,7 @@ def jss_of_codes(
 ) -> Agreement:
     """`jss` of encoded decisions, without a signature; the other arguments are those of `jss`.
 
-    Args:
-        first: decision under each pair's first prompt, an index into `labels`, shape (n,), n > 0.
-        second: decision under each pair's second prompt, shape (n,).
-        labels: the label of each code.
-        clusters: the item of each pair as a code >= 0, shape (n,), or None.
+    `first` and `second` index `labels`, shape (n,), n > 0; `clusters` are the items as codes >= 0.
 
     >>> jss_of_codes(np.array([0, 0, 1]), np.array([0, 1, 1]), ["NO", "YES"]).flip_rate.__round__(3)
     0.333
@@ -232,11 +224,8 @@ def soft_jss(p: Floats, q: Floats) -> float:
 
     The total variation is the smallest share of decisions that must differ if each prompt's
     decision is drawn from its distribution, so soft JSS is the highest JSS such a judge can reach.
-
-    Args:
-        p: option probabilities under the first prompt, shape (n, L), rows that sum to 1.
-        q: the same under the second prompt, with the options in the same order (label maps
-            applied).
+    `p` and `q` have shape (n, L), rows that sum to 1, options in the same order (label maps
+    applied).
 
     >>> soft_jss(np.array([[0.9, 0.1], [0.5, 0.5]]), np.array([[0.7, 0.3], [0.5, 0.5]]))
     0.9
@@ -273,17 +262,14 @@ def sampled_jss(
 
     Pair i agrees with the frequency sum_l a_il b_il / (a_i b_i); a prompt flips on its own with
     1 - sum_l c_l (c_l - 1) / (c (c - 1)). Both are unbiased for a further draw (Rao 1982,
-    diversity between and within).
+    diversity between and within). JSS has Wilson's interval on the effective sample size (wide
+    rather than narrow, because a frequency varies less than a single agreement), the net flip rate
+    a cluster-robust t interval.
 
     Args:
         draws_a: count of each label drawn under the first prompt, shape (n, L), labels mapped,
             undecided draws left out. A pair without draws on a side is left out.
         draws_b: the same under the second prompt.
-
-    Returns:
-        JSS with Wilson's interval on the effective sample size (wide rather than narrow, because a
-        frequency varies less than a single agreement); the net flip rate with a cluster-robust t
-        interval.
 
     >>> sampled_jss([[2, 0], [1, 1]], [[2, 0], [0, 2]]).jss
     0.75

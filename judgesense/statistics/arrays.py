@@ -16,3 +16,16 @@ Codes = npt.NDArray[np.integer[Any]]
 
 Words = npt.NDArray[Any]
 """Strings, as objects."""
+
+
+def row_means(table: Floats) -> Floats:
+    """Mean of the known values of each row, shape (n,); NaN for a row of NaN.
+
+    >>> row_means(np.array([[1.0, np.nan, 3.0]])).tolist()
+    [2.0]
+    """
+    known = ~np.isnan(table)
+    count = known.sum(axis=1)
+    sums = np.where(known, table, 0.0).sum(axis=1)
+    means: Floats = np.divide(sums, count, out=np.full(len(table), np.nan), where=count > 0)
+    return means

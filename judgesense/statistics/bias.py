@@ -16,7 +16,7 @@ from judgesense.statistics.inputs import (
     cluster_codes,
     encode_pair,
 )
-from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
+from judgesense.statistics.intervals import mean_t_cluster, share_fields, wilson_cluster
 from judgesense.statistics.result import ResultMapping
 
 LABELS = ("position", "item")
@@ -187,19 +187,14 @@ def both_orders(
 
     Rows of one item and wording are paired, AB with BA; the first row of each counts (later ones
     are repeats). A wording that was asked in one order only is left aside, so one wording in both
-    orders suffices.
+    orders suffices. The interval is `intervals.wilson_cluster`'s.
 
     Args:
         decisions: one label per row, shape (n,), strings, as shown. Pairs with another label than
             `options` (a tie, no decision) are left out.
-        item_ids: one id per row.
+        item_ids, template_ids, cluster_ids: one id per row; clusters are what is independent.
         orders: "AB" or "BA" per row; rows with another value are left aside.
-        template_ids: the wording of each row.
-        cluster_ids: what is independent, one id per row.
         options: the two labels.
-
-    Returns:
-        A `BothOrders`; the interval is `intervals.wilson_cluster`'s.
 
     >>> orders, items = ["AB", "BA"] * 2, [1, 1, 2, 2]
     >>> found = both_orders(["A", "B", "A", "A"], items, orders, items, cluster_ids=items)
@@ -224,11 +219,8 @@ def both_orders(
         return BothOrders(n_templates=n_templates)
     first_ab, first_ba = decided[ab] == options[0], decided[ba] == options[0]
     same_choice = first_ab != first_ba
-    ends = wilson_cluster(same_choice, cluster[ab])
     return BothOrders(
-        same_choice=float(same_choice.mean()),
-        same_choice_ci_low=ends.low,
-        same_choice_ci_high=ends.high,
+        **share_fields("same_choice", same_choice, cluster[ab]),
         first_position_rate=float(np.concatenate([first_ab, first_ba]).mean()),
         n=len(ab),
         n_items=len(np.unique(item[ab])),

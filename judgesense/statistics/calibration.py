@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import wilson_cluster
 
 UNDECIDED = -1
@@ -49,15 +50,12 @@ def log_shares(logprobs: npt.ArrayLike) -> Floats:
 def batch_offsets(logprobs: npt.ArrayLike) -> Floats:
     """A judge's prior for each option: the log of the mean probability over a batch, shape (L,).
 
-    Subtract it from log-probabilities to calibrate them. The offsets sum to zero. It assumes that
-    the options are right about equally often: a batch with skewed gold labels gets offsets that
-    are too strong.
+    Subtract it from log-probabilities, shape (n, L), to calibrate them. The offsets sum to zero;
+    rows with NaN are left out. It assumes that the options are right about equally often: a batch
+    with skewed gold labels gets offsets that are too strong.
 
     Source: Zhou et al., "Batch Calibration: Rethinking Calibration for In-Context Learning and
     Prompt Engineering", arXiv:2309.17249, equations 4 and 5.
-
-    Args:
-        logprobs: shape (n, L); rows with NaN are left out.
 
     Raises:
         ValueError: no row has log-probabilities.
@@ -84,13 +82,10 @@ def calibrated(logprobs: npt.ArrayLike, offsets: npt.ArrayLike) -> Floats:
 
 
 def mean_log_odds(logprobs: npt.ArrayLike) -> Floats:
-    """The mean over the members of a panel (wordings, option orders), normalised: shape (n, L).
+    """The mean over a panel's members (wordings, option orders), normalised: shape (n, L).
 
-    The log-odds between any two options are the mean of the members' log-odds. An item that lacks a
-    member's answer is NaN.
-
-    Args:
-        logprobs: shape (n, members, L); for option orders, in the columns of one order.
+    The log-odds between any two options are the mean of the members' log-odds, which have shape
+    (n, members, L). An item that lacks a member's answer is NaN.
 
     >>> np.exp(mean_log_odds(np.log([[[0.9, 0.1], [0.4, 0.6]]]))).round(2).tolist()
     [[0.71, 0.29]]
@@ -167,10 +162,9 @@ class AskThreshold:
     needed: int | None = None
 
 
-def _upper(wrong: float, n: float, confidence: float) -> float:
-    from scipy.special import betaincinv
-
-    return 1.0 if wrong >= n else float(betaincinv(wrong + 1, n - wrong, confidence))
+def _worth(wrong: Bools, clusters: Any) -> float:
+    """For how many independent verdicts one verdict counts."""
+    return min(1.0, (wilson_cluster(wrong, clusters).effective_n or 1.0) / len(wrong))
 
 
 def ask_threshold(
@@ -184,55 +178,38 @@ def ask_threshold(
     """The lowest margin whose verdicts are wrong in at most ``max_error``, with this confidence.
 
     Thresholds are tested in a fixed order, from the most cautious one that could pass to giving
-    every verdict, until one is not significant; two such sequences, the second starting halfway,
-    share the error. Each test compares the exact binomial bound of the error with ``max_error``.
-    Clusters count as their effective number of verdicts (:func:`wilson_cluster`).
-
-    Source: Angelopoulos et al., "Learn then Test: Calibrating Predictive Algorithms to Achieve Risk
-    Control", arXiv:2110.01052, sections 2 and 4 (fixed-sequence testing with several starts).
+    every verdict (`longest_safe`); two such sequences, the second starting halfway, share the
+    error.
 
     Args:
         margin: shape (n,), the larger the surer; of verdicts that were not used to fit the margin.
         wrong: shape (n,), true where the verdict is wrong.
-        max_error: the share of wrong verdicts to stay below, within (0, 1).
-        confidence: within (0, 1).
-
-    Raises:
-        ValueError: a share outside (0, 1).
 
     >>> found = ask_threshold([3.0] * 150 + [0.1] * 50, [False] * 150 + [True, False] * 25)
     >>> found.threshold, found.answered, round(found.error_bound, 3)
     (3.0, 0.75, 0.024)
     """
-    if not 0 < max_error < 1:
-        raise ValueError(f"max_error is {max_error}: pass a share between 0 and 1")
-    sure, bad = np.asarray(margin, np.float64), np.asarray(wrong, bool)
-    n = len(sure)
-    shrink = 1.0
-    if clusters is not None:
-        shrink = min(1.0, (wilson_cluster(bad, clusters).effective_n or 1.0) / n)
-    level = 1 - (1 - confidence) / _STARTS
+    order = np.argsort(-np.asarray(margin, np.float64), kind="stable")
+    falling, bad = -np.asarray(margin, np.float64)[order], np.asarray(wrong, bool)[order]
+    n, level = len(order), 1 - (1 - confidence) / _STARTS
+    codes = cluster_codes(clusters, n)[0][order]
     needed = int(np.ceil(np.log(1 - level) / np.log(1 - max_error)))
-    least = int(np.ceil(needed / shrink))
-    order = np.argsort(-sure, kind="stable")
-    ranked, errors = sure[order], np.cumsum(bad[order])
+    least = int(np.ceil(needed / _worth(bad, codes)))
     best: tuple[int, float] | None = None
-    if least <= n:
-        for start in (least, (least + n) // 2):
-            for count in np.unique(np.linspace(start, n, _STEPS).round().astype(int)).tolist():
-                # Equal margins are answered together.
-                last = int(np.searchsorted(-ranked, -ranked[count - 1], side="right"))
-                bound = _upper(errors[last - 1] * shrink, last * shrink, level)
-                if bound > max_error:
-                    break
-                if best is None or last > best[0]:
-                    best = (last, bound)
+    for start in (least, (least + n) // 2) if least <= n else ():
+        counts = np.unique(np.linspace(start, n, _STEPS).round().astype(int))
+        # Equal margins are answered together.
+        ends = np.searchsorted(falling, falling[counts - 1], side="right")
+        given = np.arange(n) < ends[:, None]
+        safe = longest_safe(given, given & bad, codes, max_error=max_error, confidence=level)
+        if safe.step is not None and (best is None or ends[safe.step] > best[0]):
+            best = int(ends[safe.step]), safe.bound or 0.0
     if best is None:
         return AskThreshold(None, 0.0, None, None, n, least if least > n else None)
     count, bound = best
     # Everything was good enough: no margin is too small.
-    lowest = 0.0 if count == n else float(ranked[count - 1])
-    return AskThreshold(lowest, count / n, float(errors[count - 1]) / count, bound, n)
+    lowest = 0.0 if count == n else float(-falling[count - 1])
+    return AskThreshold(lowest, count / n, float(bad[:count].sum()) / count, bound, n)
 
 
 @dataclass(frozen=True)
@@ -254,7 +231,13 @@ def longest_safe(
     confidence: float = 0.95,
 ) -> Safe:
     """Of policies from cautious to bold, the last whose decided items are wrong in at most
-    ``max_error``, tested in that order until one fails (as `ask_threshold`, whatever decides).
+    ``max_error``, tested in that order until one fails.
+
+    Each test compares the exact binomial bound of the error with ``max_error``. Clusters count as
+    their effective number of items (:func:`wilson_cluster`).
+
+    Source: Angelopoulos et al., "Learn then Test: Calibrating Predictive Algorithms to Achieve Risk
+    Control", arXiv:2110.01052, sections 2 and 4 (fixed-sequence testing).
 
     Args:
         decided: whether a policy decides an item, shape (policies, items).
@@ -264,16 +247,17 @@ def longest_safe(
     >>> longest_safe(decided, decided & (np.arange(100) > 80)).step
     80
     """
+    from scipy.special import betaincinv
+
     done, bad = np.asarray(decided, bool), np.asarray(wrong, bool)
-    shrink = 1.0
-    if clusters is not None and done.shape[1]:
-        shrink = min(1.0, (wilson_cluster(bad[-1], clusters).effective_n or 1.0) / done.shape[1])
+    shrink = _worth(bad[-1], clusters) if done.shape[1] else 1.0
     needed = int(np.ceil(np.log(1 - confidence) / np.log(1 - max_error) / shrink))
-    counts, errors = done.sum(axis=1), bad.sum(axis=1)
-    last: tuple[int, float] | None = None
-    for step in np.flatnonzero(counts >= needed).tolist():
-        bound = _upper(errors[step] * shrink, counts[step] * shrink, confidence)
+    counts, errors = done.sum(axis=1) * shrink, bad.sum(axis=1) * shrink
+    found = Safe(None, None, needed)
+    for step in np.flatnonzero(done.sum(axis=1) >= needed).tolist():
+        n, k = counts[step], errors[step]
+        bound = 1.0 if k >= n else float(betaincinv(k + 1, n - k, confidence))
         if bound > max_error:
             break
-        last = (step, bound)
-    return Safe(None, None, needed) if last is None else Safe(*last, needed)
+        found = Safe(step, bound, needed)
+    return found

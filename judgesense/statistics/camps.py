@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.wording_rules import Rules
 
 _MOST_CAMPS = 4
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When `judgesense.statistics.wordings.screen` flags a wording.
+
+    `unreadable`: share of answers without a decision above which it is unreadable. `opposite`:
+    how far below 0 the association of an inverted wording is. `lower`: how much lower than the
+    others' median the accuracy (without gold, the agreement) of an outlier is, at least, and how
+    much less often camps agree with each other than within; less hardly moves JSS, and in large
+    runs any difference is significant. `significant`: corrected p-value below which a wording is
+    inverted or an outlier. `fewest`: clusters needed to say so.
+    """
+
+    unreadable: float = 0.5
+    opposite: float = 0.2
+    lower: float = 0.1
+    significant: float = 0.05
+    fewest: int = 10
 
 
 def camps_of(

@@ -55,17 +55,12 @@ class Change:
 
 
 def item_change(before: Any, after: Any, clusters: Any = None, *, figures: int = 1) -> Change:
-    """The change of a share between two measurements of the same items.
+    """The change of a share between two measurements of the same items, shape (n,), n at least 1.
 
     The interval is that of Bonett and Price (2012) for paired proportions: one item more that
-    gained and one that lost, then the normal interval; here for shares per item and with the
-    clusters' sums as the sample. With items that share clusters, the quantile is Student's.
-
-    Args:
-        before: shape (n,), the share of each item in [0, 1]; n is at least 1.
-        after: shape (n,), the same items.
-        clusters: shape (n,), what items share; by default each is its own.
-        figures: how many figures the comparison has: the error is divided among them.
+    gained and one that lost, then the normal interval; here for shares per item in [0, 1] and with
+    the clusters' sums as the sample. With items that share clusters, the quantile is Student's. The
+    error is divided among the `figures` that the comparison has.
 
     >>> change = item_change([1] * 50, [0] * 5 + [1] * 45)
     >>> round(change.difference, 2), round(change.ci_high, 4) < 0

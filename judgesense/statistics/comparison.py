@@ -50,22 +50,15 @@ def paired_test(
 ) -> PairedDifference:
     """Test whether two judges agree with themselves (or are right) equally often.
 
-    The two judges' results are swapped within whole clusters (sign flips; all of them if they
-    number at most `n_resamples`, otherwise drawn). The statistic is the cluster-robust t of the
-    difference, so that clusters of unequal size or spread keep the level (wild cluster bootstrap,
-    Cameron, Gelbach & Miller 2008; with one row per cluster, McNemar's exact test). Flips assume a
-    symmetric difference per cluster, which clusters of several rows need not have: from 20 of those
-    on, the p-value is the symmetric bootstrap-t's over clusters (Hall 1988). The interval is
-    Newcombe's for paired shares (1998, method 10) on the clustered Wilson ends.
-
-    Args:
-        first: shape (n,), true if the first judge's two decisions are equal.
-        second: shape (n,), the same pairs for the second judge.
-        n_resamples: number of resamples, or of sign flips.
-
-    Returns:
-        The difference second - first and its two-sided p-value; a drawn p-value is never 0:
-        (1 + hits) / (1 + B).
+    `first` and `second` are true where a judge's two decisions are equal, shape (n,). The two
+    judges' results are swapped within whole clusters (sign flips; all of them if they number at
+    most `n_resamples`, otherwise drawn). The statistic is the cluster-robust t of the difference,
+    so that clusters of unequal size or spread keep the level (wild cluster bootstrap, Cameron,
+    Gelbach & Miller 2008; with one row per cluster, McNemar's exact test). Flips assume a symmetric
+    difference per cluster, which clusters of several rows need not have: from 20 of those on, the
+    p-value is the symmetric bootstrap-t's over clusters (Hall 1988). The interval is Newcombe's for
+    paired shares (1998, method 10) on the clustered Wilson ends. A drawn p-value is never 0: (1 +
+    hits) / (1 + B).
 
     >>> result = paired_test([1, 0, 0, 1, 0, 0], [1, 1, 1, 1, 1, 0])
     >>> round(result.difference, 3), result.p_value
@@ -157,8 +150,7 @@ def _bootstrap_t_p(gaps: Floats, sizes: Floats, n_resamples: int, seed: int) -> 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down adjustment (1979), which controls the family-wise error rate.
 
-    Returns:
-        Adjusted p-values in the given order; None (no test) stays None and is not counted.
+    None (no test) stays None and is not counted.
 
     >>> holm([0.01, None, 0.04])
     [0.02, None, 0.04]
@@ -187,19 +179,13 @@ class Gain:
     n: int
 
 
-def paired_gain(
-    before: npt.ArrayLike,
-    after: npt.ArrayLike,
-    clusters: Any = None,
-) -> Gain:
-    """The mean difference of two scores of the same items, with an interval over clusters.
+def paired_gain(before: npt.ArrayLike, after: npt.ArrayLike, clusters: Any = None) -> Gain:
+    """The mean difference of two scores of the same items, shape (n,), with an interval over
+    clusters.
 
     Student's t with a cluster-robust error, after adding one cluster that gains and one that loses
     the largest difference seen (1 if none was), in the manner of Bonett & Price (2012) for paired
     proportions: a difference of zero everywhere still has a width.
-
-    Args:
-        before, after: shape (n,), such as the share of an item's verdicts that are right.
 
     >>> found = paired_gain([0, 0, 1, 1], [1, 1, 1, 1])
     >>> found.gain, round(found.ci_low, 2)
@@ -220,8 +206,7 @@ def paired_gain(
     sums, sizes = np.append(sums, [most * size, -most * size]), np.append(sizes, [size, size])
     centre = float(sums.sum() / sizes.sum())
     residual = sums - centre * sizes
-    n_clusters = len(sizes)
-    error = np.sqrt(n_clusters / (n_clusters - 1) * float((residual**2).sum())) / sizes.sum()
-    half = float(stdtrit(n_clusters - 1, 0.975)) * float(error)
+    error = np.sqrt((k + 2) / (k + 1) * float((residual**2).sum())) / sizes.sum()
+    half = float(stdtrit(k + 1, 0.975)) * float(error)
     low, high = min(centre - half, gain), max(centre + half, gain)
     return Gain(float(x.mean()), float(y.mean()), gain, max(-1.0, low), min(1.0, high), len(gap))

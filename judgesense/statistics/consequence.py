@@ -60,7 +60,7 @@ def consequence(
     A system's score under a template is the mean over its outputs that were judged under every
     template, so that templates differ only in the judge's answers. Noise raises a change rate.
 
-    The p-value is that of a permutation test (`n_permutations` draws): within each item, the
+    The p-value is that of a permutation test: within each item, the
     answers of all its outputs under one template stay together, and templates are shuffled. Its
     null hypothesis is that no template favours a system, so that rankings differ only because the
     judge's answers to these items happen to differ, as they also may if asked again. The statistic
@@ -77,9 +77,6 @@ def consequence(
         repeat_ids: which repeat of its prompt the row is, one string or integer per row; None
             leaves `repeat_change_rate` undefined.
         n_permutations: number of shuffles behind the p-value.
-
-    Returns:
-        A `Consequence`.
 
     >>> systems, templates = ["x", "y"] * 4, ["t1", "t1", "t2", "t2"] * 2
     >>> found = consequence([1, 0, 0, 1] * 2, systems, templates, [1, 1, 1, 1, 2, 2, 2, 2])

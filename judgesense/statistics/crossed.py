@@ -50,18 +50,13 @@ def two_way_interval(
     a scaled inverse chi-square posterior; two wordings have the prior alone, and the jackknife
     counts for at most `MOST_TOLD` degrees of freedom. Both variances enter
     with Student's t at their own degrees of freedom (square and add, Zou & Donner 2008), in
-    Wilson's form.
+    Wilson's form. The interval includes that for these wordings alone.
 
     Args:
         agree: shape (n,), true if the pair's two decisions are equal.
-        template_a: the wording of each pair's first prompt, shape (n,), strings or integers.
-        template_b: the wording of the second, shape (n,).
+        template_a, template_b: the wordings of each pair, shape (n,), strings or integers.
         prior: standard deviation of a wording's part on the logit scale of JSS, and its degrees of
             freedom.
-
-    Returns:
-        The interval, which includes that for these wordings alone. Its ends are None with a single
-        cluster.
 
     >>> agree, items = [1, 1, 1, 1, 0, 0] * 20, np.repeat(np.arange(40), 3)
     >>> wordings = ["x", "x", "y"] * 40, ["y", "z", "z"] * 40
@@ -102,15 +97,11 @@ def two_way_interval(
 def over_wordings(
     agree: Bools, clusters: Codes, template_a: Codes, template_b: Codes
 ) -> tuple[float, float, float]:
-    """What wordings add to the variance of JSS.
+    """What wordings add to the variance of JSS; codes from 0, shape (n,) each.
 
     Leaving out a wording changes JSS because the wording differs, and because its answers to these
     items happen to. The second part, seen in how the change varies over clusters, shrinks with more
     items.
-
-    Args:
-        clusters: codes 0..k-1, shape (n,).
-        template_a: codes 0..W-1, shape (n,); so is the other.
 
     Returns:
         The sum of squares of each wording's share of the pairs, and two jackknife variances over
@@ -151,10 +142,7 @@ class RepeatDifference(NamedTuple):
 
 
 def delta_jss(
-    agree: Any,
-    clusters: Any,
-    repeat_agree: Any,
-    repeat_clusters: Any,
+    agree: Any, clusters: Any, repeat_agree: Any, repeat_clusters: Any
 ) -> RepeatDifference:
     """JSS minus JSS_repeat: what rewording does beyond asking the same prompt again.
 
@@ -166,9 +154,6 @@ def delta_jss(
         agree: shape (n,), true if the two decisions of a pair are equal.
         repeat_agree: shape (r,), true if the first and a later decision on one prompt are equal.
         repeat_clusters: one id per row, of the same kind as `clusters`; None if those are None.
-
-    Returns:
-        JSS_repeat, the difference and its interval.
 
     >>> result = delta_jss([1, 0, 1, 1], [1, 1, 2, 2], [1, 1, 1], [1, 2, 3])
     >>> result.jss_repeat, result.delta
@@ -202,15 +187,8 @@ def delta_jss(
 def missed_wording(n_wordings: int, confidence: float = 0.95) -> float:
     """How rare a kind of wording must be for a run to have missed it: 1 - (1 - confidence)^(1/k).
 
-    If a larger share of all wordings were of that kind, k wordings would include one of them with
-    at least the given confidence.
-
-    Args:
-        n_wordings: number of wordings in the run, at least 1.
-        confidence: within (0, 1).
-
-    Returns:
-        The share of all wordings.
+    If a larger share of all wordings were of that kind, the run's k wordings would include one of
+    them with at least the given confidence.
 
     >>> round(missed_wording(5), 2), round(missed_wording(26), 2)
     (0.45, 0.11)

@@ -162,14 +162,8 @@ def flip_overlap(decisions: Mapping[str, tuple[Labels, Labels]]) -> tuple[Codes,
     """How many judges flip on each pair of prompts, and how many decided it on both sides.
 
     If every judge flips on a pair, the wording is the likelier cause, not the judges (JudgeSense,
-    section 5.3).
-
-    Args:
-        decisions: judge -> (decisions under one prompt, under the other), shape (n,) each, the
-            same pairs for all judges.
-
-    Returns:
-        Counts of judges, shape (n,) each.
+    section 5.3). ``decisions`` are by judge those under one prompt and those under the other, of
+    the same n pairs; the counts of judges have shape (n,) each.
 
     >>> streams = {"one": (["A", "A"], ["B", "A"]), "two": (["A", "A"], ["B", "B"])}
     >>> flip_overlap(streams)[0].tolist()

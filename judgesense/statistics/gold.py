@@ -8,13 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.inputs import (
-    UNDECIDED,
-    Labels,
-    cluster_codes,
-    encode_pair,
-)
+from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.inputs import UNDECIDED, Labels, cluster_codes, encode_pair
 from judgesense.statistics.intervals import (
     Interval,
     difference_interval,
@@ -138,15 +133,10 @@ def gold_agreement(
 
 
 def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
-    """The figures of tables of counts or shares.
+    """Balanced accuracy, kappa and Gwet's AC1 of tables of counts or shares, shape (...) each.
 
-    Args:
-        table: gold label x answer, shape (..., L, L + 1); the last answer is no label.
-        ordinal: whether kappa has quadratic weights.
-
-    Returns:
-        Balanced accuracy, kappa and Gwet's AC1, each of shape (...); kappa is NaN where gold and
-        answers are one and the same label.
+    A table is gold label x answer, shape (..., L, L + 1); the last answer is no label. Kappa has
+    quadratic weights if `ordinal`; it is NaN where gold and answers are one and the same label.
 
     >>> figures = table_figures(np.array([[40.0, 10, 0], [10, 40, 0]]), ordinal=False)
     >>> {name: round(float(value), 3) for name, value in figures.items()}
@@ -206,9 +196,11 @@ def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, ordina
     degrees = np.maximum(1, np.where(has, tally @ has, np.inf).min(axis=1) - 1)
     shape = (ndtri(0.975) / stdtrit(degrees, 0.975)) ** 2
     drawn = weighted_sums(rows, tally, shape, _DRAWS, rng).reshape(_DRAWS, size, size + 1)
-    row = np.array(
-        [_rows_worth_one(said[truth == label] == label, codes[truth == label]) for label in used]
-    )
+    row = np.empty(len(used))
+    for at, label in enumerate(used.tolist()):
+        own = truth == label
+        worth = wilson_cluster(said[own] == label, codes[own]).effective_n
+        row[at] = own.sum() / (worth or 1.0)
     prior = _wrong_answers(table, ordinal)[used]
     prior[np.arange(len(used)), used] += 1.0
     prior = np.maximum(prior / len(used), 1e-300)
@@ -216,11 +208,6 @@ def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, ordina
     answers = drawn[:, used] + row[:, None] * rng.gamma(prior, size=(_DRAWS, *prior.shape))
     drawn[:, used] = answers * (gold / answers.sum(axis=2))[:, :, None]
     return drawn
-
-
-def _rows_worth_one(hits: Bools, clusters: Codes) -> float:
-    own, _ = cluster_codes(clusters, len(hits))
-    return len(hits) / (wilson_cluster(hits, own).effective_n or 1.0)
 
 
 def _wrong_answers(table: Floats, ordinal: bool) -> Floats:

@@ -12,12 +12,7 @@ import numpy.typing as npt
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.inputs import cluster_codes
-from judgesense.statistics.intervals import (
-    Interval,
-    difference_interval,
-    wilson,
-    wilson_cluster,
-)
+from judgesense.statistics.intervals import Interval, difference_interval, wilson, wilson_cluster
 
 SMALLEST = 10
 """Items that a group needs, and those outside it."""
@@ -83,16 +78,12 @@ def compare_groups(
 
     Newcombe's interval (1998) of two shares, each on its effective size (`wilson_cluster`), with
     Holm's correction over all groups. Two groups that are each other's rest are one comparison;
-    the worse one is reported.
+    the worse one is reported. A group needs `SMALLEST` items, and as many outside.
 
     Args:
         values: from 0 to 1 for each item, shape (n,), such as whether it is right.
         groups: the name of each item's group by what groups them, shape (n,) each; "" is none.
-        clusters: what items share, shape (n,); by default each is by itself.
         confidence_level: of the intervals, over all groups.
-
-    Returns:
-        The groups of at least `SMALLEST` items, with as many outside.
 
     >>> right = np.array([1.0] * 40 + [0.0] * 30 + [1.0] * 10)
     >>> (worse,) = compare_groups(right, {"source": np.repeat(["a", "b"], 40)})

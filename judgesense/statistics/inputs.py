@@ -82,10 +82,7 @@ def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
 def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
     """Return finite numbers as a float array of `ndim` dimensions (1, or 2 for a table).
 
-    Args:
-        values: numbers, or rows of numbers of equal length; an array or a data frame will do.
-        name: the argument's name, for messages.
-        ndim: the number of dimensions.
+    `values` are numbers, or rows of numbers of equal length, also in an array or a data frame.
 
     Raises:
         ValueError: not numbers, ragged, of another shape, empty, or not finite; names the place.
@@ -128,16 +125,13 @@ def _at(name: str, place: Sequence[int]) -> str:
 
 
 def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Codes:
-    """Encode a stream of labels as integers.
+    """Encode a stream of labels as integers, shape (n,).
 
     Args:
         values: one label per row, a sequence or a one-dimensional numpy array; a string, or a
             whole number, which is the same label as its text.
         name: the argument's name, for messages.
         table: label -> code, extended in place (so that two streams share their codes).
-
-    Returns:
-        Codes, shape (n,).
 
     Raises:
         ValueError: not a sequence, or a row that is no label (None, NaN, 4.5); names the row.
@@ -166,10 +160,7 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
 
 
 def encode_pair(references: Labels, predictions: Labels) -> tuple[Codes, Codes, list[str]]:
-    """Encode two streams of equal length with one table of labels.
-
-    Returns:
-        The codes of both, shape (n,) each, and the labels by code.
+    """The codes of two streams of equal length, shape (n,) each, and the labels by code.
 
     Raises:
         ValueError: as `encode`; also unequal lengths and empty input.
@@ -192,14 +183,9 @@ def encode_pair(references: Labels, predictions: Labels) -> tuple[Codes, Codes, 
 
 
 def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
-    """Encode which rows belong together: the one owner of cluster identity.
+    """Encode which rows belong together: codes 0..k-1, shape (n,), and their number k.
 
-    Args:
-        clusters: one id per row, strings or integers; None makes every row a cluster of its own.
-        n: number of rows.
-
-    Returns:
-        Codes 0..k-1, shape (n,), and the number of clusters k.
+    `clusters` has one id per row, strings or integers; None makes every row a cluster of its own.
 
     Raises:
         ValueError: a length other than n, or an id that is neither a string nor an integer.

@@ -52,19 +52,13 @@ class Interval:
 
 
 def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0.95) -> Interval:
-    """Wilson's interval for a share, on the effective sample size.
+    """Wilson's interval for a share, on the effective sample size; `agree` is true where it counts.
 
     n_eff = n / (1 + (m - 1) * ICC), with m = sum(m_i^2) / n the size-weighted mean cluster size
     (Kish 1965), the intra-cluster correlation of `_icc`, and Student's t at (clusters - 1) instead
     of the normal quantile (Korn & Graubard 1998). Wilson's form (1927) keeps the ends within [0, 1]
     and gives a perfect score a width. Near 0 and 1 it is too short on the side of the boundary
     (Brown, Cai & DasGupta 2001, section 4.1.1); `outer_ends` moves that end out.
-
-    Args:
-        agree: shape (n,), true if the two decisions are equal.
-
-    Returns:
-        The interval; its ends are None with a single cluster.
 
     >>> ends = wilson_cluster([1, 1, 1, 0, 1, 1], ["q1", "q1", "q2", "q2", "q3", "q3"])
     >>> round(ends.low, 3), round(ends.high, 3)
@@ -73,6 +67,17 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
     codes, k = cluster_codes(clusters, len(agree))
     sizes = np.bincount(codes, minlength=k)
     return wilson_from_sums(np.bincount(codes, agree, minlength=k), sizes, confidence_level)
+
+
+def share_fields(name: str, hits: Any, clusters: Any = None) -> dict[str, Any]:
+    """A share and the ends of its `wilson_cluster` as fields of a result; None without rows.
+
+    >>> share_fields("right", [])
+    {'right': None, 'right_ci_low': None, 'right_ci_high': None}
+    """
+    if not len(hits):
+        return {name: None, **Interval(None, None).fields(name)}
+    return {name: float(np.mean(hits)), **wilson_cluster(hits, clusters).fields(name)}
 
 
 def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95) -> Interval:
@@ -106,13 +111,10 @@ def outer_ends(
 ) -> tuple[float, float]:
     """Wilson's ends, with the one at the nearer boundary moved out where he is too short.
 
-    Args:
-        share: in [0, 1].
-        n: effective sample size.
-        quantile: of Wilson's interval, two-sided.
-        bunched: whether hits and misses come in clusters. That end is then at least Clopper &
-            Pearson's; otherwise that of their one-sided interval at the same level, which
-            corrects Wilson's for up to about ten misses and is within his for more.
+    `n` is the effective sample size, `quantile` that of Wilson's interval, two-sided; `bunched`
+    says whether hits and misses come in clusters. That end is then at least Clopper & Pearson's;
+    otherwise that of their one-sided interval at the same level, which corrects Wilson's for up to
+    about ten misses and is within his for more.
 
     >>> [round(end, 3) for end in outer_ends(0.9, 10, 1.96)]
     [0.596, 0.997]
@@ -147,18 +149,10 @@ def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
 def difference_interval(
     first: tuple[float, Interval], second: tuple[float, Interval], correlation: float
 ) -> Interval:
-    """Interval of second - first from the intervals of both: square and add.
+    """Interval of second - first from both estimates with their intervals: square and add.
 
     Newcombe's method 10 (1998, Statistics in Medicine 17, 2635-2650) for any two estimates; the
-    general form is Zou & Donner's (2008).
-
-    Args:
-        first: an estimate and its interval.
-        second: the other.
-        correlation: of the two estimates, in [-1, 1].
-
-    Returns:
-        The interval; ends None if those of an estimate are.
+    general form is Zou & Donner's (2008). `correlation` is that of the two estimates, in [-1, 1].
 
     >>> ends = difference_interval((0.5, Interval(0.4, 0.6)), (0.8, Interval(0.7, 0.9)), 0.0)
     >>> round(ends.low, 3), round(ends.high, 3)
@@ -174,14 +168,9 @@ def difference_interval(
 
 
 def residual_correlation(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
-    """Correlation of two figures of the same clusters, from the clusters' residuals.
+    """Correlation of two figures of the same clusters; 0 where a figure has no residuals.
 
-    Args:
-        one: shape (k,), what each cluster adds to the first figure beyond the mean.
-        two: shape (k,), the same of the second.
-
-    Returns:
-        The correlation, 0 where a figure has no residuals.
+    `one` and `two`, shape (k,), are what each cluster adds to a figure beyond the mean.
 
     >>> residual_correlation(np.array([1.0, -1.0]), np.array([2.0, -2.0]))
     1.0
@@ -221,13 +210,7 @@ def mean_t_cluster(values: Any, clusters: Any = None, confidence_level: float = 
     """Interval for a mean: cluster-robust standard error, Student's t at (clusters - 1).
 
     The mean is a ratio of cluster sums to cluster sizes; its variance is linearised and multiplied
-    by k / (k - 1) (Cochran 1977, section 9A).
-
-    Args:
-        values: shape (n,), finite numbers.
-
-    Returns:
-        The interval, not clipped to any range; ends None with a single cluster.
+    by k / (k - 1) (Cochran 1977, section 9A). The interval is not clipped to any range.
 
     >>> ends = mean_t_cluster([1.0, 2.0, 3.0])
     >>> round(ends.low, 3), round(ends.high, 3)

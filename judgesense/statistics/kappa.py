@@ -8,27 +8,16 @@ from typing import Any
 import numpy as np
 
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.inputs import (
-    Labels,
-    cluster_codes,
-    encode_pair,
-)
+from judgesense.statistics.inputs import Labels, cluster_codes, encode_pair
 from judgesense.statistics.intervals import Interval, outer_ends, wilson_cluster
 from judgesense.statistics.resampling import percentile_ends, resampled_sums
 
 
 def cohen_kappa(a: Labels, b: Labels) -> float | None:
-    """Cohen's kappa (Cohen 1960).
+    """Cohen's kappa (1960) of two raters' labels, strings of shape (n,).
 
-    Args:
-        a: labels of the first rater, shape (n,), strings.
-        b: labels of the second rater, shape (n,), strings.
-
-    Returns:
-        Kappa, or None if it is undefined (both streams are one and the same label).
-
-    Raises:
-        ValueError: labels that are not strings, or unequal lengths.
+    None if it is undefined (both streams are one and the same label). Raises ValueError for labels
+    that are not strings, and for unequal lengths.
 
     >>> cohen_kappa(["A", "A", "B", "B"], ["A", "B", "B", "B"])
     0.5
@@ -79,14 +68,8 @@ def wilson_kappa(
     `intervals.wilson_cluster` for p, at the observed c. If the linearised cluster variance of
     kappa, which accounts for c being estimated, exceeds Wilson's, the effective sample size
     shrinks by their ratio. The interval keeps a width at perfect agreement, where a bootstrap has
-    none; `docs/metrics/intervals.md` has its coverage.
-
-    Args:
-        first: label codes 0..L-1, shape (n,).
-        second: label codes 0..L-1, shape (n,).
-
-    Returns:
-        The interval within [-1, 1]; ends None with a single cluster or if kappa is undefined.
+    none; `docs/metrics/intervals.md` has its coverage. Label codes are 0..L-1, shape (n,); the ends
+    are None with a single cluster or if kappa is undefined.
 
     >>> ends = wilson_kappa(np.array([0, 1] * 20), np.array([0, 1] * 19 + [1, 1]))
     >>> -1 < ends.low < 0.95 < ends.high <= 1
@@ -124,18 +107,11 @@ def bootstrap_kappa(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> Interval:
-    """Percentile bootstrap interval of Cohen's kappa over clusters.
+    """Percentile bootstrap interval of Cohen's kappa over clusters; arguments as in `wilson_kappa`.
 
     Only each cluster's observed disagreement and label counts are resampled. Resamples with an
     undefined kappa (one label throughout) are left out; the ends are None if those are at least
     half. The interval is weak at 25 clusters: see `docs/metrics/intervals.md`.
-
-    Args:
-        first: label codes 0..L-1, shape (n,).
-        second: label codes 0..L-1, shape (n,).
-
-    Returns:
-        The interval; ends None with a single cluster or if kappa is mostly undefined.
 
     >>> codes = np.array([0, 1] * 20)
     >>> bootstrap_kappa(codes, codes, n_resamples=100).low
@@ -177,31 +153,20 @@ def krippendorff_alpha(
     """Krippendorff's alpha = 1 - observed / expected disagreement, with missing ratings.
 
     Computed from the coincidence matrix (Krippendorff 2011, "Computing Krippendorff's
-    Alpha-Reliability").
+    Alpha-Reliability"). None if it is undefined (no unit with two ratings, or one label
+    throughout).
 
     Args:
         ratings: shape (raters, units); None, or what is none of `labels`, if there is no rating.
         level: "nominal" or "ordinal".
         labels: the labels, for "ordinal" in the order of the scale.
 
-    Returns:
-        Alpha, or None if it is undefined (no unit with two ratings, or one label throughout).
-
     >>> ratings = [["A", "B", "A", None], ["A", "B", "B", "A"]]
     >>> round(krippendorff_alpha(ratings, "nominal", ["A", "B"]), 3)
     0.444
     """
     table = np.array(ratings, dtype=object)
-    counts = np.stack([(table == label).sum(axis=0) for label in labels], axis=1)
-    return alpha_from_counts(counts.astype(np.float64), level)
-
-
-def alpha_from_counts(counts: Floats, level: str = "nominal") -> float | None:
-    """Krippendorff's alpha from the counts of each label per unit, shape (units, L).
-
-    >>> alpha_from_counts(np.array([[2.0, 0.0], [0.0, 2.0]]))
-    1.0
-    """
+    counts = np.stack([(table == label).sum(axis=0) for label in labels], axis=1).astype(float)
     counts = counts[counts.sum(axis=1) >= 2]
     if not len(counts):
         return None

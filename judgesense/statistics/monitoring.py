@@ -81,14 +81,13 @@ def watch(
             only these items matter.
         error: the chance of an alarm at any look if the mean excess is at most 0.
 
-    Returns:
-        The evidence after each look.
-
     >>> rng = np.random.default_rng(0)
     >>> looks = [rng.choice([-1, 0, 1], 200, p=[0.1, 0.75, 0.15]) for _ in range(10)]
     >>> watch(looks[:1]).alarm, watch(looks).alarm
     (None, 4)
     """
+    from scipy.special import logsumexp
+
     z = [np.asarray(each, np.float64) for each in excesses]
     before = _seen_before(z, ids)
     starts = _blocks(before)
@@ -100,7 +99,7 @@ def watch(
         wealth = log_evidence(growth(kept), end - first)
         weights = np.log([start_weight(start) for start in range(first, end)])
         evidence[first:end, first:] = wealth + weights[:, None]
-        best[first:] = np.maximum(best[first:], log_sum(evidence[first:end, first:], axis=0))
+        best[first:] = np.maximum(best[first:], logsumexp(evidence[first:end, first:], axis=0))
     best = np.maximum.accumulate(best)
     log_limit = float(-np.log(error))
     over = np.flatnonzero(best >= log_limit)
@@ -130,20 +129,14 @@ def log_evidence(growths: Floats, starts: int) -> Floats:
 
     ``growths`` has shape (looks, bets), the tuned bet last.
     """
+    from scipy.special import logsumexp
+
     looks, bets = growths.shape
     shares = np.append(np.full(bets - 1, (1 - _TUNED) / (bets - 1)), _TUNED)
     sums = np.cumsum(growths, axis=0)
     past = np.concatenate([np.zeros((1, bets)), sums])[:starts]
-    wealth = log_sum(sums[None] - past[:, None] + np.log(shares), axis=-1)
+    wealth = logsumexp(sums[None] - past[:, None] + np.log(shares), axis=-1)
     return np.where(np.arange(looks) >= np.arange(starts)[:, None], wealth, -np.inf)
-
-
-def log_sum(logs: Floats, axis: int) -> Floats:
-    """Log of the sum of exponentials."""
-    from scipy.special import logsumexp
-
-    total: Floats = logsumexp(logs, axis=axis)
-    return total
 
 
 def _blocks(before: Sequence[Codes]) -> list[int]:

@@ -126,50 +126,15 @@ class Pilot:
         return np.log(max(value, 1e-6)) if self.scale == "ratio" else np.float64(value)
 
 
-def smallest_difference(error: float, seen: int, *, confidence_level: float = 0.95) -> float:
-    """The smallest true difference that this sample would have shown with probability 0.8.
+def smallest_difference(ci_low: float, ci_high: float, clusters: int) -> float:
+    """The smallest true difference that a sample shows with probability 0.8, from its interval.
 
-    (t + z) * error: t of the two-sided interval at (seen - 1), z of the probability (Cohen 1988).
+    (t + z) standard errors: t of the two-sided 95% interval, z of the probability (Cohen 1988).
 
-    Args:
-        error: standard error of the difference, not negative.
-        seen: number of clusters, at least 2.
-
-    >>> round(smallest_difference(0.05, 100), 3)
-    0.141
+    >>> round(smallest_difference(0.4, 0.6, 100), 3)
+    0.142
     """
-    return float(_reach(seen, confidence_level)) * error
-
-
-def interval_of(
-    estimate: float, error: float, clusters: int, confidence_level: float = 0.95
-) -> tuple[float, float]:
-    """The interval of an estimate with a standard error: Student's t at (clusters - 1).
-
-    >>> [round(end, 2) for end in interval_of(0.5, 0.05, 100)]
-    [0.4, 0.6]
-    """
-    from scipy.special import stdtrit
-
-    half = error * float(stdtrit(max(1, clusters - 1), (1 + confidence_level) / 2))
-    return estimate - half, estimate + half
-
-
-def error_of(ci_low: float, ci_high: float, clusters: int, confidence_level: float = 0.95) -> float:
-    """The standard error behind an interval: half its width over t.
-
-    >>> round(error_of(0.4, 0.6, 100), 3)
-    0.05
-    """
-    from scipy.special import stdtrit
-
-    t = float(stdtrit(max(1, clusters - 1), (1 + confidence_level) / 2))
-    return (ci_high - ci_low) / (2 * t)
-
-
-def _reach(k: int | Floats, level: float) -> Floats:
-    """Standard errors from the threshold at which a question is settled: t + z."""
     from scipy.special import ndtri, stdtrit
 
-    reach: Floats = stdtrit(np.maximum(1.0, k - 1), (1 + level) / 2) + ndtri(PROBABILITY)
-    return reach
+    t = float(stdtrit(max(1, clusters - 1), 0.975))
+    return (t + float(ndtri(PROBABILITY))) * ((ci_high - ci_low) / (2 * t))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes, Floats, row_means
 from judgesense.statistics.crossed import FEWEST_WORDINGS
 from judgesense.statistics.inputs import cluster_codes
 
@@ -141,9 +141,7 @@ def naive_influence(
 ) -> Influence:
     """The mean of the predictions themselves, as if they were true: what labels correct.
 
-    Args:
-        predictions: shape (n,) or (n, T); a unit without any is left out.
-        step: as in `influence`.
+    Arguments as in `influence`; a unit without any prediction is left out.
 
     >>> float(naive_influence([1.0, 0.0, float("nan"), 1.0]).mean[0].round(3))
     0.667
@@ -313,26 +311,10 @@ def _table(predictions: Any) -> Floats:
     return table[:, None] if table.ndim == 1 else table
 
 
-def row_means(table: Floats) -> Floats:
-    """Mean over the columns (wordings) that a row has, shape (n,); NaN if it has none.
-
-    >>> row_means(np.array([[1.0, np.nan, 3.0]])).tolist()
-    [2.0]
-    """
-    known = ~np.isnan(table)
-    count = known.sum(axis=1)
-    sums = np.where(known, table, 0.0).sum(axis=1)
-    means: Floats = np.divide(sums, count, out=np.full(len(table), np.nan), where=count > 0)
-    return means
-
-
 def _filled(table: Floats) -> Floats:
     """Mean over wordings; units without any get the others' mean."""
     means = row_means(table)
-    known = ~np.isnan(means)
-    if not known.any():
-        return np.zeros(len(table))
-    return np.where(known, means, means[known].mean())
+    return np.nan_to_num(means, nan=0.0 if np.isnan(means).all() else float(np.nanmean(means)))
 
 
 class _StratumMeans:

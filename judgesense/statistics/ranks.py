@@ -20,13 +20,8 @@ def competition_ranks(scores: Any) -> Codes:
     """Rank scores from the best, 1, down; equal scores share the best of their ranks (1, 2, 2, 4).
 
     This is the one rule for ties in the project. Scores are equal if they differ by at most 1e-12
-    of their size, so that rounding does not break a tie.
-
-    Args:
-        scores: finite numbers, shape (..., N); higher is better.
-
-    Returns:
-        Ranks along the last axis, same shape.
+    of their size, so that rounding does not break a tie. Ranks run along the last axis of the
+    scores, which are finite; higher is better.
 
     >>> competition_ranks([0.9, 0.4, 0.1 + 0.3, 0.7]).tolist()
     [1, 3, 3, 2]
@@ -34,7 +29,9 @@ def competition_ranks(scores: Any) -> Codes:
     values = np.asarray(scores, dtype=np.float64)
     order = np.argsort(-values, axis=-1, kind="stable")
     falling = np.take_along_axis(values, order, axis=-1)
-    drops = _exceeds(falling[..., :-1], falling[..., 1:])
+    high, low = falling[..., :-1], falling[..., 1:]
+    with np.errstate(over="ignore"):
+        drops = high - low > _TIE * np.maximum(np.maximum(np.abs(high), np.abs(low)), _TIE)
     place = np.zeros(values.shape, dtype=np.intp)
     place[..., 1:] = np.where(drops, np.arange(1, values.shape[-1]), 0)
     ranks = np.empty(values.shape, dtype=np.intp)
@@ -80,8 +77,7 @@ def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:
 
     Args:
         shares: shape (N,).
-        influences: what each of K clusters adds to the share, shape (N, K), rows summing to 0; a
-            cluster without figures adds 0.
+        influences: what each of K clusters adds to the share, shape (N, K), rows summing to 0.
         level: the chance that any of the differences shown is none.
 
     >>> same, apart = np.tile([0.02, -0.02], 25), np.tile([0.01, -0.01], 25)
@@ -107,14 +103,6 @@ def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:
     above[one[shown & (gaps > 0)], two[shown & (gaps > 0)]] = True
     above[two[shown & (gaps < 0)], one[shown & (gaps < 0)]] = True
     return above
-
-
-def _exceeds(higher: Floats, lower: Floats) -> Bools:
-    """Whether one number is larger than another by more than rounding."""
-    size = np.maximum(np.abs(higher), np.abs(lower))
-    with np.errstate(over="ignore"):
-        larger: Bools = higher - lower > _TIE * np.maximum(size, _TIE)
-    return larger
 
 
 def leaders(scores: Any) -> Bools:

@@ -34,17 +34,11 @@ class RateRatio:
 
 
 def higher_than_others(first: Any, others: Any, draws: int = 4_999) -> float | None:
-    """The p value of a sum as high as that of ``first``, if it is one of the others.
+    """The one-sided p value of a sum as high as that of ``first``, if it is one of the others.
 
-    A permutation test: in each draw, every row's value is one of its own, at random.
-
-    Args:
-        first: shape (k,), one value per cluster, such as the share of verdicts that turn.
-        others: shape (k, m), values of the same kind to compare with; NaN where there is none.
-        draws: how often to permute; a fixed seed.
-
-    Returns:
-        The one-sided p value; None where no row has a value to compare with.
+    A permutation test: in each draw, every row's value is one of its own, at random. ``first``,
+    shape (k,), has a value per cluster, such as the share of verdicts that turn; ``others``, shape
+    (k, m), values to compare with, NaN where there is none. None where no row has one.
 
     >>> higher_than_others([1] * 12 + [0] * 20, [[0, 0]] * 32) < 0.001
     True
@@ -68,15 +62,12 @@ def rate_ratio(hits: Any, clusters: Any, other_hits: Any, other_clusters: Any) -
 
     The limits recover the variances from the two intervals: MOVER (Zou & Donner 2008 for the
     difference, Donner & Zou 2012 for the ratio), with the correlation of the clusters' residuals.
+    Half an event stands in for a second rate of zero.
 
     Args:
-        hits: shape (n,), true where the first event happened, n > 0.
-        clusters: one whole number from 0 on per row, or None.
-        other_hits: shape (m,), true where the second event happened, m > 0.
-        other_clusters: likewise; the same number is the same cluster. None if `clusters` is.
-
-    Returns:
-        The comparison; half an event stands in for a second rate of zero.
+        hits, other_hits: true where an event happened, not empty.
+        clusters, other_clusters: one whole number from 0 on per row, or None for both; the same
+            number is the same cluster.
 
     >>> found = rate_ratio([1, 1, 1, 0] * 20, None, [0, 0, 0, 1] * 20, None)
     >>> found.ratio, round(found.low, 2), round(found.high, 2)
@@ -157,19 +148,11 @@ def shift(
     *,
     ordinal: bool = False,
 ) -> Shift:
-    """Compare verdicts before and after an intervention.
+    """Compare verdicts before and after an intervention, of the same items in the same order.
 
     The rate has Wilson's clustered interval (`intervals.wilson_cluster`), the mean change of the
-    level a t interval over clusters (`intervals.mean_t_cluster`).
-
-    Args:
-        base: shape (n,), the verdicts on the base prompts, each one of ``labels``.
-        changed: shape (n,), the verdicts on the changed prompts of the same items.
-        labels: the task's labels, in order if ``ordinal``.
-        ordinal: whether the labels are a scale.
-
-    Returns:
-        The shift; every figure is None, and `net_shift` empty, without rows.
+    level a t interval over clusters (`intervals.mean_t_cluster`). ``labels`` are the task's, in
+    order if ``ordinal``. Every figure is None, and `net_shift` empty, without rows.
 
     >>> found = shift(["NO", "NO", "YES", "NO"], ["YES", "NO", "YES", "YES"], ["YES", "NO"])
     >>> found.shift_rate, found.net_shift

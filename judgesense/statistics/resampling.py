@@ -23,7 +23,7 @@ _DRAWS_AT_ONCE = 2_000_000
 def resampled_sums(
     statistics: npt.ArrayLike, n_resamples: int, seed: int, counts: npt.ArrayLike | None = None
 ) -> Floats:
-    """Sum cluster statistics over clusters drawn with replacement.
+    """Sum cluster statistics over clusters drawn with replacement: shape (n_resamples, s).
 
     Clusters with equal statistics are drawn together, as one multinomial count. If more than 2,000
     clusters have more than 500 distinct statistics, the sums are drawn from their limiting normal
@@ -32,11 +32,7 @@ def resampled_sums(
 
     Args:
         statistics: shape (k, s), one row per cluster, or one per distinct statistic with `counts`.
-        n_resamples: number of resamples B.
         counts: shape (k,), the number of clusters with each row; None for one each.
-
-    Returns:
-        Sums, shape (B, s).
 
     >>> resampled_sums([[1.0, 2.0], [1.0, 2.0]], 3, 0).tolist()
     [[2.0, 4.0], [2.0, 4.0], [2.0, 4.0]]
@@ -76,17 +72,14 @@ def weighted_sums(
 ) -> Floats:
     """Sum cluster statistics with a random weight of mean 1 for each cluster (Rubin 1981).
 
-    With more than 500 distinct statistics of more than 2,000 clusters, the sums are drawn from
-    their limiting normal distribution.
+    With more than 500 distinct statistics of more than 2,000 clusters, the sums, shape (n_draws,
+    s), are drawn from their limiting normal distribution.
 
     Args:
         rows: shape (d, s), the distinct statistics, none below 0.
         tally: shape (d,), the number of clusters with each.
         shape: shape (d,), of these clusters' gamma weights: 1 is the Bayesian bootstrap, less
             spreads the draws.
-
-    Returns:
-        Sums, shape (n_draws, s).
 
     >>> rng, ones = np.random.default_rng(0), np.ones(2)
     >>> sums = weighted_sums(np.eye(2), np.ones(2, int), ones, 4_000, rng)

@@ -114,14 +114,8 @@ def signature(metric: str = "JSS", **parts: object) -> str:
 
     `JSS|task:coherence|n:125|items:25|labels:mapped|scoring:options|undecided:excluded|templates:fixed|ci:wilson-cluster|data:1a2b3c4d|v:0.1.0`
 
-    Args:
-        metric: name of the figure.
-        **parts: `task`, `n`, `items`, `labels`, `scoring`, `undecided`, `templates`, `ci`, `data`
-            and `v` (the version); a missing part prints `-`. `seed` and further parts are printed
-            after `ci`, and only if passed.
-
-    Returns:
-        The signature.
+    A missing part of `PARTS`, `data` and `v` (the version) prints `-`. `seed` and further parts are
+    printed after `ci`, and only if passed.
 
     Raises:
         ValueError: a part's value or name contains `|` or a line break.

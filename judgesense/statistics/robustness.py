@@ -209,7 +209,7 @@ def tolerance_accuracies(
 def coefficients_of_variation(table: Floats) -> Floats:
     """Population standard deviation / mean of each row, shape (N,).
 
-    A constant row has 0. A row that varies around a mean of 0 or less has NaN, for the caller to
+    A constant row has 0; one that varies around a mean of 0 or less has NaN, for the caller to
     count.
 
     >>> coefficients_of_variation(np.array([[1.0, 3.0], [2.0, 2.0]])).round(3).tolist()

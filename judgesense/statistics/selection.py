@@ -72,6 +72,7 @@ def choose(
     95% confidence. The held-out score is the mean over 20 random partitions of the clusters into
     five folds. Its interval allows for the choice, which varies with the folds, since
     intervals of cross-validated scores are too narrow otherwise (Bates, Hastie & Tibshirani 2023).
+    With one option, `p_any_difference` is None and `best` that option.
 
     Args:
         scores: from 0 (wrong) to 1 (right), shape (options, cells), the same cells for all.
@@ -79,9 +80,6 @@ def choose(
             5% divided by it (Bonferroni), so that the chance of a false elimination in any of them
             is 5%, whether or not all options of a choice are alike.
         n_resamples: number of permutations; more where the family needs them.
-
-    Returns:
-        The `Choice`; with one option, `p_any_difference` is None and `best` that option.
 
     >>> good, bad = [1.0] * 40, [1.0, 0.0] * 20
     >>> found = choose([good, bad, bad])
@@ -137,17 +135,10 @@ def choose(
 
 
 def lower_than_rest(sums: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:
-    """Adjusted p-values of "this column's mean is no lower than the others'" (max-T, one-sided).
+    """Adjusted p-values of "this column's mean is no lower than the others'", shape (columns,).
 
-    Single-step max-T over the columns (Westfall & Young 1993, section 2.3).
-
-    Args:
-        sums: sums per cluster and column, shape (clusters, columns >= 2).
-        rng: source of the permutations.
-        n_resamples: number of permutations B.
-
-    Returns:
-        p-values, shape (columns,), at least 1 / (B + 1).
+    Single-step max-T over the columns (Westfall & Young 1993, section 2.3), one-sided; ``sums`` are
+    sums per cluster and column, shape (clusters, columns >= 2).
 
     >>> rng = np.random.default_rng(0)
     >>> lower_than_rest(np.array([[1.0, 1.0, 0.0]] * 20), rng, 999).tolist()
@@ -168,12 +159,7 @@ def gaps_between(sums: Floats, rng: np.random.Generator, n_resamples: int) -> tu
 
     The first test takes the largest studentised gap of any two columns (T_R of Hansen, Lunde &
     Nason 2011, section 3.1.2), the second, for each column, the largest gap of another column above
-    it (one-sided multiple comparisons with the best, Hsu 1984).
-
-    Args:
-        sums: sums per cluster and column, shape (clusters, columns >= 2).
-        rng: source of the permutations.
-        n_resamples: number of permutations B.
+    it (one-sided multiple comparisons with the best, Hsu 1984). ``sums`` as in `lower_than_rest`.
 
     Returns:
         The p-value of the first test, and those of the second, shape (columns,).
@@ -253,16 +239,13 @@ def choice_error(
     gains on new ones. An interval over cells alone is too narrow, because another sample may choose
     another option (Bates, Hastie & Tibshirani 2023). So clusters are resampled, each within its
     fold, and the choice made again; the error is the root mean square of the gain found minus the
-    true gain of the option chosen, with the sample in the place of the population.
+    true gain of the option chosen, with the sample in the place of the population. None with fewer
+    than two clusters or folds.
 
     Args:
         scores: from 0 to 1, shape (tables, cells, options), NaN where an option has no score. An
             option is chosen in each table (one for each option order), and the gains are averaged.
         folds: the fold of each cell, whole clusters together, as `folds_of` gives them.
-        n_resamples: bootstrap samples.
-
-    Returns:
-        The error, on the scores' scale; None with fewer than two clusters or folds.
 
     >>> good, bad = [1.0] * 40, [0.0] * 40
     >>> choice_error([np.column_stack([good, bad])], [0, 1] * 20)
@@ -303,30 +286,24 @@ def crossfit_weights(
 ) -> Floats | None:
     """How often each item was scored under each choice that the other items made.
 
-    Args:
-        clusters: one per item; the items of a cluster are in the same fold.
-        n_choices: the number of alternatives.
-        choose: from the rows to choose on (indices of items) to the index of the alternative.
-        seed: fixes the ten random divisions into five folds.
-
-    Returns:
-        Shares, shape (items, alternatives), each row adding up to 1; None with fewer than ten
-        clusters. ``(weights * scores).sum(axis=1)`` are the cross-fitted scores of the items.
+    Ten random divisions of the clusters into five folds; ``choose`` gets the rows to choose on
+    (indices of items) and returns the index of the alternative. The shares have shape (items,
+    alternatives), each row adding up to 1, so that ``(weights * scores).sum(axis=1)`` are the
+    cross-fitted scores of the items. None with fewer than ten clusters.
 
     >>> scores = np.array([[1.0, 0.0]] * 20)
     >>> weights = crossfit_weights(range(20), 2, lambda rows: int(scores[rows].mean(0).argmax()))
     >>> float((weights * scores).sum(axis=1).mean())
     1.0
     """
-    names = list(dict.fromkeys(clusters))
-    if len(names) < LEAST_CLUSTERS:
+    index = {name: at for at, name in enumerate(dict.fromkeys(clusters))}
+    if len(index) < LEAST_CLUSTERS:
         return None
-    index = {name: at for at, name in enumerate(names)}
     cluster = np.array([index[name] for name in clusters])
     counts = np.zeros((len(cluster), n_choices))
     rng = np.random.default_rng([seed, *b"crossfit"])
     for _ in range(REPEATS):
-        fold = (rng.permutation(len(names)) % FOLDS)[cluster]
+        fold = (rng.permutation(len(index)) % FOLDS)[cluster]
         for held in range(FOLDS):
             counts[fold == held, choose(np.flatnonzero(fold != held))] += 1
     weights: Floats = counts / REPEATS
@@ -371,12 +348,8 @@ def largest(estimates: Any, low: Any, high: Any, correlation: Any) -> Largest:
     corrected estimate is drawn towards the mean of all as far as noise explains how they differ
     (empirical Bayes, Efron 2011). The lower end is that of simultaneous intervals (Bonferroni). The
     upper end is the plain one: if the chosen one lay above it, the truly largest one would, too.
-
-    Args:
-        estimates: shape (n,).
-        low: the lower ends of their 95% intervals, shape (n,).
-        high: the upper ends.
-        correlation: of the estimates' errors, shape (n, n), with a diagonal of 1.
+    ``low`` and ``high`` are the ends of the estimates' 95% intervals, ``correlation`` that of their
+    errors, shape (n, n), with a diagonal of 1.
 
     >>> found = largest([0.6, 0.58], [0.4, 0.38], [0.8, 0.78], np.eye(2))
     >>> found.place, round(found.estimate, 2), round(found.ci_low, 2), found.ci_high

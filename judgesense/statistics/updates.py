@@ -53,16 +53,11 @@ def excess_moves(
     is larger), with Satterthwaite's degrees of freedom: the claim is about wordings like these.
 
     Args:
-        moved: shape (n,), whether the update moved each verdict.
-        clusters: shape (n,), one id per row.
-        other: shape (m,), whether the other change moved a verdict.
-        other_clusters: shape (m,), ids of the same kind.
+        moved, other: whether the update, and the other change, moved each verdict, shapes (n,) and
+            (m,); the two kinds of clusters are ids of one kind.
         wordings: shape (n,), the wording of each verdict; None for a claim about these wordings.
         other_wordings: both wordings of each pair, shape (m,) each; None as `wordings`.
         error: the chance that the lower end lies above the truth, and as much for the upper end.
-
-    Returns:
-        Both shares, the excess and its ends.
 
     >>> found = excess_moves([1, 0, 0, 0], list("pqrs"), [1, 0, 0, 0, 0, 1], list("pqrsps"))
     >>> round(found.excess, 3), found.low < 0 < found.high

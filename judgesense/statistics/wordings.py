@@ -15,14 +15,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.camps import camps_of, p_above
+from judgesense.statistics.arrays import Bools, Codes, Floats, row_means
+from judgesense.statistics.camps import Rules, camps_of, p_above
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import wilson_from_sums
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table
 from judgesense.statistics.selection import lower_than_rest
-from judgesense.statistics.wording_rules import Rules
 
 Flag = Literal["fine", "outlier", "inverted", "unreadable"]
 
@@ -96,7 +95,6 @@ def screen(
         ordinal: whether kappa is quadratic and "reversed" means the scale turned round.
         voters: which wordings form the consensus, shape (wordings,); None for all.
         gold: gold label codes, -1 where unknown, shape (cells,), or None.
-        rules: when a wording is flagged.
         family: the number of tables that are reported together: an outlier's p-value is multiplied
             by it (Bonferroni), so that 20 tables of equal wordings have no more than one has.
 
@@ -125,13 +123,8 @@ def association(joint: Any, ordinal: bool = False) -> float:
 
     (c - d) / (c - l) for the disagreement d (quadratic on a scale), c that of independent labels,
     and l the lowest that the frequencies allow, or the highest if d > c (Loevinger 1948, Cole
-    1949). Unlike kappa, it is 1 if one labelling is only stricter than the other.
-
-    Args:
-        joint: contingency table, shape (L, L), not all 0.
-
-    Returns:
-        From -1 to 1; 0 if one of them is constant.
+    1949). Unlike kappa, it is 1 if one labelling is only stricter than the other; 0 if one is
+    constant. ``joint`` is a contingency table, shape (L, L), not all 0.
 
     >>> association([[15, 0], [70, 15]]), round(association([[0, 15], [85, 0]]), 3)
     (1.0, -1.0)
@@ -241,7 +234,7 @@ class _Table:
             self.votes[others] = False
             inverted, others = others, inverted
         if self.graded:
-            accuracy = _row_means(self.hits)
+            accuracy = row_means(self.hits)
             usual = np.nanmedian(accuracy[others])
             for j in inverted:
                 if accuracy[j] >= usual:
@@ -249,7 +242,7 @@ class _Table:
 
     def gold_gap(self, some: list[int], others: list[int]) -> int:
         """Whether gold is reliably for some wordings (1), for others (-1), or for neither (0)."""
-        gaps = _row_means(self.hits[some].T) - _row_means(self.hits[others].T)
+        gaps = row_means(self.hits[some].T) - row_means(self.hits[others].T)
         known = ~np.isnan(gaps)
         p = p_above(gaps[known], self.clusters[known])
         return (p < self.rules.significant / 2) - (p > 1 - self.rules.significant / 2)
@@ -318,7 +311,7 @@ class _Table:
             sums = np.zeros((self.k, len(left)))
             np.add.at(sums, self.clusters[shared], filled.T)
             p = np.minimum(1.0, _TESTS * family * lower_than_rest(sums, rng, n_resamples))
-            means = _row_means(scores - usual)  # Wordings may be judged on other cells.
+            means = row_means(scores - usual)  # Wordings may be judged on other cells.
             apart = (p < self.rules.significant) & self.lower(means, left)
             for j, value in zip(left, p.tolist(), strict=True):
                 self.p_values[j] = value
@@ -379,13 +372,3 @@ class _Table:
             ci_high=spread.high,
             kappa=self.kappa(own, shares),
         )
-
-
-def _row_means(values: Floats) -> Floats:
-    """The mean of the known values of each row, NaN without any."""
-    known = ~np.isnan(values)
-    n = known.sum(axis=1)
-    means: Floats = np.where(
-        n > 0, np.where(known, values, 0).sum(axis=1) / np.maximum(n, 1), np.nan
-    )
-    return means

@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.comparison import holm
-from judgesense.statistics.planning import Pilot, interval_of
+from judgesense.statistics.planning import Pilot
 from judgesense.statistics.prediction_powered import (
     FEWEST_LABELS,
     Influence,
@@ -311,11 +311,14 @@ def labels_needed(found: Powered, level: float) -> int | None:
 
     Labels shrink their own part of the error; the rest shrinks with more units only.
     """
+    from scipy.special import stdtrit
+
     assert found.error is not None
     assert found.label_error is not None
-    n, errors = found.n_labels, (found.error, found.label_error)
-    ends, own = (interval_of(found.estimate, error, n, level) for error in errors)
-    pilot = Pilot(found.estimate, *ends, n, fixed=own, level=level)
+    x, n = found.estimate, found.n_labels
+    t = float(stdtrit(max(1, n - 1), (1 + level) / 2))
+    half, own = found.error * t, found.label_error * t
+    pilot = Pilot(x, x - half, x + half, n, fixed=(x - own, x + own), level=level)
     return pilot.needed(0.0, found.n_units)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.prediction_powered import row_means
+from judgesense.statistics.arrays import Bools, Codes, Floats, row_means
 from judgesense.systems.verdict_table import VerdictTable, numbers_of
 
 PARTS = 6

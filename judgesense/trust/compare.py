@@ -18,7 +18,7 @@ from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import task_rank
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.comparison import holm, paired_test
-from judgesense.statistics.planning import error_of, smallest_difference
+from judgesense.statistics.planning import smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.selection import largest
 from judgesense.text import brackets, join, number, p_value, percent, s, short_names, signed
@@ -154,9 +154,7 @@ def _entry(
     found = paired_test(hits[0][kept], hits[1][kept], clusters[kept])
     shown = None
     if found.ci_low is not None and found.ci_high is not None:
-        shown = smallest_difference(
-            error_of(found.ci_low, found.ci_high, found.n_items), found.n_items
-        )
+        shown = smallest_difference(found.ci_low, found.ci_high, found.n_items)
     return {
         "task": one.task.name,
         "judge_a": one.judge,

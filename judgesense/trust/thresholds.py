@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.wording_rules import Rules
 
 STEADY_JSS = 0.8
 """JSS from which a judge counts as steady (JudgeSense, section 3.1)."""
@@ -131,10 +130,3 @@ MARGIN = 0.05
 
 SIGNIFICANT = 0.05
 """Corrected p-value below which two judges differ."""
-
-WORDING_RULES = Rules(unreadable=0.5, opposite=0.2, lower=0.1, fewest=FEW_CLUSTERS)
-"""When a wording is flagged as unreadable, inverted or an outlier.
-
-An outlier is wrong (without gold: departs from the others) on one verdict in ten more than they:
-less hardly moves JSS, and in large runs any difference is significant.
-"""

@@ -22,7 +22,7 @@ from judgesense.tasks import ERROR
 from judgesense.text import brackets, join, number, p_value, percent, s
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import fair, has_foreign_gold, readable, right
-from judgesense.trust.thresholds import FEW_CLUSTERS, WORDING_RULES
+from judgesense.trust.thresholds import FEW_CLUSTERS
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,6 @@ class Wordings:
             ordinal=self.ordinal,
             voters=~self.turned,
             gold=self.gold,
-            rules=WORDING_RULES,
             family=self.family,
         )
 

@@ -108,9 +108,3 @@ def test_clusters_weaken_the_bound():
     assert alone.threshold == 0.0
     assert alone.answered == 1.0
     assert together.threshold is None
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -1.0])
-def test_an_error_outside_0_and_1_is_refused(share):
-    with pytest.raises(ValueError, match="max_error"):
-        ask_threshold([1.0], [False], max_error=share)
