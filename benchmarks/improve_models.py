@@ -61,6 +61,11 @@ def table_of(data: str, n: int, name: str, wordings: int) -> tuple[Answers, list
                    np.array([clusters[i.cluster_id] for i in items])), items  # fmt: skip
 
 
+def shown(items: list[Any]) -> list[Any]:
+    """Items that every wording shows alike, for `Asking`."""
+    return [lambda *_, item=item: item for item in items]
+
+
 def ask(
     judge: str, data: str, n: int, folder: Path, wordings: int, options: dict[str, Any]
 ) -> None:
@@ -68,7 +73,7 @@ def ask(
     loaded = load_judge(judge, **options)
     table, items = table_of(data, n, judge, wordings)
     run = RunFolder(folder, {"data": {"set": data, "n": n, "wordings": wordings, "judge": judge}})
-    asking = Asking(run, [loaded], table, items, lambda text: print(text, file=sys.stderr))
+    asking = Asking(run, [loaded], table, shown(items), lambda text: print(text, file=sys.stderr))
     for column in range(table.asked[:, 0].size):
         asking.ask([column], np.arange(len(items)))
     loaded.close()
@@ -85,7 +90,9 @@ def read(folder: Path) -> tuple[dict[str, Any], Answers]:
     from judgesense.decisions.log import read_log
 
     Name.name = read_log(folder)["judge"][0].as_py()
-    asking = Asking(RunFolder(folder, {"data": record}), [Name], table, items, lambda _: None)
+    asking = Asking(
+        RunFolder(folder, {"data": record}), [Name], table, shown(items), lambda _: None
+    )
     asking._answered = lambda *_: None  # type: ignore[method-assign,assignment]
     columns = range(table.asked[:, 0].size)
     asking.ask(list(columns), np.arange(len(items)))

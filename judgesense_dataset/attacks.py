@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pyarrow as pa
 from pydantic import AfterValidator, Field
@@ -202,7 +203,14 @@ def with_attacks(
                 if (name, item.item_id, order, base.template_id) not in known:
                     rows.append(_row(render(task, base, item, order), None))
                 for variant, fact, shown_item in attacked_items(
-                    task, base, item, order, wins[name], attacks.kinds, number + seed
+                    task,
+                    base,
+                    item,
+                    order,
+                    wins[name],
+                    attacks.kinds,
+                    number + seed,
+                    base.label_map,
                 ):
                     for suffix, template in asked_as.items():
                         texts[f"{variant}{suffix}"] = fact
@@ -221,22 +229,32 @@ def with_attacks(
     )
 
 
-def attacked_copies(entry: TaskTemplates, items: Sequence[Item], attacks: Attacks) -> list[Item]:
+Copy = Callable[[Template, str], Item]
+"""An attacked copy of an item, as a wording shows it in an option order."""
+
+
+def attacked_copies(entry: TaskTemplates, items: Sequence[Item], attacks: Attacks) -> list[Copy]:
     """A copy of each item that an attack could win, with one kind of attack, in turn.
 
-    A copy has the cluster of its item. For a choice between two, an attack that names an answer
-    names that of the order AB. Raises JudgeSenseError for a task without a side that should lose.
+    A copy has the cluster of its item. An attack that names an answer names the one with which it
+    wins under the wording and in the order that show the copy.
+    Raises JudgeSenseError for a task without a side that should lose.
     """
-    task, wins = entry.task, attacks.wanted(entry.task)
-    losing, copies = [item for item in items if _can_win(task, item, wins)], []
-    for n, item in enumerate(losing):
-        base, order = VariantMaker(entry).base, task.orders[0]
+    task, wins, base = entry.task, attacks.wanted(entry.task), VariantMaker(entry).base
+    losing = [item for item in items if _can_win(task, item, wins)]
+
+    def copy_of(n: int, template: Template, order: str) -> Item | None:
         # Kinds in turn, and the next phrasing each time that a kind comes round.
-        kinds = attacks.kinds[n % len(attacks.kinds) :][:1]
-        turn = n // len(attacks.kinds)
-        for name, _, copy in attacked_items(task, base, item, order, wins, kinds, turn):
-            copies.append(replace(copy, item_id=f"{item.item_id}~{name}"))
-    return copies
+        turn, kind = divmod(n, len(attacks.kinds))
+        kinds, labels = attacks.kinds[kind:][:1], template.label_map
+        for name, _, copy in attacked_items(
+            task, base, losing[n], order, wins, kinds, turn, labels
+        ):
+            return replace(copy, item_id=f"{copy.item_id}~{name}")
+        return None
+
+    fitting = [n for n in range(len(losing)) if copy_of(n, base, task.orders[0])]
+    return [cast(Copy, partial(copy_of, n)) for n in fitting]
 
 
 def _can_win(task: Task, item: Item, wins: str) -> bool:
@@ -251,8 +269,12 @@ def attacked_items(
     wins: str,
     kinds: Sequence[Attack],
     turn: int,
+    labels: Mapping[str, str],
 ) -> Iterator[tuple[str, dict[str, Any], Item]]:
-    """Each kind's name with the number of its phrasing, what it is, and the item that holds it."""
+    """Each kind's name with the number of its phrasing, what it is, and the item that holds it.
+
+    ``labels`` is the label map of the wording that shows the item in this order.
+    """
     field = judged_field(task, item, "-")
     wanted = wins
     if task.comparative:
@@ -263,7 +285,7 @@ def attacked_items(
     label = task.gold_as_shown(wanted, order)
     values = {
         "noun": _SIDE.sub("", field).replace("_", " ") or "text",
-        "label": next(raw for raw, meant in base.label_map.items() if meant == label),
+        "label": next(raw for raw, meant in labels.items() if meant == label),
         "query": item.fields[shown[0]] if shown else "",
     }
     for shift, kind in enumerate(kinds):

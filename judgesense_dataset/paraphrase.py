@@ -78,7 +78,7 @@ def paraphrase(
     """
     if n < 1:
         raise JudgeSenseError(f"the number of paraphrases must be at least 1, got {n}")
-    from local_judges.registry import load_judge
+    from local_judges.registry import load_writer
     from local_judges.runner import require_scorings
 
     named = isinstance(judge, (str, Path))
@@ -91,13 +91,13 @@ def paraphrase(
         "system_prompt": "",
     }
     with ExitStack() as loaded:
-        writer = load_judge(judge, **(options if named else {}))
+        writer = load_writer(judge, **(options if named else {}))
         if writer is not judge:
             loaded.callback(writer.close)
         require_scorings(writer.name, writer.scorings, ["generate"])
         reader = writer
         if named:
-            reader = load_judge(judge)
+            reader = load_writer(judge)
             loaded.callback(reader.close)
         return _collect(entry, writer, reader, n, note)
 

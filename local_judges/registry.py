@@ -300,6 +300,14 @@ def _of_file(
     return replace(spec, name=named, stabilised=stabilised, same_judge=same)
 
 
+def load_writer(judge: Any, **options: Any) -> Judge:
+    """A model that writes texts: as `load_judge`, and of a judge's file the model without the
+    file's rule."""
+    if not isinstance(judge, (str, Path)):
+        return load_judge(judge, **options)
+    return replace(resolve(str(judge), **options), stabilised=None, others=()).load()
+
+
 def load_judge(
     judge: str | Path | Judge | Callable[[list[str]], Sequence[Any]], **options: Any
 ) -> Judge:

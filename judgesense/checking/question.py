@@ -172,13 +172,13 @@ def digest_of(templates: Sequence[Template]) -> str:
 def _loaded(judge: Any, options: Mapping[str, Any], seed: int) -> Iterator[Any]:
     """The model that proposes wordings: a name for paraphrase() to load, or the judge with the
     user's options."""
-    from local_judges.registry import load_judge
+    from local_judges.registry import load_writer
 
     if not (isinstance(judge, (str, Path)) and options):
         yield judge
         return
     own = {**options, "temperature": 0.7, "seed": seed, "max_tokens": 512, "system_prompt": ""}
-    writer = load_judge(judge, **own)
+    writer = load_writer(judge, **own)
     try:
         yield writer
     finally:

@@ -84,8 +84,8 @@ def improve(
     needed = {"RUBRIC": source, "--data": data, "--judge": judge}
     if absent := [name for name, value in needed.items() if value is None]:
         raise JudgeSenseError(f"{absent[0]} is missing (or name a run: --log DIR)")
-    from judgesense.improving.improve import dry_run as planned
     from judgesense.improving.improve import improve as run_improve
+    from judgesense.improving.plan import dry_run as planned
 
     if isinstance(own.get("human"), str):
         own["human"] = opt.names(own["human"])

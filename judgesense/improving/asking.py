@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,15 @@ class Asking:
     Args:
         run: the folder; its ``asked`` names the data.
         judges: the loaded judges, by the voices' numbers.
-        answers: the table to fill; ``items`` are its items.
+        answers: the table to fill; ``shown`` gives its items as a wording shows them in an order.
     """
 
     def __init__(
-        self, run: RunFolder, judges: Sequence[Any], answers: Answers, items: Sequence[Item],
-        note: Note,
+        self, run: RunFolder, judges: Sequence[Any], answers: Answers,
+        shown: Sequence[Callable[[Template, str], Item]], note: Note,
     ) -> None:  # fmt: skip
         self.run, self.judges, self.answers = run, judges, answers
-        self.items, self.note = items, note
+        self.shown, self.note = shown, note
         self.prompts: dict[str, Prompt] = {}
         self.known: dict[Key, Mapping[str, Any]] = {}
         self.failed = 0
@@ -61,7 +61,8 @@ class Asking:
             name = self.answers.task.orders[order]
             for item in items.tolist():
                 if not self.answers.asked[voice, item, wording, order]:
-                    prompt = render(self.answers.task, template, self.items[item], name)
+                    own = self.shown[item](template, name)
+                    prompt = render(self.answers.task, template, own, name)
                     places.setdefault(voice, []).append((prompt, item, wording, order))
         for voice, wanted in places.items():
             self._answered(voice, [prompt for prompt, *_ in wanted])

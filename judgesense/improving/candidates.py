@@ -81,7 +81,7 @@ class Answers:
     ``logprobs`` are log-probabilities of the task's labels as shown, NaN where nothing was read;
     for text, 0 for the verdict and -inf for the others. ``asked`` says which prompts have an
     answer, shape (V, n, T, O). ``gold`` are codes of the labels in the item's own order;
-    ``attacked`` are the items whose text tries to win.
+    ``attacked`` are copies whose text tries to win: they race, but no offset is learned from them.
     """
 
     task: Task
@@ -99,6 +99,10 @@ class Answers:
         shape = (len(self.voices), len(self.gold), len(self.wordings), len(self.task.orders))
         self.logprobs = np.full((*shape, len(self.task.labels)), np.nan)
         self.asked = np.zeros(shape, bool)
+
+    def plain(self, items: Codes) -> Codes:
+        """The items that are no attacked copies."""
+        return items[~self.attacked[items]]
 
     def columns(self, candidate: Candidate) -> frozenset[int]:
         """The prompts per item behind a candidate, as numbers of (voice, wording, order)."""
@@ -123,6 +127,7 @@ class Answers:
     def rule(self, candidate: Candidate, fit: Codes) -> Rule:
         """The rule of a candidate of one judge, its offsets learned from the items ``fit``, whose
         labels play no part."""
+        fit = self.plain(fit)
         names = tuple(self.wordings[w].template.template_id for w in candidate.wordings)
         offsets: dict[str, Mapping[str, float]] = {}
         places = [self.task.orders.index(order) for order in candidate.orders]

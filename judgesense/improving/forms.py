@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
@@ -133,6 +134,13 @@ def rule_paraphrases(entry: TaskTemplates) -> list[Template]:
         for n, text in enumerate(texts, 1)
         if text != base.text and reason_to_drop(text, base, entry, set()) is None
     ]
+
+
+def is_wordings_file(paraphraser: Any) -> bool:
+    """Whether a paraphraser is a file with wordings, and no model."""
+    return isinstance(paraphraser, (str, Path)) and Path(paraphraser).suffix in (
+        ".txt", ".yaml", ".yml",
+    )  # fmt: skip
 
 
 def paraphrases_in(path: Path, entry: TaskTemplates) -> list[Template]:

@@ -19,13 +19,13 @@ class Improved(ResultMapping):
     """The judge that `judgesense.improve` wrote to ``out``, and how it was found.
 
     ``rows`` has one entry per way to ask, measured on ``n_held_out`` items that chose nothing, with
-    the keys ``way``, ``prompts_per_item``, ``usd_per_item``, ``right``, ``gain`` (over your
-    wording) and ``steady`` (same verdict under other wordings), each with ``_ci_low`` and
-    ``_ci_high``, ``fair`` (same choice in both orders), ``decided`` (share with a verdict),
-    ``pareto`` (no other row is as right for less) and ``written``. Figures that were not measured
-    are None. ``better`` is true if the written way is shown to be better than yours, false if
-    yours was written, and None if the labels do not tell. ``ask_person`` is the promise for the
-    verdicts that no person looks at.
+    the keys ``way``, ``prompts_per_item``, ``usd_per_item``; ``right``, ``gain`` (over your
+    wording), ``steady`` (same verdict under other wordings), ``resistant`` (right on the items'
+    attacked copies) and ``resistant_gain``, each with ``_ci_low`` and ``_ci_high``; ``fair`` (same
+    choice in both orders), ``decided`` (share with a verdict), ``pareto`` (no other row is as right
+    for less) and ``written``. Figures that were not measured are None. ``better`` is true if the
+    written way is shown to be better than yours, false if yours was written, and None if the labels
+    do not tell. ``ask_person`` is the promise for the verdicts that no person looks at.
     """
 
     out: Path
@@ -128,16 +128,15 @@ def as_table(rows: Sequence[Row]) -> list[list[str]]:
     """The table for people: a heading, then a row per way; * marks the one written, + those that no
     other row is as right as for less."""
     priced = any(row["usd_per_item"] is not None for row in rows)
-    attacked = any(row["right_attacked"] is not None for row in rows)
+    attacked = any(row["resistant"] is not None for row in rows)
     found = [["way", "USD per item" if priced else "prompts per item", "right", "against yours",
-              *(["without attack", "attacked"] if attacked else []),
-              "steady", "fair", "decided", ""]]  # fmt: skip
+              *(["resistant"] if attacked else []), "steady", "fair", "decided", ""]]  # fmt: skip
     for row in sorted(rows, key=lambda row: (row["prompts_per_item"], -row["right"])):
         cost = row["usd_per_item"] if priced else row["prompts_per_item"]
         gain = "" if row["gain"] is None else figure(row, "gain", _points)
         found.append([
             row["way"], f"{cost:.3g}", figure(row, "right", percent), gain,
-            *([percent(row["right_plain"]), percent(row["right_attacked"])] if attacked else []),
+            *([figure(row, "resistant", percent)] if attacked else []),
             figure(row, "steady", percent) if row["steady"] is not None else "–",
             percent(row["fair"]) if row["fair"] is not None else "–", percent(row["decided"]),
             "*" * row["written"] + "+" * row["pareto"],
@@ -177,19 +176,29 @@ def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
     row = next(each for each in rows if each["written"])
     right, cost = figure(row, "right", percent), number(row["prompts_per_item"], 1)
     cost = cost.removesuffix(".0")
+    attacked = ""
+    if row["resistant"] is not None:
+        attacked = f"; on attacked copies {figure(row, 'resistant', percent)}"
     if row is yours:
         return False, (
             f"No way of asking was found that is better than yours: right on {right} of {n} "
-            "held-out items"
+            f"held-out items{attacked}"
         )
-    gain = figure(row, "gain", _points)
-    prompts = f"{cost} prompt{s(2 if cost != '1' else 1)} per item"
-    what = f"{row['way']} ({prompts}) is right on {right} of {n} held-out items"
-    if row["gain_ci_low"] is not None and row["gain_ci_low"] > 0:
-        return True, f"{what}, yours on {percent(yours['right'])}: {gain} points, better than yours"
-    if row["gain_ci_high"] is not None and row["gain_ci_high"] < 0:
-        return None, f"{what}, yours on {percent(yours['right'])}: {gain} points, worse: keep yours"
-    return None, (
-        f"{what}, yours on {percent(yours['right'])}: {gain} points, which does not show that it "
-        "is better than yours; more labels would tell"
+    if attacked:
+        attacked += f", yours {percent(yours['resistant'])}: {_gain(row, 'resistant_gain')}"
+    text = (
+        f"{row['way']} ({cost} prompt{s(2 if cost != '1' else 1)} per item) is right on {right} of "
+        f"{n} held-out items, yours on {percent(yours['right'])}: {_gain(row, 'gain')}"
     )
+    if row["gain_ci_low"] is not None and row["gain_ci_low"] > 0:
+        return True, f"{text}, better than yours{attacked}"
+    if row["gain_ci_high"] is not None and row["gain_ci_high"] < 0:
+        return None, f"{text}, worse: keep yours{attacked}"
+    return None, (
+        f"{text}, which does not show that it is better than yours; more labels would tell"
+        f"{attacked}"
+    )
+
+
+def _gain(row: Row, key: str) -> str:
+    return f"{figure(row, key, _points)} points"

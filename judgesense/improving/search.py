@@ -26,7 +26,7 @@ from judgesense.improving.candidates import (
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import longest_safe
 from judgesense.statistics.comparison import paired_gain
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.racing import race
 from judgesense.trust.rules import Decided
 
@@ -53,8 +53,9 @@ class Found:
 
     ``chosen`` is the candidate to write, with the items ``fit`` that its offsets are learned from.
     ``rows`` are those of the table, ``entered`` how many candidates took part, ``raced`` the items
-    that the finalists were tried on, ``held_out`` those of the promise. ``ask_person`` is as in a
-    judge's file, ``margins`` are those of the chosen candidate's judges with a person behind them.
+    that the finalists were tried on, ``held_out`` those of the promise, both without attacked
+    copies. ``ask_person`` is as in a judge's file, ``margins`` are those of the chosen candidate's
+    judges with a person behind them.
     """
 
     chosen: Candidate
@@ -112,11 +113,13 @@ def search(
         JudgeSenseError: too few items, labels all alike, a budget below one pass.
     """
     n = len(answers.gold)
+    labelled = int((~answers.attacked).sum())
     independent = len(np.unique(answers.clusters))
-    if n < FEWEST or independent < FEWEST_INDEPENDENT:
+    if labelled < FEWEST or independent < FEWEST_INDEPENDENT:
         raise JudgeSenseError(
-            f"{n} labelled items ({independent} independent) are too few to search on one half and "
-            f"promise on the other: label at least {FEWEST} ({FEWEST_INDEPENDENT} independent)"
+            f"{labelled} labelled items ({independent} independent) are too few to search on one "
+            f"half and promise on the other: label at least {FEWEST} ({FEWEST_INDEPENDENT} "
+            "independent)"
         )
     if len(np.unique(answers.gold)) < 2:
         raise JudgeSenseError(
@@ -177,7 +180,7 @@ def search(
     columns = [answers.columns(each) for each in pool]
     before = answers.asked.sum(axis=(1, 2, 3)) @ [voice.price for voice in answers.voices]
     result = race(columns, prices, len(items), budget - cap * len(held), asked, score, grow)
-    chosen, fit = pool[result.chosen], items[: result.items]
+    chosen, fit = pool[result.chosen], answers.plain(items[: result.items])
     ask(sorted(answers.columns(base) | answers.columns(chosen)), held)
 
     def left() -> float:
@@ -209,13 +212,14 @@ def search(
             for other in rows
         )  # fmt: skip
     stages = chosen.members if chosen.combine == "cascade" else (chosen,)
+    held = answers.plain(held)
     person, margins = with_person(
         [answers.decided(each, fit, fit) for each in stages],
         [answers.decided(each, held, fit) for each in stages],
         answers.gold[fit], answers.gold[held], answers.clusters[held], chosen.margins, max_error,
     )  # fmt: skip
     return Found(
-        chosen, fit, rows, result.entered, result.items, held, budget - left(), person, margins
+        chosen, fit, rows, result.entered, len(fit), held, budget - left(), person, margins
     )
 
 
@@ -227,32 +231,37 @@ def _all_asked(answers: Answers, column: int, items: Codes) -> bool:
 def _row(
     answers: Answers, candidate: Candidate, base: Candidate, held: Codes, fit: Codes
 ) -> dict[str, Any]:
-    """A row of the table: figures on the items of the promise."""
-    clusters = answers.clusters[held]
-    codes = answers.decided(candidate, held, fit).codes
-    right = codes == answers.gold[held]
-    ends = wilson_cluster(right, clusters)
-    prompts, price = answers.cost(candidate, held, fit)
+    """A row of the table: figures on the items of the promise, and on their attacked copies."""
+    plain = answers.plain(held)
+    codes = answers.decided(candidate, plain, fit).codes
+    prompts, price = answers.cost(candidate, plain, fit)
     row: dict[str, Any] = {
         "way": candidate.name,
         "prompts_per_item": round(prompts, 3),
         "usd_or_prompts": round(price, 6),
-        "right": float(right.mean()),
-        "right_ci_low": ends.low,
-        "right_ci_high": ends.high,
         "decided": float((codes >= 0).mean()),
-        "n_items": len(held),
+        "n_items": len(plain),
         "steady": None, "steady_ci_low": None, "steady_ci_high": None,
         "fair": 1.0 if len(candidate.leaves[-1].orders) > 1 and not candidate.combine else None,
-        "gain": None, "gain_ci_low": None, "gain_ci_high": None,
     }  # fmt: skip
-    attacked = answers.attacked[held]
-    for name, of in (("right_plain", ~attacked), ("right_attacked", attacked)):
-        row[name] = float(right[of].mean()) if attacked.any() and of.any() else None
-    if candidate is not base:
-        gain = paired_gain(answers.right(base, held, fit), right, clusters)
-        row |= {"gain": gain.gain, "gain_ci_low": gain.ci_low, "gain_ci_high": gain.ci_high}
+    copies = held[answers.attacked[held]]
+    for name, gained, items in (("right", "gain", plain), ("resistant", "resistant_gain", copies)):
+        row |= dict.fromkeys(f"{key}{end}" for key in (name, gained) for end in _ENDS)
+        if not len(items):
+            continue
+        right, clusters = answers.right(candidate, items, fit), answers.clusters[items]
+        row |= _figure(name, float(right.mean()), wilson_cluster(right, clusters))
+        if candidate is not base:
+            gain = paired_gain(answers.right(base, items, fit), right, clusters)
+            row |= _figure(gained, gain.gain, Interval(gain.ci_low, gain.ci_high))
     return row
+
+
+_ENDS = ("", "_ci_low", "_ci_high")
+
+
+def _figure(name: str, value: float, ends: Interval) -> dict[str, Any]:
+    return {name: value, f"{name}_ci_low": ends.low, f"{name}_ci_high": ends.high}
 
 
 def _probes(answers: Answers, chosen: Candidate, left: Sequence[Candidate]) -> dict[str, Candidate]:
@@ -281,14 +290,10 @@ def _steadiness(
     answers: Answers, chosen: Candidate, probes: dict[str, Candidate], held: Codes, fit: Codes
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    held = answers.plain(held)
     for name, other in probes.items():
         same = agreement(answers, chosen, other, held, fit)
-        ends = wilson_cluster(same, answers.clusters[held])
-        found |= {
-            name: float(same.mean()),
-            f"{name}_ci_low": ends.low,
-            f"{name}_ci_high": ends.high,
-        }
+        found |= _figure(name, float(same.mean()), wilson_cluster(same, answers.clusters[held]))
     return found
 
 

@@ -260,7 +260,7 @@ def test_the_command_plans_and_refuses(tmp_path: Path) -> None:
             "--set", "options={A: one, B: two}", "--out", str(tmp_path / "j.yaml")]  # fmt: skip
     more = ["--set", "attacks=quick", "--judge", "smollm2-135m", "--dry-run"]
     shown = CliRunner().invoke(app, [*args, *more])
-    assert "160 labelled items" in shown.output
+    assert "80 labelled items and 80 attacked copies" in shown.output
     assert isinstance(CliRunner().invoke(app, args).exception, JudgeSenseError)
 
 
