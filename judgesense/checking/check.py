@@ -8,20 +8,18 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from judgesense.checking.question import PARAPHRASES, Question, run_check
-from judgesense.checking.result import CheckResult
-from judgesense.checking.terms import RUNS, Inconclusive, Terms
-from judgesense.checking.verdicts import check_file, labelled_rows
+from judgesense.checking.result import RUNS, CheckResult, Inconclusive
+from judgesense.checking.rubric import check_rubric
+from judgesense.checking.verdicts import check_file
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept, kept_text
-from judgesense.files.disk import require_file, sha256_of
+from judgesense.files.disk import require_file
 from judgesense.files.tables import SUFFIXES
 from judgesense.pipeline import to_stderr
 from judgesense.run_folder.folder import RUN_FILE
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.text import did_you_mean
 from judgesense.trust.baseline import items_of_baseline, what_it_finds
-from judgesense.trust.planning import assumed
 from judgesense.trust.thresholds import MARGIN, STEADY_JSS
 
 
@@ -151,67 +149,15 @@ def check(
         raise JudgeSenseError(
             f"{absent}= is missing: check(rubric, data, judge), or check(verdicts) alone"
         )
-    from judgesense_dataset.items import items_of
-    from judgesense_dataset.rubric import read_rubric, shown_in
-
-    file, rows_file = _rubric_file(source, beside), kept(data, beside, "data")
-    terms = Terms(
-        rubric=file, data=rows_file, judge=judge, human=tuple(human), answers=answers,
-        options=options, wordings=wordings, paraphraser=paraphraser, n_paraphrases=n_paraphrases,
-        threshold=threshold, inconclusive=inconclusive, scoring=scoring, variants=variants,
-        attacks=attacks, repeats=repeats, seed=seed, limit=limit, out=out, runs=runs,
-    )  # fmt: skip
     if baseline is not None:
         baseline = kept(baseline, beside, "baseline")
         tell(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
-
-    def question() -> Question:
-        rows = labelled_rows(rows_file, human, shown_in(file), tell)
-        own = read_rubric(file, rows_file, answers, options, rows)
-        return Question(
-            own=own,
-            items=items_of(rows, str(rows_file), own.task, own.fields),
-            identity={
-                "rubric": sha256_of(file), "data": sha256_of(rows_file),
-                **({"human": list(human)} if human else {}),
-            },
-            name=file.stem,
-            wordings=file.with_suffix(".wordings.yaml"),
-            ranked=answers is not None or own.task.ordinal,
-            settings={"rubric": str(file), "data": str(rows_file)},
-        )  # fmt: skip
-
-    found = run_check(question, terms, judge_options, tell)
+    own = {name: given[name] for name in ("answers", "inconclusive", "out", "runs", *_OF_RUBRICS)}
+    found = check_rubric(
+        _rubric_file(source, beside), kept(data, beside, "data"), judge, human=tuple(human),
+        note=tell, judge_options=judge_options, **own,
+    )  # fmt: skip
     return found if baseline is None else found.against(baseline, margin)
-
-
-def planned(
-    rubric: Path,
-    data: Path,
-    *,
-    human: Sequence[str] = (),
-    answers: Sequence[str] | None = None,
-    options: Mapping[str, str] | None = None,
-    wordings: str | Path | None = None,
-    n_paraphrases: int | None = None,
-    limit: int | None = None,
-) -> str:
-    """What a check of this size can settle, from assumed figures; nothing is loaded or judged.
-
-    Raises JudgeSenseError for bad input, as :func:`check` does.
-    """
-    from judgesense_dataset.items import items_of
-    from judgesense_dataset.rubric import read_rubric, read_wordings, shown_in
-
-    rows = labelled_rows(data, human, shown_in(rubric), to_stderr)
-    own = read_rubric(rubric, data, answers, options, rows)
-    items = items_of(rows, str(data), own.task, own.fields)[:limit]
-    place = Path(wordings) if wordings is not None else rubric.with_suffix(".wordings.yaml")
-    n_wordings = 1 + (n_paraphrases or PARAPHRASES)
-    if place.exists():
-        n_wordings = len(read_wordings(place, own).templates)
-    labelled = sum(item.gold is not None for item in items)
-    return assumed(len(items), n_wordings, 2 if own.task.comparative else 1, labelled)
 
 
 _OF_VERDICTS = ("verdict", "columns", "mapping", "pick", "epsilon")

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from judgesense.checking.terms import Inconclusive
 from judgesense.errors import MissingExtraError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import OwnShape, fit, parse_json
@@ -36,6 +35,9 @@ from judgesense.trust.thresholds import MARGIN
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
     from judgesense_dataset.validators import Measure
+
+RUNS = Path("runs/check")
+Inconclusive = Literal["pass", "fail"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,7 @@ from typing import Any
 
 from judgesense.answers import parse
 from judgesense.checking.annotators import LabelsByPerson, labels_by_item, one_row_an_item
-from judgesense.checking.result import CheckResult
-from judgesense.checking.terms import RUNS, Inconclusive
+from judgesense.checking.result import RUNS, CheckResult, Inconclusive
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import read_json

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -49,13 +48,15 @@ def check(
             "THEIRS=OURS,...", "Translate FILE's values to labels: good=PASS or '>=0.5=PASS'."
         ),
     ] = None,
+    pick: Annotated[
+        str | None, opt.option("NAME", "The scorer or score of FILE, if it has several.")
+    ] = None,
     epsilon: Annotated[
         float | None,
         opt.option(
             "SHARE",
             "How much worse than a person the judge may be, in the alternative annotator test: 0.2 "
-            "for experts, "
-            "0.15 for skilled people, 0.1 for a crowd.",
+            "for experts, 0.15 for skilled people, 0.1 for a crowd.",
             default="0.2",
         ),
     ] = None,
@@ -72,9 +73,6 @@ def check(
     ] = MARGIN,
     data: Annotated[
         Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
-    ] = None,
-    pick: Annotated[
-        str | None, opt.option("NAME", "The scorer or score of FILE, if it has several.")
     ] = None,
     judge: Annotated[str | None, opt.option("JUDGE", f"{opt.ANY_JUDGE}.", "--judge", "-j")] = None,
     answers: Annotated[
@@ -134,118 +132,86 @@ def check(
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """
     from judgesense.checking.check import check as run_check
-    from judgesense.checking.check import planned
     from judgesense.files.tables import SUFFIXES
 
-    people = opt.names(human) or ()
-    if source is not None and data is None and source.suffix.lower() not in RUBRICS:
-        given = {"--judge": judge, "--wordings": wordings, "--variants": variants}
-        if taken := [flag for flag, value in given.items() if value is not None]:
+    shared: dict[str, Any] = {
+        "human": opt.names(human) or (), "answers": opt.names(answers), "baseline": baseline,
+        "margin": margin, "inconclusive": inconclusive, "out": out, "note": opt.note,
+    }  # fmt: skip
+    is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
+    of_file = {"--verdict": verdict, "--columns": columns, "--map": map, "--pick": pick}
+    of_rubric = {"--judge": judge, "--wordings": wordings, "--variants": variants}
+    if source is not None and is_file:
+        if taken := [flag for flag, value in of_rubric.items() if value is not None]:
             raise JudgeSenseError(
                 f"{taken[0]}: {source} has verdicts already; to judge its rows: judgesense check "
                 f"RUBRIC.txt --data {source} --judge JUDGE"
             )
-        _check_file(source, opt.names(verdict) or (), people, columns, map, answers, pick, epsilon,
-                    baseline, margin, out, verbose, format, inconclusive)  # fmt: skip
-        return
-    if data is not None and source is not None and source.suffix.lower() in SUFFIXES:
-        raise JudgeSenseError(
-            f"{source} is a table, not a rubric: judgesense check RUBRIC.txt --data {source}, or "
-            f"without --data if it has verdicts"
-        )
-    of_verdicts = {"--verdict": verdict, "--columns": columns, "--map": map, "--pick": pick}
-    for flag, value in of_verdicts.items():
-        if value is not None:
-            raise JudgeSenseError(f"{flag} is for a FILE of verdicts, not for a rubric")
-    shared: dict[str, Any] = {
-        "wordings": wordings,
-        "paraphraser": paraphraser,
-        "n_paraphrases": paraphrases,
-        "threshold": threshold,
-        "inconclusive": inconclusive,
-        "scoring": scoring,
-        "variants": opt.names(variants),
-        "attacks": attacks,
-        "repeats": repeats,
-        "seed": seed,
-        "limit": limit,
-        "out": out,
-        "baseline": baseline,
-        "margin": margin,
-        **opt.judge_options(settings, max_cost=max_cost),
-    }
-    needed = {"RUBRIC.txt": source, "--data": data, "--judge": judge}
-    if absent := [name for name, value in needed.items() if value is None]:
-        raise JudgeSenseError(
-            f"{absent[0]} is missing (or name a FILE of verdicts); see judgesense check --help"
-        )
-    assert source is not None and data is not None  # noqa: PT018
-    own: dict[str, Any] = {
-        "human": people, "answers": opt.names(answers),
-        "options": opt.pairs(options, "--options") or None,
-    }  # fmt: skip
-    if dry_run:
-        size: dict[str, Any] = {"wordings": wordings, "n_paraphrases": paraphrases}
-        typer.echo(planned(source, data, **own, **size, limit=limit))
-        return
-    found = run_check(source, data, judge, **own, **shared)
-    opt.output(format, found.to_dict, lambda: _print(found, verbose))
-    if found.exit_code:
+        from judgesense.importers.column_names import FRIENDLY
+        from judgesense.importers.columns import TARGETS, parse_columns
+        from judgesense.statistics.alternative_annotator import EPSILON
+
+        roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
+        found = run_check(
+            source, verdict=opt.names(verdict) or (), mapping=opt.mapping(map), pick=pick,
+            columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
+            epsilon=EPSILON if epsilon is None else epsilon, **shared,
+        )  # fmt: skip
+    else:
+        if data is not None and source is not None and source.suffix.lower() in SUFFIXES:
+            raise JudgeSenseError(
+                f"{source} is a table, not a rubric: judgesense check RUBRIC.txt --data {source}, "
+                "or without --data if it has verdicts"
+            )
+        if taken := [flag for flag, value in of_file.items() if value is not None]:
+            raise JudgeSenseError(f"{taken[0]} is for a FILE of verdicts, not for a rubric")
+        needed = {"RUBRIC.txt": source, "--data": data, "--judge": judge}
+        if absent := [name for name, value in needed.items() if value is None]:
+            raise JudgeSenseError(
+                f"{absent[0]} is missing (or name a FILE of verdicts); see judgesense check --help"
+            )
+        assert source is not None and data is not None  # noqa: PT018
+        own: dict[str, Any] = {
+            "options": opt.pairs(options, "--options") or None, "wordings": wordings,
+            "n_paraphrases": paraphrases, "limit": limit,
+        }  # fmt: skip
+        if dry_run:
+            from judgesense.checking.rubric import planned
+
+            own |= {name: shared[name] for name in ("human", "answers", "note")}
+            typer.echo(planned(source, data, **own))
+            return
+        found = run_check(
+            source, data, judge, paraphraser=paraphraser, threshold=threshold, scoring=scoring,
+            variants=opt.names(variants), attacks=attacks, repeats=repeats, seed=seed, **own,
+            **shared, **opt.judge_options(settings, max_cost=max_cost),
+        )  # fmt: skip
+    opt.output(format, lambda: _document(found, is_file), lambda: _print(found, verbose, is_file))
+    if found.exit_code and not (is_file and baseline is None):
         raise typer.Exit(found.exit_code)
 
 
-def _check_file(
-    source: Path, verdict: Sequence[str], human: Sequence[str], columns: list[str] | None,
-    map: str | None, answers: str | None, pick: str | None, epsilon: float | None,
-    baseline: Path | None, margin: float, out: Path | None, verbose: bool, format: str,
-    inconclusive: Any,
-) -> None:  # fmt: skip
-    from judgesense.checking.check import check
-    from judgesense.importers.column_names import FRIENDLY
-    from judgesense.importers.columns import TARGETS, parse_columns
-    from judgesense.reporting.terminal import MOST_LINES, print_report
-    from judgesense.statistics.alternative_annotator import EPSILON
-
-    roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
-    shared: dict[str, Any] = {
-        "verdict": verdict,
-        "human": human,
-        "columns": {FRIENDLY.get(role, role): column for role, column in roles.items()},
-        "mapping": opt.mapping(map),
-        "answers": opt.names(answers),
-        "pick": pick,
-        "epsilon": EPSILON if epsilon is None else epsilon,
-        "inconclusive": inconclusive,
-    }
-    found = check(source, baseline=baseline, margin=margin, out=out, note=opt.note, **shared)
-    report, change = found.report, found.change
-    if change is None:
-        opt.output(format, report.to_dict, lambda: print_report(report, found.out, verbose=verbose))
-        return
-
-    def show() -> None:
-        text = f"{change.gate.text}.\n{change}"
-        typer.echo(f"{text}\n")
-        most = max(_FEWEST_LINES, MOST_LINES - len(text.splitlines()) - 1)
-        print_report(report, found.out, verbose=verbose, most=most)
-
-    opt.output(format, lambda: {**report.to_dict(), "change": change.to_dict()}, show)
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+def _document(found: CheckResult, is_file: bool) -> dict[str, Any]:
+    if not is_file:
+        return found.to_dict()
+    change = {} if found.change is None else {"change": found.change.to_dict()}
+    return {**found.report.to_dict(), **change}
 
 
-def _print(found: CheckResult, verbose: bool) -> None:
+def _print(found: CheckResult, verbose: bool, is_file: bool) -> None:
     from dataclasses import replace
 
     from judgesense.cli.study import show
     from judgesense.reporting.terminal import MOST_LINES, print_report
     from judgesense.text import sentence
 
-    text = f"{found.verdict}." if found.change is None else f"{found.verdict}.\n{found.change}"
-    typer.echo(f"{text}\n")
-    if not verbose:
-        most = max(_FEWEST_LINES, MOST_LINES - len(text.splitlines()) - 1)
-        print_report(found.report, found.out, most=most)
+    lines = [] if is_file and found.change is None else [f"{found.verdict}."]
+    lines += [] if found.change is None else str(found.change).splitlines()
+    if lines:
+        typer.echo("\n".join([*lines, ""]))
+    if is_file or not verbose:
+        most = max(_FEWEST_LINES, MOST_LINES - len(lines) - bool(lines))
+        print_report(found.report, found.out, verbose=verbose, most=most)
         return
     for finding in found.result.findings[1:]:
         typer.echo(f"- {sentence(finding)}")

@@ -1,4 +1,4 @@
-"""Inspect's own program with our scorers, metrics and task; the tests of its page."""
+"""Inspect's own program with our scorer and task; the tests of its page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from loopback import Loopback, factual, section, serving, stable_file
 
 from judgesense.errors import MissingExtraError
-from judgesense.files.documents import read_yaml
 
 pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.slow
@@ -28,12 +27,7 @@ ANSWERS = {"France": "Paris.", "Spain": "Nice.", "Italy": "Lyon."}
 
 
 def rule(text: str) -> str:
-    """The evaluated model, the grader of model_graded, and the judge of the stabilised judge."""
-    if "[BEGIN DATA]" in text:
-        # Right for France; for Spain it depends on the wording.
-        lenient = "examiner" in text or "You are comparing" in text
-        right = "Paris." in text or ("Nice." in text and lenient)
-        return f"Let us see.\n\nGRADE: {'C' if right else 'I'}"
+    """The evaluated model, and the judge of the stabilised judge."""
     if "Response:" in text:
         said = factual(text)
         return "YES" if said.startswith("Hard") else said
@@ -78,12 +72,6 @@ def inspect(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield run
 
 
-def metrics(log: dict[str, Any], scorer: str) -> dict[str, float]:
-    # Inspect lists metrics over epochs apart from those over samples.
-    found = [each["metrics"] for each in log["results"]["scores"] if each["scorer"] == scorer]
-    return {name: each["value"] for metrics in found for name, each in metrics.items()}
-
-
 def test_without_inspect_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inspect_ai.model", None)
     monkeypatch.delitem(sys.modules, "judgesense.integrations.inspect", raising=False)
@@ -91,51 +79,12 @@ def test_without_inspect_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
         import judgesense.integrations.inspect  # noqa: F401
 
 
-def test_the_prompts_are_those_of_the_installed_inspect() -> None:
-    from inspect_ai.scorer import _model as model
-
-    from judgesense.integrations.inspect import PROMPTS, default_instructions
-
-    prompts = read_yaml(PROMPTS)
-    assert prompts["qa"]["qa"] == model.DEFAULT_MODEL_GRADED_QA_TEMPLATE
-    assert prompts["fact"]["fact"] == model.DEFAULT_MODEL_GRADED_FACT_TEMPLATE
-    for partial in (False, True):
-        assert default_instructions(partial) == model.default_instructions(partial)
-    for text in (text for wordings in prompts.values() for text in wordings.values()):
-        assert {*re.findall(r"{(\w+)}", text)} == {
-            "question", "answer", "criterion", "instructions",
-        }  # fmt: skip
-
-
-def test_the_pages_task_grades_under_several_wordings(inspect: Callable[..., Any]) -> None:
+def test_the_pages_task_is_scored_by_the_file(inspect: Callable[..., Any]) -> None:
     log = inspect("eval", "capitals.py", "--model", "openai-api/loop/rule")
-    assert [each["name"] for each in log["eval"]["scorers"]] == [
-        "model_graded", "stable",
-    ]  # fmt: skip
-    graded, stable = ({s["id"]: s["scores"][name]["value"] for s in log["samples"]}
-                      for name in ("model_graded", "stable"))  # fmt: skip
-    # Two of four wordings pass Spain: a tie.
-    assert graded == {"France": "C", "Spain": "N", "Italy": "I"}
-    assert stable == {"France": "C", "Spain": "C", "Italy": "I"}
-    told = metrics(log, "model_graded")
-    assert told["accuracy"] == pytest.approx(1 / 3)
-    assert told["jss"] == pytest.approx((1 + 1 + 2 / 6) / 3)
-    assert told["delta_jss"] == pytest.approx(told["jss"] - 1)
-    assert 0 < told["jss_low"] < told["jss"] < told["jss_high"] <= 1
-    assert sum(told[name] for name in ("use", "care", "avoid", "unknown")) == 1
-    rows = log["samples"][0]["scores"]["model_graded"]["metadata"]["judgesense"]
-    assert len(rows) == 4 * 2
-    assert {row["template_id"] for row in rows} == {
-        "fact", "same-facts", "submission-first", "examiner",
-    }  # fmt: skip
+    values = {s["id"]: s["scores"]["stable"]["value"] for s in log["samples"]}
+    assert values == {"France": "C", "Spain": "C", "Italy": "I"}
 
-    # The log's answers with both scorers again, by their names.
-    again = inspect(
-        "score", log["path"], "--scorer", "judgesense/model_graded", "-S", "template=fact",
-        "--action", "overwrite",
-    )  # fmt: skip
-    assert metrics(again, "model_graded")["jss"] == pytest.approx(told["jss"])
-    assert "delta_jss" not in metrics(again, "model_graded")
+    # The log's answers again, by the scorer's name.
     again = inspect(
         "score", log["path"], "--scorer", "judgesense/stable", "-S", "judge=stable.yaml",
         "-S", "passing=NO", "--action", "overwrite",

@@ -138,13 +138,12 @@ def test_pytest_and_inspect_find_the_plugins(home):
     command = [python, "-m", "pytest", "-q", "--strict-markers", "test_nothing.py", "--markers"]
     code = (
         "from inspect_ai._util.registry import registry_lookup as found;"
-        "print([bool(found(*each)) for each in (('scorer', 'judgesense/model_graded'),"
-        "('scorer', 'judgesense/stable'), ('metric', 'judgesense/jss'))])"
+        "print(bool(found('scorer', 'judgesense/stable')))"
     )
     for arguments, shown in (
         (command, "@pytest.mark.judge(rubric"),
         (command[:-1], "1 passed"),
-        ([python, "-c", code], "[True, True, True]"),
+        ([python, "-c", code], "True"),
     ):
         done = subprocess.run(
             arguments, cwd=home, env=kept, capture_output=True, text=True, check=False
