@@ -44,6 +44,9 @@ _LABELLED = (
     "human_rating human_grade human_judgement human_judgment annotation expert expert_label"
 )
 VERDICTS, PEOPLE = _JUDGED.split(), _LABELLED.split()
+RANKS = ("human", "annot|expert|rater|person|review|label+er|coder|worker|crowd",
+         "gold|ground|truth|true|y_", "label")  # fmt: skip
+"""How names of columns of labels begin, the surest first."""
 """Names of a column of verdicts, and of one of people's labels, the best first."""
 
 VERDICT_OF = re.compile(
@@ -53,6 +56,16 @@ VERDICT_OF = re.compile(
 PERSON = re.compile(
     r"(annotator|rater|human|expert|person|reviewer|labell?er|coder|worker|crowd|label|gold)_?(.+)"
 )
+MODEL = re.compile(
+    r"(^|_)((gpt|chatgpt|claude|gemini|llama|qwen|mi[sx]tral|gemma|deepseek|sonnet|haiku)[a-z0-9]*"
+    r"|o[134]|llms?|ai|models?|judges?|bot|auto|automatic|machine|grader|evaluator)(_|$)"
+)
+"""In the name of a column that holds what a model said."""
+BY_PEOPLE = re.compile(
+    r"(^|_)(teachers?|doctors?|nurse|clinician|lawyer|editors?|managers?|moderators?|reviewers?"
+    r"|team|qa|me|my|mine|ours?|us|manual|manually|hand|by|mr|ms|mrs|dr|prof)(_|$)"
+)
+"""In the name of a column that holds what people said."""
 NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 NOT_LABELS = re.compile(
     r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|tokens)"

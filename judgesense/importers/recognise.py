@@ -5,6 +5,7 @@ What cannot be told is one error with the flag that says it.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,14 +15,18 @@ from typing import NamedTuple
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import (
+    BY_PEOPLE,
+    MODEL,
     NOT_LABELS,
     NUMBER,
     PEOPLE,
     PERSON,
+    RANKS,
     ROLES,
     SAME,
     VERDICT_OF,
     VERDICTS,
+    Column,
     Columns,
     plain,
 )
@@ -57,31 +62,80 @@ def require_columns(found: Columns, where: str, names: Iterable[str], flag: str)
             raise JudgeSenseError(f"{where}: no column {name!r} ({flag}){hint}")
 
 
-def people_columns(found: Columns, where: str) -> list[str]:
+def people_columns(
+    found: Columns, where: str, vocabulary: Iterable[str] = (), notes: list[str] | None = None
+) -> list[str]:
     """The columns with people's labels, by their names and values.
 
-    Raises JudgeSenseError for two that are not a series such as annotator_1, annotator_2.
+    Of several, those with words of the judge's ``vocabulary`` count, and of these the ones whose
+    names are surest (`RANKS`); ``notes`` then says how to choose others. Raises JudgeSenseError for
+    two that are alike sure.
     """
-    names: list[str] = []
     series: dict[str, list[str]] = {}
     for name, column in found.items():
         key = plain(name.rpartition(".")[2])
         if column.labels or (column.decimals and key.startswith("human")):
             if key in PEOPLE:
-                names.append(name)
+                series[name] = [name]
             elif (person := PERSON.fullmatch(key)) and not NOT_LABELS.fullmatch(key):
                 series.setdefault(person[1], []).append(name)
-    joined = [name for group in series.values() for name in group]
-    every = [*names, *joined]
-    if len(series) + len(names) > 1:
-        if not joined and all(found[name].texts == found[names[0]].texts for name in names):
-            return names[:1]
+    words = {*vocabulary}
+    alike = [group for group in series.values() if _comparable(words, {*found[group[0]].words})]
+    groups = alike or [*series.values()]
+    ranks = [_rank(group) for group in groups]
+    first = [group for group, rank in zip(groups, ranks, strict=True) if rank == min(ranks)]
+    every = [name for group in first for name in group]
+    if len(first) > 1 and all(found[name].texts == found[every[0]].texts for name in every):
+        return every[:1]
+    if len(first) > 1:
         raise JudgeSenseError(
             f"{where}: {join([repr(name) for name in every])} all look like people's labels; say "
             f"which to compare with: --human {shlex.quote(every[0])}, or several people's: "
-            f"--human {shlex.quote(','.join(joined if len(joined) > 1 else every))}"
+            f"--human {shlex.quote(','.join(every))}"
         )
+    if notes is not None:
+        notes += [
+            f"not used: {join([*map(repr, group)])} may be labels, too ({found[group[0]].shown}); "
+            f"to compare with them: --human {shlex.quote(','.join(group))}"
+            for group in series.values() if group not in first
+        ]  # fmt: skip
     return every
+
+
+def _rank(group: Sequence[str]) -> int:
+    """How sure a name is to be of people's labels, 0 the surest: several people's, then `RANKS`."""
+    key = plain(group[0].rpartition(".")[2])
+    ranks = (n for n, begins in enumerate(RANKS, 1) if re.match(begins, key))
+    return 0 if len(group) > 1 else next(ranks, len(RANKS) + 1)
+
+
+def _comparable(ours: set[str], theirs: set[str]) -> bool:
+    """Whether two vocabularies share a word, or mean the same by words of `SAME`."""
+    families = ({*" ".join(family).split()} for family in SAME)
+    return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
+
+
+def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
+    """Columns of other names that hold a judge's words, as people's labels do.
+
+    Yes, no and numbers may say anything: such a column's name has to be a person's (``Maria``
+    among names in lower case) or to say who it was.
+    """
+    verdicts = {word for name in judged if name in found for word in found[name].words}
+    usual = is_scale(verdicts) or verdicts <= {"yes", "no", "y", "n", "true", "false"}
+    lower = 2 * sum(name[:1].islower() for name in found) >= len(found)
+    return [
+        name for name, column in found.items()
+        if name not in judged and _same_words(column, verdicts)
+        and not MODEL.search(key := plain(name)) and key not in " ".join(ROLES.values()).split()
+        and not re.match(r"(is|has|was|can|did|previous|old)_", key)
+        and (not usual or BY_PEOPLE.search(key) or (lower and re.fullmatch(r"[A-Z]\w+", name)))
+    ]  # fmt: skip
+
+
+def _same_words(column: Column, vocabulary: set[str]) -> bool:
+    same = {*column.words} & vocabulary
+    return column.labels and len(same) > 1 and 2 * len(same) >= len(column.words)
 
 
 def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str]) -> str | None:
@@ -148,12 +202,19 @@ def understand(
             f"--verdict {asked[0]} --human {judged[0]}"
         )
     left = {name: column for name, column in found.items() if name not in judged}
+    named = judged or [name for name in found if plain(name) in VERDICTS]
     asked = asked or people_columns(
-        {n: c for n, c in left.items() if "." in n or not is_log}, where
-    )
+        {n: c for n, c in left.items() if "." in n or not is_log}, where,
+        (word for name in named if name in found for word in found[name].words), notes,
+    )  # fmt: skip
     others = {name: column for name, column in left.items() if name not in asked}
     vocabulary = {word for name in asked for word in found[name].words}
     judged = judged or _verdict_columns(others, vocabulary)
+    if judged and not asked and not is_log and (asked := _more_people(found, judged)):
+        notes.append(
+            f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} read as people's labels; "
+            "for others: --human COLUMN"
+        )
     if not judged:
         raise JudgeSenseError(
             f"{where}: no column holds a judge's verdicts; name it with --verdict COLUMN. To judge "
@@ -198,19 +259,24 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
     words = {word for name in unclear for word in found[name].words}
     for name, column in found.items():
         if unclear == named and name not in named and len({*column.words} & words) > 1:
+            if MODEL.search(plain(name)):
+                return [name]
+            if MODEL.search(plain(named[0])):
+                break
             # A team's label is a person's, a model's is a verdict.
             raise JudgeSenseError(
                 f"{named[0]!r} and {name!r} may be verdicts or people's labels; say which: "
                 f"--verdict {shlex.quote(name)} --human {shlex.quote(named[0])}, or the reverse"
             )
-    alike = []
-    for name, column in found.items():
-        same = {*column.words} & vocabulary
-        mostly = len(same) > 1 and 2 * len(same) >= len(column.words)
-        if mostly and column.labels and not NOT_LABELS.fullmatch(plain(name)):
-            alike.append(name)
+    alike = [
+        name for name, column in found.items()
+        if _same_words(column, vocabulary) and not NOT_LABELS.fullmatch(plain(name))
+    ]  # fmt: skip
     outputs = ("raw_text", "raw_output", "judge_output", "judge_response", "llm_output")
-    return named or alike or [by_name[key] for key in outputs if key in by_name][:1]
+    models = [name for name in found if MODEL.search(plain(name))]
+    people = [column for name, column in found.items() if name not in models]
+    models = [n for n in models if any(_same_words(found[n], {*each.words}) for each in people)]
+    return named or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
 
 
 def _roles(

@@ -7,8 +7,10 @@ from typing import Any
 
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
-from judgesense.text import brackets, join, middle_cut, percent, short_names
+from judgesense.tasks import is_scale
+from judgesense.text import brackets, join, middle_cut, number, percent, sentence, short_names
 from judgesense.trust.card import AS_ASKED, LEADS, TRUST
+from judgesense.trust.people import GOLD, MAJORITY
 
 Data = dict[str, Any]
 Entry = Mapping[str, Any]
@@ -67,6 +69,7 @@ class Case:
                     entries.append(entry)
         self.remedies, self.wordings, self.recommendation = lists.values()
         self.cell = main_cells(report).get(self.key, {}).get("mapped", {})
+        self.people = [entry for entry in report["people"] if identity(entry) == self.key]
         self.remedy: Entry | None = None
         for row in self.remedies:
             if row["remedy"] == card.get("remedy") != AS_ASKED:
@@ -172,10 +175,12 @@ def first_screen(report: Mapping[str, Any]) -> Data:
         unfinished |= "asked" in run and not run.get("finished")
     for case in first:
         n_wordings = max(n_wordings, case.checks["steady"]["details"].get("n_wordings") or 0)
-    title = _title(first)
+    accuracy = None if unfinished else _accuracy(first)
+    title = accuracy or _title(first)
     return {
         "title": f"So far: {title[:1].lower()}{title[1:]}" if unfinished and first else title,
         "unfinished": unfinished,
+        "is_accuracy": accuracy is not None,
         "rows": [case.row() for case in first],
         "others": [case.row() for case in cases if best[case.key[:3]] is not case],
         "matrix": _matrix(first) if len(names) > 1 or len(report["runs"]) > 1 else None,
@@ -259,6 +264,63 @@ def _next(report: Mapping[str, Any], cases: Sequence[Case]) -> Entry | None:
     return None if best is None else steps.get(best.key)
 
 
+def _accuracy(cases: Sequence[Case]) -> str | None:
+    """How often judges that were asked under one wording are right, best first.
+
+    Two people who often differ count one by one. None where wordings are compared, or without
+    labels.
+    """
+    if any(case.checks["steady"]["state"] != "unmeasured" for case in cases):
+        return None
+    entries = []
+    for case in cases:
+        first, *persons = case.people or [None]
+        between = first and first["between_people"]
+        two = between and between["people"] == 2 and between["ties"]
+        entries += [(case, entry) for entry in (persons if two else [first]) if entry]
+    entries = [(case, entry) for case, entry in entries if entry["accuracy_ci_low"] is not None]
+    parts, constants = [], set()
+    several = len({case.task for case in cases}) > 1
+    for case, entry in sorted(entries, key=lambda each: -each[1]["accuracy"])[:MOST_IN_TITLE]:
+        ends = brackets(entry["accuracy_ci_low"], entry["accuracy_ci_high"], percent)
+        human = entry["human"].rpartition(".")[2]
+        whose = "" if human in (GOLD, MAJORITY, "label") else f" of {human}"
+        of = f" of {entry['n']} labels{whose}"
+        text = f"{case.name} {f'on {case.task} ' * several}is right on {percent(entry['accuracy'])}"
+        text += f" {ends}{'' if of in ''.join(parts) else of}"
+        if (near := within_one(entry)) is not None:
+            text += f", within one point on {percent(near)}"
+        if entry["kappa"] is not None:
+            kappa = brackets(entry["kappa_ci_low"], entry["kappa_ci_high"], lambda x: number(x, 2))
+            text += f" (κ {number(entry['kappa'], 2)} {kappa})"
+        parts.append(text)
+        constants.add((entry["constant_label"], percent(entry["constant_accuracy"])))
+    if len(constants) != 1:
+        return sentence("; ".join(parts)) if parts else None
+    ((label, share),) = constants
+    low, high = (
+        entries[0][0].checks["right"]["details"].get(f"beats_constant_ci_{end}")
+        for end in ("low", "high")
+    )
+    if len(entries) > 1 or low is None or high is None:
+        return sentence(f"{'; '.join(parts)}; always answering {label} is right on {share}")
+    how = "reliably more" if low > 0 else "reliably less" if high < 0 else "not reliably more"
+    text = f"{parts[0]}, {how} often than by always answering {label} ({share})"
+    if (case := entries[0][0]).trust == "avoid":
+        text += f"; do not use it: {next(reasons(case.card))}"
+    return sentence(text)
+
+
+def within_one(people: Entry) -> float | None:
+    """The share of verdicts at most one point off, on a scale of three points or more."""
+    confusion, labels = people["confusion"], people["per_label"]
+    if len(labels) < 3 or not is_scale(labels):
+        return None
+    near = (n for verdict, row in confusion.items() if is_scale([verdict])
+            for label, n in row.items() if abs(int(verdict) - int(label)) < 2)  # fmt: skip
+    return sum(near) / people["n"]
+
+
 def _title(cases: Sequence[Case]) -> str:
     """The conclusion in one sentence."""
     if not cases:
@@ -283,6 +345,8 @@ def _title(cases: Sequence[Case]) -> str:
         left = [case for case in cases if alone and not case.usable and case.trust == trust]
         if left:
             why = dict.fromkeys(reason for case in left for reason in reasons(case.card))
+            if all(case.checks["right"]["state"] == "unmeasured" for case in left):
+                why = {_REASONS["right"][2]: None, **why}
             tasks = join([case.task for case in left])
             parts.append(f"{lead} {judges[0]} for {tasks}: {join(list(why)[:2])}")
     if not parts:

@@ -37,11 +37,15 @@ COLUMNS = {
 
 TEXT_COLUMNS = ("trust", "judge", "task", "scoring")
 
-LEGEND = (
-    "JSS: same verdict after rewording. Right: matches the gold labels; κ: the same beyond chance, "
-    "quadratic-weighted on scales. Fair: same choice in both orders. Readable: answers with a "
-    "verdict."
-)
+GLOSSES = {
+    "jss": "JSS: same verdict after rewording.",
+    "kappa": "κ: right beyond chance (0: no more than by chance, 1: always), quadratic-weighted on "
+    "scales.",
+    "right": "Right: matches people's (gold) labels.",
+    "fair": "Fair: same choice in both orders.",
+    "readable": "Readable: answers with a verdict.",
+}
+LEGEND = " ".join(GLOSSES.values())
 BASELINE_NOTE = (
     "Baselines: oracle is always right; always-first always takes the first option. Their scores "
     "depend only on the wordings and the data."
@@ -245,7 +249,7 @@ def people_tables(report: Mapping[str, Any]) -> list[SideTable]:
             ),
         }
         notes = ["Constant: right by always giving the commonest label. κ: right beyond chance."]
-        notes += [text for entry in first for text in among_people(entry)]
+        notes += [text for entry in first for text in among_people(entry, report["people"])]
         tables.append(_side_table("Judges and people", columns, 4, entries, notes))
     if len(first) <= MOST_CONFUSIONS:
         tables += map(_labels_table, first)
@@ -288,8 +292,11 @@ def _labels_table(entry: Entry) -> SideTable:
     return _side_table(heading, columns, 1, shown, [note])
 
 
-def among_people(entry: Entry) -> list[str]:
-    """How several people agree, and whether the judge could replace one, in sentences."""
+def among_people(entry: Entry, every: Sequence[Entry]) -> list[str]:
+    """How several people agree, and whether the judge could replace one, in sentences.
+
+    ``every`` has the judges beside each person, too.
+    """
     between, test = entry["between_people"], entry["alt_test"]
     if between is None:
         return []
@@ -299,6 +306,11 @@ def among_people(entry: Entry) -> list[str]:
         f"{between['people']} people agree with each other at κ {spread} (Krippendorff's α "
         f"{number(between['alpha'], 2)}); items without a majority: {between['ties']}."
     ]
+    own = {e["human"]: e for e in every if identity(e) == identity(entry)}
+    named = {pair[side] for pair in between["pairs"] for side in "ab"}
+    if alone := [own[name]["kappa"] for name in own if name in named and own[name]["kappa"]]:
+        judged = span(alone, lambda value: number(value, 2))
+        texts[0] = f"{texts[0][:-1]}. {entry['judge']} agrees with each of them at κ {judged}."
     if test is not None:
         people = len(test["p_values"])
         won = round(test["winning_rate"] * sum(p is not None for p in test["p_values"].values()))

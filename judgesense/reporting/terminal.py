@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
     COLUMNS,
+    GLOSSES,
     LEGEND,
     TEXT_COLUMNS,
     Row,
@@ -24,12 +26,13 @@ from judgesense.reporting.tables import (
     side_tables,
 )
 from judgesense.run_folder.report import identity
-from judgesense.text import aligned, brackets, percent, printable
+from judgesense.text import aligned, brackets, number, percent, printable
 from judgesense.trust.card import TRUST
 
 MOST_LINES = 20
 """Lines of a report that is printed without ``--verbose``."""
 
+_FIGURES = re.compile(r" \(κ [^()]*\)")
 _ROWS = 6
 _LABELS = 5
 """Rows and labels that are shown in a few lines."""
@@ -73,10 +76,12 @@ def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> l
     shown = {row["key"]: place for place, row in enumerate(screen["rows"])}
     table = [row for row in rows(report) if row.key in shown]
     table.sort(key=lambda row: (TRUST.index(row.texts["trust"]), shown[row.key]))
-    head = [Text(f"{screen['title']}.", "bold"), Text(), *_table(table[:_ROWS])]
+    columns = [key for key in COLUMNS if any(row.texts[key] != number(None) for row in table)]
+    head = [Text(f"{screen['title']}.", "bold"), Text(), *_table(table[:_ROWS], columns)]
     if more := len(report["trust"]) - len(table[:_ROWS]):
         head.append(Text(f"… and {more} more rows", "dim"))
-    head += [Text(LEGEND, "dim"), Text()]
+    gloss = " ".join(text for key, text in GLOSSES.items() if key in columns)
+    head += [Text(gloss, "dim"), Text()]
     tail = [Text(note, "yellow") for note in report["notes"][:2]]
     if step := screen["next"]:
         tail += [Text(f"Next: {step['text']}", "bold")]
@@ -93,7 +98,9 @@ def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> l
     }
     first = identity(step) if step else None
     for key in sorted(shown, key=lambda key: (key != first, key not in people, shown[key])):
-        block = list(_block(cases[key], people.get(key)))
+        if screen["is_accuracy"]:  # The title has the figures.
+            cases[key]["texts"][0] = _FIGURES.sub("", cases[key]["texts"][0])
+        block = list(_block(cases[key], people.get(key), report["people"]))
         room = most - len(head) - len(tail) - len(body)
         if body and len(block) > room:
             break
@@ -103,7 +110,9 @@ def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> l
     return [*head, *body, *tail]
 
 
-def _block(case: Mapping[str, Any], people: Mapping[str, Any] | None) -> Iterator[Text]:
+def _block(
+    case: Mapping[str, Any], people: Mapping[str, Any] | None, every: Sequence[Mapping[str, Any]]
+) -> Iterator[Text]:
     """A judge on a task: the conclusion, the worst finding, and how it agrees with people."""
     conclusion, *findings = case["texts"]
     yield Text(f"{case['judge']} on {case['task']}: {conclusion}")
@@ -116,16 +125,18 @@ def _block(case: Mapping[str, Any], people: Mapping[str, Any] | None) -> Iterato
             continue
         ends = brackets(share["ci_low"], share["ci_high"], percent)
         yield Text(
-            f"  {label}: recall {percent(figures['recall'])} of {figures['n']}, precision "
-            f"{percent(figures['precision'])}; {percent(share['verdicts'])} of its verdicts, "
-            f"{percent(share['share'])} {ends} corrected for its errors"
+            f"  {label}: it finds {percent(figures['recall'])} of people's {figures['n']} (recall);"
+            f" {percent(figures['precision'])} of its own are right (precision); "
+            f"{percent(share['verdicts'])} of all verdicts, {percent(share['share'])} {ends} "
+            "corrected for its errors"
         )
-    yield from (Text(f"  {text}") for text in among_people({**people, "judge": case["judge"]}))
+    yield from (Text(f"  {text}") for text in among_people(people, every))
 
 
-def _table(table: Sequence[Row]) -> Iterator[Text]:
-    texts = [tuple(COLUMNS.values()), *(tuple(row.texts.values()) for row in table)]
-    heading, rule, *body = aligned(texts, [key in TEXT_COLUMNS for key in COLUMNS])
+def _table(table: Sequence[Row], columns: Sequence[str] = tuple(COLUMNS)) -> Iterator[Text]:
+    texts = [tuple(COLUMNS[key] for key in columns)]
+    texts += [tuple(row.texts[key] for key in columns) for row in table]
+    heading, rule, *body = aligned(texts, [key in TEXT_COLUMNS for key in columns])
     yield from (Text(heading, "bold"), Text(rule, "dim"))
     for row, text in zip(table, body, strict=True):
         line = Text(text, STYLES["baseline"] if row.is_baseline else "")

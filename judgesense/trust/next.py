@@ -295,7 +295,7 @@ def _instead(
 
 def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
     """More labels, items or wordings, as many as a plan says; or that nothing settles it."""
-    what, data = join(found["open"]), commands.data
+    what, data = join([f"{name!r}" for name in found["open"]]), commands.data
     where = _where("in", data)
     if (labels := found["labels_needed"]) is not None:
         more = max(1, labels - found["n_labels"])
@@ -350,6 +350,9 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
             text = "Judge the items under other formats, too:"
             return _step("add_wordings", text, commands.changed(variants=["format"]))
         text = f"Add a wording{_where('to', file)} that asks the same, to see whether it is steady:"
+        if commands.format:
+            text = "To see whether rewording changes its verdicts, judge the items again with your "
+            text += "rubric: judgesense check RUBRIC.txt --data ITEMS --judge JUDGE."
         return _step("add_wordings", text, commands.changed() if file else None)
     few = diagnostics["n_items"] < FEW_CLUSTERS
     if states["steady"] == "open" and planned is not None and not few:

@@ -215,7 +215,8 @@ BAD = {
     ),
     "no verdicts": ("id,label\n1,PASS\n2,FAIL\n", {}, "--verdict COLUMN"),
     "two columns of labels": (
-        "id,verdict,label,gold\n1,A,A,B\n2,B,B,B\n", {}, "--human label, or several people's",
+        "id,verdict,human,human_label\n1,A,A,B\n2,B,B,B\n", {},
+        "--human human, or several people's",
     ),
     "a misspelt column": (
         "id,verdict,label\n1,A,A\n2,B,B\n", {"human": ["lable"]}, "did you mean 'label'",
@@ -256,6 +257,9 @@ def test_what_cannot_be_told_is_said_in_one_line_with_the_flag(kind: str, tmp_pa
 NOTED = {
     "not used": (
         "id,verdict,label,quality\n1,A,A,B\n2,B,B,A\n3,A,B,A\n", {}, "--human quality",
+    ),
+    "two columns of labels": (
+        "id,verdict,label,gold\n1,A,A,B\n2,B,B,B\n", {}, "not used: 'label' may be labels, too",
     ),
     "empty": ("id,verdict,label\n1,A,A\n2,,B\n3,B,B\n", {}, "1 row without a verdict"),
     "swapped": (
@@ -305,22 +309,38 @@ def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:
     assert by_human["majority"]["alt_test"] is None
 
 
-def test_every_column_that_looks_like_labels_is_named_and_ids_are_recognised(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("header", "yes", "no", "verdicts", "people"),
+    [
+        ("ticket,gpt_grade,Maria,Jon", "good", "bad", ["gpt_grade"], ["Maria", "Jon"]),
+        ("uid,llama-guard,gpt-4o,staff", "safe", "unsafe", ["gpt-4o", "llama-guard"], ["staff"]),
+        ("Id,GPT-4o says,is_new,by Ana", "yes", "no", ["GPT-4o says"], ["by Ana"]),
+        ("id,verdict,is_new,urgent", "yes", "no", ["judge"], []),
+        ("Essay No,AI score,Ms Kaya,Mr Lo", "5", "2", ["AI score"], ["Ms Kaya", "Mr Lo"]),
+    ],
+)
+def test_columns_of_any_name_are_told_apart_by_models_and_words(
+    tmp_path: Path, header: str, yes: str, no: str, verdicts: list[str], people: list[str]
 ) -> None:
-    notes: list[str] = []
-    text = "ticket,gpt_grade,Maria,Jon\n" + "".join(
-        f"T-{n},{'good' if n % 3 else 'bad'},{'good' if n % 2 else 'bad'},good\n" for n in range(9)
+    text = f"{header}\n" + "".join(
+        f"T-{n},{yes if n % 3 else no},{yes if n % 2 else no},{yes if n % 5 else no}\n"
+        for n in range(30)
     )
-    text = text.replace("T-4,good,bad,good", "T-4,good,bad,bad")
-    file = table(tmp_path / "x.csv", text)
-    found = check_file(file, out=tmp_path / "a", note=notes.append)
-    assert "--human Maria,Jon" in notes[-1]
-    assert found.next[0]["command"].startswith("judgesense label ")
-    found = check_file(file, human=["Maria", "Jon"], out=tmp_path / "b", note=str)
-    assert {row["item_id"] for row in found.disagreements().to_dict("records")} <= {
-        f"T-{n}" for n in range(9)
-    }
+    report = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "a", note=str).report
+    assert sorted({card["judge"] for card in report.trust}) == verdicts
+    assert {entry["human"] for entry in report.people} - {"majority"} == {*people}
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_the_first_line_is_the_answer(command_line, tmp_path: Path, scale: bool) -> None:
+    words = ("4", "2", "3") if scale else ("pass", "fail", "pass")
+    rows = [f"{n},{words[n % 2]},{words[2 if n % 10 == 0 else n % 2]}" for n in range(60)]
+    file = table(tmp_path / "x.csv", "id,verdict,label\n" + "\n".join(rows) + "\n")
+    done = command_line("check", file, "--out", tmp_path / "out")
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(f"Judge is right on {'90' if scale else '100'}% [")
+    assert ("within one point on 100%" in first) is scale
+    assert "JSS" not in done.stdout
 
 
 @pytest.mark.parametrize("apart", [False, True])
