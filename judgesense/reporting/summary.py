@@ -279,7 +279,8 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
         two = between and between["people"] == 2 and between["ties"]
         entries += [(case, entry) for entry in (persons if two else [first]) if entry]
     entries = [(case, entry) for case, entry in entries if entry["accuracy_ci_low"] is not None]
-    parts, constants = [], set()
+    parts: list[str] = []
+    constants = set()
     several = len({case.task for case in cases}) > 1
     for case, entry in sorted(entries, key=lambda each: -each[1]["accuracy"])[:MOST_IN_TITLE]:
         ends = brackets(entry["accuracy_ci_low"], entry["accuracy_ci_high"], percent)
@@ -318,7 +319,7 @@ def within_one(people: Entry) -> float | None:
         return None
     near = (n for verdict, row in confusion.items() if is_scale([verdict])
             for label, n in row.items() if abs(int(verdict) - int(label)) < 2)  # fmt: skip
-    return sum(near) / people["n"]
+    return float(sum(near) / people["n"])
 
 
 def _title(cases: Sequence[Case]) -> str:

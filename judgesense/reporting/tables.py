@@ -39,8 +39,7 @@ TEXT_COLUMNS = ("trust", "judge", "task", "scoring")
 
 GLOSSES = {
     "jss": "JSS: same verdict after rewording.",
-    "kappa": "κ: right beyond chance (0: no more than by chance, 1: always), quadratic-weighted on "
-    "scales.",
+    "kappa": "κ: right beyond chance (0 to 1), quadratic-weighted on scales.",
     "right": "Right: matches people's (gold) labels.",
     "fair": "Fair: same choice in both orders.",
     "readable": "Readable: answers with a verdict.",
