@@ -159,16 +159,16 @@ def raw_texts(run_dir: Path, rows: Sequence[int]) -> list[str | None]:
 
     Raises JudgeSenseError if a part cannot be read.
     """
-    found: dict[int, str | None] = {}
-    wanted, start = np.unique(np.asarray(rows, dtype=np.int64)), 0
+    wanted, start = np.asarray(rows, dtype=np.int64), 0
+    texts = np.full(len(wanted), None, dtype=object)
     for part in require_parts(run_dir) if len(wanted) else ():
         end = start + int(pq.read_metadata(part).num_rows)
-        inside = wanted[(wanted >= start) & (wanted < end)]
-        if len(inside):
-            texts = read_part(part, ("raw_text",))["raw_text"].take(pa.array(inside - start))
-            found |= zip(inside.tolist(), texts.to_pylist(), strict=True)
+        inside = (wanted >= start) & (wanted < end)
+        if inside.any():
+            places = pa.array(wanted[inside] - start)
+            texts[inside] = read_part(part, ("raw_text",))["raw_text"].take(places).to_numpy()
         start = end
-    return [found[int(row)] for row in rows]
+    return texts.tolist()
 
 
 def _numbers(log: pa.Table, where: str) -> pa.Table:

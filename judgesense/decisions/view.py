@@ -115,8 +115,8 @@ def stream_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
     seen = once[log.stimulus[once] >= 0][::-1]
     row_of[log.stimulus[seen]] = seen
     # A prompt that is equivalent with another scoring only has pairs, but none of this stream's.
-    apart = np.setdiff1d(log.stimulus[others], [-1, *log.stimulus[seen]])
-    if len(apart):
+    apart = np.setdiff1d(log.stimulus[others], log.stimulus[seen]) if len(others) else others
+    if len(apart := apart[apart >= 0]):
         pairs = pairs.only(~(np.isin(pairs.first, apart) | np.isin(pairs.second, apart)))
     row_a, row_b = row_of[pairs.first], row_of[pairs.second]
     raw = [np.where(row >= 0, log.raw[row], _NOT_JUDGED) for row in (row_a, row_b)]

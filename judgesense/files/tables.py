@@ -20,7 +20,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import parse_json, read_json
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠].")
+_FORMULA, _BEGINS = re.compile(r"'*[=+\-@\t\r＝＋－＠]."), frozenset("'=+-@\t\r＝＋－＠")
 """How a cell begins that a spreadsheet computes, whatever apostrophes are in front."""
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
@@ -200,12 +200,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     sheet = io.StringIO()
     writer = csv.writer(sheet, lineterminator="\n")
     writer.writerow(map(_inert, columns))
-    writer.writerows([_inert(row.get(name)) for name in columns] for row in rows)
+    writer.writerows(map(_inert, map(row.get, columns)) for row in rows)
     return sheet.getvalue()
 
 
 def _inert(cell: Any) -> Any:
-    if not isinstance(cell, str) or not _FORMULA.match(cell):
+    if not isinstance(cell, str) or cell[:1] not in _BEGINS or not _FORMULA.match(cell):
         return cell
     try:
         float(cell)

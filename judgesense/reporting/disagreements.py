@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,35 +162,38 @@ def _rows(
     found = np.flatnonzero(wrong.any(axis=1))
     found = found[np.lexsort((found, -np.nan_to_num(margin[found]), wrong[found].argmax(axis=1)))]
     by_place = np.argsort(at, kind="stable")
-    ends = np.cumsum(np.bincount(at, minlength=len(place))).tolist()
+    ends = np.cumsum(np.bincount(at, minlength=len(place)))
+    starts, ends = (bounds[found].tolist() for bounds in (ends - np.bincount(at), ends))
     # The commonest readable verdict; without any, the commonest reason for that.
     votes, readable = counts[found], counts[found][:, ~log.undecided].any(axis=1)
     votes[np.ix_(readable, log.undecided)] = 0
     tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
     verdict = np.where(tied, SPLIT, log.labels[votes.argmax(axis=1)])
     words, names = np.append(log.labels, ""), np.array(log.templates, dtype=object)
-    source = log.table[ROW].to_numpy()
-    listed = []
-    for number, most in zip(found.tolist(), verdict.tolist(), strict=True):
-        here = by_place[ends[number - 1] if number else 0 : ends[number]]
-        own = rows[here]
-        wordings = names[log.template[own]].tolist()
-        item = log.items[place[number] // len(log.orders)]
-        listed.append({
+    wordings = names[log.template[rows[by_place]]].tolist()
+    verdicts = words[decision[by_place]].tolist()
+    source = log.table[ROW].to_numpy()[rows[by_place]].tolist()
+    return [
+        {
             **case,
-            "item_id": item,
-            "order": log.orders[place[number] % len(log.orders)],
-            "kinds": [kind for kind, holds in zip(KINDS, wrong[number], strict=True) if holds],
-            "label": str(words[gold[number]]) or None,
+            "item_id": (item := log.items[item_at]),
+            "order": log.orders[order_at],
+            "kinds": [kind for kind, holds in zip(KINDS, kinds, strict=True) if holds],
+            "label": label or None,
             "verdict": most,
-            "margin": None if np.isnan(margin[number]) else round(float(margin[number]), 4),
-            "verdicts": dict(zip(wordings, words[decision[here]].tolist(), strict=True)),
-            "answers": dict(zip(wordings, source[own].tolist(), strict=True)),
+            "margin": None if gap != gap else round(gap, 4),
+            "verdicts": dict(zip(wordings[start:end], verdicts[start:end], strict=True)),
+            "answers": dict(zip(wordings[start:end], source[start:end], strict=True)),
             "people": {},
             "text": None,
             "columns": columns.get(item, {}),
-        })  # fmt: skip
-    return listed
+        }
+        for start, end, item_at, order_at, kinds, label, most, gap in zip(
+            starts, ends, (place[found] // len(log.orders)).tolist(),
+            (place[found] % len(log.orders)).tolist(), wrong[found].tolist(),
+            words[gold[found]].tolist(), verdict.tolist(), margin[found].tolist(), strict=True,
+        )
+    ]  # fmt: skip
 
 
 def _margins(stream: Stream, rows: Codes, at: Codes, n: int) -> Floats:
@@ -313,9 +317,10 @@ def add_texts(
             shown.setdefault((item, order or "-"), text)
     for row in rows:
         said = {name: texts.get(number, "") for name, number in row["answers"].items() if texts}
-        more = len(set(said.values()) - {*row["verdicts"].values()}) > 0
-        row["answers"] = {n: text[:LONGEST_TEXT] for n, text in said.items() if text and more}
-        row["people"] = labels.get((row["task"], row["item_id"], row["order"]), {})
+        more = not {*row["verdicts"].values()}.issuperset(said.values())
+        row["answers"] = {n: t[:LONGEST_TEXT] for n, t in said.items() if t} if more else {}
+        if labels:
+            row["people"] = labels.get((row["task"], row["item_id"], row["order"]), {})
         if text := shown.get((row["item_id"], row["order"])):
             row["text"] = text[:LONGEST_TEXT]
 
@@ -324,12 +329,17 @@ def write_rows(rows: Rows, folder: Path) -> None:
     """Write ``disagreements.csv``. Raises OSError."""
     theirs = dict.fromkeys(name for row in rows for name in row["columns"])
     names = {name: f"{name} (item)" if name in COLUMNS else name for name in theirs}
-    encoded, lines = json.JSONEncoder(ensure_ascii=False).encode, []
-    for row in rows:
-        cells = {name: row[name] for name in COLUMNS if name not in (*_JSON, "kinds")}
-        cells |= {name: encoded(row[name]) for name in _JSON}
-        cells["kinds"] = ", ".join(row["kinds"])
-        lines.append(cells | {names[name]: text for name, text in row["columns"].items()})
+
+    @lru_cache(maxsize=4096)
+    def encoded(items: tuple[tuple[str, str], ...]) -> str:
+        return json.dumps(dict(items), ensure_ascii=False)
+
+    lines = (
+        {**row, "kinds": ", ".join(row["kinds"]),
+         **{name: encoded((*row[name].items(),)) for name in _JSON},
+         **{names[name]: text for name, text in row["columns"].items()}}
+        for row in rows
+    )  # fmt: skip
     write_text(folder / FILE, csv_text([*COLUMNS, *names.values()], lines))
 
 

@@ -100,7 +100,7 @@ def _pair_table(side: Stream) -> pa.Table:
     The ids are sorted within a pair: runs and imports may differ in which prompt comes first.
     """
     rows = np.flatnonzero(side.known)
-    one, two = (ids.take(pa.array(rows)) for ids in side.pairs.prompt_ids)
+    one, two = (ids.take(pa.array(rows)).cast(pa.string()) for ids in side.pairs.prompt_ids)
     swap = pc.greater(one, two)
     return pa.table({
         "first": pc.if_else(swap, two, one),
