@@ -22,11 +22,14 @@ from typing import Any
 import numpy as np
 from common import MIRROR, finish, machine
 
+from judgesense.decisions.log import read_log
+from judgesense.decisions.view import view
 from judgesense.improving.asking import Asking
 from judgesense.improving.candidates import Answers, Candidate, Voice, first_candidates
-from judgesense.improving.forms import rule_paraphrases, wordings_to_try
+from judgesense.improving.forms import Wording, rule_paraphrases, wordings_to_try
 from judgesense.improving.search import search
-from judgesense.run_folder.folder import RunFolder
+from judgesense.run_folder.folder import RunFolder, read_run
+from judgesense.trust.grid import grid_of
 from judgesense_dataset.embedded import embedded_items, embedded_templates
 from judgesense_dataset.sources import get_source
 from judgesense_dataset.sources.loader import Reader
@@ -79,15 +82,32 @@ def ask(
     loaded.close()
 
 
-def read(folder: Path) -> tuple[dict[str, Any], Answers]:
-    """The full table of a folder."""
+def tables_in(folder: Path) -> list[tuple[str, Answers]]:
+    """The full tables of a folder by name: of `ask`, or of a run of embedded items with option
+    probabilities (its plain wordings, a table a task)."""
     record = json.loads((folder / "run.json").read_text())["asked"]["data"]
+    if "set" in record:
+        return [(f"{record['judge']} {record['set']}", read(folder, record))]
+    run, tables = read_run(folder), []
+    for stream in view(run.log, run.pairs, run.record).judged:
+        entry, grid = embedded_templates()[stream.task.name], grid_of(stream)
+        known = {template.template_id: Wording(template) for template in entry.templates}
+        asked = [n for n, own in enumerate(grid.wordings) if own.name in known]
+        if (grid.gold >= 0).all() and grid.has_probabilities:
+            wordings = [known[grid.wordings[n].name] for n in asked]
+            voice = Voice(0, stream.judge, "options")
+            whole = Answers(entry.task, [voice], wordings, grid.gold, grid.clusters)
+            whole.logprobs[0] = grid.logprobs[:, asked]
+            tables.append((f"{stream.judge} {stream.task.name}", whole))
+    return tables
+
+
+def read(folder: Path, record: dict[str, Any]) -> Answers:
+    """The full table of a folder of `ask`."""
     table, items = table_of(record["set"], record["n"], record["judge"], record["wordings"])
 
     class Name:
         name = ""
-
-    from judgesense.decisions.log import read_log
 
     Name.name = read_log(folder)["judge"][0].as_py()
     asking = Asking(
@@ -101,7 +121,7 @@ def read(folder: Path) -> tuple[dict[str, Any], Answers]:
     whole = Answers(table.task, table.voices, [table.wordings[w] for w in known], table.gold,
                     table.clusters)  # fmt: skip
     whole.logprobs[:], whole.asked[:] = table.logprobs[:, :, known], table.asked[:, :, known]
-    return record, whole
+    return whole
 
 
 def part_of(whole: Answers, items: np.ndarray) -> Answers:
@@ -110,13 +130,16 @@ def part_of(whole: Answers, items: np.ndarray) -> Answers:
                    whole.clusters[items])  # fmt: skip
 
 
-def compare(folder: Path, splits: int, budget: float) -> list[dict[str, Any]]:
-    """The methods on one folder, over random splits of its items by cluster."""
-    record, whole = read(folder)
+def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict[str, Any]]:
+    """The methods on one table, over random splits of its items by cluster.
+
+    No method asks more prompts than `improve` did: the best of all ways is chosen on as many items
+    as these pay for. ``asked_per_item`` are the prompts per item of the half that chooses.
+    """
     rng = np.random.default_rng(0)
     names = np.unique(whole.clusters)
     pool = first_candidates(whole)
-    base = pool[0]
+    base, every = pool[0], frozenset().union(*map(whole.columns, pool))
     usual = next((c for c in pool if c.name == "both orders"), None) or next(
         (c for c in pool if c.name == "calibrated"), base
     )
@@ -124,13 +147,11 @@ def compare(folder: Path, splits: int, budget: float) -> list[dict[str, Any]]:
     better = covered = 0
     for split in range(splits):
         half = np.isin(whole.clusters, rng.permutation(names)[: len(names) // 2])
-        dev, test = np.flatnonzero(half), np.flatnonzero(~half)
+        dev, test = rng.permutation(np.flatnonzero(half)), np.flatnonzero(~half)
 
         def truth(candidate: Candidate, fit: np.ndarray, test: np.ndarray = test) -> float:
             return float(whole.right(candidate, test, fit).mean())
 
-        own = [float(whole.right(c, dev, dev).mean()) for c in pool]
-        best = pool[int(np.argmax(own))]
         part = part_of(whole, dev)
 
         def fill(columns: Any, rows: np.ndarray, part: Answers = part, dev: Any = dev) -> None:
@@ -144,25 +165,32 @@ def compare(folder: Path, splits: int, budget: float) -> list[dict[str, Any]]:
         better += row["gain_ci_low"] is not None and row["gain_ci_low"] > 0
         own_truth = truth(made.chosen, dev[made.fit])
         covered += bool(row["right_ci_low"] <= own_truth <= row["right_ci_high"])
-        for name, promised, true, cost in (
-            ("as asked", own[0], truth(base, dev), 1.0),
-            (usual.name, float(whole.right(usual, dev, dev).mean()), truth(usual, dev),
-             whole.cost(usual, dev, dev)[0]),
-            ("best of all, on its own data", max(own), truth(best, dev),
-             whole.cost(best, dev, dev)[0]),
-            ("improve", row["right"], own_truth, row["prompts_per_item"]),
+        spent = int(part.asked.sum())
+        known = dev[: spent // len(every)]
+        own = [float(whole.right(c, known, known).mean()) for c in pool]
+        best = pool[int(np.argmax(own))]
+        for name, way, promised, items, asked in (
+            ("as asked", base, None, dev, len(dev)),
+            (usual.name, usual, None, dev, len(dev) * len(whole.columns(usual))),
+            ("best of all, on its own data", best, max(own), known, len(known) * len(every)),
+            ("improve", made.chosen, row["right"], dev[made.fit], spent),
         ):  # fmt: skip
-            found.setdefault(name, []).append([promised, true, cost])
+            own_right = float(whole.right(way, items, items).mean())
+            quoted = own_right if promised is None else promised
+            found.setdefault(name, []).append([
+                quoted, truth(way, items), whole.cost(way, dev, items)[0], asked / len(dev),
+            ])  # fmt: skip
     n, yours = len(whole.gold), np.array(found["as asked"])[:, 1]
     rows = []
     for name, values in found.items():
-        promised, true, cost = np.array(values).T
+        promised, true, cost, asked = np.array(values).T
         gain = true - yours
         ends = np.quantile(gain, [0.025, 0.975]) if name != "as asked" else (0.0, 0.0)
         rows.append({
-            "name": f"{record['judge']} {record['set']}: {name}", "promised": promised.mean(),
+            "name": f"{table}: {name}", "promised": promised.mean(),
             "held_out": true.mean(), "gain": gain.mean(), "gain_low": ends[0], "gain_high": ends[1],
-            "prompts_per_item": cost.mean(), "n": n, "splits": splits,
+            "prompts_per_item": cost.mean(), "asked_per_item": asked.mean(), "n": n,
+            "splits": splits,
             **({"better": better / splits, "covered": covered / splits}
                if name == "improve" else {}),
         })  # fmt: skip
@@ -192,7 +220,9 @@ def main() -> None:
         resolve(args.judge, **options)
         ask(args.judge, args.data, args.n, args.folder, args.wordings, options)
         return
-    rows = [row for folder in args.folders for row in compare(folder, args.splits, args.budget)]
+    tables = [each for folder in args.folders for each in tables_in(folder)]
+    rows = [row for name, whole in tables
+            for row in compare(name, whole, args.splits, args.budget)]  # fmt: skip
     finish([{**row, "machine": machine("numpy")} for row in rows])
 
 

@@ -159,6 +159,28 @@ class Answers:
         right: Bools = self.decided(candidate, items, fit).codes == self.gold[items]
         return right
 
+    def scores(self, candidate: Candidate, items: Codes) -> Floats:
+        """How well a candidate does on each item, from 0 to 1: the mean of whether it is right, and
+        of how far the gold label is ahead of the best other one, Phi(margin / its own spread).
+
+        Votes have no such margin. On few items it ranks candidates better than right or wrong does.
+        """
+        from scipy.special import ndtr
+
+        decided, gold, rows = self.decided(candidate, items, items), self.gold[items], len(items)
+        right: Floats = (decided.codes == gold).astype(float)
+        read = decided.codes >= 0
+        if candidate.leaves[0].read == "vote" or not read.any():
+            return right
+        others = np.maximum(np.nan_to_num(decided.logprobs, nan=-50.0), -50.0)
+        own = others[np.arange(rows), gold]
+        others[np.arange(rows), gold] = -np.inf
+        margin = own - others.max(axis=1)
+        spread = margin[read].std()
+        ahead = np.where(read, ndtr(margin / spread), 0.0) if spread > 1e-9 else right
+        scores: Floats = (right + ahead) / 2
+        return scores
+
     def cost(self, candidate: Candidate, items: Codes, fit: Codes) -> tuple[float, float]:
         """Prompts, and their price, per item; a cascade's later judges are asked as often as on
         these items."""

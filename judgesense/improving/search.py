@@ -151,14 +151,13 @@ def search(
         ask(columns, items[start:stop])
 
     def score(numbers: Sequence[int], stop: int) -> Floats:
-        rows: Floats = np.stack([
-            answers.right(pool[n], items[:stop], items[:stop]) for n in numbers
-        ]).astype(float)  # fmt: skip
-        best = int(rows.mean(axis=1).argmax())
+        seen = items[:stop]
+        rows = np.stack([answers.scores(pool[n], seen) for n in numbers])
+        best = pool[numbers[int(rows.mean(axis=1).argmax())]]
+        right, yours = (answers.right(each, seen, seen).mean() for each in (best, base))
         note(
-            f"best so far on {stop} of {len(items)} items of the race: {pool[numbers[best]].name}, "
-            f"right on {rows[best].mean():.0%} (as asked {rows[0].mean():.0%}); "
-            f"{len(numbers)} ways left"
+            f"best so far on {stop} of {len(items)} items of the race: {best.name}, right on "
+            f"{right:.0%} (as asked {yours:.0%}); {len(numbers)} ways left"
         )
         return rows
 
@@ -179,7 +178,10 @@ def search(
 
     columns = [answers.columns(each) for each in pool]
     before = answers.asked.sum(axis=(1, 2, 3)) @ [voice.price for voice in answers.voices]
-    result = race(columns, prices, len(items), budget - cap * len(held), asked, score, grow)
+    result = race(
+        columns, prices, len(items), budget - cap * len(held), asked, score, grow,
+        answers.clusters[items],
+    )  # fmt: skip
     chosen, fit = pool[result.chosen], answers.plain(items[: result.items])
     ask(sorted(answers.columns(base) | answers.columns(chosen)), held)
 

@@ -10,8 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from judgesense.statistics.arrays import Floats
+from judgesense.statistics.inputs import cluster_codes
 
 FIRST = 8
 """Items of the first round, at least."""
@@ -48,12 +52,14 @@ def race(
     ask: Ask,
     score: Score,
     grow: Grow | None = None,
+    clusters: Any = None,
 ) -> Race:
     """Find the best candidate within a budget.
 
     A candidate needs some columns (prompts per item), which candidates can share; a column is asked
     once on an item. The first candidate is what others must beat: it stays to the end, and another
-    one is chosen only if it is ahead by `EVIDENCE` standard errors. Ties go to the cheaper.
+    one is chosen only if it is ahead by `EVIDENCE` standard errors, over clusters of items. The
+    rounds before keep the better half by its mean, which needs no error. Ties go to the cheaper.
 
     Args:
         columns: the columns of each candidate; those listed first enter if the budget is short.
@@ -65,6 +71,7 @@ def race(
             (candidates, items), for the items from the first on.
         grow: from the candidates still in the race and a number of items to the columns of new
             candidates that combine them; they are numbered on, and race from the next round on.
+        clusters: of the items, shape (n_items,); each is its own by default.
 
     >>> import numpy as np
     >>> truth = np.array([[0, 1] * 20, [1] * 40, [0] * 40])
@@ -110,7 +117,9 @@ def race(
     ranked = _ranked(alive, scores, [cost([n]) for n in alive])
     best = ranked[0]
     gap = scores[alive.index(best)] - scores[alive.index(0)]
-    error = float(gap.std(ddof=1)) / math.sqrt(tried) if tried > 1 else math.inf
+    codes, k = cluster_codes(None if clusters is None else clusters[:tried], tried)
+    sums = np.bincount(codes, gap - gap.mean(), minlength=k)
+    error = math.sqrt(k / (k - 1) * float(sums @ sums)) / tried if k > 1 else math.inf
     chosen = best if float(gap.mean()) > EVIDENCE * error + _TIE else 0
     return Race(chosen, tuple(ranked), tried, entered)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import math
 import re
@@ -79,7 +80,7 @@ def test_a_better_way_is_found_within_the_budget_and_its_promise_kept(tmp_path: 
     judgesense.report(found.run_folder)
     report = json.loads((found.run_folder / "report.json").read_text())
     assert report["improve"]["rows"] == json.loads(json.dumps(found.rows))
-    assert found.way in (found.run_folder / "report.html").read_text()
+    assert html.escape(found.way) in (found.run_folder / "report.html").read_text()
     assert len(found.to_pandas()) == len(found.rows)
     found.plot(tmp_path / "plot.png")
     with judgesense.load_judge(found.out, judge=CHEAP) as own:
@@ -275,6 +276,19 @@ def test_the_race_keeps_to_its_budget_and_finds_the_best() -> None:
     )  # fmt: skip
     assert sum(spent) <= 3600
     assert truth[found.chosen].mean() > 0.84
+
+
+def test_the_race_asks_for_evidence_from_clusters() -> None:
+    # The second is right on 4 more of 40 items, which are 40 clusters, or 4 of 10 items.
+    truth = np.repeat([[1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]], [14, 10, 10, 6], axis=1)
+    chosen = {
+        k: race(
+            [frozenset({0}), frozenset({1})], [1.0, 1.0], 40, 80, lambda *_: None,
+            lambda numbers, stop: truth[list(numbers), :stop], None, np.arange(40) // (40 // k),
+        ).chosen
+        for k in (40, 4)
+    }  # fmt: skip
+    assert chosen == {40: 1, 4: 0}
 
 
 def test_halves_share_no_cluster_and_safe_levels_stop_at_the_first_failure() -> None:
