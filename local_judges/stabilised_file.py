@@ -12,6 +12,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -164,7 +165,7 @@ class Stabilised:
                     f"task {task.name}: {', '.join(known)}"
                 )
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Eight hex digits of everything that fixes the verdicts, apart from the first judge."""
         own = digest_of(self.entry, self.rule)
@@ -179,7 +180,7 @@ class Stabilised:
         """How the judge is asked: ``options``, or ``generate`` for votes."""
         return "options" if self.rule.needs_probabilities else "generate"
 
-    @property
+    @cached_property
     def base(self) -> Template:
         """The template that items are rendered with: the rule's first wording."""
         first = self.rule.wordings[0]
@@ -195,13 +196,13 @@ class Stabilised:
             shown = (*(t for t in islice(whole, 1) if t not in shown), *shown)
         return TaskTemplates(self.entry.task, shown)
 
-    @property
+    @cached_property
     def asks_own(self) -> bool:
         """Whether it asks its own wordings whatever the wording of a message."""
         chosen = [t for t in self.entry.templates if t.template_id in self.rule.wordings]
         return len(chosen) > 1 or any(is_alone(self.entry.task, t) for t in chosen)
 
-    @property
+    @cached_property
     def fields(self) -> frozenset[str]:
         """The fields of an item that the wordings asked show, of all judges."""
         return self.asked.fields

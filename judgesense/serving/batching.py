@@ -7,14 +7,15 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import islice
 from typing import Generic, TypeVar
 
 from judgesense.errors import JudgeSenseError
 
-_PAUSE_S = 0.004
-"""A batch begins when no request has arrived for this long ..."""
-_MOST_PAUSE_S = 0.06
-"""... or after this long."""
+_PATIENCE, _MOST_S = 0.1, 0.25
+"""A batch waits for the clients that were just answered: at most this share of the time of the
+batch before it, and at most these seconds."""
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -79,25 +80,25 @@ class Batcher(Generic[A, B]):
 
     async def run(self) -> None:
         """Answer batches until cancelled."""
+        taken, likely = 0.0, 1
         while True:
-            await self._arrived.wait()
-            self._arrived.clear()
-            while self._waiting:
-                await self._gather()
-                batch = dict(list(self._waiting.items())[: self._at_once])
-                for future in batch:
-                    del self._waiting[future]
-                if batch:
-                    await self._ask(batch)
+            # Clients ask again once they are answered; those who come in time share a batch.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(_PATIENCE * taken, _MOST_S)):
+                    await self._until(likely)
+            await self._until(1)
+            batch = dict(islice(self._waiting.items(), self._at_once))
+            for future in batch:
+                del self._waiting[future]
+            began = time.monotonic()
+            await self._ask(batch)
+            taken = time.monotonic() - began
+            likely = min(len(batch) + len(self._waiting), self._at_once)
 
-    async def _gather(self) -> None:
-        """Wait while requests still arrive."""
-        began, seen = time.monotonic(), -1
-        while seen != len(self._waiting) < self._at_once:
-            if time.monotonic() - began > _MOST_PAUSE_S:
-                return
-            seen = len(self._waiting)
-            await asyncio.sleep(_PAUSE_S)
+    async def _until(self, waiting: int) -> None:
+        while len(self._waiting) < waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
 
     async def _ask(self, batch: dict[asyncio.Future[B], A]) -> None:
         loop, began = asyncio.get_running_loop(), time.monotonic()
