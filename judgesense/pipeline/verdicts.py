@@ -175,7 +175,7 @@ class ItemJudge:
             zip(distinct, ask_all(self.judge, list(distinct.values()), {kind}), strict=True)
         )
         return [
-            _verdict(stabilised, item, answers[request.prompt_id], options, kind, self.judge.name)
+            verdict_in(stabilised, item, answers[request.prompt_id], options, kind, self.judge.name)
             for item, request in zip(read, requests, strict=True)
         ]
 
@@ -313,13 +313,13 @@ def verdicts_of(log: pa.Table, stabilised: Stabilised, items: Sequence[Item]) ->
         )
         options = tuple(logprobs or stabilised.base.label_map)
         item = by_id[row["item_id"]]
-        found[item.item_id] = _verdict(
+        found[item.item_id] = verdict_in(
             stabilised, item, answer, options, row["scoring"], row["judge"]
         )
     return [found[item.item_id] for item in items]
 
 
-def _verdict(
+def verdict_in(
     stabilised: Stabilised,
     item: Item,
     answer: Answer,

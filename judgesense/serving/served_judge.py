@@ -10,8 +10,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.verdict_files import ItemVerdict
-from judgesense.pipeline.verdicts import ItemJudge, load_judge
-from judgesense.pipeline.verdicts import _verdict as verdict_in
+from judgesense.pipeline.verdicts import ItemJudge, load_judge, verdict_in
 from judgesense.tasks import Item, Task, Template, prompt_id, render
 from judgesense.text import number
 from judgesense.trust.card import AS_ASKED

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from html import escape
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +31,7 @@ try:
     import uvicorn
     from fastapi import FastAPI, HTTPException, Request
     from fastapi.exceptions import RequestValidationError
-    from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+    from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
     from starlette.exceptions import HTTPException as AnyHTTPException
 except ImportError as error:
     raise MissingExtraError(error.name or "fastapi", "serve", "judgesense serve") from error
@@ -165,10 +166,12 @@ def app_of(
         work.cancel()
         batcher.close()
 
-    app = FastAPI(title="JudgeSense", version=__version__, lifespan=running)
+    # FastAPI's own pages load their programs from other machines.
+    app = FastAPI(title="JudgeSense", version=__version__, lifespan=running,
+                  docs_url=None, redoc_url=None)  # fmt: skip
     app.add_middleware(_Gate, key=key, local=local, counts=counts)
 
-    async def failed(_: Request, error: Any) -> JSONResponse:
+    async def failed(request: Request, error: Any) -> JSONResponse:
         if isinstance(error, AnyHTTPException):
             return _error(error.status_code, str(error.detail), error.headers)
         if isinstance(error, RecursionError):
@@ -177,6 +180,9 @@ def app_of(
             return _error(400, "the text holds half a character (a lone surrogate)")
         if isinstance(error, JudgeSenseError):
             return _error(422, str(error))
+        # Any page in a browser may send a body that does not call itself JSON.
+        if "json" not in request.headers.get("content-type", ""):
+            return _error(415, 'send JSON, with the header "Content-Type: application/json"')
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:])
         return _error(422, f"{place}: {first['msg']}".removeprefix(": "))
@@ -220,6 +226,16 @@ def app_of(
     def require_model(model: str) -> None:
         if model not in (served.name, "judge"):
             raise HTTPException(404, f"unknown model {model!r}; this server has {served.name!r}")
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    async def docs() -> str:
+        """What can be asked here."""
+        rows = "".join(
+            f"<dt><code>{method.upper()} {path}</code><dd>{escape(own['description'])}"
+            for path, methods in app.openapi()["paths"].items()
+            for method, own in methods.items()
+        )
+        return f'<h1>{escape(served.name)}</h1><dl>{rows}</dl><a href="openapi.json">Fields</a>'
 
     @app.get("/health")
     async def health() -> Any:

@@ -244,6 +244,11 @@ def test_bad_input_is_one_clear_error_and_the_server_lives(
     assert httpx.post(f"{server}/v1/judge", json=FACT).status_code == 200
 
 
+def test_a_body_that_does_not_say_that_it_is_json(server: str) -> None:
+    told = httpx.post(f"{server}/v1/judge", content=json.dumps(FACT))
+    assert (told.status_code, "Content-Type: application/json" in told.text) == (415, True)
+
+
 @pytest.fixture(scope="module")
 def server() -> Any:
     with running(served_of()) as url:
@@ -260,6 +265,8 @@ def test_the_page_the_models_and_the_counters(server: str) -> None:
     assert set(httpx.get(f"{server}/openapi.json").json()["paths"]) >= {
         "/v1/judge", "/v1/systemone", "/v1/chat/completions", "/v1/models", "/health", "/metrics",
     }  # fmt: skip
+    page = httpx.get(f"{server}/docs").text
+    assert ("POST /v1/judge" in page, "://" in page) == (True, False)
     with openai.OpenAI(base_url=f"{server}/v1", api_key="any") as client:
         assert [model.id for model in client.models.list()] == ["rule"]
 

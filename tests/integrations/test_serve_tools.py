@@ -26,13 +26,15 @@ QUESTION = "What is the capital of France?"
 ANSWERS = ["Paris.", "Lyon.", "Nice.", 'The "city" of {light}.', "Marseille,\nin the south."]
 
 RUN_DEEPEVAL = """
-import json, requests
+import json
 from deepeval import evaluate
-from deepeval.metrics import BaseMetric
-from deepeval.test_case import LLMTestCase
+from deepeval.metrics import JevEval
+from deepeval.metrics.jev_eval import Noul
+from deepeval.models import TypeSafeModel
+from deepeval.test_case import LLMTestCase, SingleTurnParams
 {snippet}
 cases = [LLMTestCase(input={question!r}, actual_output=each) for each in {answers!r}]
-done = evaluate(cases, [Factual()])
+done = evaluate(cases, [factual])
 told = {{each.input and each.actual_output: each.metrics_data[0] for each in done.test_results}}
 json.dump({{answer: ["YES" if told[answer].success else "NO", told[answer].score]
            for answer in {answers!r}}}, open("told.json", "w"))
