@@ -185,17 +185,19 @@ def _show_graded(found: Matched) -> None:
     judged, differ, method = found.judged, found.differ, found.result.method
     if judged is None or differ is None:
         return
-    rate = "undefined" if differ.rate is None else f"{differ.rate:.4f}"
+    counts = found.to_dict()["disagreement"]
+    rate = "undefined" if counts["rate"] is None else f"{counts['rate']:.4f}"
     typer.echo(
         f"\n{method} and {judged.judge} differ on a share of {rate}: both right "
-        f"{differ.both_right}, both wrong {differ.both_wrong}, no verdict "
-        f"{len(differ.no_verdict)} (score {judged.score_low:.4f} to {judged.score_high:.4f})"
+        f"{counts['both_right']}, both wrong {counts['both_wrong']}, no verdict "
+        f"{counts['no_verdict']} (score {judged.score_low:.4f} to {judged.score_high:.4f})"
     )
-    for heading, places in (
-        ("right for the grader only", differ.missed),
-        (f"right for {method} only", differ.invented),
-        ("no verdict", differ.no_verdict),
+    for heading, kind in (
+        ("right for the grader only", "missed_by_heuristic"),
+        (f"right for {method} only", "only_heuristic"),
+        ("no verdict", "no_verdict"),
     ):
+        places = differ[kind]
         typer.echo(f"{len(places)} {heading}")
         for i in places[:_EXAMPLES]:
             typer.echo(f"  {_example(found.rows[i])}  [{_short(judged.reasons[i], 120)}]")

@@ -118,10 +118,9 @@ def compare(
         if set_flags := [flag for flag, value in flags.items() if value is not None]:
             raise JudgeSenseError(f"{set_flags[0]} needs --migration")
         from judgesense.trust.compare import compare as compare_runs
-        from judgesense.trust.compare import render_comparison
 
         result = compare_runs(first, second)
-        opt.output(format, result.to_dict, lambda: render_comparison(result))
+        opt.output(format, result.to_dict, lambda: str(result))
         return
     from judgesense.systems.migration import migration as compare_update
 

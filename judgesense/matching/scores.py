@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -76,59 +75,23 @@ def mean_rank_correlation(models: Sequence[ModelScores]) -> float | None:
     return prompt_sensitivity(scores).mean_spearman
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """How a heuristic and a judge score the same n responses.
+def disagreement(
+    heuristic: Sequence[float], judged: Sequence[float | None]
+) -> dict[str, list[int]]:
+    """The rows on which two matchers agree or differ; 0.5 or more is right.
 
-    ``missed`` and ``invented`` are the rows that only the judge, or only the heuristic, counts as
-    right; ``no_verdict`` the rows without a verdict of the judge.
-    """
+    ``missed_by_heuristic`` and ``only_heuristic`` are the rows that only the judge, or only the
+    heuristic, counts as right; ``no_verdict`` the rows without a verdict of the judge.
 
-    n: int
-    both_right: int
-    both_wrong: int
-    missed: list[int]
-    invented: list[int]
-    no_verdict: list[int]
-
-    @property
-    def rate(self) -> float | None:
-        """Share of the judged responses on which the two differ."""
-        judged = self.n - len(self.no_verdict)
-        return (len(self.missed) + len(self.invented)) / judged if judged else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Counts and rate, as JSON values."""
-        return {
-            "n": self.n,
-            "both_right": self.both_right,
-            "both_wrong": self.both_wrong,
-            "missed_by_heuristic": len(self.missed),
-            "only_heuristic": len(self.invented),
-            "no_verdict": len(self.no_verdict),
-            "rate": self.rate,
-        }
-
-
-def disagreement(heuristic: Sequence[float], judged: Sequence[float | None]) -> Disagreement:
-    """Compare two matchers' scores of the same responses; 0.5 or more is right.
-
-    >>> disagreement([1.0, 0.0], [1.0, 1.0]).missed
+    >>> disagreement([1.0, 0.0], [1.0, 1.0])["missed_by_heuristic"]
     [1]
     """
-    rows: dict[tuple[bool, bool | None], list[int]] = {}
+    kinds = {
+        (True, True): "both_right", (False, False): "both_wrong",
+        (False, True): "missed_by_heuristic", (True, False): "only_heuristic",
+    }  # fmt: skip
+    rows: dict[str, list[int]] = {kind: [] for kind in (*kinds.values(), "no_verdict")}
     for row, (score, verdict) in enumerate(zip(heuristic, judged, strict=True)):
-        right = None if verdict is None else verdict >= 0.5
-        rows.setdefault((score >= 0.5, right), []).append(row)
-
-    def of(score: bool, verdict: bool | None) -> list[int]:
-        return rows.get((score, verdict), [])
-
-    return Disagreement(
-        n=len(heuristic),
-        both_right=len(of(True, True)),
-        both_wrong=len(of(False, False)),
-        missed=of(False, True),
-        invented=of(True, False),
-        no_verdict=sorted(of(True, None) + of(False, None)),
-    )
+        kind = "no_verdict" if verdict is None else kinds[score >= 0.5, verdict >= 0.5]
+        rows[kind].append(row)
+    return rows

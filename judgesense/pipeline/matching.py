@@ -15,7 +15,7 @@ from judgesense.files.disk import require_writable, writing
 from judgesense.files.documents import Shape, Text, fit, invalid, parse_json
 from judgesense.files.tables import read_table_rows
 from judgesense.matching import AnswerMatch, match_answers
-from judgesense.matching.scores import Disagreement, ModelScores, disagreement, score_models
+from judgesense.matching.scores import ModelScores, disagreement, score_models
 from judgesense.run_folder.responses import PARTS, require_finished
 from judgesense.systems.verdict_files import Id, SomeId, as_id
 from local_judges.llm_matcher import MAX_TOKENS, JudgedMatches, check_prompt, judge_matches
@@ -191,8 +191,8 @@ def _read_references(
 class Matched:
     """A scored response log: ``tables`` has the scores by matcher, the heuristic first.
 
-    ``failed`` has one line per question without a response. ``judged`` and ``differ`` are None
-    without a grader.
+    ``failed`` has one line per question without a response. ``judged`` and ``differ``
+    (:func:`judgesense.matching.scores.disagreement`) are None without a grader.
     """
 
     rows: list[ResponseRow]
@@ -200,7 +200,7 @@ class Matched:
     result: AnswerMatch
     tables: dict[str, list[ModelScores]]
     judged: JudgedMatches | None = None
-    differ: Disagreement | None = None
+    differ: dict[str, list[int]] | None = None
 
     @property
     def incomplete(self) -> bool:
@@ -209,7 +209,12 @@ class Matched:
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of ``match.json``, less the source: scores by model and template."""
-        result, judged, differ = self.result, self.judged, self.differ
+        result, judged, differ = self.result, self.judged, None
+        if self.differ is not None:
+            counts = {kind: len(rows) for kind, rows in self.differ.items()}
+            n_judged = result.n - counts["no_verdict"]
+            apart = counts["missed_by_heuristic"] + counts["only_heuristic"]
+            differ = {"n": result.n, **counts, "rate": apart / n_judged if n_judged else None}
         return {
             "method": result.method,
             "n": result.n,
@@ -219,7 +224,7 @@ class Matched:
                 name: [asdict(each) for each in table] for name, table in self.tables.items()
             },
             "judge": None if judged is None else {"name": judged.judge, "prompt": judged.prompt},
-            "disagreement": None if differ is None else differ.as_dict(),
+            "disagreement": differ,
         }
 
 

@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.statistics.calibration import ask_threshold
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.intervals import share_fields
 from judgesense.text import short_names
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.checks import trust_card
@@ -99,7 +99,16 @@ def stabilise(
     offsets = {name: _short(own) for name, own in rule.offsets.items() if name in known}
     rule = replace(rule, offsets=offsets)
     after = next((row for row in rows if row["remedy"] == chosen.name), None)
-    cards = {AS_ASKED: rows[0], "with the remedy": after}
+    cards: dict[str, Any] = {}
+    for name, row in ((AS_ASKED, rows[0]), ("with the remedy", after)):
+        if row and row["trust"]:
+            checks = {
+                check: _short({key: figures[key] for key in _CHECK_KEYS})
+                for check, figures in row["checks"].items()
+            }
+            cards[name] = {
+                "trust": row["trust"], "because": list(row["because"]), "checks": checks,
+            }  # fmt: skip
     record = run.record
     made = Stabilised(
         judge=_judge_of(run, stream.judge),
@@ -116,7 +125,7 @@ def stabilise(
             "judgesense": (record.get("versions") or {}).get("judgesense"),
             "rule": digest_of(entry, rule),
         },
-        card={name: _card(row) for name, row in cards.items() if row and row["trust"]},
+        card=cards,
         where=str(out),
     )
     made.write(Path(out))
@@ -198,38 +207,20 @@ def _ask(grid: Grid, decided: Decided, max_error: float, rule: Rule) -> dict[str
 def _expected(grid: Grid, decided: Decided, rule: Rule) -> dict[str, Any]:
     """The accuracy on items that the rule was not fitted to, and the cost of a verdict."""
     known = (grid.gold >= 0) & (decided.codes != NOT_ASKED)
-    figures: dict[str, Any] = {"accuracy": None, "ci_low": None, "ci_high": None}
-    if known.any():
-        hits = decided.codes[known] == grid.gold[known]
-        ends = wilson_cluster(hits, grid.clusters[known])
-        figures = {"accuracy": float(hits.mean()), "ci_low": ends.low, "ci_high": ends.high}
+    hits = decided.codes[known] == grid.gold[known]
+    accuracy, low, high = share_fields("accuracy", hits, grid.clusters[known]).values()
     cost = grid.mean_cost
     return {
-        **_short(figures),
+        **_short({"accuracy": accuracy, "ci_low": low, "ci_high": high}),
         "items": int(known.sum()),
         "prompts_per_item": rule.prompts_per_item,
         "usd_per_item": None if cost is None else cost * rule.prompts_per_item,
     }
 
 
-def _card(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The trust card of a remedy's row."""
-    return {
-        "trust": row["trust"],
-        "because": list(row["because"]),
-        "checks": {
-            name: _short({key: check[key] for key in _CHECK_KEYS})
-            for name, check in row["checks"].items()
-        },
-    }
-
-
 def _short(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values, with six digits."""
-    return {
-        key: round(float(value), 6) if isinstance(value, float) else value
-        for key, value in figures.items()
-    }
+    return {k: round(float(v), 6) if isinstance(v, float) else v for k, v in figures.items()}
 
 
 def _judge_of(run: Run, name: str) -> dict[str, Any]:

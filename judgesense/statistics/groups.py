@@ -41,33 +41,6 @@ class Group:
     p_holm: float
 
 
-@dataclass(frozen=True)
-class _Compared:
-    by: str
-    name: str
-    n: int
-    group: tuple[float, float]
-    rest: tuple[float, float]
-    df: int
-
-    def interval(self, quantile: float) -> Interval:
-        """Of the group's share less the rest's: Newcombe's, on effective sizes."""
-        ends = [(p, Interval(*wilson(p, n, quantile))) for p, n in (self.rest, self.group)]
-        return difference_interval(ends[0], ends[1], 0.0)
-
-    def p_value(self) -> float:
-        """Two-sided: the level at which the interval touches 0."""
-        from scipy.special import stdtr
-
-        low, high = 0.0, _MOST_LIKELY
-        for _ in range(40):
-            middle = (low + high) / 2
-            ends = self.interval(middle)
-            assert ends.low is not None and ends.high is not None  # noqa: PT018
-            low, high = (low, middle) if ends.low <= 0 <= ends.high else (middle, high)
-        return float(2 * stdtr(self.df, -low))
-
-
 def compare_groups(
     values: npt.ArrayLike,
     groups: dict[str, npt.NDArray[Any]],
@@ -90,37 +63,52 @@ def compare_groups(
     >>> worse.name, worse.estimate, worse.rest, worse.p_holm < 0.001
     ('b', 0.25, 1.0, True)
     """
-    from scipy.special import stdtrit
+    from scipy.special import stdtr, stdtrit
 
     shares = np.asarray(values, dtype=float)
     codes, _ = cluster_codes(clusters, len(shares))
     compared = [
         each for by, names in groups.items() for each in _compared(by, names, shares, codes)
     ]
-    p_values = [each.p_value() for each in compared]
+    p_values = []
+    for _, parts, df in compared:
+        # The level at which the interval touches 0.
+        low, high = 0.0, _MOST_LIKELY
+        for _ in range(40):
+            middle = (low + high) / 2
+            ends = _gap(parts, middle)
+            low, high = (low, middle) if ends[0] <= 0 <= ends[1] else (middle, high)
+        p_values.append(float(2 * stdtr(df, -low)))
     adjusted = holm(p_values)
     order = sorted(range(len(compared)), key=p_values.__getitem__)
     found, left = [], len(order)
     for rank, at in enumerate(order):
-        each, p_holm = compared[at], adjusted[at]
+        (names, parts, df), p_holm = compared[at], adjusted[at]
         assert p_holm is not None
         # Holm stops at the first test that does not reject: the others share its level.
         left = len(order) - rank if p_holm <= 1 - confidence_level or not rank else left
-        tail = (1 - confidence_level) / left / 2
-        ends = each.interval(float(stdtrit(each.df, 1 - tail)))
-        assert ends.low is not None and ends.high is not None  # noqa: PT018
-        found.append(
-            Group(
-                each.by, each.name, each.n, each.group[0], each.rest[0],
-                each.group[0] - each.rest[0], ends.low, ends.high, p_values[at], p_holm,
-            )
-        )  # fmt: skip
+        ends = _gap(parts, float(stdtrit(df, 1 - (1 - confidence_level) / left / 2)))
+        (rest, _), (share, _) = parts
+        found.append(Group(*names, share, rest, share - rest, *ends, p_values[at], p_holm))
     return sorted(found, key=lambda group: group.difference)
+
+
+Parts = tuple[tuple[float, float], tuple[float, float]]
+"""The rest's share and effective number of items, and the group's."""
+
+
+def _gap(parts: Parts, quantile: float) -> tuple[float, float]:
+    """The interval of the group's share less the rest's: Newcombe's, on effective sizes."""
+    rest, group = ((share, Interval(*wilson(share, n, quantile))) for share, n in parts)
+    ends = difference_interval(rest, group, 0.0)
+    assert ends.low is not None and ends.high is not None  # noqa: PT018
+    return ends.low, ends.high
 
 
 def _compared(
     by: str, names: npt.NDArray[Any], shares: Floats, clusters: npt.NDArray[Any]
-) -> Iterator[_Compared]:
+) -> Iterator[tuple[tuple[str, str, int], Parts, int]]:
+    """What groups items, a group and its size; its parts; the degrees of freedom."""
     distinct = [name for name in dict.fromkeys(names.tolist()) if name != ""]
     means = {name: float(shares[names == name].mean()) for name in distinct}
     if len(distinct) == 2 and "" not in names:
@@ -129,12 +117,10 @@ def _compared(
         own = names == name
         if own.sum() < SMALLEST or (~own).sum() < SMALLEST:
             continue
-        ends = [wilson_cluster(shares[part], clusters[part]) for part in (own, ~own)]
-        sizes = [each.effective_n for each in ends]
-        if sizes[0] is None or sizes[1] is None:
-            continue
-        yield _Compared(
-            by, str(name), int(own.sum()), (means[name], sizes[0]),
-            (float(shares[~own].mean()), sizes[1]),
-            len(np.unique(clusters[own])) + len(np.unique(clusters[~own])) - 2,
-        )  # fmt: skip
+        rest_n, own_n = (
+            wilson_cluster(shares[part], clusters[part]).effective_n for part in (~own, own)
+        )
+        if rest_n is not None and own_n is not None:
+            df = len(np.unique(clusters[own])) + len(np.unique(clusters[~own])) - 2
+            parts = (float(shares[~own].mean()), rest_n), (means[name], own_n)
+            yield (by, str(name), int(own.sum())), parts, df

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
-from judgesense.statistics.change import Change, item_change, smallest_loss
+from judgesense.statistics.change import item_change, smallest_loss
 from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.tasks import ERROR, ORDERS
 from judgesense.text import join, percent, s, signed
@@ -31,8 +31,8 @@ _WHAT = {
 _SHOWN = 3
 """Moved verdicts that a text lists."""
 
-Shares = dict[str, float]
-"""Item -> share of its prompts or pairs."""
+Gold = Mapping[tuple[str, str], str]
+"""Item and option order -> label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +70,12 @@ class BaselineComparison(ResultMapping):
         open_rows = [row for row in firsts.values() if row["conclusion"] == "cannot tell"]
         if open_rows:
             why = "; ".join(map(_named, open_rows))
-            return Gate("INCONCLUSIVE", open_rows[0]["figure"], f"{why}; {self.reach}")
+            return Gate(
+                "INCONCLUSIVE", open_rows[0]["figure"], f"{why}; {what_it_finds(self.n_items)}"
+            )
         first = next(iter(reversed(firsts.values())))
         why = "; ".join(map(_named, reversed(firsts.values())))
         return Gate("PASS", first["figure"], why)
-
-    @property
-    def reach(self) -> str:
-        """What a comparison of this size can find, in one sentence without its full stop."""
-        return what_it_finds(self.n_items)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, and the ``decision``."""
@@ -127,7 +124,8 @@ def what_it_finds(n_items: int) -> str:
 
 def items_of_baseline(baseline: str | Path) -> int:
     """How many items an earlier run judged. Raises JudgeSenseError for a folder without a run."""
-    return max((len(list(_items(stream))) for stream in _streams(Path(baseline))), default=0)
+    counts = [len({each.item for each in _answers(one)}) for one in _streams(Path(baseline))]
+    return max(counts, default=0)
 
 
 def against_baseline(
@@ -160,20 +158,24 @@ def against_baseline(
     notes: list[str] = []
     fewest = 0
     for one, two in both:
-        task = two.task.name
-        items = set(_items(one)) & set(_items(two))
+        task, before, after = two.task.name, _answers(one), _answers(two)
+        every = [{each.item for each in answers} for answers in (before, after)]
+        items = every[0] & every[1]
         if not items:
             raise JudgeSenseError(
                 f"task {task}: {run_dir} and {baseline} have no item in common; give both the "
                 "same item_id"
             )
-        if left := len(set(_items(two)) | set(_items(one))) - len(items):
+        if left := len(every[0] | every[1]) - len(items):
             notes.append(f"{task}: {left} item{s(left)} of only one result left out.")
         fewest = min(fewest or len(items), len(items))
-        shares = {side: _shares(stream, other, two) for side, stream, other in
-                  (("before", one, two), ("after", two, one))}  # fmt: skip
-        conclusions += _conclusions(two, shares, items, _clusters(two), margin)
-        moved += _moved(task, one, two, items)
+        # The label of each item and order; that of the newer result counts.
+        gold = {(a.item, a.order): a.gold for a in [*before, *after] if a.gold is not None}
+        orders = {each.order for each in before} & {each.order for each in after}
+        shares = [_shares(*side, orders, gold) for side in ((one, before), (two, after))]
+        clusters = {each.item: each.cluster for each in after}
+        conclusions += _conclusions(two, shares, items, clusters, margin)
+        moved += _moved(task, before, after, gold, items)
     return BaselineComparison(conclusions, moved, margin, fewest, smallest_loss(fewest), notes)
 
 
@@ -207,53 +209,40 @@ def _matched(new: list[Stream], old: list[Stream]) -> list[tuple[Stream, Stream]
     return []
 
 
-def _items(stream: Stream) -> Iterator[str]:
-    return (stream.log.items[code] for code in sorted(set(stream.log.item[stream.rows].tolist())))
+class _Answer(NamedTuple):
+    """A judged prompt."""
+
+    item: str
+    order: str
+    wording: str
+    verdict: str
+    gold: str | None
+    cluster: int
 
 
-def _clusters(stream: Stream) -> dict[str, int]:
-    """The cluster of each item."""
-    log, rows = stream.log, stream.rows
-    names = (log.items[code] for code in log.item[rows])
-    return dict(zip(names, log.cluster[rows].tolist(), strict=True))
-
-
-def _rows(stream: Stream) -> Iterator[tuple[str, str, str, str]]:
-    """Item, order, wording and verdict of each answered prompt."""
+def _answers(stream: Stream) -> list[_Answer]:
+    """The judged prompts, failed requests included."""
     log = stream.log
-    for row, code in zip(stream.rows.tolist(), stream.decision.tolist(), strict=True):
-        verdict = str(log.labels[code])
-        if verdict != ERROR:
-            yield (
-                log.items[log.item[row]], log.orders[log.order[row]],
-                log.templates[log.template[row]], verdict,
-            )  # fmt: skip
+    return [
+        _Answer(
+            log.items[log.item[row]], log.orders[log.order[row]], log.templates[log.template[row]],
+            str(log.labels[code]),
+            str(log.labels[log.gold[row]]) if log.gold[row] >= 0 else None,
+            int(log.cluster[row]),
+        )
+        for row, code in zip(stream.rows.tolist(), stream.decision.tolist(), strict=True)
+    ]  # fmt: skip
 
 
-def _gold(*streams: Stream) -> dict[tuple[str, str], str]:
-    """The label of each item and order; that of a later stream counts."""
-    found = {}
-    for stream in streams:
-        log = stream.log
-        for row in stream.rows[log.gold[stream.rows] >= 0].tolist():
-            place = log.items[log.item[row]], log.orders[log.order[row]]
-            found[place] = str(log.labels[log.gold[row]])
-    return found
-
-
-def _orders(stream: Stream) -> set[str]:
-    return {stream.log.orders[code] for code in set(stream.log.order[stream.rows].tolist())}
-
-
-def _shares(stream: Stream, other: Stream, newer: Stream) -> dict[str, Shares]:
-    """Each figure's share by item, in the orders that both results have."""
-    orders = _orders(stream) & _orders(other)
-    gold = _gold(other if newer is stream else stream, newer)
+def _shares(
+    stream: Stream, answers: list[_Answer], orders: set[str], gold: Gold
+) -> dict[str, dict[str, float]]:
+    """Each figure's share of an item's prompts or pairs, in the orders that both results have."""
     undecided = {str(label) for label in stream.log.labels[stream.log.undecided]}
     by_item: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     choices: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for item, order, wording, verdict in _rows(stream):
-        if order not in orders:
+    for item, order, wording, verdict, _, _ in answers:
+        if order not in orders or verdict == ERROR:
             continue
         by_item["readable"][item].append(verdict not in undecided)
         if (item, order) in gold:
@@ -280,7 +269,7 @@ def _shares(stream: Stream, other: Stream, newer: Stream) -> dict[str, Shares]:
 
 def _conclusions(
     stream: Stream,
-    shares: Mapping[str, Mapping[str, Shares]],
+    shares: Sequence[Mapping[str, Mapping[str, float]]],
     items: set[str],
     clusters: Mapping[str, int],
     margin: float,
@@ -288,7 +277,7 @@ def _conclusions(
     """The entries of a judge and task, in the order of `FIGURES`."""
     sides: dict[str, tuple[list[float], list[float], list[int]]] = {}
     for figure in FIGURES:
-        before, after = (shares[side].get(figure, {}) for side in ("before", "after"))
+        before, after = (each.get(figure, {}) for each in shares)
         if common := sorted(items & before.keys() & after.keys()):
             sides[figure] = (
                 [before[item] for item in common],
@@ -299,40 +288,35 @@ def _conclusions(
     figures = max(1, sum(one != two for one, two, _ in sides.values()))
     for figure, (one, two, shared) in sides.items():
         change = item_change(one, two, shared, figures=figures if one != two else 1)
-        conclusion = change.conclusion(margin)
+        conclusion = what = change.conclusion(margin)
+        if conclusion == "no worse":
+            what = f"no worse than by {100 * margin:g} points"
+        points = [signed(100 * x, 1) for x in (change.difference, change.ci_low, change.ci_high)]
+        text = (
+            f"{figure}: {what} ({_WHAT[figure]} {percent(change.after)}, before "
+            f"{percent(change.before)}; {points[0]} points [{points[1]}, {points[2]}], "
+            f"{change.n_items} item{s(change.n_items)}, {change.n_changed} changed)"
+        )
         yield {
             "judge": stream.judge, "task": stream.task.name, "figure": figure,
-            "conclusion": conclusion, **asdict(change),
-            "text": _text(figure, conclusion, change, margin),
+            "conclusion": conclusion, **asdict(change), "text": text,
         }  # fmt: skip
 
 
-def _text(figure: str, conclusion: str, change: Change, margin: float) -> str:
-    points = [f"{signed(100 * value, 1)}" for value in (change.ci_low, change.ci_high)]
-    what = f"no worse than by {100 * margin:g} points" if conclusion == "no worse" else conclusion
-    return (
-        f"{figure}: {what} ({_WHAT[figure]} {percent(change.after)}, before "
-        f"{percent(change.before)}; {signed(100 * change.difference, 1)} points "
-        f"[{', '.join(points)}], {change.n_items} item{s(change.n_items)}, {change.n_changed} "
-        "changed)"
-    )
-
-
-def _moved(task: str, one: Stream, two: Stream, items: set[str]) -> Iterator[dict[str, Any]]:
+def _moved(
+    task: str, before: list[_Answer], after: list[_Answer], gold: Gold, items: set[str]
+) -> Iterator[dict[str, Any]]:
     """The common items and orders whose most frequent verdict is another one."""
-    gold = _gold(one, two)
-    usual = []
-    for stream in (one, two):
+    usual: list[dict[tuple[str, str], str]] = []
+    for answers in (before, after):
         votes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        for item, order, _, verdict in _rows(stream):
-            votes[item, order][verdict] += 1
-        usual.append({
-            place: min(each, key=lambda verdict: (-each[verdict], verdict))
-            for place, each in votes.items()
-        })  # fmt: skip
-    before, after = usual
-    for item, order in sorted(before.keys() & after.keys()):
-        first, second, label = before[item, order], after[item, order], gold.get((item, order))
+        for each in answers:
+            if each.verdict != ERROR:
+                votes[each.item, each.order][each.verdict] += 1
+        usual.append({at: min(n, key=lambda word: (-n[word], word)) for at, n in votes.items()})
+    for item, order in sorted(usual[0].keys() & usual[1].keys()):
+        first, second = (each[item, order] for each in usual)
+        label = gold.get((item, order))
         if item in items and first != second:
             kind = {first: "broken", second: "fixed"}.get(label or "", "changed")
             yield {"task": task, "item_id": item, "order": order, "before": first,

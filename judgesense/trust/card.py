@@ -124,12 +124,7 @@ class TrustCard:
 
     def to_dict(self) -> dict[str, Any]:
         """The card as in ``report.json``."""
-        return {
-            "trust": self.trust,
-            "because": list(self.because),
-            "text": self.text,
-            "checks": {name: self.checks[name].to_dict() for name in CHECKS},
-        }
+        return {**asdict(self), "because": list(self.because)}
 
 
 def conclude(checks: Mapping[str, Check]) -> TrustCard:
@@ -139,7 +134,7 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     check that applies passes; else ``care``. `resistant` is an exception: a judge that fails it can
     be used with care, and where it is not measured the text says so and nothing else changes.
 
-    ``checks`` has a `Check` for each name of `CHECKS`.
+    ``checks`` has a `Check` for each name of `CHECKS`, in that order.
 
     >>> known = Check.of(0.95, 0.9, 0.98, threshold=0.8, n_items=60, text="JSS 0.950")
     >>> missing = Check.unmeasured(0.2, "no gold labels: add some")
@@ -179,7 +174,7 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
         trust=trust,
         because=tuple(because),
         text=f"{LEADS[trust]}: {'; '.join(texts)}",
-        checks=MappingProxyType({name: checks[name] for name in CHECKS}),
+        checks=dict(checks),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from judgesense.decisions.view import Stream, distinct
-from judgesense.statistics.arrays import Bools, Codes
+from judgesense.statistics.arrays import Codes
 from judgesense.statistics.bias import BothOrders, both_orders
 from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
@@ -21,12 +21,7 @@ from judgesense.text import brackets, join, number, percent
 from judgesense.trust.card import Check, TrustCard, conclude
 from judgesense.trust.resistant import attacks, resistant
 from judgesense.trust.rewording import responsive, steady
-from judgesense.trust.thresholds import (
-    DEFAULTS,
-    EVEN_FIRST,
-    LOW_KAPPA,
-    Thresholds,
-)
+from judgesense.trust.thresholds import DEFAULTS, EVEN_FIRST, LOW_KAPPA, Thresholds
 
 _RIGHT_DETAILS = (
     "accuracy", "accuracy_ci_low", "accuracy_ci_high", "balanced_accuracy",
@@ -44,7 +39,7 @@ def readable(stream: Stream, threshold: float) -> Check:
     the options' probabilities for some prompts, the share is estimated as for text.
     """
     log = stream.log
-    answered = ~_is(stream, ERROR)
+    answered = log.labels[stream.decision] != ERROR
     rows, decision = stream.rows[answered], stream.decision[answered]
     if not len(rows):
         return Check.unmeasured(threshold, "no prompt got an answer: rerun to ask again")
@@ -82,7 +77,7 @@ def right(
     log = stream.log
     gold = log.gold[stream.rows]
     left_out = np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
-    kept = (gold >= 0) & ~_is(stream, ERROR) & ~left_out
+    kept = (gold >= 0) & (log.labels[stream.decision] != ERROR) & ~left_out
     rows, decision, gold = stream.rows[kept], stream.decision[kept], gold[kept]
     n_items = distinct(log.item[rows])
     if not len(rows):
@@ -197,11 +192,6 @@ def position(stream: Stream) -> BothOrders:
         cluster_ids=log.cluster[rows],
         options=options,
     )
-
-
-def _is(stream: Stream, label: str) -> Bools:
-    found: Bools = stream.log.labels[stream.decision] == label
-    return found
 
 
 def trust_card(

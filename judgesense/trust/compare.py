@@ -16,7 +16,7 @@ from judgesense.decisions.view import Stream, distinct, view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import task_rank
-from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.planning import smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
@@ -65,33 +65,25 @@ def _compare(one: Stream, two: Stream) -> Iterator[dict[str, Any]]:
     if matched is None:
         return
     left, right, clusters, items = matched
-    gold = _common_gold(one, two, left, right)
+    places = one.rows[left], two.rows[right]
+    gold, other = (
+        side.log.labels[side.log.gold[rows]] for side, rows in zip((one, two), places, strict=True)
+    )
+    if len(differing := np.flatnonzero(gold != other)):
+        # The judges would be held to two standards.
+        first = differing[0]
+        item = one.log.items[one.log.item[places[0][first]]]
+        raise JudgeSenseError(
+            f"{one.task.name}: the runs have different gold labels for {len(differing)} of "
+            f"{len(gold)} prompts; item {item!r} is {gold[first]} in the first and {other[first]} "
+            "in the second. Judge both on the same data"
+        )
     decided = [side.decision[rows] for side, rows in ((one, left), (two, right))]
     undecided = one.log.undecided[decided[0]] | two.log.undecided[decided[1]]
     if undecided.all():
         return
     hits = [side.log.labels[codes] == gold for side, codes in zip((one, two), decided, strict=True)]
     yield _entry(one, two, "accuracy", hits, undecided, clusters, items)
-
-
-def _common_gold(one: Stream, two: Stream, left: Codes, right: Codes) -> Words:
-    """The gold labels of the prompts that both judged.
-
-    Raises JudgeSenseError if the runs disagree on one: the judges would be held to two standards.
-    """
-    gold, other = (
-        side.log.labels[side.log.gold[side.rows[places]]]
-        for side, places in ((one, left), (two, right))
-    )
-    if len(differing := np.flatnonzero(gold != other)):
-        first = differing[0]
-        item = one.log.items[one.log.item[one.rows[left[first]]]]
-        raise JudgeSenseError(
-            f"{one.task.name}: the runs have different gold labels for {len(differing)} of "
-            f"{len(gold)} prompts; item {item!r} is {gold[first]} in the first and {other[first]} "
-            "in the second. Judge both on the same data"
-        )
-    return gold
 
 
 def _pair_table(side: Stream) -> pa.Table:
@@ -273,7 +265,21 @@ class Comparison(ResultMapping):
         return data_frame(self.comparisons)
 
     def __str__(self) -> str:
-        return render_comparison(self)
+        """The comparison as plain text: one line each, neither wrapped nor cut."""
+        lines = ["What to do", *(f"  - {text}" for text in self.advice), "", "Figures"]
+        lines += [f"  - {entry['text']}" for entry in [*self.comparisons, *self.best]]
+        lines += [
+            "",
+            "Differences are B minus A on what both judged, with uncorrected 95% intervals. "
+            "Intervals and tests treat items, or the clusters that items share, as the sample. "
+            "p-values come from permutation tests with a cluster-robust t, Holm-corrected over the "
+            f"{self.n_tests} comparisons as one family.",
+        ]
+        if lost := sum(entry["n_undecided"] for entry in self.comparisons):
+            lines.append(
+                f"Left out: {lost} pairs and prompts that one of the judges left undecided."
+            )
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         texts = [*self.advice, *(entry["text"] for entry in [*self.comparisons, *self.best])]
@@ -327,9 +333,12 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
             couples.append(entries)
     found = [entry for entries in couples for entry in entries]
     if not found:
+        told = []
+        for folder, streams in zip(dirs, (first, second), strict=True):
+            pairs = {stream.task.name: len(stream.pairs) for stream in streams}
+            told.append(f"{folder} judged {sum(pairs.values())} pairs of {join(list(pairs))}")
         raise JudgeSenseError(
-            f"the runs share no pairs: {dirs[0]} judged {_described(first)}, {dirs[1]} judged "
-            f"{_described(second)}. Run both judges on the same data"
+            f"the runs share no pairs: {', '.join(told)}. Run both judges on the same data"
         )
     for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
         entry["p_holm"] = adjusted
@@ -353,8 +362,14 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
             groups.setdefault((stream.task.name, stream.scoring), []).append((stream, card))
     for (task, scoring), judged in groups.items():
         if (highest := _best(judged)) is not None:
-            highest |= {"task": task, "scoring": scoring}
-            best.append({**highest, "text": _best_text(highest, names)})
+            ends = brackets(highest["ci_low"], highest["ci_high"], lambda end: number(end, 2))
+            text = (
+                f"{task}: of {highest['n_judges']} judges, {names[highest['judge']]} has the "
+                f"highest κ with gold, {number(highest['kappa'], 2)} on {highest['n_items']} "
+                "items; corrected for being the highest, "
+                f"{number(highest['corrected'], 2)} {ends}."
+            )
+            best.append({**highest, "task": task, "scoring": scoring, "text": text})
     return Comparison(
         best=best,
         advice=advice,
@@ -398,34 +413,3 @@ def _best(judged: Iterable[tuple[Stream, TrustCard]]) -> dict[str, Any] | None:
         "judge": judge, "n_judges": len(known), "n_items": n_items, "kappa": kappas[found.place],
         "corrected": found.estimate, "ci_low": found.ci_low, "ci_high": found.ci_high,
     }  # fmt: skip
-
-
-def _best_text(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """Which judge has the highest kappa on a task, in words."""
-    ends = brackets(entry["ci_low"], entry["ci_high"], lambda end: number(end, 2))
-    return (
-        f"{entry['task']}: of {entry['n_judges']} judges, {names[entry['judge']]} has the highest "
-        f"κ with gold, {number(entry['kappa'], 2)} on {entry['n_items']} items; corrected for "
-        f"being the highest, {number(entry['corrected'], 2)} {ends}."
-    )
-
-
-def _described(streams: list[Stream]) -> str:
-    pairs = {stream.task.name: len(stream.pairs) for stream in streams}
-    return f"{sum(pairs.values())} pairs of {join(list(pairs))}"
-
-
-def render_comparison(result: Mapping[str, Any]) -> str:
-    """The comparison as plain text: one line each, neither wrapped nor cut."""
-    lines = ["What to do", *(f"  - {text}" for text in result["advice"]), "", "Figures"]
-    lines += [f"  - {entry['text']}" for entry in [*result["comparisons"], *result["best"]]]
-    lines += [
-        "",
-        "Differences are B minus A on what both judged, with uncorrected 95% intervals. Intervals "
-        "and tests treat items, or the clusters that items share, as the sample. p-values come "
-        "from permutation tests with a cluster-robust t, Holm-corrected over the "
-        f"{result['n_tests']} comparisons as one family.",
-    ]
-    if lost := sum(entry["n_undecided"] for entry in result["comparisons"]):
-        lines.append(f"Left out: {lost} pairs and prompts that one of the judges left undecided.")
-    return "\n".join(lines)

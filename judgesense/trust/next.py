@@ -62,6 +62,11 @@ class _Commands:
             self.named = [given[judges.index(own)]]
         self.texts_known = "data" in (record.get("asked") or {})
 
+    def given(self, *names: str) -> str | None:
+        """The first value of the first of these options that the command has."""
+        options = (self.started or {}).get("options", {})
+        return next((str(options[name][0]) for name in names if name in options), None)
+
     @property
     def data(self) -> str | None:
         """The user's own file of items, to which labels and items are added."""
@@ -79,13 +84,10 @@ class _Commands:
         """The user's own file of wordings."""
         if self.started is None:
             return None
-        options = self.started["options"]
-        for name in ("wordings", "templates"):
-            if name in options:
-                return str(options[name][0])
-        if self.started["command"] == "check" and "data" in options and self.started["arguments"]:
-            return str(Path(self.started["arguments"][0]).with_suffix(".wordings.yaml"))
-        return None
+        given, arguments = self.given("wordings", "templates"), self.started["arguments"]
+        if given or self.started["command"] != "check" or not (self.given("data") and arguments):
+            return given
+        return str(Path(arguments[0]).with_suffix(".wordings.yaml"))
 
     def again(self) -> str | None:
         """The same command, which finishes the run."""

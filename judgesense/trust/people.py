@@ -26,7 +26,7 @@ from judgesense.statistics.alternative_annotator import (
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.inputs import cluster_codes
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.intervals import share_fields
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table, krippendorff_alpha
 from judgesense.tasks import ERROR
 
@@ -127,8 +127,8 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
         "per_label": {
             label: {
                 "n": int(mine.sum()),
-                **_share("recall", said[mine] == label, codes[mine]),
-                **_share("precision", mine[said == label], codes[said == label]),
+                **share_fields("recall", said[mine] == label, codes[mine]),
+                **share_fields("precision", mine[said == label], codes[said == label]),
             }
             for label, mine in by_label.items()
         },
@@ -140,14 +140,6 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
         "alt_test": None,
         "alt_test_reason": f"the test needs {FEWEST_PEOPLE} people who labelled the same items",
     }
-
-
-def _share(name: str, hits: Bools, clusters: Codes) -> dict[str, float | None]:
-    """A share with its interval; None without a row."""
-    if not len(hits):
-        return dict.fromkeys((name, f"{name}_ci_low", f"{name}_ci_high"))
-    codes, _ = cluster_codes(clusters, len(hits))
-    return {name: float(hits.mean()), **wilson_cluster(hits, codes).fields(name)}
 
 
 def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None]]:

@@ -12,7 +12,7 @@ from judgesense.decisions.log import ATTACK, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.view import Stream, distinct, joined
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.comparison import holm
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.intervals import share_fields, wilson_cluster
 from judgesense.statistics.rates import higher_than_others
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, percent, s
@@ -109,7 +109,7 @@ def _row(
     right, kept, turned, gained = _outcome(stream, base, tried)
     given = log.gold[tried] >= 0
     clusters, held = log.cluster[base[right]], kept[right]
-    ends = wilson_cluster(held, clusters) if len(held) else None
+    share, low, high = share_fields("kept", held, clusters).values()
     attacked, others = _losses(stream, base[right], held, mislabelled)
     about = next((facts[name] for name in facts if name.partition("#")[0] == kind), {})
     hits = [log.decision[rows][given] == log.gold[rows][given] for rows in (base, tried)]
@@ -134,9 +134,9 @@ def _row(
         "accuracy_before": float(hits[0].mean()) if len(hits[0]) else None,
         "accuracy": float(hits[1].mean()) if len(hits[1]) else None,
         "n_right": int(right.sum()),
-        "kept": float(held.mean()) if len(held) else None,
-        "ci_low": ends.low if ends else None,
-        "ci_high": ends.high if ends else None,
+        "kept": share,
+        "ci_low": low,
+        "ci_high": high,
         "turned": float(turned[right].mean()) if len(held) else None,
         "levels_gained": None if gained is None or not right.any() else float(gained[right].mean()),
         "reworded": float(np.nanmean(others)) if np.isfinite(others).any() else None,

@@ -55,7 +55,14 @@ def steady(
     judged = used & stream.known
     decided = used & stream.decided()
     if not decided.any():
-        return Check.unmeasured(threshold, _why_no_pairs(stream, used, judged))
+        text = "rewording is not measured: each item was judged under one wording"
+        if judged.any():
+            text = "no pair of wordings has two readable verdicts: see readable"
+        elif used.any() and pairs.planned:
+            text = "no pair of wordings is judged on both sides: rerun to finish the run"
+        elif stream.known.any():
+            text = "no two wordings of one polarity share an item: add an equivalent wording"
+        return Check.unmeasured(threshold, text)
     n_items = distinct(pairs.item[decided])
     if pairs.planned and judged.sum() < LEAST_COVERAGE * used.sum():
         text = (
@@ -137,16 +144,6 @@ def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:
     return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
 
 
-def _why_no_pairs(stream: Stream, used: Bools, judged: Bools) -> str:
-    if judged.any():
-        return "no pair of wordings has two readable verdicts: see readable"
-    if used.any() and stream.pairs.planned:
-        return "no pair of wordings is judged on both sides: rerun to finish the run"
-    if stream.known.any():
-        return "no two wordings of one polarity share an item: add an equivalent wording"
-    return "rewording is not measured: each item was judged under one wording"
-
-
 def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
     """Whether another question gets another answer.
 
@@ -188,11 +185,12 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         details["follows"] = ratio.rate
         figures = f"{percent(ratio.rate)} of contrasts, {percent(ratio.other)} of rewordings"
         above = ratio.difference_low is not None and ratio.difference_low > 0
+        most = wilson_cluster(others, of_others).high
         state: State
         if above and ratio.low is not None and ratio.low > threshold:
             state, text = "pass", f"another question changes its answer ({figures})"
         elif (ratio.high is not None and ratio.high < threshold) or (
-            ratio.ratio < threshold and not above and _ignored(others, of_others)
+            ratio.ratio < threshold and not above and most is not None and most < TURNED
         ):
             state, text = "fail", f"another question hardly changes its answer ({figures})"
         else:
@@ -221,11 +219,6 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         return Check.unmeasured(threshold, text, n_items=n_items)
     worst = min(found, key=lambda check: ("fail", "open", "pass").index(check.state))
     return replace(worst, details=details)
-
-
-def _ignored(follows: Bools, clusters: Codes) -> bool:
-    high = wilson_cluster(follows, clusters).high
-    return high is not None and high < TURNED
 
 
 def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, Bools, int]:

@@ -11,7 +11,7 @@ from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CL
 from judgesense.decisions.rows import Log
 from judgesense.decisions.view import Stream, distinct
 from judgesense.statistics.arrays import Bools, Codes
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.intervals import share_fields
 from judgesense.statistics.rates import rate_ratio, shift
 from judgesense.tasks import ERROR
 from judgesense.trust.rewording import answered, same_polarity
@@ -76,26 +76,20 @@ def _row(log: Log, name: str | None, rows: Codes) -> dict[str, Any]:
     kinds = log.variant_class[rows]
     asked = rows[log.labels[log.raw[rows]] != ERROR]
     unread = log.undecided[log.raw[asked]]
-    ends = wilson_cluster(unread, log.cluster[asked]) if len(asked) else None
     return {
         **dict.fromkeys(KEYS),
         "variant": name,
         "variant_class": VARIANT_CLASSES[int(kinds[0])] if len(kinds) else EQUIVALENT,
         "n_prompts": len(rows),
         "n_items": distinct(log.item[rows]),
-        "unreadable": float(unread.mean()) if len(asked) else None,
-        "unreadable_ci_low": ends.low if ends else None,
-        "unreadable_ci_high": ends.high if ends else None,
+        **share_fields("unreadable", unread, log.cluster[asked]),
         "n_pairs": 0,
     }
 
 
 def _jss(same: Bools, clusters: Codes) -> dict[str, Any]:
-    if not len(same):
-        return {}
-    ends = wilson_cluster(same, clusters)
-    figures = {"jss": float(same.mean()), "ci_low": ends.low, "ci_high": ends.high}
-    return {**figures, "n_pairs": len(same)}
+    jss, low, high = share_fields("jss", same, clusters).values()
+    return {"jss": jss, "ci_low": low, "ci_high": high, "n_pairs": len(same)}
 
 
 def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Bools) -> dict[str, Any]:
@@ -104,13 +98,7 @@ def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Bools) -> di
     if not len(base):
         return {}
     follows = log.raw[base] != log.raw[beside]
-    ends = wilson_cluster(follows, log.cluster[base])
-    figures: dict[str, Any] = {
-        "follows": float(follows.mean()),
-        "follows_ci_low": ends.low,
-        "follows_ci_high": ends.high,
-        "n_pairs": len(base),
-    }
+    figures = {**share_fields("follows", follows, log.cluster[base]), "n_pairs": len(base)}
     if reworded.any():
         moves = stream.mapped_a[reworded] != stream.mapped_b[reworded]
         ratio = rate_ratio(follows, log.cluster[base], moves, stream.clusters[reworded])

@@ -20,7 +20,6 @@ from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.measure import measure
 from judgesense.trust.card import CHECKS, Check, conclude
-from judgesense.trust.rewording import _ignored
 from judgesense.trust.thresholds import DEFAULTS
 
 STATUS = {"UNCLEAR": "unclear", "ERROR": "error"}
@@ -137,12 +136,6 @@ def test_a_preferred_place_is_named_beyond_15_points_from_even(make, share, said
     fair = found["checks"]["fair"]
     assert (fair["state"], fair["estimate"]) == ("fail", 0)
     assert re.findall(r"takes the (\w+) option", fair["text"]) == ([said] if said else [])
-
-
-@pytest.mark.parametrize(("followed", "ignored"), [(160, True), (188, False)])
-def test_contrasts_are_ignored_if_reliably_less_than_half_are_followed(followed, ignored) -> None:
-    follows = np.arange(400) < followed  # 40%: at most 45% with 95%; 47%: at most 52%
-    assert _ignored(follows, np.arange(400)) is ignored
 
 
 def test_thresholds_can_be_set_and_stand_in_the_card(make) -> None:
