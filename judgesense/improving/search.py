@@ -152,11 +152,14 @@ def search(
 
     def score(numbers: Sequence[int], stop: int) -> Floats:
         seen = items[:stop]
-        rows = np.stack([answers.scores(pool[n], seen) for n in numbers])
-        best = pool[numbers[int(rows.mean(axis=1).argmax())]]
-        right, yours = (answers.right(each, seen, seen).mean() for each in (best, base))
+        return np.stack([answers.right(pool[n], seen, seen) for n in numbers]).astype(float)
+
+    def rank(numbers: Sequence[int], stop: int) -> Floats:
+        rows = np.stack([answers.scores(pool[n], items[:stop]) for n in numbers])
+        best = numbers[int(rows.mean(axis=1).argmax())]
+        yours, right = score([0, best], stop).mean(axis=1)
         note(
-            f"best so far on {stop} of {len(items)} items of the race: {best.name}, right on "
+            f"best so far on {stop} of {len(items)} items of the race: {pool[best].name}, right on "
             f"{right:.0%} (as asked {yours:.0%}); {len(numbers)} ways left"
         )
         return rows
@@ -179,7 +182,7 @@ def search(
     columns = [answers.columns(each) for each in pool]
     before = answers.asked.sum(axis=(1, 2, 3)) @ [voice.price for voice in answers.voices]
     result = race(
-        columns, prices, len(items), budget - cap * len(held), asked, score, grow,
+        columns, prices, len(items), budget - cap * len(held), asked, score, grow, rank,
         answers.clusters[items],
     )  # fmt: skip
     chosen, fit = pool[result.chosen], answers.plain(items[: result.items])

@@ -204,7 +204,7 @@ def load_judge(
     Args:
         file: an improved judge's file; or a judge's name, Hub id or path, with ``task``.
         judge: the judge to ask in place of the file's: a function or a loaded judge, or a list of
-            them for a cascade or jury. It need not be the one that was measured.
+            them for a cascade or jury of several. It need not be the one that was measured.
         task: for any other judge, a task with templates of JudgeSense's own.
         wording: for any other judge, the template to ask (the task's first).
         scoring: ``options`` (the default) or ``generate``, for any other judge.
@@ -228,6 +228,9 @@ def load_judge(
         return ItemJudge(found.stabilised, loaded)
     stabilised = read_stabilised(file)
     judges = judge if isinstance(judge, (list, tuple)) else [judge]
+    names = [str(each.judge.get("name")) for each in (stabilised, *stabilised.others)]
+    if len(set(names)) == len(judges) == 1:
+        judges = [*judges] * len(names)
     inner = resolve_all(judges, stabilised.scoring, judge_options)
     loaded = [each.load() if isinstance(each, JudgeSpec) else each for each in inner]
     return ItemJudge(stabilised, stabilised_judge(stabilised, *loaded, same_judge=False))

@@ -52,6 +52,7 @@ def race(
     ask: Ask,
     score: Score,
     grow: Grow | None = None,
+    rank: Score | None = None,
     clusters: Any = None,
 ) -> Race:
     """Find the best candidate within a budget.
@@ -71,6 +72,8 @@ def race(
             (candidates, items), for the items from the first on.
         grow: from the candidates still in the race and a number of items to the columns of new
             candidates that combine them; they are numbered on, and race from the next round on.
+        rank: as ``score``, what candidates are ranked by; ``score`` decides whether the best one
+            is ahead of the first. By default ``score`` does both.
         clusters: of the items, shape (n_items,); each is its own by default.
 
     >>> import numpy as np
@@ -80,7 +83,7 @@ def race(
     >>> found.chosen, found.items
     (1, 30)
     """
-    known = list(columns)
+    known, rank = list(columns), rank or score
 
     def cost(candidates: Sequence[int]) -> float:
         union = frozenset().union(*(known[n] for n in candidates))
@@ -110,13 +113,13 @@ def race(
             entered += len(fresh)
         if rounds == 1 or tried == n_items:
             break
-        ranked = _ranked(alive, score(alive, tried), [cost([n]) for n in alive])
+        ranked = _ranked(alive, rank(alive, tried), [cost([n]) for n in alive])
         kept = ranked[: max(FINAL, math.ceil(len(ranked) / 2))]
         alive = [0, *(n for n in kept if n != 0)]
-    scores = score(alive, tried)
-    ranked = _ranked(alive, scores, [cost([n]) for n in alive])
+    ranked = _ranked(alive, rank(alive, tried), [cost([n]) for n in alive])
     best = ranked[0]
-    gap = scores[alive.index(best)] - scores[alive.index(0)]
+    first_right, best_right = score([0, best], tried)
+    gap = best_right - first_right
     codes, k = cluster_codes(None if clusters is None else clusters[:tried], tried)
     sums = np.bincount(codes, gap - gap.mean(), minlength=k)
     error = math.sqrt(k / (k - 1) * float(sums @ sums)) / tried if k > 1 else math.inf

@@ -284,7 +284,8 @@ def test_the_race_asks_for_evidence_from_clusters() -> None:
     chosen = {
         k: race(
             [frozenset({0}), frozenset({1})], [1.0, 1.0], 40, 80, lambda *_: None,
-            lambda numbers, stop: truth[list(numbers), :stop], None, np.arange(40) // (40 // k),
+            lambda numbers, stop: truth[list(numbers), :stop],
+            clusters=np.arange(40) // (40 // k),
         ).chosen
         for k in (40, 4)
     }  # fmt: skip
