@@ -1,9 +1,9 @@
 """A run on a Ray cluster: each actor loads the judge once and judges one part after another.
 
-An actor with the resources of the pool plans the parts as for any run, so that the settings that
-depend on the device (dtype, batch size) fit the machines that judge. The parts then pass as a Ray
-dataset through the pool; the actors write the log and return only counts. Ray restarts a lost
-actor and gives its parts to another one; finished parts are kept.
+An actor plans the parts, so that the settings that depend on the device (dtype, batch size) fit the
+machines that judge. The parts then pass as a Ray dataset through a pool of actors, which write the
+log and return only counts. Ray restarts a lost actor and gives its parts to another one; finished
+parts are kept.
 """
 
 from __future__ import annotations
@@ -44,10 +44,9 @@ from local_judges.runner import (
     together,
 )
 
-PARTS_A_CALL = 16
-"""The maximum number of parts in one call: engines work best when they can read ahead."""
-CALLS_AN_ACTOR = 4
-"""The minimum number of calls per actor, if there are enough parts: this spreads the load."""
+PARTS_A_CALL, CALLS_AN_ACTOR = 16, 4
+"""At most so many parts in one call, as engines work best when they can read ahead; and at least so
+many calls per actor, if there are enough parts, which spreads the load."""
 LOSSES_A_CALL = 5
 """How many actors may be lost over the same call before the run fails."""
 _LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute")
@@ -64,9 +63,11 @@ class RayCluster(RayOptions):
     def connected(self) -> Iterator[None]:
         """Connect to the cluster. Raises JudgeSenseError within seconds if it does not answer."""
         address = self.ray_address or os.environ.get("RAY_ADDRESS")
-        _require_reachable(address)
+        alone = address in (None, "local")
+        if not alone and address != "auto":
+            _require_reachable(str(address))
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        if address in (None, "local"):
+        if alone:
             # Whoever reaches Ray's ports can run code. Without clusters on this system it listens
             # only on 127.0.0.1; setting that address would not do so.
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -80,13 +81,9 @@ class RayCluster(RayOptions):
         if ray.is_initialized():
             yield
             return
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
-            ray.init(
-                address=address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                include_dashboard=False if address in (None, "local") else None,
-            )
+            ray.init(address=address, include_dashboard=False if alone else None, **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise JudgeSenseError(
                 f"cannot connect to the Ray cluster {address or 'of this machine'}: "
@@ -127,10 +124,10 @@ class RayCluster(RayOptions):
 
     def pool(self) -> tuple[int, int]:
         """The minimum and the maximum number of actors."""
-        if self.ray_actors is not None:
-            return self.ray_actors
         import ray
 
+        if self.ray_actors is not None:
+            return self.ray_actors
         gpus = self.resources()["num_gpus"]
         fit = int(ray.cluster_resources().get("GPU", 0) // gpus) if gpus else 1
         return max(fit, 1), max(fit, 1)
@@ -153,10 +150,8 @@ def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str,
     return cluster, others | ({"engine": cluster.actor_engine} if cluster.actor_engine else {})
 
 
-def _require_reachable(address: str | None) -> None:
+def _require_reachable(address: str) -> None:
     """Raise JudgeSenseError if HOST:PORT does not answer; Ray itself would try for a minute."""
-    if address is None or address in ("auto", "local"):
-        return
     # Ray Data does not support the addresses of Ray's client (ray://).
     if not (parts := re.fullmatch(r"\[?([^\]/]+?)\]?:(\d+)", address)):
         raise JudgeSenseError(f"ray_address must be auto or HOST:PORT, got {address!r}")
@@ -171,14 +166,8 @@ def _require_reachable(address: str | None) -> None:
 class RayJudge:
     """A judge on a cluster; an actor there reports its name, scorings and description.
 
-    Args:
-        cluster: the cluster and the resources of an actor.
-        source: the judge that each actor loads.
-        folder: the run's folder, which every machine must see.
-        note: receives messages for the user.
-
-    Raises:
-        JudgeSenseError: if an actor cannot load the judge.
+    ``folder`` is the run's, which every machine must see. Raises JudgeSenseError for an option that
+    actors cannot share, and if an actor cannot load the judge.
     """
 
     def __init__(
@@ -197,7 +186,7 @@ class RayJudge:
         cluster.require_room(note)
         self._cluster, self._note = cluster, note
         self._home = _Home(source, folder.resolve())
-        judge = self._on_a_machine(_described, self._home)
+        judge = self._on_a_machine(_described)
         self.name: str = judge["name"]
         self.price: tuple[float, float] | None = given.get("price")
         self.scorings = frozenset(judge["scorings"])
@@ -207,9 +196,8 @@ class RayJudge:
         """The description by the actor's judge, with the resources of the actors."""
         import ray
 
-        least, most = self._cluster.pool()
-        pool = {**self._cluster.resources(), "actors": [least, most], "ray": ray.__version__}
-        return {**self._describe, "cluster": pool}
+        pool = {"actors": [*self._cluster.pool()], "ray": ray.__version__}
+        return {**self._describe, "cluster": {**self._cluster.resources(), **pool}}
 
     def run(
         self,
@@ -232,17 +220,17 @@ class RayJudge:
         require_scorings(self.name, self.scorings, scorings)
         prompts = ray.put(benchmark.prompts)
         parts: list[Part] = self._on_a_machine(
-            _planned, self._home, prompts, tuple(scorings), judge_index, repeats, seed
+            _planned, prompts, frozenset(scorings), judge_index, repeats, seed
         )
         begin()
         set_aside_unplanned(self._home.folder / PARTS, parts, judge_index, self._note)
+        aliases = {key: dict(each) for key, each in benchmark.aliases.items()}
+        shared = (self._home, self.name, prompts, ray.put(parts), tuple(scorings), aliases)
         outcomes = [JudgeOutcome(self.name)]
-        total = len(Requests(benchmark.prompts)) * repeats
-        started = time.perf_counter()
+        total, started = len(Requests(benchmark.prompts)) * repeats, time.perf_counter()
         try:
             with progress(self.name, total) as advance:
-                aliases = {key: dict(each) for key, each in benchmark.aliases.items()}
-                for reply in self._answered(parts, prompts, tuple(scorings), aliases):
+                for reply in self._replies(len(parts), shared):
                     for line in reply["notes"]:
                         self._note(line)
                     outcomes.append(JudgeOutcome(**reply["outcome"]))
@@ -253,43 +241,25 @@ class RayJudge:
         whole.seconds = time.perf_counter() - started
         return whole
 
-    def _answered(
-        self,
-        parts: Sequence[Part],
-        prompts: Any,
-        scorings: tuple[str, ...],
-        aliases: Mapping[str, Aliases],
-    ) -> Iterator[dict[str, Any]]:
+    def _replies(self, n_parts: int, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+        """What the actors reply, as it comes."""
         import ray
 
         least, most = self._cluster.pool()
-        a_call = max(1, min(PARTS_A_CALL, len(parts) // (CALLS_AN_ACTOR * most)))
+        a_call = max(1, min(PARTS_A_CALL, n_parts // (CALLS_AN_ACTOR * most)))
         context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
-        context.print_on_execution_start = False
+        context.enable_progress_bars = context.print_on_execution_start = False
         # Its errors reach us as exceptions.
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-        calls = ray.data.range(len(parts), override_num_blocks=-(-len(parts) // a_call))
+        calls = ray.data.range(n_parts, override_num_blocks=-(-n_parts // a_call))
         with warnings.catch_warnings():
             # Before Ray 2.64 there is no other way to set these two limits.
             warnings.filterwarnings("ignore", "`ray_remote_args`")
             answered = calls.map_batches(
-                _PartJudge,
-                fn_constructor_args=(
-                    self._home,
-                    self.name,
-                    prompts,
-                    ray.put(parts),
-                    scorings,
-                    aliases,
-                ),
-                batch_size=None,
-                batch_format="numpy",
+                _PartJudge, fn_constructor_args=shared, batch_size=None, batch_format="numpy",
                 compute=ray.data.ActorPoolStrategy(min_size=least, max_size=most),
-                max_restarts=-1,
-                max_task_retries=LOSSES_A_CALL,
-                **self._cluster.resources(),
-            )
+                max_restarts=-1, max_task_retries=LOSSES_A_CALL, **self._cluster.resources(),
+            )  # fmt: skip
         try:
             for row in answered.iter_rows():
                 yield _value(json.loads(row["reply"]))
@@ -301,7 +271,7 @@ class RayJudge:
             ) from error
 
     def _on_a_machine(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of a function where an actor will run, with the actor's resources.
+        """The result of a function of the loaded judge where an actor will run.
 
         Raises JudgeSenseError for its errors, and if every machine is lost that tries.
         """
@@ -309,7 +279,7 @@ class RayJudge:
 
         task = ray.remote(_caught).options(**self._cluster.resources(), max_retries=LOSSES_A_CALL)
         try:
-            return _value(ray.get(task.remote(function, *arguments)))
+            return _value(ray.get(task.remote(function, self._home, *arguments)))
         except ray.exceptions.RayError as error:
             if isinstance(error, ray.exceptions.RayTaskError):
                 raise
@@ -361,34 +331,25 @@ def _value(reply: Mapping[str, Any]) -> Any:
 
 
 def _described(home: _Home) -> dict[str, Any]:
-    """The judge's name, scorings and description."""
     judge = home.load()
     described = dict(judge.describe())
     return {"name": judge.name, "scorings": sorted(judge.scorings), "describe": described}
 
 
 def _planned(
-    home: _Home, prompts: pa.Table, scorings: tuple[str, ...], index: int, repeats: int, seed: int
+    home: _Home, prompts: pa.Table, scorings: frozenset[str], index: int, repeats: int, seed: int
 ) -> list[Part]:
-    """The planned parts."""
-    return plan_parts(
-        home.load(), Requests(prompts), frozenset(scorings), judge_index=index, repeats=repeats,
-        seed=seed,
-    )  # fmt: skip
+    options = {"judge_index": index, "repeats": repeats, "seed": seed}
+    return plan_parts(home.load(), Requests(prompts), scorings, **options)
 
 
 class _PartJudge:
     """An actor of the pool: judges parts and writes them."""
 
     def __init__(
-        self,
-        home: _Home,
-        name: str,
-        prompts: Any,
-        parts: Any,
-        scorings: tuple[str, ...],
+        self, home: _Home, name: str, prompts: Any, parts: Any, scorings: tuple[str, ...],
         aliases: Mapping[str, Aliases],
-    ) -> None:
+    ) -> None:  # fmt: skip
         import ray
 
         self._parts: Sequence[Part] = ray.get(parts)
@@ -414,7 +375,6 @@ class _PartJudge:
             self._aliases,
         )  # fmt: skip
         notes: list[str] = []
-        scorings = frozenset(self._scorings)
-        outcome = ask_parts(judge, self._requests, parts, scorings, log, notes.append)
-        counted = {**vars(outcome), "counters": dict(outcome.counters)}
-        return {"outcome": counted, "notes": notes}
+        wanted = frozenset(self._scorings)
+        outcome = ask_parts(judge, self._requests, parts, wanted, log, notes.append)
+        return {"outcome": {**vars(outcome), "counters": {**outcome.counters}}, "notes": notes}

@@ -218,7 +218,7 @@ def _judge_sensitivity(given: dict[str, Any], settings: list[str] | None, out: P
     from judgesense.studies.judge_sensitivity import judge_sensitivity
 
     if pool := given.pop("pool", None):
-        from judgesense.studies.judge_sensitivity.pool_study import pool_cells
+        from judgesense.studies.judge_sensitivity.pooled import pool_cells
 
         if given:
             raise JudgeSenseError("--pool measures existing cells: it takes only --set and --out")

@@ -1,4 +1,4 @@
-"""The drawing that reports and studies share: one style, one forest plot, one heatmap.
+"""The drawing that reports and studies share: one style, and one forest plot.
 
 Colours are Okabe and Ito's (colour-blind safe); series and tones also differ in marker, line or
 hatching, so that a black-and-white print says the same. matplotlib loads when it draws.
@@ -6,7 +6,7 @@ hatching, so that a black-and-white print says the same. matplotlib loads when i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +16,11 @@ from judgesense.reporting.palette import (
     COLOURS,
     CYCLE,
     DASHES,
-    DIVERGING,
     INK,
     LINE,
     MARKERS,
     SHAPES,
     SOFT,
-    UNDEFINED,
 )
 from judgesense.text import interval, number, shorten
 
@@ -52,14 +50,9 @@ def new_figure(width: float, height: float, **options: Any) -> Any:
     return Figure(figsize=(width, height), **options)
 
 
-def panel(
-    figure: Any, rows: int = 1, columns: int = 1, place: int = 1, *, grid: bool = False
-) -> Any:
-    """Add axes in the common style at a place of a figure, counted from 1; ``grid`` draws
-    horizontal lines."""
-    axes = figure.add_subplot(rows, columns, place)
-    if grid:
-        axes.grid(axis="y", color=LINE, lw=0.6)
+def panel(figure: Any, *place: int) -> Any:
+    """Add axes in the common style at a place of a figure: rows, columns, and a number from 1."""
+    axes = figure.add_subplot(*place)
     axes.tick_params(colors=SOFT, labelsize=8, length=3)
     axes.set_axisbelow(True)
     for side, spine in axes.spines.items():
@@ -154,77 +147,3 @@ def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], besid
     if row.tone not in (None, "baseline"):
         axes.text(1.46, y, row.tone, transform=beside, size=9, va="center", ha="right",
                   color=colour, weight="bold")  # fmt: skip
-
-
-def heatmap(
-    axes: Any,
-    values: Sequence[Sequence[float | None]],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    limits: tuple[float, float] = (0.0, 1.0),
-    middle: float | None = None,
-    digits: int = 2,
-    hatched: Collection[tuple[int, int]] = (),
-) -> Any:
-    """Draw a table as colours with its numbers in the cells; undefined cells are grey.
-
-    Args:
-        axes: where to draw.
-        values: one sequence per row; None is undefined.
-        rows: names of the rows.
-        columns: names of the columns.
-        limits: values of the two ends of the colour scale.
-        middle: value of its neutral middle; by default half way.
-        digits: digits of the numbers.
-        hatched: (row, column) of the cells to read with care.
-
-    Returns:
-        The image, for `colour_bar`.
-    """
-    import numpy as np
-    from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
-    from matplotlib.patches import Rectangle
-
-    low, high = limits
-    table = np.array([[np.nan if v is None else v for v in row] for row in values], dtype=float)
-    image = axes.imshow(
-        np.ma.masked_invalid(table),
-        cmap=LinearSegmentedColormap.from_list("share", DIVERGING),
-        norm=TwoSlopeNorm((low + high) / 2 if middle is None else middle, low, high),
-        aspect="auto",
-    )
-    axes.set_facecolor(UNDEFINED)
-    axes.set_xticks(range(len(columns)), [plain(name) for name in columns], size=8)
-    axes.set_yticks(range(len(rows)), [plain(name) for name in rows], size=8)
-    if max(map(len, columns)) > 7:
-        axes.tick_params(axis="x", labelrotation=35)
-        for tick in axes.get_xticklabels():
-            tick.set_ha("right")
-    axes.tick_params(length=0, colors=SOFT)
-    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="white", lw=1.5)
-    axes.tick_params(which="minor", length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    for one, two in np.argwhere(np.isfinite(table)):
-        tone = "white" if table[one, two] < low + 0.15 * (high - low) else INK
-        text = number(table[one, two], digits)
-        axes.text(two, one, text, ha="center", va="center", size=8, color=tone)
-    for one, two in hatched:
-        axes.add_patch(
-            Rectangle(
-                (two - 0.5, one - 0.5), 1, 1, fill=False, hatch="///", ec=SOFT, lw=0, alpha=0.6
-            )
-        )
-    return image
-
-
-def colour_bar(figure: Any, image: Any, axes: Any, label: str) -> Any:
-    """The key of a heatmap's colours beside one or several axes."""
-    bar = figure.colorbar(image, ax=axes, shrink=0.9, aspect=22, pad=0.02)
-    bar.set_label(label, size=9, color=SOFT)
-    bar.outline.set_edgecolor(LINE)
-    bar.ax.tick_params(labelsize=8, colors=SOFT, length=2)
-    return bar

@@ -14,12 +14,12 @@ import pytest
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Result
 from judgesense.studies.answer_matching import answer_matching
-from judgesense.studies.answer_matching.answers import BenchmarkAnswers
-from judgesense.studies.answer_matching.declared import Matched, ranking, stated
-from judgesense.studies.answer_matching.templates import (
+from judgesense.studies.answer_matching.answers import (
     CHOICE,
+    BenchmarkAnswers,
     paper_templates,
 )
+from judgesense.studies.answer_matching.declared import Matched, ranking, stated
 from judgesense.studies.common.question_sets import BenchmarkItem, draw
 from local_judges.callable_judge import CallableJudge
 

@@ -14,7 +14,7 @@ from judgesense.statistics.sensitivity import (
     template_means,
     template_spread,
 )
-from judgesense.studies.answer_matching.templates import (
+from judgesense.studies.answer_matching.answers import (
     CHOICE,
     SET_OF,
     paper_templates,

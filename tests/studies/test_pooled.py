@@ -15,7 +15,7 @@ from study_logs import decision, write_log
 
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.pooling import pooled
-from judgesense.studies.judge_sensitivity.pool_study import pool_cells
+from judgesense.studies.judge_sensitivity.pooled import pool_cells
 
 VALUES = [-0.10, -0.04, -0.2, -0.15, 0.01, -0.07, -0.12]
 VENDORS = ["a", "a", "b", "b", "b", "c", "d"]

@@ -13,16 +13,17 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Result
-from judgesense.studies.answer_matching.answers import ask, grade
-from judgesense.studies.answer_matching.declared import STUDY, Matched
-from judgesense.studies.answer_matching.templates import (
+from judgesense.studies.answer_matching.answers import (
     CHOICE,
     FACTS,
     MATH,
     SET_OF,
     STORY,
+    ask,
+    grade,
     paper_templates,
 )
+from judgesense.studies.answer_matching.declared import STUDY, Matched
 from judgesense.studies.common.question_sets import check_models, draw
 
 BENCHMARKS = ("arc-challenge", "openbookqa", "math", "simpleqa")

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from judgesense.reporting import plots
-from judgesense.reporting.palette import CYCLE, DASHES, INK, LINES, SOFT
+from judgesense.reporting.palette import (
+    CYCLE,
+    DASHES,
+    DIVERGING,
+    INK,
+    LINE,
+    LINES,
+    SOFT,
+    UNDEFINED,
+)
 from judgesense.reporting.plots import ForestRow, canvas, look, new_figure, panel, plain
 from judgesense.text import number
 
@@ -94,6 +103,10 @@ class Heatmap:
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
+        import numpy as np
+        from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+        from matplotlib.patches import Rectangle
+
         names, columns = _values(rows, self.row), _values(rows, self.column)
         cells = {(_get(row, self.row), _get(row, self.column)): row for row in rows}
         values = [
@@ -108,10 +121,38 @@ class Heatmap:
         most = max((abs(v) for line in values for v in line if v is not None), default=0.0) or 1.0
         width = 1.6 + 0.62 * len(columns) + 0.07 * max(len(str(name)) for name in names)
         figure, axes = canvas(width, 1.1 + 0.38 * len(names))
-        image = plots.heatmap(
-            axes, values, names, columns, limits=self.limits or (-most, most), hatched=hatched
-        )
-        plots.colour_bar(figure, image, axes, self.label)
+        low, high = self.limits or (-most, most)
+        table = np.array([[np.nan if v is None else v for v in row] for row in values], dtype=float)
+        image = axes.imshow(
+            np.ma.masked_invalid(table), aspect="auto",
+            cmap=LinearSegmentedColormap.from_list("share", DIVERGING),
+            norm=TwoSlopeNorm((low + high) / 2, low, high),
+        )  # fmt: skip
+        axes.set_facecolor(UNDEFINED)
+        axes.set_xticks(range(len(columns)), [plain(name) for name in columns], size=8)
+        axes.set_yticks(range(len(names)), [plain(name) for name in names], size=8)
+        if max(map(len, columns)) > LONG_NAME:
+            axes.tick_params(axis="x", labelrotation=35)
+            for tick in axes.get_xticklabels():
+                tick.set_ha("right")
+        axes.tick_params(length=0, colors=SOFT)
+        axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+        axes.set_yticks(np.arange(len(names) + 1) - 0.5, minor=True)
+        axes.grid(which="minor", color="white", lw=1.5)
+        axes.tick_params(which="minor", length=0)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        for one, two in np.argwhere(np.isfinite(table)):
+            tone = "white" if table[one, two] < low + 0.15 * (high - low) else INK
+            text = number(table[one, two], 2)
+            axes.text(two, one, text, ha="center", va="center", size=8, color=tone)
+        for one, two in hatched:
+            axes.add_patch(Rectangle((two - 0.5, one - 0.5), 1, 1, fill=False, hatch="///",
+                                     ec=SOFT, lw=0, alpha=0.6))  # fmt: skip
+        bar = figure.colorbar(image, ax=axes, shrink=0.9, aspect=22, pad=0.02)
+        bar.set_label(self.label, size=9, color=SOFT)
+        bar.outline.set_edgecolor(LINE)
+        bar.ax.tick_params(labelsize=8, colors=SOFT, length=2)
         return figure
 
 
@@ -182,8 +223,11 @@ class Lines:
                 line = [row for row in own if _get(row, self.series) == name]
                 x = [_get(row, self.x) for row in line]
                 x = [places.index(place) for place in x] if texts else x
-                style = _line_style(names.index(name))
-                axes.plot(x, [_get(row, self.y) for row in line], **style, label=plain(name))
+                colour, marker = look(at := names.index(name))
+                axes.plot(
+                    x, [_get(row, self.y) for row in line], color=colour, marker=marker,
+                    ls=LINES[at % len(LINES)], lw=1.8, ms=6, mec="white", label=plain(name),
+                )  # fmt: skip
             if texts:
                 turned = max(map(len, places)) > LONG_NAME
                 axes.set_xticks(
@@ -192,21 +236,12 @@ class Lines:
                 )  # fmt: skip
             elif len(places) <= MOST_TICKS:
                 axes.set_xticks(sorted(places))
-            _labels(axes, self.xlabel, self.ylabel)
-        return _finished(figure)
+        return _finished(figure, self.xlabel, self.ylabel)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scatter:
-    """A point per record, coloured by series, in a panel per value of ``panel``; records without y
-    are left out."""
-
-    x: Of
-    y: Of
-    series: Of
-    xlabel: str
-    ylabel: str
-    panel: Of | None = None
+class Scatter(Lines):
+    """A point per record of `Lines`."""
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
@@ -221,8 +256,7 @@ class Scatter:
                     c=colour, marker=marker, s=42, edgecolors="white", linewidths=0.7,
                     label=plain(name), zorder=3,
                 )  # fmt: skip
-            _labels(axes, self.xlabel, self.ylabel)
-        return _finished(figure)
+        return _finished(figure, self.xlabel, self.ylabel)
 
 
 def _panels(rows: Sequence[Row], by: Of | None) -> tuple[Any, list[tuple[Any, list[Row]]]]:
@@ -233,28 +267,15 @@ def _panels(rows: Sequence[Row], by: Of | None) -> tuple[Any, list[tuple[Any, li
     figure = new_figure(max(5.4, 3.6 * columns), 3.0 * lines + 0.5)
     panels = []
     for place, value in enumerate(values, 1):
-        axes = panel(figure, lines, columns, place, grid=True)
+        axes = panel(figure, lines, columns, place)
+        axes.grid(axis="y", color=LINE, lw=0.6)
         if by is not None:
             axes.set_title(plain(value), size=9, color=INK, loc="left")
         panels.append((axes, [row for row in rows if by is None or _get(row, by) == value]))
     return figure, panels
 
 
-def _labels(axes: Any, xlabel: str, ylabel: str) -> None:
-    axes.set_xlabel(xlabel, color=SOFT, size=9)
-    axes.set_ylabel(ylabel, color=SOFT, size=9)
-
-
-def _line_style(index: int) -> dict[str, Any]:
-    """Colour, marker and line of the series at ``index``, as arguments of ``Axes.plot``."""
-    colour, marker = look(index)
-    return {
-        "color": colour, "marker": marker, "ls": LINES[index % len(LINES)], "lw": 1.8, "ms": 6,
-        "mec": "white",
-    }  # fmt: skip
-
-
-def _finished(figure: Any) -> Any:
+def _finished(figure: Any, xlabel: str, ylabel: str) -> Any:
     """The figure with one scale of y for all panels, and one legend below them."""
     ends = [end for axes in figure.axes for end in axes.get_ylim()]
     handles, labels = max(
@@ -262,6 +283,8 @@ def _finished(figure: Any) -> Any:
     )
     for axes in figure.axes:
         axes.set_ylim(min(ends), max(ends))
+        axes.set_xlabel(xlabel, color=SOFT, size=9)
+        axes.set_ylabel(ylabel, color=SOFT, size=9)
     fitting = int(13 * figure.get_figwidth() / (max(map(len, labels), default=0) + 8))
     columns = max(1, min(fitting, len(labels)))
     height = 0.02 + 0.26 / figure.get_figheight() * -(-len(labels) // columns)

@@ -2,14 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judgesense.reporting.tables import undecided_share
 from judgesense.studies.common.figures import Bars, Heatmap, Points
 from judgesense.studies.common.study import Figure, Record, Study, Tables
-from judgesense.studies.judge_sensitivity import findings, tables
+from judgesense.studies.judge_sensitivity import tables
+from judgesense.studies.judge_sensitivity.runs import JudgedCase
 from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECOND, Sensitivity
+from judgesense.text import interval, join, number, percent
 from judgesense.trust.thresholds import STEADY_JSS
+
+
+def findings(study: Sensitivity, made: Tables) -> Iterator[str]:
+    """Threshold, kappa, position, polarity and spread, as in the paper, and what a swap flips."""
+    spread: dict[str, list[tuple[float, str]]] = {}
+    for task, scoring, cases in study.main.groups():
+        for text in _of_group(cases):
+            yield f"{task}, {scoring} scoring: {text}"
+        values = [jss for _, jss in _values(cases, "jss")]
+        if len(values) > 1:
+            spread.setdefault(scoring, []).append((max(values) - min(values), task))
+    for scoring, gaps in spread.items():
+        if len(gaps) > 1:
+            (most, where), (least, elsewhere) = max(gaps), min(gaps)
+            yield (
+                f"{scoring} scoring: judges differ most on {where} (highest less lowest mapped "
+                f"JSS: {number(most)}) and least on {elsewhere} ({number(least)})"
+            )
+    if "orders" in made:
+        flips = [(row["flips_reworded"], row["flips_swapped"]) for row in made["orders"].rows]
+        known = [(one, two) for one, two in flips if one is not None and two is not None]
+        more = sum(swapped > reworded for reworded, swapped in known)
+        yield (
+            f"swapping the options flips more verdicts than rewording in {more} of {len(known)} "
+            "cases"
+        )
+
+
+def _values(
+    cases: Sequence[JudgedCase], key: str, labels: str = "mapped"
+) -> list[tuple[str, float]]:
+    """The judges with a defined figure, and the figure."""
+    cells = ((case.judge, case.raw if labels == "raw" else case.mapped) for case in cases)
+    return [(judge, cell[key]) for judge, cell in cells if cell[key] is not None]
+
+
+def _of_group(cases: Sequence[JudgedCase]) -> Iterator[str]:
+    """The findings on the judges of one task and scoring."""
+    known = [case for case in cases if case.mapped["jss"] is not None]
+    under = [case for case in known if case.mapped["jss"] < STEADY_JSS]
+    if not known:
+        yield "no judge decided both sides of a pair"
+    elif under:
+        sure = sum(high < STEADY_JSS for _, high in _values(under, "ci_high"))
+        named = [
+            f"{case.judge} ({number(case.mapped['jss'])} {interval(case.mapped, 2)})"
+            for case in under
+        ]
+        yield (
+            f"{len(under)} of {len(known)} judges with a JSS fall below {STEADY_JSS}: "
+            f"{join(named)}; {sure or 'none'} of them with the whole interval"
+        )
+    else:
+        yield f"none of {len(known)} judges with a JSS fall below {STEADY_JSS}"
+    if same := [case.judge for case in known if case.mapped["degenerate"]]:
+        yield f"every decision of {join(same)} is the same, so JSS says nothing"
+    kappas = _values(cases, "kappa", "raw")
+    if below := [f"{judge} ({number(kappa)})" for judge, kappa in kappas if kappa < 0]:
+        yield f"κ is negative for {join(below)} (raw decisions)"
+    rates = _values([case for case in cases if case.comparative], "first_position_rate")
+    if sided := [f"{judge} ({percent(r)})" for judge, r in rates if not 0.1 < r < 0.9]:
+        yield (
+            "over nine in ten verdicts choose one position; the share for the option shown first "
+            f"is {join(sided)}. A high JSS does not show that these judges read the options"
+        )
+    for case in cases:
+        stream, mixed = case.stream, case.stream.with_inverted
+        raw, mapped = stream.agreement("raw", mixed), stream.agreement("mapped", mixed)
+        if stream.inverted and mapped.n_pairs:
+            yield (
+                f"on pairs with the inverted wording, JSS of {case.judge} is {number(raw.jss)} raw "
+                f"and {number(mapped.jss)} through the label maps; on the other pairs it is "
+                f"{number(stream.agreement('mapped', ~mixed).jss)}"
+            )
+    shares = {case.judge: undecided_share(case.mapped) or 0.0 for case in cases}
+    if much := [f"{judge} ({percent(share)})" for judge, share in shares.items() if share > 0.1]:
+        yield (
+            f"more than a tenth of the pairs is undecided for {join(much)}; JSS covers only the "
+            "rest"
+        )
 
 
 def _judge(row: Mapping[str, Any]) -> str:
@@ -107,6 +190,6 @@ DECLARED = Study(
         tables.cost_results,
     ),
     FIGURES,
-    (findings.findings,),
+    (findings,),
     (limits,),
 )

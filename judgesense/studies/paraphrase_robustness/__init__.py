@@ -7,23 +7,119 @@ more than once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import to_stderr
-from judgesense.reporting.result import Result
+from judgesense.reporting.result import Record, Result
+from judgesense.reporting.run_tables import cost_table
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.inputs import check_number
+from judgesense.studies.common.figures import Heatmap, Scatter
 from judgesense.studies.common.question_sets import check_models
-from judgesense.studies.common.study import need_judges
-from judgesense.studies.paraphrase_robustness.declared import STUDY
+from judgesense.studies.common.study import Figure, Study, Tables, need_judges
+from judgesense.studies.paraphrase_robustness import tables
 from judgesense.studies.paraphrase_robustness.fuser import fuse
 from judgesense.studies.paraphrase_robustness.grid import judge_grid, make_plan
 from judgesense.studies.paraphrase_robustness.measures import configuration
-from judgesense.studies.paraphrase_robustness.tables import Measured
+from judgesense.studies.paraphrase_robustness.strategies import CONSTANT, SINGLE
+from judgesense.studies.paraphrase_robustness.tables import NAME, Measured
+from judgesense.text import join
 from judgesense_dataset.sources.loader import Reader
+
+
+def findings(s: Measured, made: Tables) -> Iterator[str]:
+    """What the tables show."""
+    above = sum((row["ci_low"] or 0.0) > row["constant_accuracy"] for row in s.rows)
+    yield (
+        f"in {above} of {len(s.rows)} configurations the judge is right more often, with its whole "
+        "interval, than always giving the most frequent score"
+    )
+    if insensitive := [row["judge"] for row in made["judges"].rows if row["finding"]]:
+        yield (
+            f"{join(insensitive)}: insensitive, not robust: most scores stay the same under every "
+            "paraphrase and are right no more often than a constant score"
+        )
+
+
+def limits(s: Measured, made: Tables) -> Iterator[str]:
+    """What the figures do not show."""
+    plan = s.grid.plan
+    yield (
+        f"{plan.limit} texts per task: a largest difference of {plan.paraphrases} accuracies is "
+        "biased upwards; compare the gap with the gap by chance"
+    )
+    yield (
+        "texts are drawn equally from bands of the human score, so low scores are more frequent "
+        "here than in the sets"
+    )
+    if plan.scoring == "generate":
+        yield "rewording is not compared with the same prompt: that needs --scoring options"
+    for name in plan.attributes:
+        cells = s.grid.of(name)
+        if left_out := {cell.judge: cell.left_out for cell in cells if cell.left_out}:
+            kept = max((one.n for one in s.outcomes if one.name == name), default=0)
+            by_judge = ", ".join(f"{judge} {n}" for judge, n in left_out.items())
+            yield (
+                f"{name}: strategies are compared on {kept} of "
+                f"{len(cells[0].items) + cells[0].left_out} texts, those that every judge decided "
+                f"under every paraphrase (undecided: {by_judge})"
+            )
+
+
+def _gains(s: Measured, made: Tables) -> Iterator[Record]:
+    """The gain of each strategy on each attribute, exact and then within the tolerance."""
+    rows = made["mitigations"].rows if "mitigations" in made else ()
+    single = {row["attribute"]: row["accuracy"] for row in rows if row["strategy"] == SINGLE}
+    yield from (row for row in rows if row["strategy"] != SINGLE)
+    for row in rows:
+        if row["strategy"] != CONSTANT:
+            gain = row["near"] - single[row["attribute"]]
+            yield {**row, "strategy": f"{row['strategy']}, within τ", "gain": gain}
+
+
+STUDY = Study(
+    NAME,
+    "Paraphrase robustness of scores",
+    tables=[
+        tables.kinds, tables.tasks, tables.attributes, tables.judges, tables.anova,
+        tables.contrasts, tables.correlations, tables.tolerance, tables.control, tables.strategies,
+        tables.best_strategies, tables.mitigations, tables.configurations, tables.stated,
+        lambda s: cost_table(s.grid.report, s.run.log),
+    ],
+    figures=[
+        Figure(
+            "accuracy_gap",
+            "Accuracy against the gap between paraphrases and against the scores' coefficient of "
+            "variation, sensitivity; each point is a judge on an attribute (the paper's Figure 2).",
+            lambda s, made: (
+                {**row, "figure": figure, "spread": row[figure]}
+                for figure in ("gap", "sensitivity")
+                for row in made["configurations"].rows
+            ),
+            Scatter(x="accuracy", y="spread", series="kind", panel="figure", xlabel="accuracy",
+                    ylabel="spread over paraphrases"),
+        ),
+        Figure(
+            "accuracy_heatmap",
+            "Accuracy of each judge, over all paraphrases (the paper's Figure 1).",
+            "configurations",
+            Heatmap(row="attribute", column="judge", value="accuracy", label="accuracy"),
+        ),
+        Figure(
+            "strategies",
+            "Gain over the exact accuracy of the mean single judge (the paper's Figure 3). Within "
+            "τ, a part of the gain is the tolerance itself: that of the single judge.",
+            _gains,
+            Heatmap(row="attribute", column="strategy", value="gain", label="gain in accuracy",
+                    limits=None),
+        ),
+    ],
+    findings=[findings],
+    limits=[limits],
+)  # fmt: skip
 
 
 def paraphrase_robustness(

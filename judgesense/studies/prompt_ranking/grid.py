@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,19 @@ from judgesense.matching import match_likelihood
 from judgesense.matching.choice import match_choice
 from judgesense.matching.numbers import match_number
 from judgesense.matching.result import AnswerMatch
-from judgesense.statistics.arrays import Floats
+from judgesense.reporting.result import Value
+from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.ranking import (
+    PairFlips,
+    RankingStability,
+    SelectionGain,
+    pair_flips,
+    ranking_stability,
+    redrawn_scores,
+    seed_scores,
+    selection_gain,
+)
+from judgesense.statistics.ranks import chosen
 from judgesense.studies.common.question_sets import (
     BenchmarkItem,
     ask_all,
@@ -28,10 +40,6 @@ from local_judges.responder import Question
 
 TASKS = ("gsm8k", "mmlu")
 """The paper's tasks."""
-MORE_TASKS = ("arc-challenge",)
-"""Tasks that the paper lacks; multiple choice, asked by the prompts of mmlu."""
-FEW_SHOT, SHOTS = "+few-shot", 4
-"""What follows a task's name if its prompts show solved questions first, and how many they show."""
 SCORINGS = ("generate", "options")
 LETTERS = ("A", "B", "C", "D")
 
@@ -69,25 +77,15 @@ class PromptScores:
 
 @cache
 def prompts_of(task: str) -> Mapping[str, str]:
-    """The 20 wordings of a task by prompt name ("gsm8k-01", ...); few-shot ones have the same."""
-    task = task.removesuffix(FEW_SHOT)
-    texts = read_yaml(_PROMPTS)["tasks"]["mmlu" if task in MORE_TASKS else task]
+    """The 20 wordings of a task by prompt name ("gsm8k-01", ...)."""
+    texts = read_yaml(_PROMPTS)["tasks"][task]
     return {f"{task}-{number:02d}": text for number, text in enumerate(texts, 1)}
 
 
-def render(text: str, item: BenchmarkItem, shown: Sequence[BenchmarkItem] = ()) -> str:
-    """The message of a prompt and an item; options are lines "A. ...".
-
-    The items ``shown`` come first, each in the same wording and with its answer: a letter, or the
-    final number without the way to it.
-    """
+def render(text: str, item: BenchmarkItem) -> str:
+    """The message of a prompt and an item; options are lines "A. ..."."""
     lines = (f"{letter}. {option}" for letter, option in zip(LETTERS, item.options, strict=False))
-    solved = "".join(f"{render(text, each)}\n{_answer(each)}\n\n" for each in shown)
-    return solved + fill(text, {"question": item.question, "options": "\n".join(lines)})
-
-
-def _answer(item: BenchmarkItem) -> str:
-    return item.answers[0] if item.correct is None else LETTERS[item.correct]
+    return fill(text, {"question": item.question, "options": "\n".join(lines)})
 
 
 def ask(
@@ -100,10 +98,8 @@ def ask(
     out: Path,
     note: Callable[[str], None],
     seed: int = 0,
-    shown: Sequence[BenchmarkItem] = (),
 ) -> Iterator[PromptScores]:
-    """Ask every prompt with every item once, after the solved items ``shown``, and score the
-    answers by each scoring.
+    """Ask every prompt with every item once, and score the answers by each scoring.
 
     Items on which any prompt of a model got an error are left out for all its prompts. ``seed``
     fixes what is drawn above temperature 0.
@@ -111,11 +107,11 @@ def ask(
     Raises JudgeSenseError if no item is left, if two responders are one model, or if an engine
     without option probabilities is asked for options.
     """
-    numbers = task.startswith("gsm8k")
+    numbers = task == "gsm8k"
     by_options = not numbers and "options" in scorings
     texts = numbers or "generate" in scorings
     questions = [
-        Question(item.item_id, name, render(text, item, shown), LETTERS if by_options else ())
+        Question(item.item_id, name, render(text, item), LETTERS if by_options else ())
         for name, text in prompts.items()
         for item in items
     ]
@@ -132,42 +128,30 @@ def ask(
                 f"of its answers in {out / 'answers'}"
             )
         cells = [rows[name, item.item_id] for name in prompts for item in kept]
-        wanted = kept * len(prompts)
-
-        scored = partial(
-            PromptScores,
-            task=task,
-            model=model,
-            prompts=tuple(prompts),
-            items=tuple(item.item_id for item in kept),
-            left_out=len(failed),
-        )
+        right = [item.correct or 0 for item in kept] * len(prompts)
+        found: list[tuple[str, AnswerMatch, float | None, float | None]] = []
         if texts:
-            result = _read(numbers, [cell["text"] for cell in cells], wanted)
+            said, wanted = [cell["text"] for cell in cells], kept * len(prompts)
+            if numbers:
+                match = match_number(said, [item.answers for item in wanted])
+            else:
+                letters, options = [LETTERS[at] for at in right], [item.options for item in wanted]
+                match = match_choice(said, letters, options=options, labels="letters")
             cut = sum(cell["finish_reason"] == "length" for cell in cells) / len(cells)
-            yield scored(
-                scoring="generate", scores=_by_prompt(result, len(kept)), cut=cut,
-                unread=result.n_unread / result.n,
-            )  # fmt: skip
+            found.append(("generate", match, match.n_unread / match.n, cut))
         if by_options:
             if any(cell["option_logprobs"] is None for cell in cells):
                 raise JudgeSenseError(
                     f"{model} gives no option probabilities; use scoring generate"
                 )
             logprobs = [[each["logprob"] for each in cell["option_logprobs"]] for cell in cells]
-            result = match_likelihood(logprobs, [item.correct or 0 for item in wanted])
-            yield scored(scoring="options", scores=_by_prompt(result, len(kept)))
-
-
-def _read(numbers: bool, said: Sequence[str], items: Sequence[BenchmarkItem]) -> AnswerMatch:
-    if numbers:
-        return match_number(said, [item.answers for item in items])
-    right = [LETTERS[item.correct or 0] for item in items]
-    return match_choice(said, right, options=[item.options for item in items], labels="letters")
-
-
-def _by_prompt(result: AnswerMatch, n_items: int) -> Floats:
-    return np.array(result.per_example, dtype=np.float64).reshape(-1, n_items)
+            found.append(("options", match_likelihood(logprobs, right), None, None))
+        for scoring, match, unread, cut_off in found:
+            scores = np.array(match.per_example, dtype=np.float64).reshape(-1, len(kept))
+            ids = tuple(item.item_id for item in kept)
+            yield PromptScores(
+                task, model, scoring, tuple(prompts), ids, scores, unread, cut_off, len(failed)
+            )
 
 
 def read_scores(path: Path) -> list[PromptScores]:
@@ -189,23 +173,20 @@ def read_scores(path: Path) -> list[PromptScores]:
                 )
         group = (str(values.get("task") or path.name), str(values.get("model") or ""))
         cell = (str(values["prompt"]), str(values["item"]))
-        score = _number(values["score"], record.place)
+        try:
+            score = float(values["score"])
+        except (OverflowError, TypeError, ValueError):
+            score = math.nan
+        if not math.isfinite(score):
+            raise JudgeSenseError(
+                f"{record.place}, column score: {values['score']!r} is not a finite number"
+            )
         if cell in cells.setdefault(group, {}):
             raise JudgeSenseError(
                 f"{record.place}: prompt {cell[0]!r} on item {cell[1]!r} appears twice"
             )
         cells[group][cell] = score
     return [_scores_of(path, task, model, found) for (task, model), found in cells.items()]
-
-
-def _number(value: Any, place: str) -> float:
-    try:
-        score = float(value)
-    except (OverflowError, TypeError, ValueError):
-        score = math.nan
-    if not math.isfinite(score):
-        raise JudgeSenseError(f"{place}, column score: {value!r} is not a finite number")
-    return score
 
 
 def _scores_of(
@@ -223,3 +204,156 @@ def _scores_of(
         )
     table = np.array([[cells[prompt, item] for item in items] for prompt in prompts])
     return PromptScores(task, model, "", prompts, items, table)
+
+
+SIZES = (50, 100, 200)
+ITEMS, MAX_TOKENS = 500, 256
+
+REDRAWS = 500
+"""Sets of seeds over which expectations are taken: five seeds are too few to compare selections."""
+
+
+@dataclass(frozen=True)
+class RankingPlan:
+    """What to ask and how to subsample it.
+
+    Args:
+        tasks: of gsm8k and mmlu.
+        limit: items per task.
+        sizes: items per subset.
+        seeds: subsets per size, at least 3: one is left out to test the choice.
+        scorings: how multiple choice is read (generate, options); GSM8K is always read from text.
+        max_tokens: the most tokens of an answer.
+        z: the weight of the standard error in LCB.
+        k: the size of the top sets.
+        seed: fixes the items and the subsets.
+
+    Raises:
+        JudgeSenseError: an unknown task or scoring, or a number out of range.
+    """
+
+    tasks: tuple[str, ...] = TASKS
+    limit: int = ITEMS
+    sizes: tuple[int, ...] = SIZES
+    seeds: int = 5
+    scorings: tuple[str, ...] = ("generate",)
+    max_tokens: int = MAX_TOKENS
+    z: float = 1.0
+    k: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for what, given, known in (
+            ("task", self.tasks, TASKS),
+            ("scoring", self.scorings, SCORINGS),
+        ):
+            if unknown := [name for name in given if name not in known]:
+                raise JudgeSenseError(
+                    f"unknown {what} {unknown[0]!r}; choose from {', '.join(known)}"
+                )
+        if not self.sizes or min(self.sizes) < 2:
+            raise JudgeSenseError(f"sizes must be numbers of at least 2, got {list(self.sizes)}")
+        for name, least in {"seeds": 3, "max_tokens": 1, "k": 1}.items():
+            if getattr(self, name) < least:
+                raise JudgeSenseError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        if not 0 <= self.z < math.inf:
+            raise JudgeSenseError(f"z must be a finite number of at least 0, got {self.z}")
+
+    def check_sizes(self, n_items: int, where: str) -> None:
+        """Raise JudgeSenseError unless every subset is smaller than the set of items."""
+        if max(self.sizes) >= n_items:
+            raise JudgeSenseError(
+                f"{where}: subsets of {max(self.sizes)} of {n_items} items are the same for every "
+                "seed; use more items or smaller sizes"
+            )
+
+
+@dataclass(frozen=True)
+class RankedPrompts:
+    """The scores of one model on one task, subsampled at one size.
+
+    ``scores`` (seeds, prompts) are the means on the study's subsets, ``redrawn`` (draws, seeds,
+    prompts) those of many redrawn sets of seeds.
+    """
+
+    grid: PromptScores
+    size: int
+    scores: Floats
+    redrawn: Floats
+    stability: RankingStability
+    gain: SelectionGain
+    flips: PairFlips
+
+    @property
+    def key(self) -> dict[str, Value]:
+        """The first fields of a row."""
+        return {"task": self.grid.name, "model": self.grid.model, "size": self.size}
+
+    @property
+    def name(self) -> str:
+        """Model and task, as figures and findings name them."""
+        return self.grid.series
+
+    @property
+    def overlap(self) -> float:
+        """The mean share of items that two seeds' subsets have in common."""
+        return self.size / len(self.grid.items)
+
+    @cached_property
+    def figures(self) -> Mapping[str, Any]:
+        """Every figure by its column id: the fields of `RankingStability`, and of the gain."""
+        gain = self.gain
+        return {
+            **vars(self.stability), "shared_items": self.overlap, "mean_redrawn": gain.by_mean,
+            "lcb_redrawn": gain.by_lcb, "gain": gain.gain, "gain_low": gain.low,
+            "gain_high": gain.high, "lcb_better": gain.better, "equal": gain.equal,
+            "lcb_worse": gain.worse,
+        }  # fmt: skip
+
+    @property
+    def winners(self) -> Codes:
+        """The index of the best prompt under each seed."""
+        return chosen(self.scores)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All models, tasks and sizes; ``k`` is the size of the top sets.
+
+    ``texts`` are the wordings by prompt name, empty for a score table.
+    """
+
+    cells: tuple[RankedPrompts, ...]
+    seeds: int
+    z: float
+    k: int
+    texts: Mapping[str, str]
+
+    @cached_property
+    def series(self) -> list[list[RankedPrompts]]:
+        """The cells by model and task, sizes ascending."""
+        groups: dict[str, list[RankedPrompts]] = {}
+        for cell in self.cells:
+            groups.setdefault(cell.name, []).append(cell)
+        return list(groups.values())
+
+
+def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str, str]) -> Ranking:
+    """Subsample every grid at every size.
+
+    The top sets have the same size in all cells: at most that of the shortest list of prompts.
+    """
+    k = min(plan.k, min(len(grid.prompts) for grid in grids))
+    seeds = [(plan.seed, number) for number in range(plan.seeds)]
+    cells = []
+    for grid in grids:
+        for size in sorted(plan.sizes):
+            scores = seed_scores(grid.scores, size, seeds)
+            redrawn = redrawn_scores(grid.scores, size, plan.seeds, REDRAWS, plan.seed)
+            cells.append(
+                RankedPrompts(
+                    grid, size, scores, redrawn, ranking_stability(scores, k=k, z=plan.z),
+                    selection_gain(redrawn, plan.z), pair_flips(grid.scores, redrawn),
+                )
+            )  # fmt: skip
+    return Ranking(tuple(cells), plan.seeds, plan.z, k, texts)
