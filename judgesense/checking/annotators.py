@@ -69,21 +69,12 @@ def one_row_an_item(
     columns: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> tuple[Path, LabelsByPerson] | None:
-    """A table of verdicts with one row a person, as a table with one row a verdict and its labels.
+    """A table of verdicts with one row a person, as a table with one row a verdict, kept in
+    ``runs``, and its labels; None for any other table.
 
-    Args:
-        path: the table.
-        found: its columns.
-        runs: where the table with one row a verdict is kept.
-        human: the column with people's labels, by default recognised.
-        columns: columns of the decision log that the caller named.
-        tell: called with what was understood.
-
-    Returns:
-        The kept table and the labels; None for any other table.
-
-    Raises:
-        JudgeSenseError: rows of the same item that differ in the verdict.
+    ``human`` is the column with people's labels, by default recognised; ``columns`` are those of
+    the decision log that the caller named. Raises JudgeSenseError for rows of the same item that
+    differ in the verdict.
     """
     fields = {field: field for field in LabelRow.model_fields if field in found}
     fields |= label_columns(found) | {f: columns[f] for f in ("item_id",) if f in columns}

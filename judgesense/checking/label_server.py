@@ -29,15 +29,9 @@ GRACE = 20.0
 
 
 class LabelServer(ThreadingHTTPServer):
-    """Serves a labelling until it is finished or interrupted.
+    """Serves a labelling until it is finished, and ``grace`` seconds longer, or interrupted.
 
-    Args:
-        labelling: the items and labels.
-        port: on 127.0.0.1; 0 takes a free one.
-        grace: seconds to wait once everything is labelled.
-
-    Raises:
-        JudgeSenseError: the port is taken.
+    Raises JudgeSenseError if the port is taken; 0 takes a free one.
     """
 
     daemon_threads = True

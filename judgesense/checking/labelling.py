@@ -65,17 +65,10 @@ class LabelFileRow(LabelRow):
 class Labelling:
     """The items to label, in their order, and the labels given so far; safe between threads.
 
-    Args:
-        table: the verdicts; items alone have UNCLEAR ones.
-        texts: what is shown of each row of the table; None reads it from the table's run.
-        labels: the possible labels, in the order of their keys.
-        show: the texts to show; by default all but those that name systems.
-        out: the file of labels; one that exists is continued.
-        seed: of the draws.
-        limit: items that each person labels at most.
-
-    Raises:
-        JudgeSenseError: more labels than keys, or a file of labels of other items.
+    ``table`` has the verdicts; items alone have UNCLEAR ones. ``texts`` are what is shown of each
+    row of the table, None reads it from the table's run, and ``show`` names those to show: by
+    default all but those that name systems. A file ``out`` that exists is continued. Raises
+    JudgeSenseError for more labels than keys, and for a file of labels of other items.
     """
 
     def __init__(
@@ -269,25 +262,13 @@ def open_labelling(
     limit: int | None = None,
     seed: int = 0,
 ) -> tuple[Labelling, dict[str, str]]:
-    """The items of a file or of a run's folder to label.
+    """The items to label in a table of verdicts, a table of items (with ``answers``), or a run's
+    folder; and the columns under which ``estimate`` reads the file.
 
-    Args:
-        source: a table of verdicts, a table of items (with ``answers``), or a run's folder.
-        out: the file of labels; by default ``SOURCE.labels.csv``, or ``labels.csv`` in the folder.
-        verdict: the column with the verdicts by which items are picked; by default recognised.
-        answers: the possible labels; by default those of the verdicts.
-        show: the columns to show; by default all but verdicts, reasons, labels and names.
-        judge: a judge of the source, if it has several.
-        task: a task of the source, if it has several.
-        limit: items at most.
-        seed: of the draws.
-
-    Returns:
-        The labelling, and the columns under which ``estimate`` reads the file.
-
-    Raises:
-        JudgeSenseError: as `judgesense.systems.verdict_files.read_verdicts`; no labels to choose
-            from; a file of labels of other items.
+    The labels go to ``out``: by default ``SOURCE.labels.csv``, or ``labels.csv`` in the folder. The
+    column ``verdict`` picks the items. Raises JudgeSenseError as
+    `judgesense.systems.verdict_files.read_verdicts`, without labels to choose from, and for a file
+    of labels of other items.
     """
     more: dict[str, Any] = {"seed": seed, "limit": limit, "show": show or ()}
     if source.is_dir():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -12,11 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from judgesense.errors import MissingExtraError
-from judgesense.files.disk import write_text
-from judgesense.files.documents import OwnShape, fit, parse_json
 from judgesense.reporting.report import Report
-from judgesense.reporting.result import Record, Result, Table
+from judgesense.reporting.result import Result
 from judgesense.reporting.run_tables import (
     cost_table,
     flips_table,
@@ -34,7 +29,6 @@ from judgesense.trust.thresholds import MARGIN
 
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
-    from judgesense_dataset.validators import Measure
 
 RUNS = Path("runs/check")
 Inconclusive = Literal["pass", "fail"]
@@ -178,26 +172,19 @@ class CheckResult(ResultMapping):
         return f"{self.gate.text} (counts as {self.inconclusive})"
 
 
-class _Kept(OwnShape):
-    """The distances of pairs of wordings, kept beside a check."""
-
-    texts: str
-    measures: list[tuple[float, float]]
-
-
 def result_of(
     report: Mapping[str, Any],
     cell: Mapping[str, Any],
     log: pa.Table,
     entry: TaskTemplates,
     ranked: bool,
-    kept: Path,
 ) -> Result:
     """The result of a check, from its report, its judge's cell and its log.
 
-    ``ranked`` says whether the order of the labels ranks the systems. ``kept`` is the file that
-    holds the wordings' distances once they are measured.
+    ``ranked`` says whether the order of the labels ranks the systems.
     """
+    from judgesense_dataset.polarity import DIRECT, INVERTED, cue
+
     result = Result("check", f"Check of {cell['judge']}", {})
     systems, consequences = systems_table(log, {entry.task.name: entry.task.labels})
     tables = [jss_table(report), wordings_table(report)]
@@ -207,11 +194,10 @@ def result_of(
         # The gold labels do not say which answer is better.
         consequences = {}
         result.limits.append("to rank the systems, give --answers, best first")
-    tables += [
-        flips_table(report),
-        _equivalence(entry, result.limits, kept),
-        cost_table(report, log),
-    ]
+    for other in entry.templates[1:]:
+        if cue(other.text, entry.task.labels) not in (None, INVERTED if other.inverted else DIRECT):
+            result.limits.append(f"check {other.template_id}: it may ask a different question")
+    tables += [flips_table(report), cost_table(report, log)]
     result.tables = [table for table in tables if table.rows]
     result.findings = [_trust(report), sensitivity(report["trust"][0])]
     result.findings += map(ranking_finding, consequences.values())
@@ -230,51 +216,3 @@ def _trust(report: Mapping[str, Any]) -> str:
     return (
         f"{told}: {'; '.join(card['checks'][name]['text'] for name in others)}" if others else told
     )
-
-
-def _measured(pairs: Sequence[tuple[str, str]], kept: Path) -> list[Measure]:
-    """The distances of pairs of wordings; read from ``kept`` if it holds those of the same pairs,
-    because measuring loads a model."""
-    from judgesense_dataset.validators import Measure, measure
-
-    digest = hashlib.sha256(json.dumps(pairs, ensure_ascii=False).encode()).hexdigest()
-    if kept.is_file():
-        held = fit(_Kept, parse_json(kept.read_bytes(), str(kept)), str(kept), "measured distances")
-        if held.texts == digest and len(held.measures) == len(pairs):
-            return [Measure(*row) for row in held.measures]
-    found = measure(pairs)
-    rows = [(each.edit_distance, each.cosine) for each in found]
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    write_text(kept, json.dumps({"texts": digest, "measures": rows}) + "\n")
-    return found
-
-
-def _equivalence(entry: TaskTemplates, limits: list[str], kept: Path) -> Table:
-    """The distance of each wording from the rubric's own; empty, with a limit, if not measured."""
-    from judgesense_dataset.polarity import DIRECT, INVERTED, cue
-    from judgesense_dataset.validators import EmbedderMissing
-
-    own, *others = entry.templates
-    rows: list[Record] = []
-    measured: Sequence[Any] = ()
-    try:
-        measured = _measured([(own.text, other.text) for other in others], kept)
-    except (MissingExtraError, EmbedderMissing) as error:
-        limits.append(f"not measured whether the wordings mean the same: {error}")
-    said = {True: "same", False: "different", None: "unclear"}
-    for other, found in zip(others, measured, strict=False):
-        polarity = cue(other.text, entry.task.labels)
-        turned = polarity not in (None, INVERTED if other.inverted else DIRECT)
-        rows.append({
-            "template": other.template_id, "edit_distance": found.edit_distance,
-            "cosine": found.cosine, "meaning": said[found.verdict],
-            "polarity": "inverted" if turned else "–",
-        })  # fmt: skip
-        if found.verdict is False or turned:
-            limits.append(f"check {other.template_id}: it may ask a different question")
-    return Table.from_records(
-        "equivalence", "Do the wordings mean the same?", rows,
-        "Compared with the rubric's own wording: Levenshtein distance over the longer text's "
-        "length, and the cosine of all-MiniLM-L6-v2 embeddings.",
-        template="wording",
-    )  # fmt: skip

@@ -111,8 +111,8 @@ def check_rubric(
         save_run(folder, {**record, "thresholds": thresholds})
         report = write_report(folder)
     ((_, _, cell),) = cases(report)
-    kept, ranked = folder / "check" / "distances.json", answers is not None or task.ordinal
-    result = result_of(report, cell, read_log(folder), entry, ranked, kept)
+    ranked = answers is not None or task.ordinal
+    result = result_of(report, cell, read_log(folder), entry, ranked)
     result.settings = {
         "rubric": str(rubric), "data": str(data), "judge": cell["judge"],
         "items": min(limit or len(items), len(items)), "wordings": len(entry.templates),

@@ -19,7 +19,6 @@ from judgesense.files.tables import SUFFIXES, Record, is_dataset, read_table_row
 from judgesense.importers import FORMATS
 from judgesense.importers.column_names import Column, columns_of
 from judgesense.importers.columns import ColumnMap
-from judgesense.importers.importer import ReadOptions
 from judgesense.importers.log import import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.recognise import (
@@ -51,31 +50,13 @@ def check_file(
     inconclusive: Inconclusive | None = None,
     note: Callable[[str], None] | None = None,
 ) -> CheckResult:
-    """Measure verdicts that were given already, with people's labels if there are any.
+    """Measure verdicts that were given already, as :func:`judgesense.check` describes.
 
-    Args:
-        source: a table (CSV, TSV, JSON, JSONL, Parquet), a folder that ``datasets`` saved, a log of
-            Inspect, promptfoo or DeepEval, or scores of Langfuse or LangSmith.
-        verdict: the columns with verdicts, one a judge; by default they are recognised.
-        human: the columns with people's labels, by default recognised; or a file of labels, such as
-            ``judgesense label`` writes.
-        columns: other columns of the decision log, ``{"item_id": "question"}``.
-        mapping: words of the file to labels, ``{"good": "PASS", ">=0.5": "PASS"}``.
-        answers: the possible labels, in order.
-        pick: the scorer or score to read, if a log has several.
-        epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
-        out: the folder; by default one in ``runs``, named by a hash of the question.
-        runs: where that folder lies.
-        inconclusive: what INCONCLUSIVE counts as.
-        note: called with what was understood, before anything is measured; by default it goes to
-            stderr.
+    ``human`` may also name a file of labels, such as ``judgesense label`` writes. ``note`` is
+    called with what was understood, before anything is measured.
 
-    Returns:
-        The result, whose ``report.people`` compare each judge with people.
-
-    Raises:
-        JudgeSenseError: an unknown file or column, and verdicts or labels that cannot be compared;
-            the message has the option that says what is meant.
+    Raises JudgeSenseError for an unknown file or column, and for verdicts or labels that cannot be
+    compared; the message has the option that says what is meant.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +76,7 @@ def check_file(
     path, tell = Path(source), note or to_stderr
     name = format_of(path)
     importer = importer_of(name)
-    found, size = columns_of(importer.rows(path, ReadOptions(pick=pick)))
+    found, size = columns_of(importer.rows(path, pick))
     joined: LabelsByPerson = {}
     named = [each for each in human if not Path(each).is_file()]
     by_person = None
@@ -107,7 +88,7 @@ def check_file(
         path, joined = by_person
         columns = {"task": f":{Path(source).stem}", **(columns or {})}
         named = []
-        found, size = columns_of(importer.rows(path, ReadOptions(pick=pick)))
+        found, size = columns_of(importer.rows(path, pick))
     for file in [each for each in human if Path(each).suffix in SUFFIXES and Path(each).is_file()]:
         joined |= labels_by_item(Path(file), tell)
     for rater, by_item in joined.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,6 +26,8 @@ def report(
     verbose: opt.Verbose = False,
 ) -> None:
     """Recompute the reports of runs, and print one table and the advice."""
+    from judgesense.files.disk import write_text, writing
+    from judgesense.reporting import documents
     from judgesense.reporting.report import measure_run, report_runs
     from judgesense.reporting.terminal import print_report
     from judgesense.run_folder.report import merge
@@ -39,40 +40,23 @@ def report(
         folder = run_dirs[0] if len(run_dirs) == 1 else None
         print_report(measured, folder, verbose=verbose)
         if badge:
-            _write_badge(measured, run_dirs[0])
+            file = run_dirs[0] / documents.BADGE_FILE
+            with writing(run_dirs[0]):
+                write_text(file, documents.render_badge(measured))
+            opt.note(f"wrote {file}")
         return
     listed: list[dict[str, object]] | None = [] if format == "html" else None
     reports = [measure_run(folder, limits, listed) for folder in run_dirs]
     whole = reports[0] if len(reports) == 1 else merge(reports)
     if format == "json":
         opt.print_json(whole)
+    elif format == "html":
+        from judgesense.reporting.html import render_html
+
+        typer.echo(render_html(whole, listed or []), nl=False)
     else:
-        typer.echo(_render(whole, format, listed), nl=False)
-
-
-def _write_badge(whole: Mapping[str, object], folder: Path) -> None:
-    from judgesense.files.disk import write_text, writing
-    from judgesense.reporting.documents import BADGE_FILE, render_badge
-
-    with writing(folder):
-        write_text(folder / BADGE_FILE, render_badge(whole))
-    opt.note(f"wrote {folder / BADGE_FILE}")
-
-
-def _render(
-    whole: dict[str, object], format: Format, listed: list[dict[str, object]] | None
-) -> str:
-    if format == "md":
-        from judgesense.reporting.documents import render_markdown
-
-        return render_markdown(whole)
-    if format == "tex":
-        from judgesense.reporting.documents import render_latex
-
-        return render_latex(whole)
-    from judgesense.reporting.html import render_html
-
-    return render_html(whole, listed or [])
+        render = documents.render_markdown if format == "md" else documents.render_latex
+        typer.echo(render(whole), nl=False)
 
 
 def compare(

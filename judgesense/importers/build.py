@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import pyarrow as pa
@@ -27,27 +26,13 @@ _IN_MEMORY = 1 << 24
 """In bytes; more goes to a temporary file."""
 
 
-@dataclass(frozen=True)
-class Imported:
-    """What an import read.
-
-    ``tasks`` maps a task's name to ``{"labels", "ordinal", "comparative"}``, as in ``run.json``,
-    and ``counts`` to its rows by status. ``unknown`` counts, per task, the five most frequent
-    answers that could not be read as a label; they are UNCLEAR in the log.
-    """
-
-    tasks: dict[str, dict[str, Any]]
-    counts: dict[str, dict[str, int]]
-    unknown: dict[str, dict[str, int]]
-
-
 def build_parts(
     blocks: Iterable[Rows],
     columns: ColumnMap,
     labels: Sequence[str] | None,
     parse: Parser | None,
     write: Callable[[pa.Table], None],
-) -> Imported:
+) -> dict[str, dict[str, Any]]:
     """Turn rows into the parts of a decision log, so that memory holds one part at a time.
 
     ``labels`` is the decision space, in order. By default it is what the file states, A and B for a
@@ -57,6 +42,9 @@ def build_parts(
     judge's text; by default a text is read only if it is a label, in any case. A row without
     decision, text and log-probabilities is an ERROR; a text that contains no label is UNCLEAR.
     ``write`` takes each part.
+
+    Returns what ``run.json`` has by task: ``tasks``, ``counts`` (rows by status), and
+    ``not_labels`` (the five most frequent answers that could not be read as a label).
 
     Raises JudgeSenseError, with file, row and column, for a missing or invalid value, for two rows
     of the same judge, prompt and repeat, and for a task whose labels are unknown.
@@ -78,8 +66,8 @@ def build_parts(
         readings = Readings(spaces, parse)
         for table in spool.tables():
             write(readings.decide(table))
-    return Imported(
-        tasks={
+    return {
+        "tasks": {
             task: {
                 "labels": list(space),
                 "ordinal": is_scale(space),
@@ -87,11 +75,11 @@ def build_parts(
             }
             for task, space in spaces.items()
         },
-        counts={task: dict(count) for task, count in readings.counts.items()},
-        unknown={
+        "counts": {task: dict(count) for task, count in readings.counts.items()},
+        "not_labels": {
             task: dict(count.most_common(5)) for task, count in readings.unknown.items() if count
         },
-    )
+    }
 
 
 class _Spool:

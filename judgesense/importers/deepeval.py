@@ -15,7 +15,8 @@ from pydantic import Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record
-from judgesense.importers.importer import Importer, ReadOptions
+from judgesense.importers.importer import Importer
+from judgesense.importers.items import Items
 
 LABELS = ("PASS", "FAIL")
 NO_MODEL = "deepeval-metric"
@@ -53,7 +54,7 @@ class Run(Shape):
     conversationalTestCases: list[Any] = Field(default_factory=list)
 
 
-def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     """One record per metric of a test case.
 
     The task and the template are the metric, with ``#2`` for the second of that name in a test. So
@@ -74,17 +75,17 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     for kind in ("testCases", "conversationalTestCases"):
         for number, case in enumerate(getattr(run, kind)):
             place = f"{path}, testRunData.{kind}[{number}]"
-            for record in _metrics(fit(Case, case, place, "a test case"), number, place, options):
+            for record in _metrics(fit(Case, case, place, "a test case"), number, place, items):
                 empty = False
                 yield record
     if empty:
         raise JudgeSenseError(f"{path}: no test has metricsData")
 
 
-def _metrics(case: Case, number: int, place: str, options: ReadOptions) -> Iterator[Record]:
+def _metrics(case: Case, number: int, place: str, items: Items) -> Iterator[Record]:
     question = case.name or f"test-{number + 1}"
     judged = repr((case.input, case.actualOutput, case.turns))
-    item = options.items.name(question, judged)
+    item = items.name(question, judged)
     seen: Counter[str] = Counter()
     for metric in case.metricsData or ():
         seen[metric.name] += 1
@@ -97,7 +98,7 @@ def _metrics(case: Case, number: int, place: str, options: ReadOptions) -> Itera
                 "template_id": template,
                 "item_id": item,
                 "cluster_id": question,
-                "repeat": options.items.repeat(judge, item, template),
+                "repeat": items.repeat(judge, item, template),
                 "metric": metric.name,
                 "score": metric.score,
                 "metadata": case.additionalMetadata or {},

@@ -17,36 +17,23 @@ from judgesense.importers.items import Items
 
 
 @dataclass(frozen=True)
-class ReadOptions:
-    """What the user can say about a log. An importer names the options that it reads.
-
-    ``labels`` is the decision space, ``pick`` the name of one of several readings of an answer
-    (Inspect's scorer). ``items`` names the items that the files of the import
-    judge.
-    """
-
-    labels: tuple[str, ...] | None = None
-    pick: str | None = None
-    items: Items = field(default_factory=Items)
-
-
-@dataclass(frozen=True)
 class Importer:
     """A format of foreign logs.
 
     ``read`` yields one record per decision of a file, or the same as `Rows`, with the names of the
     decision log's columns or with names that ``columns`` maps to them; a value called ``labels`` is
     the decision space of the record's task, if the file states it. It raises JudgeSenseError with
-    file, row and column. ``patterns`` are the names of the format's files, for a folder of them.
-    ``labels`` is the decision space where the format fixes it. A JSON file of the format has one of
-    ``keys``.
+    file, row and column. It also takes the `Items` of the import, and the name of one score of
+    several if the format ``has_pick``. ``patterns`` are the names of the format's files, for a
+    folder of them. ``labels`` is the decision space where the format fixes it. A JSON file of the
+    format has one of ``keys``.
     """
 
     name: str
     summary: str
     patterns: tuple[str, ...]
-    read: Callable[[Path, ReadOptions], Iterable[Record] | Iterable[Rows]]
-    options: tuple[str, ...] = ()
+    read: Callable[[Path, Items, str | None], Iterable[Record] | Iterable[Rows]]
+    has_pick: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
     keys: tuple[str, ...] = ()
@@ -55,9 +42,9 @@ class Importer:
     by_column: bool = False
     """Whether ``read`` yields `Rows`."""
 
-    def rows(self, path: Path, options: ReadOptions) -> Iterator[Rows]:
+    def rows(self, path: Path, pick: str | None, items: Items | None = None) -> Iterator[Rows]:
         """The decisions of a file, some at a time. Raises as ``read``."""
-        found: Iterable[Any] = self.read(path, options)
+        found: Iterable[Any] = self.read(path, items or Items(), pick)
         return iter(found) if self.by_column else in_rows(found)
 
     def files(self, source: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record
-from judgesense.importers.importer import Importer, ReadOptions
+from judgesense.importers.importer import Importer
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
 from judgesense.importers.items import Items
 
@@ -23,7 +23,7 @@ GRADES, PARTIAL_GRADES = ("C", "I"), ("C", "P", "I")
 """What Inspect's own instructions offer to a grader."""
 
 
-def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     """The grades of a log, or else its samples.
 
     An epoch is a repeat of the same prompt. For a grader, that holds if the evaluated model gave
@@ -42,21 +42,20 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
             "header_only?"
         )
     graders = _graders(evaluation, [sample for _, sample in found])
-    if options.pick is not None:
+    if pick is not None:
         for place, sample in found:
-            if sample.scores and options.pick not in sample.scores:
+            if sample.scores and pick not in sample.scores:
                 raise JudgeSenseError(
-                    f"{place}: unknown scorer {options.pick!r}; choose one of "
-                    f"{', '.join(sample.scores)}"
+                    f"{place}: unknown scorer {pick!r}; choose one of {', '.join(sample.scores)}"
                 )
-        graders = [name for name in graders if name == options.pick]
+        graders = [name for name in graders if name == pick]
     if not graders:
         for place, sample in found:
-            yield Record(_judgement(evaluation, sample, options.pick), place)
+            yield Record(_judgement(evaluation, sample, pick), place)
         return
     for scorer in graders:
         template = evaluation.task if len(graders) == 1 else f"{evaluation.task}/{scorer}"
-        yield from _grades(evaluation, found, scorer, template, options.items)
+        yield from _grades(evaluation, found, scorer, template, items)
 
 
 def _common(evaluation: Evaluation, sample: Sample) -> dict[str, Any]:
@@ -205,7 +204,7 @@ IMPORTER = Importer(
     summary="Inspect .eval or .json logs, or their folder",
     patterns=("*.eval", "*.json"),
     read=read,
-    options=("pick",),
+    has_pick=True,
     columns={"order": "metadata.order"},
     keys=("eval",),
 )

@@ -48,13 +48,8 @@ class Items:
 
 
 class ItemColumns:
-    """Writes ``items.parquet``: what a file has on each item in the columns that are not read.
-
-    Args:
-        out: the folder of the import.
-        columns: the file's column map.
-        read: the columns that are read for something else.
-    """
+    """Writes ``items.parquet``: what a file has on each item in the columns that neither the column
+    map nor ``read`` names."""
 
     def __init__(self, out: Path, columns: ColumnMap, read: Collection[str]) -> None:
         self._path, self._columns = out / ITEMS_FILE, columns

@@ -23,8 +23,8 @@ from judgesense.files.tables import Rows
 from judgesense.importers import FORMATS
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import EVERY_OTHER, ColumnMap
-from judgesense.importers.importer import Importer, ReadOptions
-from judgesense.importers.items import ItemColumns
+from judgesense.importers.importer import Importer
+from judgesense.importers.items import ItemColumns, Items
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.readings import Parser
 from judgesense.run_folder.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
@@ -91,7 +91,7 @@ def import_log(
     asked_for = ("source", "format", "out", "columns", "labels", "pick")
     given = {name: value for name, value in locals().items() if name in asked_for}
     importer, source, out = importer_of(format), Path(source), Path(out)
-    if pick is not None and "pick" not in importer.options:
+    if pick is not None and not importer.has_pick:
         raise JudgeSenseError(f"format {format!r} has no option pick")
     files = [path for path in importer.files(source) if not path.is_relative_to(out)]
     space = importer.labels if labels is None else tuple(labels)
@@ -109,9 +109,8 @@ def import_log(
         asked["joined"] = hashlib.sha256(json.dumps(joined, sort_keys=True).encode()).hexdigest()
     if (done := _finished(out, asked)) is not None:
         return done
-    options = ReadOptions(space, pick)
-    parts, column_map = _Parts(out), ColumnMap(columns or {}, importer.columns)
-    blocks: Iterable[Rows] = (r for path in files for r in importer.rows(path, options))
+    parts, column_map, judged = _Parts(out), ColumnMap(columns or {}, importer.columns), Items()
+    blocks: Iterable[Rows] = (r for path in files for r in importer.rows(path, pick, judged))
     labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse, joined or {})
     if people is not None:
         blocks = map(labels_of.labelled, blocks)
@@ -120,13 +119,7 @@ def import_log(
         blocks = map(items.kept, blocks)
     whole = False
     try:
-        built = build_parts(
-            blocks,
-            column_map,
-            space,
-            parse,
-            parts.write,
-        )
+        built = build_parts(blocks, column_map, space, parse, parts.write)
         parts.keep()
         if people:
             write_part(labels_of.table(), out, PEOPLE_FILE)
@@ -142,9 +135,7 @@ def import_log(
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
         "imported": asked,
         "invocation": invocation("import", import_log, given),
-        "tasks": built.tasks,
-        "counts": built.counts,
-        "not_labels": built.unknown,
+        **built,
         "without_gold": parts.without_gold,
         **({"people": list(people), "ties": labels_of.ties} if people else {}),
         **facts,

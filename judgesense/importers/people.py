@@ -27,17 +27,12 @@ _COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": ope
 
 @dataclass
 class PeopleLabels:
-    """Gives each row of a file its gold label, and keeps what every person said.
+    """Gives each row of a file its gold label, and keeps what every person said in ``names``.
 
-    Args:
-        columns: the file's column map.
-        names: the columns with people's labels.
-        mapping: words of verdicts and labels to the task's labels, in any case; a key such as
-            ``>=0.5`` stands for numbers.
-        labels: the task's labels, if they are known.
-        joined: labels from another file, by name of a column to add and by item.
-        parse: reads a verdict that is no label and has a reason beside it, so that the reason is
-            not read for it; None if the file has no reasons.
+    ``mapping`` is from words of verdicts and labels, in any case, to the task's labels; a key such
+    as ``>=0.5`` stands for numbers. ``joined`` are labels from another file, by name of a column to
+    add and by item. ``parse`` reads a verdict that is no label and has a reason beside it, so that
+    the reason is not read for it; None if the file has no reasons.
     """
 
     columns: ColumnMap

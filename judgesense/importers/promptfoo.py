@@ -16,7 +16,7 @@ from pydantic import AliasPath, Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record
-from judgesense.importers.importer import Importer, ReadOptions
+from judgesense.importers.importer import Importer
 from judgesense.importers.items import Items
 
 LABELS = ("PASS", "FAIL")
@@ -78,7 +78,7 @@ class Result(Shape):
     error: str | None = None
 
 
-def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     """One record per model-graded assertion of a result.
 
     The task is the assertion's metric, or its type and place in the test; the template is the same,
@@ -101,7 +101,7 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     for number, values in enumerate(results):
         place = f"{path}, results.results[{number}]"
         result = fit(Result, values, place, "a result of promptfoo")
-        for record in _graded(result, place, options.items):
+        for record in _graded(result, place, items):
             empty = False
             yield record
     if empty:

@@ -170,22 +170,11 @@ def understand(
     labels: Sequence[str] | None = None,
     is_log: bool = False,
 ) -> Understood:
-    """What the columns of a table are; what is given is taken as it is.
+    """What the columns of a table with ``size`` rows are; what is given is taken as it is.
 
-    Args:
-        found: the columns, as `columns_of` makes them.
-        size: the number of rows.
-        where: the file, for errors.
-        verdicts: the columns with verdicts, one a judge.
-        people: the columns with people's labels.
-        columns: targets to columns, as for an import.
-        mapping: words of the file to labels.
-        labels: the possible labels, in order.
-        is_log: whether the verdicts and their roles are known; people's labels are then inside
-            other columns (``metadata.label``).
-
-    Raises:
-        JudgeSenseError: an unknown column, no verdicts, and labels that cannot be compared.
+    In a log of another tool (``is_log``) verdicts and their roles are known, and people's labels
+    are inside other columns (``metadata.label``). Raises JudgeSenseError for an unknown column,
+    without verdicts, and for labels that cannot be compared.
     """
     given = dict(columns or {})
     require_columns(found, where, verdicts, "--verdict")

@@ -22,7 +22,8 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, read_table
-from judgesense.importers.importer import Importer, ReadOptions
+from judgesense.importers.importer import Importer
+from judgesense.importers.items import Items
 
 _BY_PEOPLE = ("ANNOTATION", "app")
 
@@ -64,7 +65,7 @@ class Score(Shape):
         return next((v for v in (self.text, self.value, self.score) if v not in (None, "")), None)
 
 
-def read(path: Path, options: ReadOptions) -> Iterator[Record]:
+def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     """One record for each score of an evaluator, with people's scores of the same name beside it.
 
     People's scores of another name count if they have only one. ``pick`` names the evaluator's
@@ -75,14 +76,11 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
     judged = [(score, place) for score, place in rows if score.person is None]
     if not judged:
         raise JudgeSenseError(f"{path}: every score is by a person; export the evaluators' too")
-    scores, name = list(dict.fromkeys(score.name for score, _ in judged)), options.pick
-    if name is not None and name not in scores:
-        raise JudgeSenseError(f"{path}: no score {name!r}; choose from {', '.join(scores)}")
-    if name is None and len(scores) > 1:
-        raise JudgeSenseError(
-            f"{path}: holds several scores; choose one with --pick: {', '.join(scores)}"
-        )
-    name = name or scores[0]
+    scores = list(dict.fromkeys(score.name for score, _ in judged))
+    if (pick is None and len(scores) > 1) or pick not in (None, *scores):
+        problem = "holds several scores" if pick is None else f"no score {pick!r}"
+        raise JudgeSenseError(f"{path}: {problem}; choose one with --pick: {', '.join(scores)}")
+    name = pick or scores[0]
     people = [score for score, _ in rows if score.person is not None]
     names = {score.name for score in people}
     own = name if name in names or len(names) != 1 else names.pop()
@@ -96,7 +94,7 @@ def read(path: Path, options: ReadOptions) -> Iterator[Record]:
             yield Record(
                 {
                     "judge": name, "task": name, "template_id": "as judged", "item_id": item,
-                    "cluster_id": score.item, "repeat": options.items.repeat(name, item),
+                    "cluster_id": score.item, "repeat": items.repeat(name, item),
                     "raw_decision": score.given, "raw_text": score.comment,
                     "people": labels.get(item, {}),
                 },
@@ -113,7 +111,7 @@ IMPORTER = Importer(
     summary="scores of Langfuse and feedback of LangSmith (CSV, JSON or JSON lines)",
     patterns=("*.csv", "*.json", "*.jsonl", "*.parquet"),
     read=read,
-    options=("pick",),
+    has_pick=True,
     row_keys=(
         ("traceId", "name", "source"), ("trace_id", "name", "source"),
         ("run_id", "key", "feedback_source"),

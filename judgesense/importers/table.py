@@ -7,6 +7,6 @@ IMPORTER = Importer(
     name="table",
     summary="CSV, TSV, JSON lines or Parquet; a decision per row, or a column per judge",
     patterns=tuple(f"*{suffix}" for suffix in SUFFIXES),
-    read=lambda path, _: read_table_rows(path),
+    read=lambda path, *_: read_table_rows(path),
     by_column=True,
 )

@@ -9,6 +9,7 @@ in its documentation).
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,8 +21,9 @@ from pydantic import ConfigDict, field_validator
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import Shape, fit, parse_json, read_json
-from judgesense.integrations.github_pages import quiet, summary_of
-from judgesense.text import sentence
+from judgesense.reporting.documents import BADGE_FILE, escape_markdown, render_badge
+from judgesense.reporting.result import Table
+from judgesense.text import interval, number, sentence
 
 if TYPE_CHECKING:
     from judgesense.checking.result import CheckResult
@@ -87,24 +89,6 @@ def read_inputs(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return given, judge_options(lines, max_cost=inputs.max_cost)
 
 
-class _Repository(Shape):
-    full_name: str
-
-
-class _Branch(Shape):
-    repo: _Repository | None = None
-    """None for the head of a fork that was deleted."""
-
-
-class _PullRequest(Shape):
-    head: _Branch
-    base: _Branch
-
-
-class _Event(Shape):
-    pull_request: _PullRequest | None = None
-
-
 class Runner:
     """GitHub's runner, as a step sees it in its environment; without one, everything is empty.
 
@@ -113,16 +97,14 @@ class Runner:
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        request = None
-        if place := environ.get("GITHUB_EVENT_PATH"):
-            request = fit(_Event, read_json(Path(place)), place, "an event").pull_request
-        self.has_no_secrets = (
-            request is not None
-            and environ.get("GITHUB_EVENT_NAME") != "pull_request_target"
-            and (
-                environ.get("GITHUB_ACTOR") == "dependabot[bot]"
-                or request.head.repo != request.base.repo
-            )
+        place, request = environ.get("GITHUB_EVENT_PATH"), None
+        if place and environ.get("GITHUB_EVENT_NAME") != "pull_request_target":
+            request = read_json(Path(place)).get("pull_request")
+        self.has_no_secrets = request is not None and (
+            environ.get("GITHUB_ACTOR") == "dependabot[bot]"
+            # A fork that was deleted is null.
+            or (request["head"]["repo"] or {}).get("full_name")
+            != request["base"]["repo"]["full_name"]
         )
         self._summary = environ.get("GITHUB_STEP_SUMMARY") or os.devnull
         self._output = environ.get("GITHUB_OUTPUT") or os.devnull
@@ -217,8 +199,6 @@ def check_step(environ: Mapping[str, str]) -> int:
 
 def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runner) -> None:
     """The summary, the badge, the outputs and an annotation."""
-    from judgesense.reporting.documents import BADGE_FILE, render_badge
-
     write_text(found.out / BADGE_FILE, render_badge(found.report))
     runner.summarise(summary_of(found, rubric, proposed))
     runner.tell(
@@ -229,6 +209,66 @@ def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runn
     level = "warning" if found.decision == "INCONCLUSIVE" else "notice"
     level = level if found.exit_code == 0 else "error"
     annotate(level, f"JudgeSense: {found.decision}", f"{rubric}: {found.verdict}")
+
+
+def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -> str:
+    """The job summary in Markdown: the decision, what to do next, the card and every table.
+
+    ``proposed`` is the file of wordings that the judge proposed in this run.
+    """
+    lines = ["## " + _conclusion(found, rubric)]
+    if proposed is not None:
+        lines += [
+            f"- The judge proposed the wordings in this run. Commit `{proposed.name}`, which is in "
+            "the artifact, so that every run asks the same ones."
+        ]
+    lines += ["", _card(found)]
+    order = {"flips": 0, "wordings": 1}
+    for table in sorted(found.result.tables, key=lambda table: order.get(table.name, 2)):
+        lines += ["", f"### {table.title}", "", _without_mentions(table.markdown())]
+    return "\n".join(lines) + "\n"
+
+
+def _conclusion(found: CheckResult, rubric: Path) -> str:
+    """The heading, the verdict, and the findings as a list, the next step first."""
+    findings = [text for text in found.result.findings if text != found.verdict]
+    if found.change is not None:
+        findings = [*found.change.sentences(), *findings]
+    lines = [
+        f"JudgeSense: {found.decision} for {quiet(rubric.as_posix())}", "",
+        f"**{quiet(found.verdict)}.**", "",
+        *(f"- {quiet(sentence(text))}" for text in findings),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _card(found: CheckResult) -> str:
+    """The checks of the trust card as a table."""
+    rows = [
+        {
+            "check": name, "state": check["state"], "estimate": number(check["estimate"]),
+            "interval": interval(check), "threshold": f"{check['threshold']:g}",
+            "text": check["text"],
+        }
+        for name, check in found.card["checks"].items() if check["applies"]
+    ]  # fmt: skip
+    title = f"Trust card: {found.card['trust']}"
+    table = Table.from_records("card", title, rows, text="what it says")
+    return f"#### {title}\n\n{_without_mentions(table.markdown())}"
+
+
+def quiet(text: str) -> str:
+    """Text of others for a page of GitHub's: no markup but code, and no @mention of anybody."""
+
+    def escaped(found: re.Match[str]) -> str:
+        code = len(found[0]) > 1 and found[0][0] == "`"
+        return found[0] if code else _without_mentions(escape_markdown(found[0]))
+
+    return re.sub(r"`[^`]*`|[^`\s]+|`", escaped, text)
+
+
+def _without_mentions(text: str) -> str:
+    return text.replace("@", "@\u200b")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

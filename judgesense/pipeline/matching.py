@@ -102,15 +102,12 @@ def read_responses(
 ) -> tuple[list[ResponseRow], list[str]]:
     """The rows of a response log to match, and one line for each row without a response.
 
-    Args:
-        source: a run's folder, a table file, or a folder of Parquet parts.
-        references: a table of ``item_id, reference`` (with ``question`` and ``options`` where a
-            method needs them, and ``template_id`` where they differ by template).
-        columns: the sources of columns by target; of ``references`` if there is one.
+    ``references`` is a table of ``item_id, reference`` (with ``question`` and ``options`` where a
+    method needs them, and ``template_id`` where they differ by template); ``columns`` are then of
+    it, else of the log.
 
-    Raises:
-        JudgeSenseError: names file, row and column of what is missing; a run that is not finished;
-            a log in which every row failed.
+    Raises JudgeSenseError, with file, row and column, for what is missing; for a run that is not
+    finished, and for a log in which every row failed.
     """
     require_finished(source.parent if source.name == PARTS else source)
     log = source / PARTS if (source / PARTS).is_dir() else source
@@ -240,21 +237,12 @@ def match_log(
     matcher_options: Mapping[str, Any] | None = None,
     **grader_options: Any,
 ) -> Matched:
-    """Score a response log against its references: ``judgesense match`` in Python.
+    """Score a response log (a folder of :func:`judgesense.respond`, a table, or a folder of Parquet
+    parts) against its references: ``judgesense match``.
 
-    Args:
-        source: a folder of :func:`judgesense.respond`, a table, or a folder of Parquet parts.
-        references: a table of references, for a log that has none.
-        method: choice, f1, math or exact.
-        columns: ``TARGET=COLUMN`` texts, about ``references`` if given, else about ``source``.
-        grader: a judge that grades every response too.
-        prompt: the grader's prompt: figure-3, gpqa or a text file.
-        out: a folder for ``match.json`` and ``matches.parquet``.
-        matcher_options: the method's own, see :func:`judgesense.matching.match_answers`.
-        grader_options: the engine's, see :mod:`local_judges.options`.
-
-    Raises:
-        JudgeSenseError: for bad input, before a model is loaded.
+    ``columns`` are ``TARGET=COLUMN`` texts, about ``references`` if given, else about ``source``.
+    ``matcher_options`` are those of :func:`judgesense.matching.match_answers`, ``grader_options``
+    the engine's. Raises JudgeSenseError for bad input, before a model is loaded.
     """
     from judgesense.importers.columns import parse_columns
 

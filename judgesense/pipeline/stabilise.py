@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.view import Stream, view
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.intervals import share_fields
-from judgesense.text import short_names
+from judgesense.systems.verdict_files import one_stream
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import Remedy, remedy_named, to_write
@@ -84,7 +84,8 @@ def stabilise(
     if not 0 < max_error < 1:
         raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
     run = read_run(Path(run_dir))
-    stream = _stream(run, judge, task, scoring)
+    streams = view(run.log, run.pairs, run.record).judged
+    stream = one_stream(streams, judge, task, scoring, str(run_dir))
     table = Wordings.of(stream)
     flags = {row["template"]: row["flag"] for row in wordings(table)}
     flags |= dict.fromkeys(in_reply_form(run, stream), "reply form")
@@ -130,30 +131,6 @@ def stabilise(
     )
     made.write(Path(out))
     return made
-
-
-def _stream(run: Run, judge: str | None, task: str | None, scoring: str | None) -> Stream:
-    streams = view(run.log, run.pairs, run.record).judged
-    names = short_names(sorted({stream.judge for stream in streams}))
-    questions: tuple[tuple[str, str | None, Callable[[Stream], list[str]]], ...] = (
-        ("judge", judge, lambda s: [names[s.judge], s.judge, s.judge.split("@")[0]]),
-        ("task", task, lambda s: [s.task.name]),
-        ("scoring", scoring, lambda s: [s.scoring]),
-    )
-    for what, given, called in questions:
-        known = sorted({called(stream)[0] for stream in streams})
-        if given is not None:
-            streams = [stream for stream in streams if given in called(stream)]
-            if not streams:
-                raise JudgeSenseError(
-                    f"{run.folder} has no {what} {given!r}; choose one of {', '.join(known)}"
-                )
-        elif what != "scoring" and len(known) > 1:
-            raise JudgeSenseError(
-                f"{run.folder} has several {what}s: give --{what} {' or '.join(known)}"
-            )
-    # Probabilities can do more than text.
-    return sorted(streams, key=lambda stream: stream.scoring != "options")[0]
 
 
 def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> Remedy:

@@ -28,16 +28,11 @@ FORMATS = (".parquet", ".jsonl", ".csv")
 
 @dataclass(frozen=True)
 class ItemVerdict:
-    """The verdict on one item.
+    """The verdict on one item: the columns of `judgesense.systems.verdict_table.SCHEMA`.
 
-    ``verdict`` is a label of the task, in the item's own order, or UNCLEAR, REFUSED or ERROR.
-    ``probability`` is that of the label after the remedy, ``margin`` how much more probable it is
-    than the next label, in [0, 1] (for votes, the difference of their shares), ``score`` the
-    expected score on a scale; None where the rule has none.
-    ``ask_person`` is true for a margin below the file's threshold and without a verdict, and None
-    where the file has no threshold. ``cost_usd`` is in US dollars, None if unknown. ``wording`` and
-    ``order`` are None where the verdict rests on several. The fields are the columns of
-    `judgesense.systems.verdict_table.SCHEMA`.
+    ``probability`` is that of the label after the remedy; for votes, ``margin`` is the difference
+    of their shares. ``ask_person`` is true for a margin below the file's threshold and without a
+    verdict, and None where the file has no threshold.
     """
 
     item_id: str

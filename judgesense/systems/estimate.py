@@ -100,24 +100,8 @@ def estimate(
         labels, table, units,
         positive=positive, columns=label_columns, mapping=mapping, raters=raters,
     )  # fmt: skip
-    return estimate_units(
-        table, units, given, systems=systems, positive=positive, level=confidence_level
-    )
-
-
-def estimate_units(
-    table: VerdictTable,
-    units: Units,
-    given: Labels,
-    *,
-    systems: Sequence[str] | None = None,
-    positive: str | None = None,
-    level: float = 0.95,
-) -> Estimate:
-    """The estimate of `estimate` from verdicts and labels that are read already."""
-    data = _Data(table, units, given, positive)
-    codes = chosen_systems(units, systems)
-    parts = [data.system(code) for code in codes]
+    data, level = _Data(table, units, given, positive), confidence_level
+    parts = [data.system(code) for code in chosen_systems(units, systems)]
     good = None if units.comparative else table.good(positive)
     rows = [_system_row(data, part, good is not None, level) for part in parts]
     pairs = [(part,) for part in parts] if units.comparative else list(combinations(parts, 2))
@@ -245,9 +229,10 @@ def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[
     elif tuned.error is None:
         reasons.append("no interval: its outputs, or those with labels, share one cluster_id")
     if binary and count:
+        undecided = np.isnan(means) | (means == 0.5)
         rate = rogan_gladen(
             np.where(np.isin(labels, (0.0, 1.0)), labels, np.nan),
-            _halved(means),
+            np.where(undecided, np.nan, (means > 0.5).astype(np.float64)),
             clusters=part.cluster,
             weights=_weights(data, part.rows),
             confidence_level=level,
@@ -258,11 +243,6 @@ def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[
             reasons.append(f"Rogan-Gladen: {rate.degenerate}")
     row["degenerate"] = "; ".join(reasons) or None
     return row
-
-
-def _halved(means: Floats) -> Floats:
-    """The majority of wordings: 1, 0, or NaN for a tie or no verdict."""
-    return np.where(np.isnan(means) | (means == 0.5), np.nan, (means > 0.5).astype(np.float64))
 
 
 def _weights(data: _Data, rows: Codes) -> Floats | None:
@@ -292,16 +272,10 @@ def _comparisons(
         row["decision_naive"] = _winner(row, naive, p_naive, level)
         row["decision"] = None if found is None else _winner(row, found, p, level)
         row["changed"] = None if found is None else row["decision"] != row["decision_naive"]
-        needed = None
-        if (
-            found is not None
-            and row["decision"] is None
-            and found.error is not None
-            and found.label_error is not None
-        ):
-            # Bonferroni's level is the most that Holm's asks of a comparison.
-            needed = labels_needed(found, 1 - (1 - level) / len(pairs))
-        row["labels_needed"] = needed
+        # Bonferroni's level is the most that Holm's asks of a comparison.
+        most = 1 - (1 - level) / len(pairs)
+        is_open = found is not None and row["decision"] is None
+        row["labels_needed"] = labels_needed(found, most) if found and is_open else None
         row["text"] = comparison_text(row)
     return [row for row, _, _ in rows]
 

@@ -62,22 +62,14 @@ def read_labels(
 ) -> Labels:
     """Read people's labels and match them with the judged outputs.
 
-    Args:
-        files: tables (a file, several, a list of dicts, a DataFrame or a ``datasets.Dataset``) with
-            ``item_id``, ``label`` and, where an item has outputs of several systems, ``system_id``;
-            ``rater`` where several people labelled. None takes the gold labels of
-            the verdicts' own source.
-        table: the verdicts.
-        units: their outputs.
-        positive: the label that counts as 1.
-        columns: your names of the columns, ``{"label": "grade"}``.
-        mapping: people's labels to the judge's, ``{"acceptable": "YES"}``.
-        raters: ``majority`` (a tie counts as the mean of the tied labels) or ``mean``.
+    ``files`` are tables with ``item_id``, ``label`` and, where an item has outputs of several
+    systems, ``system_id``; ``rater`` where several people labelled. None takes the gold labels of
+    the verdicts' own source. With ``raters`` ``majority``, a tie counts as the mean of the tied
+    labels. The other arguments are those of :func:`judgesense.estimate`.
 
-    Raises:
-        JudgeSenseError: a missing column, an unknown system, a label off the judge's scale, the
-            same rater's second label on an output, no label that matches a verdict, or no gold
-            label; the file and row are named.
+    Raises JudgeSenseError, with file and row, for a missing column, an unknown system, a label off
+    the judge's scale, the same rater's second label on an output, no label that matches a verdict,
+    and no gold label.
     """
     if files is None:
         if np.isnan(units.gold).all():

@@ -25,21 +25,11 @@ _LEAST = 2
 def pick(
     units: Units, labels: Floats, systems: Sequence[int], n: int, seed: int = 0
 ) -> tuple[Codes, Words, Floats, int]:
-    """The n units of some systems to label next.
+    """The n units of some systems, by their codes, to label next.
 
-    Args:
-        units: the judged outputs.
-        labels: labels so far, shape (len(units),), NaN without one.
-        systems: codes of the systems between which labels are to decide.
-        n: how many.
-        seed: of the draws within strata.
-
-    Returns:
-        The picked units; the stratum of each, its weight (units of its stratum per label, once
-        these labels are in), and the number of strata.
-
-    Raises:
-        JudgeSenseError: every output of the systems has a label.
+    ``labels`` are those so far, shape (len(units),), NaN without one. Returns the picked units; the
+    stratum of each, its weight (units of its stratum per label, once these labels are in), and the
+    number of strata. Raises JudgeSenseError if every output of the systems has a label.
     """
     own = np.flatnonzero(np.isin(units.system, list(systems)))
     given = ~np.isnan(labels[own])

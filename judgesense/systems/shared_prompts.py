@@ -75,16 +75,9 @@ def read_tasks(
 ) -> list[JudgedTask]:
     """A judge's verdicts in a run's folder or a file of verdicts, by task and scoring.
 
-    Args:
-        source: a folder that ``judgesense run`` or ``import`` wrote, or a file that
-            `judgesense.systems.verdict_files.read_verdicts` reads.
-        judge: its name, with or without its fingerprint; needed if the source has several.
-        task: one task; None for all of a run's.
-        reference: leave out inverted wordings, and those that look inverted or mislabelled
-            (`judgesense.trust.wordings`): they would make rewording seem to move more.
-
-    Raises:
-        JudgeSenseError: as `read_verdicts`; also a run that is not finished.
+    A ``reference`` leaves out inverted wordings, and those that look inverted or mislabelled
+    (`judgesense.trust.wordings`): they would make rewording seem to move more. Raises
+    JudgeSenseError as `read_verdicts`; also for a run that is not finished.
     """
     path = Path(source)
     if not path.is_dir():

@@ -122,7 +122,10 @@ def read_verdicts(
     """
     path = kept(source, RUNS, "verdicts")
     if path.is_dir():
-        return _of_run(path, judge, task, scoring)
+        run = read_run(path)
+        # All equivalent wordings, repeats included.
+        streams = view(run.figures, run.pairs, run.record).judged
+        return table_of_stream(one_stream(streams, judge, task, scoring, str(path)), path)
     if not path.is_file():
         raise JudgeSenseError(
             f"no file or folder {path}; name a file of verdicts ({', '.join(SUFFIXES)}) or the "
@@ -207,23 +210,23 @@ def _refuse_repeats(rows: Sequence[tuple[VerdictRow, Record]]) -> None:
             )
 
 
-def _of_run(folder: Path, judge: str | None, task: str | None, scoring: str | None) -> VerdictTable:
-    """The verdicts of a judge in a run's folder, under its equivalent wordings, repeats included.
+def one_stream(
+    streams: Sequence[Stream], judge: str | None, task: str | None, scoring: str | None, source: str
+) -> Stream:
+    """The stream of a judge, task and scoring, by default options.
 
-    Raises JudgeSenseError as `read_verdicts`.
+    Raises JudgeSenseError if one is not there, or if there are several and none is named.
     """
-    run = read_run(folder)
-    streams = view(run.figures, run.pairs, run.record).judged
     scorings = sorted({stream.scoring for stream in streams})
     if scoring not in (None, *scorings):
         raise JudgeSenseError(
-            f"{folder} has no scoring {scoring!r}; choose from {', '.join(scorings)}"
+            f"{source} has no scoring {scoring!r}; choose from {', '.join(scorings)}"
         )
     streams = [stream for stream in streams if scoring in (None, stream.scoring)]
     # Options carry probabilities: they come first where a run has both.
     streams.sort(key=lambda stream: stream.scoring != "options")
     named = [(stream.judge, stream.task.name) for stream in streams]
-    return table_of_stream(streams[chosen(named, judge, task, str(folder))[0]], folder)
+    return streams[chosen(named, judge, task, source)[0]]
 
 
 def table_of_stream(stream: Stream, folder: Path) -> VerdictTable:

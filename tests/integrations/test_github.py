@@ -19,7 +19,7 @@ import yaml
 from loopback import Loopback, section, serving
 
 from judgesense.errors import JudgeSenseError
-from judgesense.integrations import github, github_pages
+from judgesense.integrations import github
 from judgesense.integrations.github import Inputs, Runner, read_inputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,7 +132,7 @@ def server() -> Iterator[Loopback]:
 
 
 def test_text_of_others_calls_nobody_and_breaks_no_table() -> None:
-    quiet = github_pages.quiet("by @ann | <b> then `judgesense check @x | y` end")
+    quiet = github.quiet("by @ann | <b> then `judgesense check @x | y` end")
     assert "@ann" not in quiet
     assert "\\|" in quiet
     assert " then `judgesense check @x | y` end" in quiet
