@@ -111,9 +111,13 @@ def data_reference(
     'embedded'
     """
     files = {"templates": templates, "items": items}
-    paths = {name: _existing(path) for name, path in files.items() if path is not None}
-    identity = {name: {"path": str(path.resolve()), "sha256": sha256_of(path)}
-                for name, path in paths.items()}  # fmt: skip
+    paths, identity = {}, {}
+    for name, given in files.items():
+        if given is not None:
+            paths[name] = path = Path(given)
+            if not path.is_file():
+                raise JudgeSenseError(f"no file {path}")
+            identity[name] = {"path": str(path.resolve()), "sha256": sha256_of(path)}
     if not paths:
         reference = _named(dataset)
     elif dataset is not None and list(paths) == ["templates"] and variants:
@@ -121,8 +125,8 @@ def data_reference(
         parts = partial(_recovered, named.load, paths["templates"])
         reference = replace(named, identity={**named.identity, **identity}, parts=parts)
     elif len(paths) == 1:
-        (given,), (absent,) = paths, files.keys() - paths
-        raise JudgeSenseError(f"--{given} needs --{absent}: give templates and items together")
+        (one,), (absent,) = paths, files.keys() - paths
+        raise JudgeSenseError(f"--{one} needs --{absent}: give templates and items together")
     elif dataset is not None:
         raise JudgeSenseError("give either --dataset or --templates and --items")
     else:
@@ -182,12 +186,6 @@ def _named(dataset: str | Path | None) -> DataReference:
         digest = hashlib.sha256("".join(sha256_of(path) for path in content).encode()).hexdigest()
         identity = {"dataset": str(folder.resolve()), "sha256": digest}
     return DataReference(identity, load, partial(_recovered, load, None))
-
-
-def _existing(path: str | Path) -> Path:
-    if not Path(path).is_file():
-        raise JudgeSenseError(f"no file {path}")
-    return Path(path)
 
 
 def _recovered(

@@ -199,7 +199,7 @@ def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[st
         yield {
             **known,
             "labels": kind,
-            **sampled_jss(first, second, pairs.cluster)._asdict(),
+            **sampled_jss(first, second, pairs.cluster),
             "n_draws": n_draws,
             "n_undecided": int(undecided.sum()),
             "temperature": temperature,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -233,58 +233,43 @@ def soft_jss(p: Floats, q: Floats) -> float:
     return float(np.clip((1 - np.abs(p - q).sum(axis=1) / 2).mean(), 0, 1))
 
 
-class SampledAgreement(NamedTuple):
-    """JSS over draws, the noise floor of the same prompts, and their difference.
-
-    ``jss`` is the share of agreeing pairs of draws, one of each prompt, averaged over pairs;
-    ``noise_floor`` the share of differing pairs of draws of the *same* prompt;
-    ``net_flip_rate`` = (1 - jss) - noise_floor, the flips that only the wording explains, over
-    the pairs with at least two draws of both prompts. By chance it can fall below 0.
-    """
-
-    jss: float | None
-    ci_low: float | None
-    ci_high: float | None
-    noise_floor: float | None
-    net_flip_rate: float | None
-    net_ci_low: float | None
-    net_ci_high: float | None
-    n_pairs: int
-    n_items: int
-
-
 def sampled_jss(
-    draws_a: npt.ArrayLike,
-    draws_b: npt.ArrayLike,
-    clusters: Any = None,
-) -> SampledAgreement:
-    """Agreement of two prompts whose decisions were drawn several times each.
+    draws_a: npt.ArrayLike, draws_b: npt.ArrayLike, clusters: Any = None
+) -> dict[str, Any]:
+    """JSS over draws, the noise floor of the same prompts, and their difference.
 
     Pair i agrees with the frequency sum_l a_il b_il / (a_i b_i); a prompt flips on its own with
     1 - sum_l c_l (c_l - 1) / (c (c - 1)). Both are unbiased for a further draw (Rao 1982,
-    diversity between and within). JSS has Wilson's interval on the effective sample size (wide
-    rather than narrow, because a frequency varies less than a single agreement), the net flip rate
-    a cluster-robust t interval.
+    diversity between and within).
 
     Args:
         draws_a: count of each label drawn under the first prompt, shape (n, L), labels mapped,
             undecided draws left out. A pair without draws on a side is left out.
         draws_b: the same under the second prompt.
 
-    >>> sampled_jss([[2, 0], [1, 1]], [[2, 0], [0, 2]]).jss
+    Returns:
+        ``jss``, the share of agreeing pairs of draws, one of each prompt, averaged over the
+        ``n_pairs`` pairs of ``n_items`` items, with Wilson's interval on the effective sample size,
+        ``ci_low`` to ``ci_high`` (wide rather than narrow, because a frequency varies less than a
+        single agreement); ``noise_floor``, the share of differing pairs of draws of the *same*
+        prompt; ``net_flip_rate`` = (1 - jss) - noise_floor, the flips that only the wording
+        explains, over the pairs with at least two draws of both prompts, with a cluster-robust t
+        interval, ``net_ci_low`` to ``net_ci_high``. By chance it can fall below 0.
+
+    >>> sampled_jss([[2, 0], [1, 1]], [[2, 0], [0, 2]])["jss"]
     0.75
     """
     first, second = np.asarray(draws_a, np.float64), np.asarray(draws_b, np.float64)
     codes, _ = cluster_codes(clusters, len(first))
     n_a, n_b = first.sum(axis=1), second.sum(axis=1)
-    used = (n_a > 0) & (n_b > 0)
-    if not used.any():
-        return SampledAgreement(None, None, None, None, None, None, None, 0, 0)
-    agree = (first * second).sum(axis=1)[used] / (n_a * n_b)[used]
+    used, twice = (n_a > 0) & (n_b > 0), (n_a > 1) & (n_b > 1)
+    figures = ("jss", "ci_low", "ci_high", "noise_floor", "net_flip_rate")
+    found: dict[str, Any] = dict.fromkeys((*figures, "net_ci_low", "net_ci_high"))
     _, own = np.unique(codes[used], return_inverse=True)
-    spread = wilson_from_sums(np.bincount(own, agree), np.bincount(own))
-    twice = used & (n_a > 1) & (n_b > 1)
-    noise = net = low = high = None
+    agree = (first * second).sum(axis=1)[used] / (n_a * n_b)[used]
+    if used.any():
+        spread = wilson_from_sums(np.bincount(own, agree), np.bincount(own))
+        found |= {"jss": float(agree.mean()), "ci_low": spread.low, "ci_high": spread.high}
     if twice.any():
         differ = []
         for counts in (first[twice], second[twice]):
@@ -292,17 +277,6 @@ def sampled_jss(
             differ.append(1 - (counts * (counts - 1)).sum(axis=1) / (n * (n - 1)))
         within = (differ[0] + differ[1]) / 2
         excess = 1 - agree[twice[used]] - within
-        net_spread = mean_t_cluster(excess, codes[twice])
-        noise, net = float(within.mean()), float(excess.mean())
-        low, high = net_spread.low, net_spread.high
-    return SampledAgreement(
-        jss=float(agree.mean()),
-        ci_low=spread.low,
-        ci_high=spread.high,
-        noise_floor=noise,
-        net_flip_rate=net,
-        net_ci_low=low,
-        net_ci_high=high,
-        n_pairs=int(used.sum()),
-        n_items=int(own.max()) + 1,
-    )
+        found |= {"noise_floor": float(within.mean()), "net_flip_rate": float(excess.mean())}
+        found |= mean_t_cluster(excess, codes[twice]).fields("net")
+    return {**found, "n_pairs": int(used.sum()), "n_items": int(own.max(initial=-1)) + 1}

@@ -86,9 +86,9 @@ def gold_agreement(
     truth, said, seen = encode_pair(gold, decision)
     codes, _ = cluster_codes(clusters, len(truth))
     size = len(labels)
-    place = {label: code for code, label in enumerate(labels)}
     # The last code is for answers, and gold, that are no label of the task.
-    code_of = np.array([place.get(label, size) for label in seen], dtype=np.intp)
+    places = dict(zip(labels, range(size), strict=True))
+    code_of = np.array([places.get(label, size) for label in seen], dtype=np.intp)
     no_decision = np.isin(seen, UNDECIDED)[said]
     truth, said = code_of[truth], code_of[said]
     known = truth < size
@@ -111,7 +111,7 @@ def gold_agreement(
         (float(constant.mean()), wilson_cluster(constant, codes)),
         (float(hits.mean()), right),
         residual_correlation(
-            *(np.bincount(codes, column - column.mean()) for column in (constant, hits))
+            np.bincount(codes, constant - constant.mean()), np.bincount(codes, hits - hits.mean())
         ),
     )
     found |= {"accuracy": float(hits.mean()), **right.fields("accuracy")}
@@ -123,10 +123,12 @@ def gold_agreement(
     if constant.all():
         # With one gold label there is neither kappa nor a mean over labels.
         measures = {"gwet_ac1": measures["gwet_ac1"]}
-    found |= {name: float(value) for name, value in measures.items()}
+    drawn: dict[str, Any] = {}
     if k >= max(2, 2 * size):
         drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal), ordinal)
-        for name in measures:
+    for name, value in measures.items():
+        found[name] = float(value)
+        if drawn:
             low, high = percentile_ends(drawn[name])
             found |= Interval(min(low, found[name]), max(high, found[name])).fields(name)
     return GoldAgreement(**found)
@@ -221,7 +223,7 @@ def _wrong_answers(table: Floats, ordinal: bool) -> Floats:
     off = np.bincount(steps.ravel(), table[:, :size].ravel(), minlength=size)
     off[0] = 0.0
     off[1] += 1.0
-    shares = off[steps] / np.maximum(1, np.array([(steps == d).sum() for d in range(size)]))[steps]
+    shares = off[steps] / np.bincount(steps.ravel())[steps]
     if not ordinal:
         shares = (1 - np.eye(size)) * (off.sum() / (size * (size - 1)))
     none = np.full((size, 1), table[:, -1].sum() / size)

@@ -1,20 +1,14 @@
-"""How rates and verdicts move: the ratio of two rates, one among several, and the shift by an
-intervention."""
+"""How rates compare: the ratio of two, and one among several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.intervals import (
-    Interval,
-    mean_t_cluster,
-    residual_correlation,
-    wilson_cluster,
-)
+from judgesense.statistics.intervals import residual_correlation, wilson_cluster
 
 
 @dataclass(frozen=True)
@@ -119,58 +113,3 @@ def _root(limit: Callable[[float], float]) -> float | None:
         if far > 1e12:
             return None
     return float(brentq(limit, 0.0, far)) if limit(0.0) > 0 else 0.0
-
-
-class Shift(NamedTuple):
-    """How verdicts moved from a base to a changed prompt.
-
-    ``shift_rate`` is the share of verdicts that changed, with its interval. ``net_shift`` is for
-    each label its share afterwards minus its share before; the values sum to 0. ``score_shift`` is
-    the mean change on a scale, in levels, None for nominal labels. Ends of intervals are None with
-    a single cluster.
-    """
-
-    shift_rate: float | None
-    shift_ci_low: float | None
-    shift_ci_high: float | None
-    net_shift: dict[str, float]
-    score_shift: float | None
-    score_shift_ci_low: float | None
-    score_shift_ci_high: float | None
-    n_pairs: int
-
-
-def shift(
-    base: Sequence[str],
-    changed: Sequence[str],
-    labels: Sequence[str],
-    clusters: Any = None,
-    *,
-    ordinal: bool = False,
-) -> Shift:
-    """Compare verdicts before and after an intervention, of the same items in the same order.
-
-    The rate has Wilson's clustered interval (`intervals.wilson_cluster`), the mean change of the
-    level a t interval over clusters (`intervals.mean_t_cluster`). ``labels`` are the task's, in
-    order if ``ordinal``. Every figure is None, and `net_shift` empty, without rows.
-
-    >>> found = shift(["NO", "NO", "YES", "NO"], ["YES", "NO", "YES", "YES"], ["YES", "NO"])
-    >>> found.shift_rate, found.net_shift
-    (0.5, {'YES': 0.5, 'NO': -0.5})
-    """
-    place = {label: code for code, label in enumerate(labels)}
-    if not len(base):
-        return Shift(None, None, None, {}, None, None, None, 0)
-    one, two = (np.array([place[label] for label in verdicts]) for verdicts in (base, changed))
-    moved = wilson_cluster(one != two, clusters)
-    before, after = (np.bincount(codes, minlength=len(labels)) / len(one) for codes in (one, two))
-    change = (two - one).astype(float)
-    ends = mean_t_cluster(change, clusters) if ordinal else Interval(None, None)
-    return Shift(
-        shift_rate=float((one != two).mean()),
-        **moved.fields("shift"),
-        net_shift=dict(zip(labels, (after - before).tolist(), strict=True)),
-        score_shift=float(change.mean()) if ordinal else None,
-        **ends.fields("score_shift"),
-        n_pairs=len(one),
-    )

@@ -85,7 +85,8 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         if 0 < (n := mapped["n_clusters"]) < FEW_CLUSTERS:
             text = f"these figures come from {n} independent item{s(n)}, however many pairs they "
             told.append(("sample", f"{text}form."))
-        found += [{**case, "kind": kind, "text": text} for kind, text in told]
+        for kind, text in told:
+            found.append({**case, "kind": kind, "text": text})
     return found
 
 
@@ -117,8 +118,8 @@ def _on_card(card: Entry) -> Texts:
 
 def _on_gate(plans: list[Entry]) -> Texts:
     """How a gate on JSS behaves at this size."""
-    for gate in (entry["gate"] for entry in plans):
-        if gate is not None:
+    for entry in plans:
+        if (gate := entry["gate"]) is not None:
             least = gate["passes_from"]
             text = f"on as many other items it would pass steady in {percent(gate['passes'])} of "
             text += f"runs and fail it in {percent(gate['fails'])}. With this many items "
@@ -173,12 +174,14 @@ def _noise_known(report: Entry, key: tuple[Any, ...]) -> bool:
 
     One that takes the most probable token and was asked twice in one batch does not.
     """
-    rows = [row for row in report["repeated"] if identity(row) == key]
-    repeats = [1]
     for run in report["runs"]:
-        if run.get("run_id") == key[0]:
-            repeats.append(((run.get("asked") or {}).get("settings") or {}).get("repeats", 1))
-    return max(repeats) > 1 or any(row["temperature"] or row["n_draws"] > 2 for row in rows)
+        settings = (run.get("asked") or {}).get("settings") or {}
+        if run.get("run_id") == key[0] and settings.get("repeats", 1) > 1:
+            return True
+    for row in report["repeated"]:
+        if identity(row) == key and (row["temperature"] or row["n_draws"] > 2):
+            return True
+    return False
 
 
 def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> Texts:

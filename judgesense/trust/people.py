@@ -79,11 +79,11 @@ def people(
     gold = np.append(log.labels, "")[log.gold[rows]]
     judged = Judged(stream, rows, log.labels[stream.decision[kept]], gold)
     by_person = {} if labels is None else _by_person(judged, labels)
-    if len(by_person) < 2:
-        found = [_compared(judged, name, gold) for name in by_person or [GOLD]]
-    else:
-        found = [_compared(judged, MAJORITY, gold) | _several(judged, by_person, epsilon)]
-        found += [_compared(judged, name, given) for name, given in by_person.items()]
+    several = len(by_person) > 1
+    first = _compared(judged, MAJORITY if several else next(iter(by_person), GOLD), gold)
+    found = [first | _several(judged, by_person, epsilon)] if several else [first]
+    for name, given in by_person.items() if several else ():
+        found.append(_compared(judged, name, given))
     return [entry for entry in found if entry.get("n")]
 
 
@@ -113,25 +113,23 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
     said, truth, codes = judged.verdict[known], given[known], clusters[known]
     found = gold_agreement(said, truth, codes, labels=task.labels, ordinal=task.ordinal)
     counts = Counter(zip(said, truth, strict=True))
-    verdicts = dict.fromkeys([*task.labels, *sorted(set(said))])
-    by_label = {label: truth == label for label in task.labels}
+    confusion, per_label = {}, {}
+    for verdict in dict.fromkeys([*task.labels, *sorted(set(said))]):
+        if verdict in said:
+            confusion[str(verdict)] = {label: counts[verdict, label] for label in task.labels}
+    for label in task.labels:
+        mine, called = truth == label, said == label
+        per_label[label] = {
+            "n": int(mine.sum()),
+            **share_fields("recall", called[mine], codes[mine]),
+            **share_fields("precision", mine[called], codes[called]),
+        }
     return {
         "human": human,
         **{name: getattr(found, name) for name in _AGREEMENT},
         "n_items": distinct(stream.log.item[judged.rows[known]]),
-        "confusion": {
-            str(verdict): {label: counts[verdict, label] for label in task.labels}
-            for verdict in verdicts
-            if verdict in said
-        },
-        "per_label": {
-            label: {
-                "n": int(mine.sum()),
-                **share_fields("recall", said[mine] == label, codes[mine]),
-                **share_fields("precision", mine[said == label], codes[said == label]),
-            }
-            for label, mine in by_label.items()
-        },
+        "confusion": confusion,
+        "per_label": per_label,
         # Where every answer has a gold label, there is nothing to correct.
         "corrected": {}
         if human == GOLD and known.all()

@@ -45,34 +45,38 @@ def plan(
         no number of items does.
         None if no check is open, or one of those that are has no interval.
     """
-    waiting = [name for name, each in checks.items() if each["applies"] and each["state"] == "open"]
-    pilots = [_pilot(name, checks[name], level) for name in waiting]
-    known = [pilot for pilot in pilots if pilot is not None]
-    if not waiting or len(known) < len(waiting):
+    known: dict[str, Pilot] = {}
+    n_items = 0
+    for name, check in checks.items():
+        n_items = max(n_items, check["n_items"])
+        if check["applies"] and check["state"] == "open":
+            if (pilot := _pilot(name, check, level)) is None:
+                return None
+            known[name] = pilot
+    if not known:
         return None
-    n_items = max(check["n_items"] for check in checks.values())
     ladder = [size for size in sizes if size > n_items] or [2 * n_items, 4 * n_items]
     fine = np.unique(np.geomspace(n_items + 1, ladder[-1], 60).astype(int))
     every, rng = np.unique(np.concatenate([fine, ladder])), np.random.default_rng(0)
     drawn = np.stack([
         # Items that a check cannot use (no label, one order) stay as rare as they are.
         pilot.drawn(checks[name]["threshold"], every * (pilot.seen / n_items), rng)
-        for name, pilot in zip(waiting, known, strict=True)
+        for name, pilot in known.items()
     ])  # fmt: skip
     passes = (drawn > 0).all(axis=0).mean(axis=1)
     chance = passes + (drawn < 0).any(axis=0).mean(axis=1)
     enough = every[chance >= PROBABILITY]
     needed = int(enough[0]) if len(enough) else None
     labels = None
-    if waiting == ["right"] and (seen := known[0].seen) < n_items and needed is not None:
-        labels = int(np.ceil(needed * seen / n_items))
+    if needed is not None and [*known] == ["right"] and known["right"].seen < n_items:
+        labels = int(np.ceil(needed * known["right"].seen / n_items))
         labels = labels if labels <= n_items else None
     wordings = None
-    if needed is None and "steady" in waiting:
-        wordings = _wordings_needed(checks["steady"], known[waiting.index("steady")])
+    if needed is None and "steady" in known:
+        wordings = _wordings_needed(checks["steady"], known["steady"])
     at = np.searchsorted(every, ladder)
     return {
-        "open": waiting,
+        "open": [*known],
         "n_items": n_items,
         "n_labels": checks["right"]["n_items"],
         "chances": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 
 from judgesense.errors import JudgeSenseError
 
@@ -58,8 +58,7 @@ class Thresholds:
         >>> Thresholds().but({"steady": "0.9"}).steady
         0.9
         """
-        known = [field.name for field in fields(self)]
-        found = {}
+        known, found = asdict(self), {}
         for name, value in (given or {}).items():
             if name not in known:
                 raise JudgeSenseError(f"no threshold {name!r}; choose one of {', '.join(known)}")

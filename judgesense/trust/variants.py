@@ -11,8 +11,8 @@ from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CL
 from judgesense.decisions.rows import Log
 from judgesense.decisions.view import Stream, distinct
 from judgesense.statistics.arrays import Bools, Codes
-from judgesense.statistics.intervals import share_fields
-from judgesense.statistics.rates import rate_ratio, shift
+from judgesense.statistics.intervals import mean_t_cluster, share_fields
+from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
 from judgesense.trust.rewording import answered, same_polarity
 
@@ -107,14 +107,21 @@ def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Bools) -> di
 
 
 def _shifted(stream: Stream, base: Codes, beside: Codes) -> dict[str, Any]:
+    """What an intervention does; the mean change of the level on a scale has a t interval."""
     log, labels = stream.log, stream.task.labels
-    known = np.isin(log.labels, labels)
-    both = known[log.decision[base]] & known[log.decision[beside]]
-    base, beside = base[both], beside[both]
-    return shift(
-        log.labels[log.decision[base]].tolist(),
-        log.labels[log.decision[beside]].tolist(),
-        labels,
-        log.cluster[base],
-        ordinal=stream.task.ordinal,
-    )._asdict()
+    place = log.codes_of(labels)
+    one, two = place[log.decision[base]], place[log.decision[beside]]
+    both = (one >= 0) & (two >= 0)
+    one, two, clusters = one[both], two[both], log.cluster[base[both]]
+    if not len(one):
+        return {"net_shift": {}}
+    found: dict[str, Any] = {"n_pairs": len(one)}
+    moved, low, high = share_fields("shift", one != two, clusters).values()
+    found |= {"shift_rate": moved, "shift_ci_low": low, "shift_ci_high": high}
+    before, after = (np.bincount(codes, minlength=len(labels)) / len(one) for codes in (one, two))
+    found["net_shift"] = dict(zip(labels, (after - before).tolist(), strict=True))
+    if stream.task.ordinal:
+        change = (two - one).astype(float)
+        found["score_shift"] = float(change.mean())
+        found |= mean_t_cluster(change, clusters).fields("score_shift")
+    return found

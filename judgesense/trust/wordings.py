@@ -50,18 +50,18 @@ class Wordings:
     def of(cls, stream: Stream, family: int = 1) -> Wordings:
         """The wordings of a judge's stream (equivalent variants only)."""
         log, rows = stream.log, stream.rows
-        scale = stream.task.ordinal
-        labels = [*stream.task.labels]
-        used = [str(log.labels[c]) for c in np.unique(stream.decision) if c >= 0]
-        if not scale:
+        labels, names = [*stream.task.labels], np.array(log.templates, dtype=object)
+        for code in np.unique(stream.decision).tolist() if not stream.task.ordinal else ():
             # An answer outside the task's labels (a tie) is a verdict of its own.
-            labels += [w for w in used if w not in labels and w not in log.labels[log.undecided]]
+            if code >= 0 and not log.undecided[code] and log.labels[code] not in labels:
+                labels.append(str(log.labels[code]))
         place = log.codes_of(tuple(labels))
         code_of = np.where(place < 0, UNDECIDED, place)
         code_of[:-1][log.labels == ERROR] = NOT_JUDGED
         code_of[-1] = NOT_JUDGED
-        templates = sorted(np.unique(log.template[rows]).tolist(), key=lambda n: log.templates[n])
-        wording_of = np.zeros(len(log.templates), np.int64)
+        templates = np.unique(log.template[rows])
+        templates = templates[np.argsort(names[templates], kind="stable")]
+        wording_of = np.zeros(len(names), np.int64)
         wording_of[templates] = np.arange(len(templates))
         _, _, answers = crossed(log, rows, wording_of[log.template[rows]])
         # A cell is an item and an option order.
@@ -74,9 +74,9 @@ class Wordings:
         some = rows[answers.max(axis=0, initial=-1)]
         return cls(
             stream=stream,
-            templates=tuple(log.templates[code] for code in templates),
+            templates=tuple(names[templates].tolist()),
             labels=tuple(labels),
-            ordinal=scale,
+            ordinal=stream.task.ordinal,
             decisions=code_of[np.append(stream.decision, -1)[answers]],
             gold=gold,
             clusters=log.cluster[some],
@@ -101,13 +101,16 @@ class Wordings:
         decided = stream.decided()
         cell = pairs.template_a[decided] * n + pairs.template_b[decided]
         same = stream.mapped_a[decided] == stream.mapped_b[decided]
-        counts = [np.bincount(each, minlength=n * n) for each in (cell[same], cell)]
-        return np.stack(counts).reshape(2, n, n)
+        agreed, every = np.bincount(cell[same], minlength=n * n), np.bincount(cell, minlength=n * n)
+        return np.stack([agreed, every]).reshape(2, n, n)
 
     @cached_property
-    def screened(self) -> tuple[list[WordingFigures], list[list[int]]]:
-        """Every wording beside the consensus of the others, and the camps they form."""
-        return screen(
+    def screened(self) -> tuple[list[WordingFigures], list[list[str]]]:
+        """Every wording beside the consensus of the others, and the camps that they form.
+
+        Camps are groups of wordings that agree among themselves and not with each other.
+        """
+        figures, camps = screen(
             self.decisions,
             self.clusters,
             n_labels=len(self.labels),
@@ -116,16 +119,12 @@ class Wordings:
             gold=self.gold,
             family=self.family,
         )
+        return figures, [[self.templates[j] for j in camp] for camp in camps]
 
     @property
     def figures(self) -> list[WordingFigures]:
         """Every wording beside the consensus of the others."""
         return self.screened[0]
-
-    @property
-    def camps(self) -> list[list[str]]:
-        """Groups of wordings that agree among themselves and not with each other; mostly none."""
-        return [[self.templates[j] for j in camp] for camp in self.screened[1]]
 
     @cached_property
     def graded(self) -> bool:
@@ -177,8 +176,8 @@ class Wordings:
     def best(self) -> tuple[str, ...]:
         """The wordings that cannot be told from the best one."""
         able, _ = self.compared
-        kept = range(len(able)) if self.choice is None else self.choice.best
-        return tuple(self.templates[able[place]] for place in kept)
+        names = np.array(self.templates, dtype=object)[list(able)]
+        return tuple(names if self.choice is None else names[list(self.choice.best)])
 
     @property
     def mislabelled(self) -> frozenset[str]:
@@ -186,11 +185,11 @@ class Wordings:
 
         A declared inversion that the judge overlooks is not among them: that tells of the judge.
         """
-        return frozenset(
-            name
-            for name, row, turned in zip(self.templates, self.figures, self.turned, strict=True)
-            if row.flag == "inverted" and not turned
-        )
+        found = set()
+        for name, row, turned in zip(self.templates, self.figures, self.turned, strict=True):
+            if row.flag == "inverted" and not turned:
+                found.add(name)
+        return frozenset(found)
 
 
 def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
@@ -270,17 +269,18 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
             out[name] = f"{name} ({row.flag})"
     if out and (jss := jss_without(table, out)) is not None:
         reason += f". Without {join(list(out.values()))}, JSS is {number(jss)}"
-    if table.camps and table.graded:
-        reason += f". The wordings form camps: {'; '.join(_some(camp) for camp in table.camps)}"
+    if table.screened[1] and table.graded:
+        reason += f". The wordings form camps: {_camps(table)}"
+    choice = choice or Choice(None, (), None, None, None)
     return {
         "template": named,
         "best_set": best,
-        "p_any_difference": None if choice is None else choice.p_any_difference,
-        "accuracy_crossfit": None if choice is None else choice.score,
-        "ci_low": None if choice is None else choice.ci_low,
-        "ci_high": None if choice is None else choice.ci_high,
+        "p_any_difference": choice.p_any_difference,
+        "accuracy_crossfit": choice.score,
+        "ci_low": choice.ci_low,
+        "ci_high": choice.ci_high,
         "measure": "gold" if table.graded else "consensus",
-        "camps": table.camps,
+        "camps": table.screened[1],
         "n_items": distinct(table.items[cells]),
         "n_clusters": distinct(table.clusters[cells]),
         "text": reason,
@@ -298,7 +298,7 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     # Fine wordings may have been judged on other items.
     others = [table.templates[j] for j in table.able if j not in able]
     if (len(able) > 1 or others) and not table.graded:
-        camps = "; ".join(_some(camp) for camp in table.camps)
+        camps = _camps(table)
         which = f"the wordings form camps ({camps}), and " if camps else ""
         return None, f"none: {which}without gold labels it is unknown which wording is right"
     if choice is None and (len(able) > 1 or others):
@@ -328,11 +328,13 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     )
 
 
-def _some(names: list[str]) -> str:
-    """The names of a camp, the first three of many."""
-    if len(names) > 4:
-        return f"{', '.join(names[:3])} and {len(names) - 3} more"
-    return join(names)
+def _camps(table: Wordings) -> str:
+    """The names in each camp, the first three of many."""
+    told = []
+    for names in table.screened[1]:
+        few = len(names) <= 4
+        told.append(join(names) if few else f"{', '.join(names[:3])} and {len(names) - 3} more")
+    return "; ".join(told)
 
 
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:

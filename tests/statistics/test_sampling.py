@@ -28,12 +28,12 @@ def test_every_couple_of_draws_is_counted() -> None:
     found = sampled_jss(counts(a), counts(b), [i // 3 for i in range(30)])
     across = [couples(x, y, False) for x, y in zip(a, b, strict=True)]
     within = [(couples(x, x, True) + couples(y, y, True)) / 2 for x, y in zip(a, b, strict=True)]
-    assert found.jss == pytest.approx(np.mean(across))
-    assert found.noise_floor == pytest.approx(1 - np.mean(within))
-    assert found.net_flip_rate == pytest.approx(np.mean(within) - np.mean(across))
-    assert (found.n_pairs, found.n_items) == (30, 10)
-    assert found.ci_low is not None
-    assert found.ci_low < found.jss < found.ci_high
+    assert found["jss"] == pytest.approx(np.mean(across))
+    assert found["noise_floor"] == pytest.approx(1 - np.mean(within))
+    assert found["net_flip_rate"] == pytest.approx(np.mean(within) - np.mean(across))
+    assert (found["n_pairs"], found["n_items"]) == (30, 10)
+    assert found["ci_low"] is not None
+    assert found["ci_low"] < found["jss"] < found["ci_high"]
 
 
 def test_a_wording_that_changes_nothing_has_no_net_flips_on_average() -> None:
@@ -44,15 +44,15 @@ def test_a_wording_that_changes_nothing_has_no_net_flips_on_average() -> None:
         draws = (rng.random((50, 8)) < odds).sum(axis=1)
         again = (rng.random((50, 8)) < odds).sum(axis=1)
         found = sampled_jss(np.c_[draws, 8 - draws], np.c_[again, 8 - again])
-        net.append(found.net_flip_rate)
-        jss.append(found.jss)
+        net.append(found["net_flip_rate"])
+        jss.append(found["jss"])
     assert abs(np.mean(net)) < 0.01
     assert np.mean(jss) == pytest.approx(2 / 3, abs=0.02)  # the integral of p^2 + (1 - p)^2
 
 
 def test_pairs_without_a_decided_draw_are_left_out_and_single_draws_have_no_noise() -> None:
     found = sampled_jss([[1, 0], [0, 0], [1, 0]], [[1, 0], [2, 0], [0, 1]])
-    assert (found.jss, found.n_pairs) == (0.5, 2)
-    assert found.noise_floor is None
-    assert found.net_flip_rate is None
-    assert sampled_jss([[0, 0]], [[1, 0]]).jss is None
+    assert (found["jss"], found["n_pairs"]) == (0.5, 2)
+    assert found["noise_floor"] is None
+    assert found["net_flip_rate"] is None
+    assert sampled_jss([[0, 0]], [[1, 0]])["jss"] is None
