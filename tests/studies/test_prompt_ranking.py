@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from judgesense.statistics.ranking import (
 )
 from judgesense.studies.common.study import published
 from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking, rank_scores
-from judgesense.studies.prompt_ranking.grid import prompts_of, render
+from judgesense.studies.prompt_ranking.grid import SHOTS, prompts_of, render
 
 SMALL = RankingPlan(sizes=(10, 20), tasks=("mmlu",), limit=30)
 
@@ -274,6 +275,30 @@ def test_a_function_can_answer_and_a_finished_study_is_measured_without_asking(
     assert len(asked) == 20 * 24
     assert again.as_json() == first.as_json()
     assert {row["size"] for row in other.table("stability").rows} == {4, 12}
+
+
+def test_examples_shift_the_answers_of_a_model_that_copies_them(
+    tmp_path: Path, mirror: Path
+) -> None:
+    def copies(messages: list[str]) -> list[str]:
+        """The letter below the last solved question, else A."""
+        letters = [re.findall(r"(?m)^([ABCD])$", message) for message in messages]
+        assert {len(found) for found in letters} <= {0, SHOTS}
+        return [f"The answer is {found[-1] if found else 'A'}." for found in letters]
+
+    plan = RankingPlan(("arc-challenge", "arc-challenge+few-shot"), 12, (4,))
+    result = prompt_ranking([copies], tmp_path, plan=plan, mirror=mirror, note=lambda _: None)
+    items, more = (
+        json.loads((tmp_path / folder / "arc-challenge.json").read_text("utf-8"))["items"]
+        for folder in ("items", "few-shot/items")
+    )
+    assert more[:12] == items
+    right = ["ABCD"[item["correct"]] for item in more]
+    (row,) = result.table("few_shot").rows
+    assert row["zero_shot"] == pytest.approx(right[:12].count("A") / 12)
+    assert row["few_shot"] == pytest.approx(right[:12].count(right[-1]) / 12)
+    assert row["shift"] == pytest.approx(row["few_shot"] - row["zero_shot"])
+    assert (row["n_prompts"], row["n_items"], row["spearman"]) == (20, 12, None)
 
 
 @pytest.mark.slow

@@ -15,8 +15,10 @@ from judgesense.reporting.result import Result
 from judgesense.studies.common.question_sets import check_models, draw
 from judgesense.studies.prompt_ranking.declared import DECLARED
 from judgesense.studies.prompt_ranking.grid import (
+    FEW_SHOT,
     ITEMS,
     MAX_TOKENS,
+    SHOTS,
     SIZES,
     PromptScores,
     RankingPlan,
@@ -57,13 +59,19 @@ def prompt_ranking(
     check_models(responders)
     plan.check_sizes(plan.limit, "limit")
     wordings = {task: prompts_of(task) for task in plan.tasks}
-    drawn = {task: draw(task, plan.limit, plan.seed, mirror, out) for task in plan.tasks}
+    drawn, shown = {}, {}
+    for task in plan.tasks:
+        name = task.removesuffix(FEW_SHOT)
+        drawn[task] = draw(name, plan.limit, plan.seed, mirror, out)
+        # The first items of a larger draw are those of the smaller one.
+        more = plan.limit + SHOTS if task != name else None
+        shown[task] = more and draw(name, more, plan.seed, mirror, out / "few-shot").items[-SHOTS:]
     grids = [
         grid
         for task in plan.tasks
         for grid in ask(
             task, responders, drawn[task].items, wordings[task], plan.scorings, plan.max_tokens,
-            out, note, plan.seed,
+            out, note, plan.seed, shown[task] or (),
         )
     ]  # fmt: skip
     settings = {

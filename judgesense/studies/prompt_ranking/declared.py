@@ -10,10 +10,17 @@ import numpy as np
 from judgesense.statistics.arrays import Bools
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
 from judgesense.statistics.ranking import PairFlips
-from judgesense.statistics.ranks import competition_ranks
+from judgesense.statistics.ranks import chosen, competition_ranks
+from judgesense.statistics.sensitivity import prompt_sensitivity
 from judgesense.studies.common.figures import Lines
 from judgesense.studies.common.study import Figure, Record, Study, Tables, Value, published, table
-from judgesense.studies.prompt_ranking.grid import REDRAWS, RankedPrompts, Ranking
+from judgesense.studies.prompt_ranking.grid import (
+    FEW_SHOT,
+    REDRAWS,
+    SHOTS,
+    RankedPrompts,
+    Ranking,
+)
 from judgesense.text import join, number, percent, signed
 
 STUDY = "prompt-ranking"
@@ -164,6 +171,38 @@ def paper_figures(ranking: Ranking) -> Iterator[Record]:
         }  # fmt: skip
 
 
+@table(
+    "few_shot",
+    f"Few-shot prompting: {SHOTS} solved questions before each question",
+    "An intervention: examples may change the answers, so they have a shift, not a JSS. shift: "
+    "few-shot less zero-shot, the mean over prompts, with a 95% t interval over the items of both. "
+    "changed: share of scores that differ. helped: prompts that score higher with examples. "
+    "Spearman: of the prompts' means without and with them.",
+)
+def few_shot(ranking: Ranking) -> Iterator[Record]:
+    """Every task asked with and without examples."""
+    grids = {cells[0].name: cells[0].grid for cells in ranking.series}
+    for grid in grids.values():
+        plain = grids.get(grid.series.replace(FEW_SHOT, ""))
+        if plain is None or plain is grid:
+            continue
+        both = [item for item in plain.items if item in grid.items]
+        one, two = (
+            each.scores[:, [each.items.index(item) for item in both]] for each in (plain, grid)
+        )
+        shift = mean_t_cluster((two - one).mean(axis=0))
+        means = one.mean(axis=1), two.mean(axis=1)
+        best = [grid.prompts[int(chosen(values))] for values in means]
+        yield {
+            "task": plain.name, "model": grid.model, "zero_shot": float(one.mean()),
+            "few_shot": float(two.mean()), "shift": float((two - one).mean()),
+            "ci_low": shift.low, "ci_high": shift.high, "changed": float((one != two).mean()),
+            "helped": int((means[1] > means[0]).sum()), "n_prompts": len(grid.prompts),
+            "spearman": prompt_sensitivity(np.transpose(means)).mean_spearman,
+            "best_zero_shot": best[0], "best_few_shot": best[1], "n_items": len(both),
+        }  # fmt: skip
+
+
 def _agreement(ranking: Ranking, tables: Tables) -> Iterator[Record]:
     measures = {
         "spearman_mean": "Spearman's ρ between seeds",
@@ -278,7 +317,7 @@ def limits(ranking: Ranking, _: Tables) -> Iterator[str]:
 DECLARED = Study(
     STUDY,
     "Stability of prompt rankings",
-    (stability, consistency, selection, near_ties, prompts, paper_figures),
+    (stability, consistency, selection, near_ties, few_shot, prompts, paper_figures),
     FIGURES,
     (findings,),
     (limits,),

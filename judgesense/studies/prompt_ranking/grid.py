@@ -40,6 +40,10 @@ from local_judges.responder import Question
 
 TASKS = ("gsm8k", "mmlu")
 """The paper's tasks."""
+MORE_TASKS = ("arc-challenge",)
+"""Tasks that the paper lacks; multiple choice, asked by the prompts of mmlu."""
+FEW_SHOT, SHOTS = "+few-shot", 4
+"""What follows a task's name if its prompts show solved questions first, and how many they show."""
 SCORINGS = ("generate", "options")
 LETTERS = ("A", "B", "C", "D")
 
@@ -77,15 +81,23 @@ class PromptScores:
 
 @cache
 def prompts_of(task: str) -> Mapping[str, str]:
-    """The 20 wordings of a task by prompt name ("gsm8k-01", ...)."""
-    texts = read_yaml(_PROMPTS)["tasks"][task]
+    """The 20 wordings of a task by prompt name ("gsm8k-01", ...); few-shot ones have the same."""
+    task = task.removesuffix(FEW_SHOT)
+    texts = read_yaml(_PROMPTS)["tasks"]["mmlu" if task in MORE_TASKS else task]
     return {f"{task}-{number:02d}": text for number, text in enumerate(texts, 1)}
 
 
-def render(text: str, item: BenchmarkItem) -> str:
-    """The message of a prompt and an item; options are lines "A. ..."."""
+def render(text: str, item: BenchmarkItem, shown: Sequence[BenchmarkItem] = ()) -> str:
+    """The message of a prompt and an item; options are lines "A. ...".
+
+    The items ``shown`` come first, each in the same wording and with its answer: a letter, or the
+    final number without the way to it.
+    """
     lines = (f"{letter}. {option}" for letter, option in zip(LETTERS, item.options, strict=False))
-    return fill(text, {"question": item.question, "options": "\n".join(lines)})
+    answers = (each.answers[0] if each.correct is None else LETTERS[each.correct] for each in shown)
+    pairs = zip(shown, answers, strict=True)
+    solved = "".join(f"{render(text, each)}\n{answer}\n\n" for each, answer in pairs)
+    return solved + fill(text, {"question": item.question, "options": "\n".join(lines)})
 
 
 def ask(
@@ -98,8 +110,10 @@ def ask(
     out: Path,
     note: Callable[[str], None],
     seed: int = 0,
+    shown: Sequence[BenchmarkItem] = (),
 ) -> Iterator[PromptScores]:
-    """Ask every prompt with every item once, and score the answers by each scoring.
+    """Ask every prompt with every item once, after the solved items ``shown``, and score the
+    answers by each scoring.
 
     Items on which any prompt of a model got an error are left out for all its prompts. ``seed``
     fixes what is drawn above temperature 0.
@@ -107,11 +121,11 @@ def ask(
     Raises JudgeSenseError if no item is left, if two responders are one model, or if an engine
     without option probabilities is asked for options.
     """
-    numbers = task == "gsm8k"
+    numbers = task.startswith("gsm8k")
     by_options = not numbers and "options" in scorings
     texts = numbers or "generate" in scorings
     questions = [
-        Question(item.item_id, name, render(text, item), LETTERS if by_options else ())
+        Question(item.item_id, name, render(text, item, shown), LETTERS if by_options else ())
         for name, text in prompts.items()
         for item in items
     ]
@@ -218,7 +232,8 @@ class RankingPlan:
     """What to ask and how to subsample it.
 
     Args:
-        tasks: of gsm8k and mmlu.
+        tasks: of gsm8k, mmlu and arc-challenge; with ``+few-shot``, its prompts show four solved
+            questions first.
         limit: items per task.
         sizes: items per subset.
         seeds: subsets per size, at least 3: one is left out to test the choice.
@@ -244,7 +259,7 @@ class RankingPlan:
 
     def __post_init__(self) -> None:
         for what, given, known in (
-            ("task", self.tasks, TASKS),
+            ("task", self.tasks, [t + v for t in (*TASKS, *MORE_TASKS) for v in ("", FEW_SHOT)]),
             ("scoring", self.scorings, SCORINGS),
         ):
             if unknown := [name for name in given if name not in known]:
