@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -56,3 +58,12 @@ def factuality_requests(n: int) -> tuple[list[Request], str]:
 def finish(results: list[dict[str, Any]]) -> None:
     """Print the results as one line of JSON, the last line of a benchmark's output."""
     print(json.dumps(results, ensure_ascii=False))
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as a CSV file, numbers to three digits; a row may lack columns."""
+    with path.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)))
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()})

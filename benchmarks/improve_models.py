@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import MIRROR, finish, machine
+from common import MIRROR, finish, machine, write_csv
 
 from judgesense.decisions.log import read_log
 from judgesense.decisions.view import view
 from judgesense.improving.asking import Asking
 from judgesense.improving.candidates import Answers, Candidate, Voice, first_candidates
 from judgesense.improving.forms import Wording, rule_paraphrases, wordings_to_try
-from judgesense.improving.search import search
+from judgesense.improving.search import Found, search
 from judgesense.run_folder.folder import RunFolder, read_run
 from judgesense.trust.grid import grid_of
 from judgesense_dataset.embedded import embedded_items, embedded_templates
@@ -36,6 +36,9 @@ from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.registry import load_judge, resolve
 
+# bm25s imports numba, which would take coverage.py of this folder for the package.
+sys.path[:] = [path for path in sys.path if path != str(Path(__file__).parent)]
+
 LEFT_OUT = ("+separators", "+role", "+fields-reversed")
 """Forms that are not asked here, to halve the prompts."""
 
@@ -43,13 +46,22 @@ TASKS = {"truthfulqa": "factuality", "summeval": "coherence", "scifact": "releva
          "mtbench": "preference"}  # fmt: skip
 
 
-def table_of(data: str, n: int, name: str, wordings: int) -> tuple[Answers, list[Any]]:
-    """The empty table of a set: N items, the first wordings of its task and other forms."""
+def table_of(
+    data: str, n: int, name: str, wordings: int, longest: int = 0, few: bool = False
+) -> tuple[Answers, list[Any]]:
+    """The empty table of a set: N items, the first wordings of its task and other forms.
+
+    ``longest`` leaves out items of more characters, ``few`` the forms and paraphrases: for sets
+    of long texts.
+    """
     task = TASKS.get(data, data)
     entry = embedded_templates()[task]
     entry = TaskTemplates(entry.task, entry.templates[:wordings])
     if data in TASKS:
-        items = get_source(data).collect(Reader(MIRROR), n, 0).items
+        items = list(get_source(data).collect(Reader(MIRROR), None if longest else n, 0).items)
+        if longest:
+            np.random.default_rng(0).shuffle(items)  # type: ignore[arg-type]
+            items = [i for i in items if sum(map(len, i.fields.values())) <= longest][:n]
     else:
         items = [item for item in embedded_items() if item.task == task][:n]
     tried = [
@@ -57,6 +69,7 @@ def table_of(data: str, n: int, name: str, wordings: int) -> tuple[Answers, list
         for each in wordings_to_try(entry, rule_paraphrases(entry), reasons=False,
                                     probabilities=True)
         if not each.template.template_id.endswith(LEFT_OUT)
+        and not (few and each.kind in ("form", "paraphrase"))
     ]  # fmt: skip
     clusters = {c: k for k, c in enumerate(dict.fromkeys(i.cluster_id for i in items))}
     gold = [entry.task.labels.index(str(item.gold)) for item in items]
@@ -69,13 +82,11 @@ def shown(items: list[Any]) -> list[Any]:
     return [lambda *_, item=item: item for item in items]
 
 
-def ask(
-    judge: str, data: str, n: int, folder: Path, wordings: int, options: dict[str, Any]
-) -> None:
+def ask(folder: Path, record: dict[str, Any], options: dict[str, Any]) -> None:
     """Ask a judge everything about a set; resumes."""
-    loaded = load_judge(judge, **options)
-    table, items = table_of(data, n, judge, wordings)
-    run = RunFolder(folder, {"data": {"set": data, "n": n, "wordings": wordings, "judge": judge}})
+    loaded = load_judge(record["judge"], **options)
+    table, items = table_of_record(record)
+    run = RunFolder(folder, {"data": record})
     asking = Asking(run, [loaded], table, shown(items), lambda text: print(text, file=sys.stderr))
     for column in range(table.asked[:, 0].size):
         asking.ask([column], np.arange(len(items)))
@@ -102,9 +113,15 @@ def tables_in(folder: Path) -> list[tuple[str, Answers]]:
     return tables
 
 
+def table_of_record(record: dict[str, Any]) -> tuple[Answers, list[Any]]:
+    """The empty table of a folder's record."""
+    return table_of(record["set"], record["n"], record["judge"], record["wordings"],
+                    record.get("longest", 0), record.get("few", False))  # fmt: skip
+
+
 def read(folder: Path, record: dict[str, Any]) -> Answers:
     """The full table of a folder of `ask`."""
-    table, items = table_of(record["set"], record["n"], record["judge"], record["wordings"])
+    table, items = table_of_record(record)
 
     class Name:
         name = ""
@@ -124,10 +141,21 @@ def read(folder: Path, record: dict[str, Any]) -> Answers:
     return whole
 
 
-def part_of(whole: Answers, items: np.ndarray) -> Answers:
-    """The empty table of some of the items; `fill` copies their answers."""
-    return Answers(whole.task, whole.voices, whole.wordings, whole.gold[items],
+def searched(
+    whole: Answers, items: np.ndarray, budget: float, seed: int
+) -> tuple[Found, dict[str, Any], int]:
+    """`improve` on some of the items, replayed: the row that it would write, and its prompts."""
+    part = Answers(whole.task, whole.voices, whole.wordings, whole.gold[items],
                    whole.clusters[items])  # fmt: skip
+
+    def fill(columns: Any, rows: np.ndarray) -> None:
+        for column in columns:
+            v, w, o = part.column(column)
+            part.logprobs[v, rows, w, o] = whole.logprobs[v, items[rows], w, o]
+            part.asked[v, rows, w, o] = True
+
+    made = search(part, budget * len(items), fill, seed=seed)
+    return made, next(each for each in made.rows if each["written"]), int(part.asked.sum())
 
 
 def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict[str, Any]]:
@@ -152,20 +180,10 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
         def truth(candidate: Candidate, fit: np.ndarray, test: np.ndarray = test) -> float:
             return float(whole.right(candidate, test, fit).mean())
 
-        part = part_of(whole, dev)
-
-        def fill(columns: Any, rows: np.ndarray, part: Answers = part, dev: Any = dev) -> None:
-            for column in columns:
-                v, w, o = part.column(column)
-                part.logprobs[v, rows, w, o] = whole.logprobs[v, dev[rows], w, o]
-                part.asked[v, rows, w, o] = True
-
-        made = search(part, budget * len(dev), fill, seed=split)
-        row = next(each for each in made.rows if each["written"])
+        made, row, spent = searched(whole, dev, budget, split)
         better += row["gain_ci_low"] is not None and row["gain_ci_low"] > 0
         own_truth = truth(made.chosen, dev[made.fit])
         covered += bool(row["right_ci_low"] <= own_truth <= row["right_ci_high"])
-        spent = int(part.asked.sum())
         known = dev[: spent // len(every)]
         own = [float(whole.right(c, known, known).mean()) for c in pool]
         best = pool[int(np.argmax(own))]
@@ -180,6 +198,9 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
             found.setdefault(name, []).append([
                 quoted, truth(way, items), whole.cost(way, dev, items)[0], asked / len(dev),
             ])  # fmt: skip
+    whole_items = np.arange(len(whole.gold))
+    written = [searched(whole, whole_items, budget, seed)[1] for seed in range(20)]
+    claimed = np.mean([(row["gain_ci_low"] or 0) > 0 for row in written])
     n, yours = len(whole.gold), np.array(found["as asked"])[:, 1]
     rows = []
     for name, values in found.items():
@@ -191,8 +212,8 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
             "held_out": true.mean(), "gain": gain.mean(), "gain_low": ends[0], "gain_high": ends[1],
             "prompts_per_item": cost.mean(), "asked_per_item": asked.mean(), "n": n,
             "splits": splits,
-            **({"better": better / splits, "covered": covered / splits}
-               if name == "improve" else {}),
+            **({"better": better / splits, "covered": covered / splits,
+                "better_with_all_items": float(claimed)} if name == "improve" else {}),
         })  # fmt: skip
         print(json.dumps({k: round(v, 3) if isinstance(v, float) else v
                           for k, v in rows[-1].items()}), file=sys.stderr)  # fmt: skip
@@ -210,19 +231,27 @@ def main() -> None:
     one.add_argument("folder", type=Path)
     one.add_argument("options", nargs="*")
     one.add_argument("--wordings", type=int, default=5)
+    one.add_argument("--longest", type=int, default=0, help="leave out items of more characters")
+    one.add_argument("--few", action="store_true", help="no forms and no paraphrases")
     two = commands.add_parser("compare")
     two.add_argument("folders", type=Path, nargs="+")
     two.add_argument("--splits", type=int, default=100)
     two.add_argument("--budget", type=float, default=8.0)
+    two.add_argument("--csv", type=Path)
     args = parser.parse_args()
     if args.command == "ask":
         options = dict(each.split("=", 1) for each in args.options)
         resolve(args.judge, **options)
-        ask(args.judge, args.data, args.n, args.folder, args.wordings, options)
+        record = {"set": args.data, "n": args.n, "wordings": args.wordings, "judge": args.judge}
+        if args.longest or args.few:
+            record |= {"longest": args.longest, "few": args.few}
+        ask(args.folder, record, options)
         return
     tables = [each for folder in args.folders for each in tables_in(folder)]
     rows = [row for name, whole in tables
             for row in compare(name, whole, args.splits, args.budget)]  # fmt: skip
+    if args.csv:
+        write_csv(args.csv, rows)
     finish([{**row, "machine": machine("numpy")} for row in rows])
 
 
