@@ -98,16 +98,16 @@ class Declared(BaseModel):
 
 
 class Style(Declared):
-    """How an endpoint wants to be asked: what differs between providers, as data."""
+    """What differs between endpoints in how to call them, as data."""
 
-    system_role: bool = setting(True, "Send the system prompt as a message of its own.")
+    system_role: bool = setting(True, "Send the system prompt as a separate message.")
     min_temperature: NotNegative = setting(0.0, "Lowest temperature the endpoint accepts.")
     sends_temperature: bool = setting(True, "Send the temperature.")
     sends_seed: bool = setting(True, "Send the seed.")
-    token_parameter: str = setting("max_tokens", "Name of the cap; or max_completion_tokens.")
-    reasoning_effort: bool = setting(False, "Takes reasoning_effort, which variants set.")
+    token_parameter: str = setting("max_tokens", "Or max_completion_tokens.")
+    reasoning_effort: bool = setting(False, "The endpoint accepts reasoning_effort.")
     begins_thinking: bool = setting(False, "The server's chat template writes <think> itself.")
-    extra_body: dict[str, Any] = setting({}, "Sent with every request as it is.")
+    extra_body: dict[str, Any] = setting({}, "More fields to send with every request.")
 
 
 class Options(Declared):
@@ -115,10 +115,10 @@ class Options(Declared):
 
     system_prompt: str = setting(SYSTEM_PROMPT, "System prompt; the first paper's by default.")
     max_tokens: int = setting(
-        MAX_TOKENS, "Cap on generated tokens; a list makes one judge of each.", ge=1
+        MAX_TOKENS, "Most generated tokens; a list gives one judge per value.", ge=1
     )
     temperature: NotNegative = setting(0.0, "Sampling temperature; 0 is greedy.")
-    seed: int = setting(0, "Seed of sampled answers; a run's --seed comes first.")
+    seed: int = setting(0, "Seed of sampled answers; a run's --seed overrides it.")
 
 
 class LocalOptions(Options):
@@ -128,7 +128,7 @@ class LocalOptions(Options):
     dtype: Literal["float32", "bfloat16", "float16", "auto"] | None = setting(
         None, "float32, bfloat16 or float16; float32 on a CPU."
     )
-    thinking: bool = setting(False, "Let the model think aloud first; raise max_tokens with it.")
+    thinking: bool = setting(False, "Let a reasoning model think first; also raise max_tokens.")
     gguf_file: str | None = setting(None, "The file to load from a Hub repository of GGUF files.")
 
 
@@ -150,9 +150,9 @@ class VllmOptions(LocalOptions):
     tensor_parallel_size: int = limit(1, "GPUs that share each layer.", ge=1)
     pipeline_parallel_size: int = limit(1, "Groups of GPUs that share the layers.", ge=1)
     distributed_executor_backend: str | None = limit(None, "ray: one model on several machines.")
-    gpu_memory_utilization: Number | None = limit(None, "Share of GPU memory vLLM may take (0.9).")
-    max_model_len: int | None = setting(None, "Context; the model's, at most 32768.", ge=1)
-    max_num_seqs: int | None = limit(None, "Prompts in flight.", ge=1)
+    gpu_memory_utilization: Number | None = limit(None, "vLLM's share of GPU memory (0.9).")
+    max_model_len: int | None = setting(None, "Context length; the model's, at most 32768.", ge=1)
+    max_num_seqs: int | None = limit(None, "Most prompts in the engine at once.", ge=1)
     enforce_eager: bool = setting(False, "Run without CUDA graphs.")
 
 
@@ -169,8 +169,8 @@ class SystemOneOptions(Declared):
     requests_per_minute: OneOrMore | None = limit(None, "The account's limit.")
     tokens_per_minute: OneOrMore | None = limit(None, "The account's limit.")
     price: Price | None = limit(None, "INPUT,OUTPUT in US dollars per million tokens.")
-    max_cost: NotNegative | None = limit(None, "US dollars that may be spent; needs a price.")
-    floating: bool = setting(False, "The name may come to mean another checkpoint.")
+    max_cost: NotNegative | None = limit(None, "Most US dollars to spend; needs a price.")
+    floating: bool = setting(False, "The name may later refer to another checkpoint.")
 
 
 class ApiOptions(SystemOneOptions, Options):
@@ -178,7 +178,7 @@ class ApiOptions(SystemOneOptions, Options):
 
     provider: str | None = setting(None, "Inference provider of huggingface_hub.")
     logprobs: bool = setting(True, "Read option probabilities of the first token.")
-    style: Style = setting(Style(), "How the endpoint wants to be asked.")
+    style: Style = setting(Style(), "How to call the endpoint; keys below.")
 
 
 def _actors(value: Any) -> tuple[int, int]:
@@ -203,7 +203,7 @@ class RayOptions(Declared):
         None, "N or MIN,MAX; one per GPU by default."
     )
     ray_gpus: Annotated[Number, AfterValidator(_gpus)] | None = setting(
-        None, "GPUs per actor; a share of one is fine."
+        None, "GPUs per actor; can be a fraction."
     )
     ray_cpus: NotNegative = setting(1.0, "CPUs per actor.")
 

@@ -26,9 +26,9 @@ def check(
         Path | None,
         typer.Argument(
             metavar="FILE|RUBRIC.txt",
-            help="Verdicts: CSV, JSONL, Parquet, a log of Inspect, promptfoo or DeepEval, scores "
-            "of Langfuse or LangSmith, a folder of datasets. Or a rubric, with --data; {column} "
-            "inserts a column.",
+            help="Verdicts (CSV, JSONL, Parquet, a log of Inspect, promptfoo or DeepEval, scores "
+            "of Langfuse or LangSmith, or a folder saved by datasets), or a rubric with --data; "
+            "{column} in a rubric inserts a column.",
             show_default=False,
         ),
     ] = None,
@@ -64,8 +64,8 @@ def check(
         Path | None,
         opt.option(
             "DIR|FILE",
-            "An earlier result; says what is better, worse or no worse, item by item, and exits "
-            "with 1 only if something is reliably worse.",
+            "An earlier result to compare with, item by item. The exit code is 1 only if a figure "
+            "is reliably worse.",
         ),
     ] = None,
     margin: Annotated[
@@ -79,7 +79,7 @@ def check(
         str | None, opt.option("A,B", "The possible answers; the gold labels by default.")
     ] = None,
     options: Annotated[
-        str | None, opt.option("A=COLUMN,B=COLUMN", "Pairwise rubrics: the column for each answer.")
+        str | None, opt.option("A=COLUMN,B=COLUMN", "For a choice: the column of each answer.")
     ] = None,
     threshold: Annotated[
         float, opt.option("JSS", "PASS above this JSS, FAIL below it (0 to 1).")
@@ -102,13 +102,11 @@ def check(
         opt.option("N", "Number of wordings to propose; 0 uses only yours.", default="4"),
     ] = None,
     paraphraser: Annotated[
-        str | None, opt.option("JUDGE", "Proposes wordings; the judge by default.")
+        str | None, opt.option("JUDGE", "A model that proposes wordings; by default the judge.")
     ] = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
-    scoring: Annotated[
-        Literal["generate", "options"], opt.option(None, "Read text or option probabilities.")
-    ] = "generate",
+    scoring: Annotated[Literal["generate", "options"], opt.option(None, opt.READ)] = "generate",
     variants: opt.Variants = None,
     attacks: opt.Attacks = None,
     repeats: opt.Repeats = 2,
@@ -120,14 +118,14 @@ def check(
 ) -> None:
     """Is my judge right, where is it wrong, and does rewording change its verdicts?
 
-    With FILE, compares existing verdicts with human labels: agreement, each label, and whether the
-    judge could replace a person. Recognises the columns and prints them first.
+    With FILE, compares existing verdicts with people's labels: overall, by label, and whether the
+    judge could replace a person. Prints first how it reads each column.
 
-    With RUBRIC.txt, paraphrases the rubric or takes your wordings, judges the data under each, and
+    With RUBRIC.txt, judges the data under several wordings of the rubric (yours, or new ones), and
     says PASS, FAIL or INCONCLUSIVE.
 
-    Prints the conclusion and what to do next; --verbose prints every figure. Rerunning an unchanged
-    check returns the saved result, by default from runs/.
+    Prints the conclusion and what to do next; --verbose prints every figure. If nothing has
+    changed, rerunning a check returns the saved result.
 
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """

@@ -15,7 +15,7 @@ def estimate(
         Path,
         typer.Argument(
             metavar="VERDICTS",
-            help="File of judgesense judge, or your own with item_id, system_id and verdict "
+            help="A file from judgesense judge; your own table with item_id, system_id and verdict "
             "(Parquet, JSONL, CSV); or the folder of a run.",
         ),
     ],
@@ -44,7 +44,7 @@ def estimate(
     ] = None,
     raters: Annotated[
         Literal["majority", "mean"],
-        opt.option(None, "How several people's labels of one output are combined."),
+        opt.option(None, "How to combine several people's labels of one output."),
     ] = "majority",
     judge: Annotated[
         str | None, opt.option("NAME", "A judge of VERDICTS, if it has several.")

@@ -35,13 +35,13 @@ def improve(
     ] = "20",
     log: Annotated[
         Path | None,
-        opt.option("DIR", "Choose among the remedies that this run measured; sends no prompts."),
+        opt.option("DIR", "Choose among the remedies measured in this run; sends no prompts."),
     ] = None,
     paraphraser: Annotated[
         str | None, opt.option("JUDGE|FILE", "A model that proposes wordings, or a file of them.")
     ] = None,
     max_error: Annotated[
-        float, opt.option("SHARE", "Share of wrong verdicts that ask_person allows.")
+        float, opt.option("SHARE", "Largest share of wrong verdicts without ask_person.")
     ] = 0.05,
     seed: opt.Seed = 0,
     settings: Annotated[
@@ -57,13 +57,13 @@ def improve(
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
-    """Find the best way to ask a judge within a budget, and write it as a judge.
+    """Find the best way to ask a judge within a budget, and write it to a file.
 
     Wordings, formats, orders, calibration, panels and several judges compete on half of the
-    labelled items; the other half measures the winner. Use the file as --judge FILE.yaml
-    everywhere.
+    labelled items; the other half measures the winner. Every command accepts the file as --judge
+    FILE.yaml.
 
-    Interrupt it at any time; rerun the same command to resume, also with a larger budget.
+    Interrupt the command at any time; rerun the same command to resume, also with a larger budget.
 
     Exit codes: 0 done; 2 bad usage or input.
     """

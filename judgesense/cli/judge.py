@@ -26,12 +26,10 @@ def judge(
     ],
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
-    task: Annotated[
-        str | None, opt.option("NAME", "Task, unless JUDGE is an improved one.")
-    ] = None,
+    task: Annotated[str | None, opt.option("NAME", "The task, for a judge without a file.")] = None,
     wording: Annotated[
         str | None,
-        opt.option("ID", "Template, unless JUDGE is an improved one.", default="the task's first"),
+        opt.option("ID", "The template, for a judge without a file.", default="the task's first"),
     ] = None,
     templates: opt.Templates = None,
     columns: Annotated[
@@ -41,7 +39,7 @@ def judge(
         opt.OneScoring,
         opt.option(
             None,
-            "Read text or option probabilities, unless JUDGE is an improved one.",
+            "For a judge without a file: read text or option probabilities.",
             default="options",
         ),
     ] = None,
@@ -50,8 +48,8 @@ def judge(
     """Judge items and write one verdict per item.
 
     Each row has the verdict, its probability and margin, ask_person (whether a person should decide
-    this one) and the cost. Interrupt it at any time; rerun the same command to resume. FILE.run
-    keeps the decision log.
+    instead) and the cost. FILE.run contains the decision log. Interrupt the command at any time;
+    rerun it to resume.
 
     Exit codes: 0 done; 1 some items have no answer; 2 bad usage or input.
     """

@@ -55,7 +55,7 @@ def _list_judges(format: str) -> None:
         for entry in entries().values()
     ]
     lines = aligned([_COLUMNS, *rows])
-    lines.append("\nA Hub id, a model folder or a GGUF file is a judge too.")
+    lines.append("\nYou can also pass a Hub id, a model folder or a GGUF file as a judge.")
     if (path := user_file()) is not None:
         lines.append(f"Your own judges: {path}")
     opt.output(

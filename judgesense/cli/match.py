@@ -32,14 +32,14 @@ def match(
     ],
     responder: Annotated[
         str | None,
-        opt.option("MODEL", "Answers the questions first, into --out.", "--responder", "-r"),
+        opt.option("MODEL", "A model that answers first, into --out.", "--responder", "-r"),
     ] = None,
     references: Annotated[
-        Path | None, opt.option("FILE", "References of a log that has none.")
+        Path | None, opt.option("FILE", "The references, if the log has none.")
     ] = None,
     method: Annotated[
         Literal["choice", "f1", "math", "exact"],
-        opt.option(None, "How responses are matched.", "--method", "-m"),
+        opt.option(None, "How to match responses with references.", "--method", "-m"),
     ] = "choice",
     columns: Annotated[
         list[str] | None,
@@ -64,11 +64,12 @@ def match(
 ) -> None:
     """Score free-text responses against their references, by model and template.
 
+    Prints the score of every model under every template, their mean and standard deviation, and
+    responses that could not be read. With --grader, a judge also grades the responses, and the
+    output shows where the two differ. --out writes match.json and matches.parquet.
+
     With --responder, a model answers the questions first, in at most 512 tokens (--set
-    max_tokens=N); interrupt it at any time and rerun the same command to resume. Prints the score
-    of every model under every template, their mean and standard deviation, and responses that were
-    missed; with --grader also the grader's verdicts and where the two differ. --out keeps
-    match.json and matches.parquet.
+    max_tokens=N). Interrupt it at any time; rerun the same command to resume.
 
     Exit codes: 0 done; 1 some questions have no response, or the grader no verdict; 2 bad input.
     """

@@ -12,7 +12,7 @@ from judgesense.cli import options as opt
 
 def monitor(
     run: Annotated[
-        Path, typer.Argument(metavar="DIR", help="This look's run, or its file of verdicts.")
+        Path, typer.Argument(metavar="DIR", help="The run of this look, or its file of verdicts.")
     ],
     against: Annotated[
         Path,
@@ -26,13 +26,13 @@ def monitor(
     ] = None,
     judge: Annotated[
         list[str] | None,
-        opt.option("JUDGE", "The judge; repeat to name the baseline's.", "--judge", "-j"),
+        opt.option("JUDGE", "The judge; repeat if the baseline's differs.", "--judge", "-j"),
     ] = None,
     task: Annotated[str | None, opt.option("TASK", "Check one task only.")] = None,
     tolerance: Annotated[
         float,
         opt.option(
-            "SHARE", "Largest excess over rewording that counts as fine, as a share of verdicts."
+            "SHARE", "Largest share of verdicts changed beyond rewording that counts as fine."
         ),
     ] = 0.05,
     dry_run: opt.DryRun = False,
@@ -40,9 +40,10 @@ def monitor(
 ) -> None:
     """Does a judge still give the same verdicts as a baseline? Run it every week.
 
-    Compares this look's verdicts with the baseline's on the same prompts, adds the look to the
-    history, and tests whether verdicts have moved more than rewording moves them since any earlier
-    look. You may look as often as you like: the chance of a false alarm covers all looks.
+    Each call is a look. It compares verdicts with the baseline's on the same prompts, adds a line
+    to the history, and tests whether, at this look or an earlier one, more verdicts changed than
+    rewording explains. You may look as often as you like: the chance of a false alarm covers all
+    looks.
 
     Exit codes: 0 fine; 1 alarm; 2 bad usage or input; 3 cannot tell.
     """

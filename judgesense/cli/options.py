@@ -57,11 +57,12 @@ def option(
     return typer.Option(*flags, metavar=metavar, help=help, **more)
 
 
+READ = "Read the verdict from text or from option probabilities."
 ANY_JUDGE = (
     "A name (judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
 )
 Judge = Annotated[str, option("JUDGE", f"{ANY_JUDGE}.", "--judge", "-j")]
-RunJudge = Annotated[str | None, option("JUDGE", "A judge of the run.", "--judge", "-j")]
+RunJudge = Annotated[str | None, option("JUDGE", "One of the run's judges.", "--judge", "-j")]
 Judges = Annotated[list[str], option("JUDGE", f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
 SomeJudges = Annotated[
     list[str] | None, option("JUDGE", f"{ANY_JUDGE}; repeatable.", "--judge", "-j")
@@ -98,8 +99,8 @@ Attacks = Annotated[
     str | None,
     option(
         "quick|all|FILE",
-        "Attacks to put into the text that should lose: quick (three kinds), all, or your YAML "
-        "file; none for no attacks.",
+        "Attacks to add to the text that should lose: quick (three kinds), all, your YAML file, "
+        "or none.",
     ),
 ]
 Limit = Annotated[int | None, option("N", "At most N items per task.", min=1)]
@@ -117,7 +118,9 @@ SomeOut = Annotated[Path | None, option("DIR", "Output folder.", "--out", "-o")]
 Scoring = Annotated[
     Literal["generate", "options", "both"] | None,
     option(
-        None, "Read text, option probabilities, or both.", default="both, if the judge supports it"
+        None,
+        "Read the verdict from text, from option probabilities, or from both.",
+        default="both, if the judge supports it",
     ),
 ]
 OneScoring = Literal["generate", "options"] | None
@@ -136,7 +139,7 @@ AsJson = Annotated[
 ]
 """For a command whose ``--format`` is that of a file."""
 Verbose = Annotated[bool, option(None, "Print every finding and table.", "--verbose", "-v")]
-Repeats = Annotated[int, option("N", "Ask each prompt N times.", min=1)]
+Repeats = Annotated[int, option("N", "Send each prompt N times.", min=1)]
 Seed = Annotated[int, option("N", "Random seed.")]
 DryRun = Annotated[bool, option(None, "Show what would happen; change nothing.", "--dry-run")]
 

@@ -25,7 +25,7 @@ def report(
     threshold: opt.Thresholds = None,
     verbose: opt.Verbose = False,
 ) -> None:
-    """Recompute the reports of runs, and print one table and the advice."""
+    """Recompute the reports of runs, and print a table and what to do next."""
     from judgesense.files.disk import write_text, writing
     from judgesense.reporting import documents
     from judgesense.reporting.report import measure_run, report_runs
@@ -62,23 +62,23 @@ def report(
 def compare(
     first: Annotated[
         Path,
-        typer.Argument(metavar="A", help="A run: its folder; for a migration also a file."),
+        typer.Argument(metavar="A", help="The folder of a run; with --migration also a file."),
     ],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another run, or the same.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another run, or the same one.")],
     migration: Annotated[
         bool,
         typer.Option("--migration", help="A and B are one judge before and after an update."),
     ] = False,
     judge: Annotated[
         list[str] | None,
-        opt.option("JUDGE", "The judge of A and B; repeat to name B's.", "--judge", "-j"),
+        opt.option("JUDGE", "The judge of A and B; repeat if B's differs.", "--judge", "-j"),
     ] = None,
     task: Annotated[str | None, opt.option("TASK", "Compare one task only.")] = None,
     tolerance: Annotated[
         float | None,
         opt.option(
             "SHARE",
-            "Largest excess over rewording that counts as no more.",
+            "Largest share of verdicts changed beyond rewording that counts as no more.",
             default=f"{NO_DIFFERENCE:g}",
         ),
     ] = None,
@@ -86,9 +86,9 @@ def compare(
 ) -> None:
     """Compare the judges of two runs, or one judge before and after an update.
 
-    Compares each judge of A with each of B per task on the pairs that both judged: the difference
-    in JSS and in accuracy, its interval, and a p-value corrected for the number of comparisons.
-    Name the same run twice to compare its judges with each other.
+    For each task, compares each judge of A with each judge of B on the pairs that both judged.
+    Prints the difference in JSS and in accuracy, its interval, and a p-value corrected for the
+    number of comparisons. Name the same run twice to compare its judges with each other.
 
     With --migration, A and B are runs or files of verdicts of the same judge, before and after an
     update. Says whether the update moves more verdicts than rewording the prompt does, in which

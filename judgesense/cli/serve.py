@@ -25,9 +25,9 @@ def serve(
 ) -> None:
     """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
 
-    A judge's file answers for its task. For any other judge, --set task=NAME, wording=ID and
-    scoring=generate choose what /v1/judge asks; places=N limits the queue. /docs describes the
-    requests. Ctrl-C stops it once the requests in progress are answered.
+    The file of an improved judge names its task. For any other judge, set what /v1/judge asks with
+    --set task=NAME, wording=ID and scoring=generate. --set places=N limits the queue. The page
+    /docs describes the requests. On Ctrl-C, the server answers the waiting requests and stops.
     """
     from judgesense.serving.server import serve as run
 
