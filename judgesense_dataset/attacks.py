@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import pyarrow as pa
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgesense.benchmark import Benchmark
 from judgesense.decisions.log import ATTACK
@@ -52,6 +52,9 @@ class Phrasing(Shape, extra="forbid"):
     split: Literal["build", "held_out"] = "build"
 
 
+_OR_TEXT = BeforeValidator(lambda given: {"text": given} if isinstance(given, str) else given)
+
+
 class Attack(Shape, extra="forbid"):
     """A kind of attack: where its text goes, and its phrasings."""
 
@@ -59,7 +62,7 @@ class Attack(Shape, extra="forbid"):
     about: Text
     place: Literal["before", "after", "replace"]
     quick: bool = False
-    texts: Annotated[tuple[Phrasing, ...], Field(min_length=1)]
+    texts: Annotated[tuple[Annotated[Phrasing, _OR_TEXT], ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -108,11 +111,13 @@ def load_attacks(path: str | Path = ATTACKS) -> Attacks:
     >>> load_attacks().kinds[0].place
     'after'
     """
-    root = read_nodes(Path(path)).mapping("a file of attacks", {"attacks", "wins"})
+    form = "{NAME: {about: TEXT, place: after, texts: [TEXT, ...]}}"
+    what = f"a file of attacks (attacks: {form})"
+    root = read_nodes(Path(path)).mapping(what, {"attacks", "wins"})
     if "attacks" not in root:
-        raise JudgeSenseError(f"{path}: missing key 'attacks' in a file of attacks")
+        raise JudgeSenseError(f"{path}: missing key 'attacks' in {what}")
     kinds = []
-    for name, node in root["attacks"].mapping("attacks").items():
+    for name, node in root["attacks"].mapping(f"attacks ({form})").items():
         if {*"#@"} & {*name} or name in CHOICES:
             raise node.fail(f"the attack {name!r} needs another name, without # and @")
         kinds.append(fit_node(Attack, node, f"the attack {name!r}", name=name))
@@ -121,7 +126,7 @@ def load_attacks(path: str | Path = ATTACKS) -> Attacks:
     return Attacks(tuple(kinds), wanted, str(path))
 
 
-def chosen_attacks(choice: str) -> Attacks:
+def chosen_attacks(choice: str | Path) -> Attacks:
     """The attacks of a choice: ``quick``, ``all``, one half of the phrasings (``build`` or
     ``held_out``), or a YAML file.
 
@@ -130,7 +135,7 @@ def chosen_attacks(choice: str) -> Attacks:
     >>> [kind.name for kind in chosen_attacks("quick").kinds]
     ['self-praise', 'instruction', 'fake-verdict']
     """
-    if choice.endswith((".yaml", ".yml")):
+    if Path(choice).suffix in (".yaml", ".yml"):
         return load_attacks(choice)
     if choice not in CHOICES:
         raise JudgeSenseError(

@@ -33,7 +33,7 @@ _ROUNDS = 5
 """At most this many times the requests that would suffice if every answer were kept."""
 
 _LONGEST = 3.0
-_BRACES = re.compile(r"\{\w+\}")
+_BRACES = re.compile(r"\{[^{}]*\}")
 _LABEL = re.compile(r"\A(?:\W*(?:new |paraphrased |rewritten )?instruction\W*:)\s*", re.IGNORECASE)
 
 

@@ -54,6 +54,8 @@ def read_rubric(
     gold = {str(row["gold"]) for row in rows if row.get("gold") not in (None, "")}
     for inner in _BRACES.findall(text):
         name, bar, guard = inner.partition("|")
+        if name not in first and not re.fullmatch(r"\w+", name):
+            continue  # Text, such as an example of JSON.
         if bar and guard not in GUARDS:
             raise JudgeSenseError(
                 f"{path}: {{{inner}}} has no guard {guard!r}; choose from {', '.join(GUARDS)}"

@@ -31,8 +31,8 @@ LANGUAGE_FILES = {path.parent.name: path for path in sorted(DATA.glob("??/templa
 TRANSLATION = "machine-made, read by nobody"
 """How far people have read the package's texts in other languages."""
 
-# Braces around a quoted name are JSON, which a wording may show as it is.
-_BRACES = re.compile(r"\{([^{}\"]*)\}")
+# Braces around anything but a name are text, such as JSON, which a wording may show as it is.
+_BRACES = re.compile(r"\{([^{}\":,\n]+)\}")
 
 
 def _wording(text: str) -> str:

@@ -24,29 +24,27 @@ LabelsByPerson = dict[str, dict[str, str]]
 
 
 def labels_by_item(
-    file: Path, tell: Callable[[str], None], columns: Mapping[str, str] | None = None
-) -> LabelsByPerson:
-    """The labels of a file. Columns that have other names are recognised.
+    file: Path, columns: Mapping[str, str] | None = None
+) -> tuple[LabelsByPerson, dict[str, float]]:
+    """The labels of a file, and with which chances ``judgesense label`` picked their items.
 
-    ``tell`` is called if the items are no random sample, as figures beside people take them.
-    Raises JudgeSenseError as `judgesense.systems.verdict_files.read_rows`, and without any label.
+    Columns that have other names are recognised. Raises JudgeSenseError as
+    `judgesense.systems.verdict_files.read_rows`, and without any label.
     """
     given = columns or label_columns(columns_of(read_table_rows(file))[0])
     labels: LabelsByPerson = {}
+    chances: dict[str, float] = {}
     rows = [row for row, _ in read_rows(file, LabelRow, given, "--columns")]
-    if any(row.stratum for row in rows):
-        tell(
-            f"{file.name}: its items were picked where the judge is doubtful, so its accuracy on "
-            "all items may be higher; judgesense estimate weighs them"
-        )
     several = len({row.system_id for row in rows}) > 1
     for row in rows:
         if row.label is not None:
             item = f"{row.item_id}/{row.system_id}" if several else row.item_id
             labels.setdefault(row.rater or "label", {})[item] = row.label
+            if row.stratum and row.probability:
+                chances[item] = row.probability
     if not labels:
         raise JudgeSenseError(f"{file} has no labels yet; add some with judgesense label")
-    return labels
+    return labels, chances
 
 
 def label_columns(found: Columns) -> dict[str, str]:
@@ -108,4 +106,4 @@ def one_row_an_item(
         return None
     tell(f"{path.name}: one row a person; {len(rows)} verdicts, labels by {rater}")
     own = {field: name for field, name in fields.items() if field != name}
-    return kept(rows.values(), runs, path.stem), labels_by_item(path, tell, own)
+    return kept(rows.values(), runs, path.stem), labels_by_item(path, own)[0]

@@ -15,10 +15,9 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept, kept_text
 from judgesense.files.disk import require_file
 from judgesense.files.tables import SUFFIXES
-from judgesense.pipeline import to_stderr
+from judgesense.pipeline import require_known, to_stderr
 from judgesense.run_folder.folder import RUN_FILE
 from judgesense.statistics.alternative_annotator import EPSILON
-from judgesense.text import did_you_mean
 from judgesense.trust.baseline import items_of_baseline, what_it_finds
 from judgesense.trust.thresholds import MARGIN, STEADY_JSS
 
@@ -32,19 +31,19 @@ def check(
     verdict: Sequence[str] = (),
     human: str | Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
-    mapping: Mapping[str, str] | None = None,
+    map: Mapping[str, str] | None = None,
     pick: str | None = None,
     epsilon: float = EPSILON,
     wordings: str | Path | None = None,
     paraphraser: Any = None,
-    n_paraphrases: int | None = None,
+    paraphrases: int | None = None,
     answers: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     threshold: float = STEADY_JSS,
     inconclusive: Inconclusive | None = None,
     scoring: str = "generate",
     variants: Sequence[str] | None = None,
-    attacks: str | None = None,
+    attacks: str | Path | None = None,
     repeats: int = 2,
     seed: int = 0,
     limit: int | None = None,
@@ -73,14 +72,14 @@ def check(
         human: the columns with people's labels, one per person; their majority is the gold label.
             By default they are recognised: ``gold``, ``label``, ``annotator_1``, ...
         columns: of verdicts that exist, other columns: ``{"item_id": "question"}``.
-        mapping: of verdicts that exist, their words to labels: ``{"good": "PASS"}``.
+        map: of verdicts that exist, their words to labels: ``{"good": "PASS"}``.
         pick: the scorer or score to read, if a log of verdicts has several.
         epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without
             it, ``<rubric>.wordings.yaml`` next to the rubric is read, and written if missing.
         paraphraser: the model that proposes wordings; by default the judge. Not used if there are
             wordings already.
-        n_paraphrases: the number of wordings to propose; by default 4.
+        paraphrases: the number of wordings to propose; by default 4.
         answers: the decisions, best first; by default the gold labels in the data. Systems are
             then ranked only if the labels are numbers.
         options: for a choice between two, the column shown under each answer.
@@ -127,6 +126,7 @@ def check(
         raise JudgeSenseError("the judge is the third argument: check(rubric, data, judge)")
     is_rubric = data is not None or judge is not None or rubric is not None
     _refuse(given, _OF_VERDICTS if is_rubric else _OF_RUBRICS, is_rubric)
+    require_known(check, judge_options)
     if not is_rubric:
         shared: dict[str, Any] = {name: given[name] for name in (*_OF_VERDICTS, "human", "answers")}
         if isinstance(source, str) and _is_text(source):
@@ -160,24 +160,21 @@ def check(
     return found if baseline is None else found.against(baseline, margin)
 
 
-_OF_VERDICTS = ("verdict", "columns", "mapping", "pick", "epsilon")
+_OF_VERDICTS = ("verdict", "columns", "map", "pick", "epsilon")
 _OF_RUBRICS = (
-    "wordings", "paraphraser", "n_paraphrases", "options", "threshold", "scoring", "variants",
+    "wordings", "paraphraser", "paraphrases", "options", "threshold", "scoring", "variants",
     "attacks", "repeats", "seed", "limit",
 )  # fmt: skip
 """Arguments of `check` that verdicts, or rubrics, alone have."""
 
 
 def _refuse(given: Mapping[str, Any], names: Sequence[str], is_rubric: bool) -> None:
-    """Raise JudgeSenseError if one of these arguments was passed, or one that nothing knows."""
+    """Raise JudgeSenseError if one of these arguments was passed."""
     parameters = signature(check).parameters
     taken = [name for name in names if given[name] and given[name] != parameters[name].default]
     if taken:
         other = "verdicts that exist" if is_rubric else "a rubric, with data= and judge="
         raise JudgeSenseError(f"{taken[0]}= is for {other}")
-    if not is_rubric and given["judge_options"]:
-        name = min(given["judge_options"])
-        raise JudgeSenseError(f"check has no argument {name!r}{did_you_mean(name, parameters)}")
 
 
 def _is_text(rubric: str) -> bool:

@@ -55,7 +55,7 @@ class CheckResult(ResultMapping):
     """Whether the judge gave one label throughout, or always the option shown first."""
     coverage: float | None
     """The share of the pairs that got two verdicts; None without any pair."""
-    failed: int
+    unanswered: int
     """Prompts without an answer."""
     gate: Gate
     """The decision, PASS, FAIL or INCONCLUSIVE, and why."""
@@ -84,7 +84,7 @@ class CheckResult(ResultMapping):
         found = cls(
             result=result, report=report, out=out, jss=steady["estimate"],
             ci_low=steady["ci_low"], ci_high=steady["ci_high"], threshold=steady["threshold"],
-            degenerate=constant, coverage=cell["coverage"], failed=failed,
+            degenerate=constant, coverage=cell["coverage"], unanswered=failed,
             gate=gate(card, failed=failed, coverage=cell["coverage"], constant=constant),
             card=card, next_step=f"Next: {step['text']}{command}", inconclusive=inconclusive,
         )  # fmt: skip

@@ -41,12 +41,12 @@ def check_rubric(
     options: Mapping[str, str] | None = None,
     wordings: str | Path | None = None,
     paraphraser: Any = None,
-    n_paraphrases: int | None = None,
+    paraphrases: int | None = None,
     threshold: float = STEADY_JSS,
     inconclusive: Inconclusive | None = None,
     scoring: str = "generate",
     variants: Sequence[str] | None = None,
-    attacks: str | None = None,
+    attacks: str | Path | None = None,
     repeats: int = 2,
     seed: int = 0,
     limit: int | None = None,
@@ -74,18 +74,18 @@ def check_rubric(
     entry, task = own, own.task
     place, spent = Path(wordings or rubric.with_suffix(".wordings.yaml")), 0.0
     if wordings is not None or place.exists():
-        if paraphraser is not None or n_paraphrases is not None:
+        if paraphraser is not None or paraphrases is not None:
             note(
                 f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
                 "remove the file or leave out --wordings"
             )
         entry = read_wordings(place, own)
-    elif n_paraphrases != 0:
+    elif paraphrases != 0:
         # The judge's settings (endpoint, key) do not apply to another paraphraser.
         proposer = (judge, judge_options) if paraphraser is None else (paraphraser, {})
         with _loaded(*proposer, seed) as writer:
             before = getattr(writer, "spent", 0.0)
-            entry = propose_wordings(own, writer, n_paraphrases or PARAPHRASES, place, note)
+            entry = propose_wordings(own, writer, paraphrases or PARAPHRASES, place, note)
             spent = getattr(writer, "spent", 0.0) - before
     identity = {
         "rubric": sha256_of(rubric), "data": sha256_of(data),
@@ -131,7 +131,7 @@ def planned(
     answers: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
     wordings: Path | None = None,
-    n_paraphrases: int | None = None,
+    paraphrases: int | None = None,
     limit: int | None = None,
     note: Callable[[str], None],
 ) -> str:
@@ -144,7 +144,7 @@ def planned(
     own, items = _read(rubric, data, human, answers, options, note)
     items = items[:limit]
     place = wordings or rubric.with_suffix(".wordings.yaml")
-    n_wordings = 1 + (PARAPHRASES if n_paraphrases is None else n_paraphrases)
+    n_wordings = 1 + (PARAPHRASES if paraphrases is None else paraphrases)
     if place.exists():
         n_wordings = len(read_wordings(place, own).templates)
     labelled = sum(item.gold is not None for item in items)

@@ -41,7 +41,7 @@ def check_file(
     verdict: Sequence[str] = (),
     human: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
-    mapping: Mapping[str, str] | None = None,
+    map: Mapping[str, str] | None = None,
     answers: Sequence[str] | None = None,
     pick: str | None = None,
     epsilon: float = EPSILON,
@@ -68,7 +68,7 @@ def check_file(
     """
     started = invocation("check", check_file, {
         "source": source, "verdict": tuple(verdict), "human": tuple(human), "columns": columns,
-        "mapping": mapping or None, "answers": answers, "pick": pick, "epsilon": epsilon,
+        "map": map or None, "answers": answers, "pick": pick, "epsilon": epsilon,
         "out": out,
     })  # fmt: skip
     if not 0 <= epsilon <= 1:
@@ -78,6 +78,7 @@ def check_file(
     importer = importer_of(name)
     found, size = columns_of(importer.rows(path, pick))
     joined: LabelsByPerson = {}
+    chances: dict[str, float] = {}
     named = [each for each in human if not Path(each).is_file()]
     by_person = None
     if name == "table" and len(named) == len(human):
@@ -90,7 +91,8 @@ def check_file(
         named = []
         found, size = columns_of(importer.rows(path, pick))
     for file in [each for each in human if Path(each).suffix in SUFFIXES and Path(each).is_file()]:
-        joined |= labels_by_item(Path(file), tell)
+        labels, picked = labels_by_item(Path(file))
+        joined, chances = joined | labels, chances | picked
     for rater, by_item in joined.items():
         if rater in found:
             raise JudgeSenseError(f"{path}: {rater!r} is a column and a person; rename one of them")
@@ -100,7 +102,7 @@ def check_file(
     if name != "table" and verdict:
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
     meant = understand(
-        found, size, str(path), verdicts=verdict, people=people, columns=columns, mapping=mapping,
+        found, size, str(path), verdicts=verdict, people=people, columns=columns, mapping=map,
         labels=answers, is_log=name != "table",
     )  # fmt: skip
     for line in meant.lines:
@@ -117,6 +119,10 @@ def check_file(
         facts = [name, source_digest([path]), epsilon, sorted(asked.items())]
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
         out = Path(runs) / f"{Path(source).stem.lstrip('.')}-{digest[:8]}"
+    if len({*chances.values()}) > 1:
+        tell("labels were picked with unequal chances: accuracy is weighted by them; κ and each "
+             "label's figures are of the labelled items")  # fmt: skip
+        asked["label_chances"] = chances
     import_log(path, name, out, parse=parse, epsilon=epsilon, invocation=started, **asked)
     report = report_runs(out)
     if joined and not report.people:

@@ -151,7 +151,7 @@ def check(
 
         roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
         found = run_check(
-            source, verdict=opt.names(verdict) or (), mapping=opt.mapping(map), pick=pick,
+            source, verdict=opt.names(verdict) or (), map=opt.mapping(map), pick=pick,
             columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
             epsilon=EPSILON if epsilon is None else epsilon, **shared,
         )  # fmt: skip
@@ -171,7 +171,7 @@ def check(
         assert source is not None and data is not None  # noqa: PT018
         own: dict[str, Any] = {
             "options": opt.pairs(options, "--options") or None, "wordings": wordings,
-            "n_paraphrases": paraphrases, "limit": limit,
+            "paraphrases": paraphrases, "limit": limit,
         }  # fmt: skip
         if dry_run:
             from judgesense.checking.rubric import planned

@@ -80,7 +80,7 @@ def estimate(
         "positive": positive,
         "columns": opt.pairs(columns, "--columns"),
         "label_columns": opt.pairs(label_columns, "--label-columns"),
-        "mapping": opt.pairs(mapping, "--map"),
+        "map": opt.pairs(mapping, "--map"),
         "raters": raters,
     }
     from judgesense.systems.estimate import estimate as run_estimate

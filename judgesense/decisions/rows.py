@@ -84,6 +84,13 @@ class Log:
     variant_class: Codes
     base: Codes
     bases: list[str]
+    chances: Floats | None = None
+    """With which each item was picked to be labelled, NaN where unknown; None: all alike."""
+
+    def chances_of(self, rows: Codes) -> Floats | None:
+        """With which labelled rows were picked; None where one is not known."""
+        found = None if self.chances is None else self.chances[self.item[rows]]
+        return None if found is None or np.isnan(found).any() else found
 
     @cached_property
     def undecided(self) -> Bools:
@@ -224,6 +231,7 @@ def read_rows(
             pa.chunked_array([*pairs["prompt_id_a"].chunks, *pairs["prompt_id_b"].chunks])
         )
         stimulus, n_stimuli = lookup(log["prompt_id"], ids), len(ids)
+    chances = run.get("label_chances") or {}
     rows = Log(
         log, judge, judges, task, tasks, scoring, scorings, order, orders, template, templates,
         item, items,
@@ -240,6 +248,7 @@ def read_rows(
         variant_class=_variant_class(log["variant_class"], form),
         base=base,
         bases=bases,
+        chances=np.array([chances.get(name, np.nan) for name in items]) if chances else None,
     )  # fmt: skip
     return rows, {name: _task(rows, code, run) for code, name in enumerate(tasks)}, ids
 

@@ -225,12 +225,12 @@ def fit_node(shape: type[S], node: YamlNode, what: str, **more: Any) -> S:
             if isinstance(parts, dict) and at in parts:
                 place = parts[at]
         key = next((at for at in reversed(fault["loc"]) if isinstance(at, str)), what)
+        known = ", ".join(name for name in shape.model_fields if name not in more)
+        hint = f"; the keys are {known}" if len(fault["loc"]) == 1 else ""
         if fault["type"] == "extra_forbidden":
-            known = ", ".join(shape.model_fields)
-            hint = f"; the keys are {known}" if len(fault["loc"]) == 1 else ""
             raise place.fail(f"unknown key {key!r} in {what}{hint}") from error
         if fault["type"] == "missing":
-            raise place.fail(f"missing key {key!r} in {what}") from error
+            raise place.fail(f"missing key {key!r} in {what}{hint}") from error
         reason = fault["msg"][:1].lower() + fault["msg"][1:]
         raise place.fail(f"{key} of {what}: {reason}; got {fault['input']!r:.80}") from error
 

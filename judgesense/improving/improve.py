@@ -24,7 +24,7 @@ from judgesense.improving.forms import is_wordings_file, paraphrases_in
 from judgesense.improving.plan import Plan
 from judgesense.improving.result import Improved, as_table, conclusion, footnotes
 from judgesense.improving.search import Found, search
-from judgesense.pipeline.execution import identity_of
+from judgesense.pipeline.execution import identity_of, require_known
 from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.reporting.report import IMPROVE_FILE
 from judgesense.run_folder.folder import PROMPTS_FILE, RunFolder, claimed
@@ -102,6 +102,7 @@ def improve(
     >>> found.better, found.way, found.written["right"]
     (False, 'as asked', 1.0)
     """
+    require_known(improve, judge_options)
     tell = note or to_stderr
     plan = Plan.of(
         source, data, judge, budget=budget, out=out, paraphraser=paraphraser, human=human,

@@ -101,9 +101,6 @@ class Plan:
         specs = resolve_all(given, scoring, judge_options)
         if any(getattr(spec, "stabilised", None) is not None for spec in specs):
             raise JudgeSenseError("improve asks judges, not judges' files: name the judge itself")
-        if judge_options and all(any(s is one for one in given) for s in specs):
-            name = next(iter(judge_options))
-            raise JudgeSenseError(f"{name} is no argument of improve, and the judge is loaded")
         known = [json.dumps(identity_of(spec), sort_keys=True) for spec in specs]
         if len(set(known)) < len(known):
             name = next(s.name for s, own in zip(specs, known, strict=True) if known.count(own) > 1)

@@ -6,6 +6,7 @@ from judgesense.pipeline.execution import (
     folder_for,
     identity_of,
     prepare,
+    require_known,
     resolve_all,
     run,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "folder_for",
     "identity_of",
     "prepare",
+    "require_known",
     "resolve_all",
     "run",
     "to_stderr",

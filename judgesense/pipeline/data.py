@@ -151,12 +151,13 @@ def varied(data: DataReference, variants: Sequence[str] | None) -> DataReference
     return replace(data, identity={**data.identity, **stated}, variants=tuple(variants))
 
 
-def attacked(data: DataReference, choice: str | None) -> DataReference:
+def attacked(data: DataReference, choice: str | Path | None) -> DataReference:
     """The same data with attacks, as in :func:`data_reference`; without any, as it was."""
     if not choice or choice == "none":
         return data
     from judgesense_dataset.attacks import chosen_attacks
 
+    choice = str(choice)
     stated = {"attacks": choice, "attack_file": sha256_of(Path(chosen_attacks(choice).where))}
     return replace(data, identity={**data.identity, **stated}, attacks=choice)
 

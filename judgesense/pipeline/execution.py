@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.run_folder.folder import RunFolder, claimed, read_record
 from judgesense.run_folder.invocation import invocation
 from judgesense.run_folder.report import saved_report
+from judgesense.text import did_you_mean
 from judgesense.trust.card import AS_ASKED
 
 if TYPE_CHECKING:
@@ -94,6 +96,7 @@ def run(
     from judgesense.reporting.report import Report
 
     given = {name: value for name, value in locals().items() if name not in ("note", "Report")}
+    require_known(run, judge_options)
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
     beside = RUNS if out is None else Path(out).parent
     if items is not None:
@@ -160,11 +163,32 @@ def resolve_all(
             from local_judges.registry import resolve_each
 
             resolved += resolve_each(str(judge), **options)
+        elif options and (judge is not given or isinstance(judge, Judge)):
+            raise JudgeSenseError(f"{min(options)}: the judge is loaded; set it when you load it")
         elif callable(judge) and not isinstance(judge, Judge):
+            if others := options.keys() - {"name", "batch_size"}:
+                raise JudgeSenseError(f"{min(others)} is for judges with a name, not a function")
             resolved.append(CallableJudge(judge, scoring=scoring or "generate", **options))
         else:
             resolved.append(judge)
     return resolved
+
+
+def require_known(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise JudgeSenseError for a keyword that is no argument of a function and no judge's option.
+
+    >>> require_known(run, {"repeat": 3})
+    Traceback (most recent call last):
+    judgesense.errors.JudgeSenseError: run has no argument 'repeat'; did you mean 'repeats'?
+    """
+    from local_judges.options import ENGINES, RayOptions
+
+    known = {"engine", "model", "name", "batch_size", "actor_engine", *RayOptions.model_fields}
+    known |= {name for kind in ENGINES.values() for name in kind.model_fields}
+    if unknown := [name for name in options if name not in known]:
+        every = [*signature(function).parameters, *known]
+        hint = did_you_mean(unknown[0], every)
+        raise JudgeSenseError(f"{function.__name__} has no argument {unknown[0]!r}{hint}")
 
 
 def identity_of(judge: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_templates, rows_in
 from judgesense.files.tables import Record
 from judgesense.pipeline.data import DataReference
-from judgesense.pipeline.execution import execute, folder_for, resolve_all
+from judgesense.pipeline.execution import execute, folder_for, require_known, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
 from judgesense.run_folder.folder import PAIR_SCHEMA
@@ -105,6 +105,7 @@ def judge_items(
     """
     from local_judges.ray_runner import cluster_of
 
+    require_known(judge_items, judge_options)
     beside = RUNS if out is None else Path(out).parent
     if out is not None and Path(out).suffix not in FORMATS:
         raise JudgeSenseError(f"{out}: unknown file type; use {', '.join(FORMATS)}")

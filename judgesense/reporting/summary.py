@@ -291,6 +291,8 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
         text += f" {ends}{'' if of in ''.join(parts) else of}"
         if (near := within_one(entry)) is not None:
             text += f", within one point on {percent(near)}"
+        if entry.get("weighted"):
+            text += ", weighted by how they were picked"
         if entry["kappa"] is not None:
             kappa = brackets(entry["kappa_ci_low"], entry["kappa_ci_high"], lambda x: number(x, 2))
             text += f" (κ {number(entry['kappa'], 2)} {kappa})"

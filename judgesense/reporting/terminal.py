@@ -76,7 +76,8 @@ def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> l
     shown = {row["key"]: place for place, row in enumerate(screen["rows"])}
     table = [row for row in rows(report) if row.key in shown]
     table.sort(key=lambda row: (TRUST.index(row.texts["trust"]), shown[row.key]))
-    columns = [key for key in COLUMNS if any(row.texts[key] != number(None) for row in table)]
+    shown_rows = [row.texts for row in table] or [COLUMNS]
+    columns = [key for key in COLUMNS if any(row[key] != number(None) for row in shown_rows)]
     head = [Text(f"{screen['title']}.", "bold"), Text(), *_table(table[:_ROWS], columns)]
     if more := len(report["trust"]) - len(table[:_ROWS]):
         head.append(Text(f"… and {more} more rows", "dim"))

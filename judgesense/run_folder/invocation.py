@@ -10,7 +10,7 @@ from typing import Any
 
 _ARGUMENTS = ("rubric", "source")
 _REPEATED = ("judge", "set", "columns", "threshold")
-_FLAGS = {"settings": "set", "mapping": "map", "n_paraphrases": "paraphrases"}
+_FLAGS = {"settings": "set"}
 """Parameters of a function whose flag has another name."""
 
 

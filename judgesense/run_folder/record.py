@@ -66,6 +66,7 @@ class RunRecord(OwnShape):
     responder: JudgeRecord | None = None
     thresholds: dict[str, float] | None = None
     epsilon: float = 0.2
+    label_chances: dict[str, float] | None = None
     attacks: dict[str, dict[str, str | None]] | None = None
     notes: list[str] | None = None
     versions: dict[str, str] | None = None

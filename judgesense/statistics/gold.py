@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.inputs import UNDECIDED, Labels, cluster_codes, encode_pair
 from judgesense.statistics.intervals import (
     Interval,
     difference_interval,
+    outer_ends,
     residual_correlation,
     wilson_cluster,
 )
@@ -64,6 +65,7 @@ def gold_agreement(
     clusters: Any = None,
     labels: Sequence[str] = (),
     ordinal: bool = False,
+    chances: Floats | None = None,
 ) -> GoldAgreement:
     """Measure agreement with gold labels; what is undecided is wrong.
 
@@ -73,6 +75,9 @@ def gold_agreement(
             (another vocabulary, or an empty string for none) leaves its row out.
         labels: the task's labels, in the order of the scale if `ordinal`.
         ordinal: whether kappa has quadratic weights.
+        chances: with which each row was picked to be labelled, shape (n,), above 0. Accuracy, that
+            of the constant answer and their difference are then those of all items, the other
+            figures those of the labelled ones.
 
     Returns:
         A `GoldAgreement`. Without a row of known gold, or without any decision, every figure is
@@ -96,7 +101,8 @@ def gold_agreement(
     codes, k = cluster_codes(codes[known], len(truth))
     if not len(truth):
         return GoldAgreement()
-    commonest = int(np.bincount(truth, minlength=size).argmax())
+    weights = None if chances is None else 1 / chances[known]
+    commonest = int(np.bincount(truth, weights, minlength=size).argmax())
     hits, constant = truth == said, truth == commonest
     found: dict[str, Any] = {
         "n": len(truth),
@@ -117,6 +123,8 @@ def gold_agreement(
     found |= {"accuracy": float(hits.mean()), **right.fields("accuracy")}
     found |= {"beats_constant": float(hits.mean() - constant.mean())}
     found |= gap.fields("beats_constant")
+    if weights is not None:
+        found |= _weighted(hits, constant, weights, codes)
     tally = np.bincount(truth * (size + 1) + said, minlength=size * (size + 1))
     table = tally.reshape(size, size + 1).astype(np.float64)
     measures = table_figures(table, ordinal)
@@ -132,6 +140,42 @@ def gold_agreement(
             low, high = percentile_ends(drawn[name])
             found |= Interval(min(low, found[name]), max(high, found[name])).fields(name)
     return GoldAgreement(**found)
+
+
+def _weighted(hits: Bools, constant: Bools, weights: Floats, codes: Codes) -> dict[str, Any]:
+    """Accuracy over all items, from labels that were picked with other chances in each stratum.
+
+    Items of the same weight are a stratum (Cochran 1977, section 5.3). Where all labels of one are
+    alike, its spread is that of one more label of each kind.
+    """
+    from scipy.special import stdtrit
+
+    rows = np.bincount(codes)
+    weight = np.bincount(codes, weights) / rows
+    _, stratum, n = np.unique(weight, return_inverse=True, return_counts=True)
+    share = np.bincount(stratum, weight) / weight.sum()
+    t = float(stdtrit(max(1, len(rows) - 1), 0.975))
+    columns = {
+        "accuracy": hits, "constant_accuracy": constant,
+        "beats_constant": hits.astype(float) - constant,
+    }  # fmt: skip
+    found: dict[str, Any] = {}
+    for name, column in columns.items():
+        values = np.bincount(codes, column) / rows
+        means = np.bincount(stratum, values) / n
+        mean = float(share @ means)
+        squares = np.bincount(stratum, (values - means[stratum]) ** 2) / np.maximum(1, n - 1)
+        squares = np.where(squares > 0, squares, (n + 1) / (n + 2) ** 2)
+        error2 = float((share**2 * squares / n).sum() + share @ (means - mean) ** 2 / weight.sum())
+        found[name] = mean
+        if name == "beats_constant":
+            ends = Interval(mean - t * error2**0.5, mean + t * error2**0.5).within(-1, 1)
+        else:
+            alike = weight.sum() ** 2 / (weight**2).sum()
+            size = mean * (1 - mean) / error2 if 0 < mean < 1 else float(alike)
+            ends = Interval(*outer_ends(mean, size, t, bunched=False))
+        found |= ends.fields(name) if name != "constant_accuracy" else {}
+    return found
 
 
 def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:

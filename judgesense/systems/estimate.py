@@ -46,7 +46,7 @@ def estimate(
     positive: str | None = None,
     columns: Mapping[str, str] | None = None,
     label_columns: Mapping[str, str] | None = None,
-    mapping: Mapping[str, str] | None = None,
+    map: Mapping[str, str] | None = None,
     raters: str = "majority",
     confidence_level: float = 0.95,
 ) -> Estimate:
@@ -70,7 +70,7 @@ def estimate(
         positive: the label that counts as good, where the labels do not show it.
         columns: your names of the verdicts' columns.
         label_columns: your names of the labels' columns.
-        mapping: people's labels to the judge's, ``{"acceptable": "YES"}``.
+        map: people's labels to the judge's, ``{"acceptable": "YES"}``.
         raters: ``majority`` or ``mean``, for outputs that several people labelled.
         confidence_level: within (0, 1).
 
@@ -98,7 +98,7 @@ def estimate(
     units = units_of(table, positive)
     given = read_labels(
         labels, table, units,
-        positive=positive, columns=label_columns, mapping=mapping, raters=raters,
+        positive=positive, columns=label_columns, mapping=map, raters=raters,
     )  # fmt: skip
     data, level = _Data(table, units, given, positive), confidence_level
     parts = [data.system(code) for code in chosen_systems(units, systems)]

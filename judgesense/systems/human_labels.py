@@ -16,7 +16,7 @@ from judgesense.files.documents import Shape
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import krippendorff_alpha
 from judgesense.systems.units import Units, strata_of
-from judgesense.systems.verdict_files import Id, SomeId, SomeLabel, read_rows
+from judgesense.systems.verdict_files import Id, Number, SomeId, SomeLabel, read_rows
 from judgesense.systems.verdict_table import VerdictTable, numbers_of, objects
 
 
@@ -28,6 +28,7 @@ class LabelRow(Shape):
     system_id: SomeId = None
     rater: SomeId = None
     stratum: SomeId = None
+    probability: Number = None
 
 
 @dataclass(frozen=True)

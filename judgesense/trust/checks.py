@@ -105,6 +105,7 @@ def right(
         log.cluster[rows],
         labels=stream.task.labels,
         ordinal=stream.task.ordinal,
+        chances=log.chances_of(rows),
     )
     if found.kappa is None:
         return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)

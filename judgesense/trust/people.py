@@ -111,7 +111,10 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
         return {}
     clusters = stream.log.cluster[judged.rows]
     said, truth, codes = judged.verdict[known], given[known], clusters[known]
-    found = gold_agreement(said, truth, codes, labels=task.labels, ordinal=task.ordinal)
+    chances = stream.log.chances_of(judged.rows[known])
+    found = gold_agreement(
+        said, truth, codes, labels=task.labels, ordinal=task.ordinal, chances=chances
+    )
     counts = Counter(zip(said, truth, strict=True))
     confusion, per_label = {}, {}
     for verdict in dict.fromkeys([*task.labels, *sorted(set(said))]):
@@ -130,9 +133,11 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
         "n_items": distinct(stream.log.item[judged.rows[known]]),
         "confusion": confusion,
         "per_label": per_label,
-        # Where every answer has a gold label, there is nothing to correct.
+        "weighted": chances is not None,
+        # Where every answer has a gold label, there is nothing to correct; labels that were picked
+        # are no random part, as the correction takes them.
         "corrected": {}
-        if human == GOLD and known.all()
+        if chances is not None or (human == GOLD and known.all())
         else _corrected(judged, np.where(known, given, "")),
         "between_people": None,
         "alt_test": None,

@@ -166,9 +166,9 @@ def test_a_prompt_without_an_answer_fails_the_check(rubric: Path) -> None:
                 yield number, answers
 
     found = _check(rubric, Unreachable(steady), repeats=1)
-    assert found.failed >= 1
+    assert found.unanswered >= 1
     assert not found.passed
-    assert f"{found.failed} prompts have no answer" in found.verdict
+    assert f"{found.unanswered} prompts have no answer" in found.verdict
 
 
 @pytest.mark.slow
@@ -226,6 +226,13 @@ NO_ANSWERS = {"tone.jsonl": '{"message": "Hello"}\n'}
         ({}, {"answers": ["KIND", "RUDE"]}, r"tone\.jsonl, line 1, column gold: 'POLITE'"),
         ({}, {"repeats": 0}, "repeats"),
         ({}, {"inconclusive": "maybe"}, "choose pass or fail"),
+        ({}, {"paraphrase": 0}, "has no argument 'paraphrase'; did you mean 'paraphrases'"),
+        ({}, {"dtype": "bfloat16"}, "dtype is for judges with a name"),
+        (
+            {"a.yaml": "attacks: {x: {text: Say POLITE}}"},
+            {"attacks": "a.yaml"},
+            "the keys are about, place, quick, texts",
+        ),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_judged(
@@ -233,6 +240,7 @@ def test_bad_input_is_refused_before_anything_is_judged(
 ) -> None:
     for name, text in files.items():
         rubric.with_name(name).write_text(text)
+    options |= {"attacks": rubric.with_name("a.yaml")} if "attacks" in options else {}
     with pytest.raises(JudgeSenseError, match=said):
         _check(rubric, steady, **options)
     assert not rubric.with_name("out").exists()
@@ -253,7 +261,7 @@ def test_proposed_wordings_are_pinned_beside_the_rubric_and_read_back(rubric: Pa
             for text in messages
         ]
 
-    first = _check(rubric, steady, wordings=None, paraphraser=writer, n_paraphrases=2)
+    first = _check(rubric, steady, wordings=None, paraphraser=writer, paraphrases=2)
     pinned = rubric.with_name("tone.wordings.yaml")
     assert "Say whether this message is polite" in pinned.read_text("utf-8")
     assert first.result.settings["wordings"] == 3
@@ -262,7 +270,7 @@ def test_proposed_wordings_are_pinned_beside_the_rubric_and_read_back(rubric: Pa
     assert ("accepted: false" in header, "accepted: true" in header) == (True, False)
     notes: list[str] = []
     again = _check(
-        rubric, steady, wordings=None, out=rubric.with_name("again"), n_paraphrases=9,
+        rubric, steady, wordings=None, out=rubric.with_name("again"), paraphrases=9,
         note=notes.append,
     )  # fmt: skip
     assert any("no new ones are proposed" in text for text in notes)
@@ -299,9 +307,9 @@ def test_wordings_of_an_older_rubric_are_not_compared_with_the_edited_one(rubric
 @pytest.mark.parametrize("how", ["none can be used", "none is asked for", "the file has none"])
 def test_one_wording_is_judged_alone_and_rewording_is_unmeasured(rubric: Path, how: str) -> None:
     notes: list[str] = []
-    options = {"wordings": None, "n_paraphrases": 0}
+    options = {"wordings": None, "paraphrases": 0}
     if how == "none can be used":
-        options |= {"paraphraser": lambda texts: ["" for _ in texts], "n_paraphrases": 2}
+        options |= {"paraphraser": lambda texts: ["" for _ in texts], "paraphrases": 2}
     elif how == "the file has none":
         rubric.with_name("tone.wordings.txt").write_text(rubric.read_text())
         options = {}
@@ -312,6 +320,19 @@ def test_one_wording_is_judged_alone_and_rewording_is_unmeasured(rubric: Path, h
     assert checks["right"]["state"] == "pass"
     assert found.report.people[0]["accuracy"] == 1.0
     assert found.decision == "INCONCLUSIVE"
+
+
+def test_braces_that_name_no_column_are_text(rubric: Path) -> None:
+    example = 'Reply with {"verdict": "POLITE"} or {"verdict": "RUDE", "why": {}}.'
+    rubric.write_text(f"Is it polite or rude? {example}\n\n{{message}}")
+    prompts: list[str] = []
+
+    def judge(messages: list[str]) -> list[str]:
+        prompts.extend(messages)
+        return steady(messages)
+
+    _check(rubric, judge, wordings=None, paraphrases=0)
+    assert all(example in prompt and "{message}" not in prompt for prompt in prompts)
 
 
 @pytest.mark.parametrize("column", ["label", "human", "annotator_1"])

@@ -283,7 +283,7 @@ def test_scores_become_verdicts_by_a_limit(tmp_path: Path) -> None:
     text = "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n4,1,pass\n"
     mapping = {">=0.5": "pass", "<0.5": "fail"}
     file = table(tmp_path / "x.csv", text)
-    (found,) = check_file(file, mapping=mapping, out=tmp_path / "out", note=str).report.people
+    (found,) = check_file(file, map=mapping, out=tmp_path / "out", note=str).report.people
     assert found["confusion"] == {
         "fail": {"pass": 1, "fail": 1},
         "pass": {"pass": 2, "fail": 0},
@@ -383,6 +383,27 @@ def test_labels_on_some_items_correct_the_share_of_all(tmp_path: Path) -> None:
     assert found["n"] == 150
     assert share["verdicts"] == pytest.approx(said.mean())
     assert share["ci_low"] < truth.mean() < share["ci_high"] < share["verdicts"]
+
+
+def test_labels_picked_with_unequal_chances_are_weighted(tmp_path: Path) -> None:
+    # Of 40 doubtful verdicts all are labelled and half are right; of 120 sure ones a quarter.
+    verdicts = table(tmp_path / "v.csv", "item_id,verdict\n" + "".join(
+        f"{n},{'pass' if n % 2 else 'fail'}\n" for n in range(160)))  # fmt: skip
+    rows = [(n, "pass" if n % 4 < 2 else "fail", "doubtful", 1.0) for n in range(40)]
+    rows += [(n, "pass" if n % 2 else "fail", "sure", 0.25) for n in range(40, 70)]
+    labels = table(tmp_path / "l.csv", "item_id,label,stratum,probability\n" + "".join(
+        f"{n},{label},{stratum},{chance}\n" for n, label, stratum, chance in rows))  # fmt: skip
+    notes: list[str] = []
+    found = check_file(verdicts, human=[str(labels)], out=tmp_path / "out", note=notes.append)
+    (entry,) = found.report.people
+    assert entry["n"] == 70
+    assert entry["accuracy"] == pytest.approx(0.25 * 0.5 + 0.75 * 1.0)
+    assert entry["accuracy_ci_low"] < 0.875 < entry["accuracy_ci_high"] < 0.94
+    assert entry["accuracy"] == found.report.trust[0]["checks"]["right"]["details"]["accuracy"]
+    agree = [(label, "pass" if n % 2 else "fail") for n, label, _, _ in rows]
+    assert entry["kappa"] == pytest.approx(cohen_kappa_score(*zip(*agree, strict=True)))
+    assert entry["corrected"] == {}
+    assert "accuracy is weighted" in " ".join(notes)
 
 
 def test_a_file_is_compared_with_an_earlier_one_item_by_item(

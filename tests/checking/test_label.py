@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from judgesense.checking.label_server import LabelServer
@@ -84,9 +85,10 @@ def test_check_and_estimate_read_the_file_of_two_people(tmp_path: Path) -> None:
     entries = {entry["human"]: entry for entry in found.report.people}
     own = [row for row in rows_of(labelling.out) if row["rater"] == "ann"]
     verdicts = {row["id"]: row["verdict"] for row in rows_of(source)}
-    hits = sum(verdicts[row["item_id"]] == row["label"] for row in own)
+    weights = [1 / float(row["probability"]) for row in own]
+    hits = [verdicts[row["item_id"]] == row["label"] for row in own]
     assert entries["ann"]["n"] == 45
-    assert entries["ann"]["accuracy"] == pytest.approx(hits / 45)
+    assert entries["ann"]["accuracy"] == pytest.approx(np.average(hits, weights=weights))
     assert entries["majority"]["between_people"]["people"] == 2
     figures = estimate(source, labelling.out, columns=columns, positive=labelling.positive)
     assert figures.systems[0]["n_labels"] == 45

@@ -235,7 +235,7 @@ def labelled(n: int, gold: str = "AB") -> list[dict[str, str]]:
         (ROWS, {"limit": 0}, "at least 1"),
         ([{**row, "the text": "x"} for row in ROWS], {"source": RUBRIC + "{the text}"}, "rename"),
         ([{**ROWS[n % 9], "item_id": str(n)} for n in range(80)], {}, "(9 independent)"),
-        (ROWS, {"judge": CHEAP, "budgett": 3}, "budgett is no argument"),
+        (ROWS, {"judge": CHEAP, "budgett": 3}, "no argument 'budgett'; did you mean 'budget'"),
         (ROWS, {"judge": [CHEAP, CHEAP]}, "two judges are named cheap"),
     ],
 )

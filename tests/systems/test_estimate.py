@@ -212,7 +212,7 @@ def test_people_may_use_other_words(tmp_path):
         tmp_path / "v.csv",
         tmp_path / "l.csv",
         label_columns={"label": "grade"},
-        mapping={"ok": "YES", "poor": "NO"},
+        map={"ok": "YES", "poor": "NO"},
     )
     assert found.systems[0]["labels_only"] == pytest.approx(2 / 3)
 
