@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,18 +17,26 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+from jinja2 import Environment, StrictUndefined
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import write_text
 from judgesense.tasks import Item
-from judgesense_dataset import card
+from judgesense.version import __version__
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.folder import (
     ALIASES,
     PAIR_ROWS,
     PROMPT_ROWS,
     PROMPTS,
+    README,
     REJECTED,
     ROW_GROUP,
+    SPLIT,
+    config_file,
+    declared,
+    dump_header,
     kept,
     new_folder,
     verdict_columns,
@@ -44,10 +53,16 @@ from judgesense_dataset.pairing import (
 from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
 from judgesense_dataset.sources.loader import DataSource, Reader
-from judgesense_dataset.templates import TaskTemplates, load_templates
+from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
 from judgesense_dataset.validators import MODEL, Embedder, consensus, free_votes
 
 DEFAULT_ITEMS = 125
+
+_HUB_LICENSES = {
+    "apache-2.0", "mit", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0",
+    "cc0-1.0", "odc-by", "bsd-3-clause", "cc-by-3.0", "cc-by-sa-3.0", "unknown", "other",
+}  # fmt: skip
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
 @dataclass
@@ -106,15 +121,22 @@ def build_dataset(
             raise JudgeSenseError(f"the number of {name} must be at least 1, got {number}")
     known = load_templates(templates or TEMPLATES)
     reader = Reader(mirror, revisions or {})
-    facts = card.Facts(design=design, orders=orders, seed=seed)
-    collected: list[Item] = []
+    built, collected = BuiltDataset(out), list[Item]()
+    origins: list[dict[str, Any]] = []
+    citations: dict[str, None] = {}
     for source in _sources(sources, known, own, own_task):
         chosen = source.collect(reader, items, seed)
         collected += chosen.items
-        facts.add_source(source.title, source.citation, chosen)
+        first = chosen.items[0]
+        origins.append({
+            "title": source.title, "id": first.source, "revision": first.revision,
+            "license": first.license or "unknown", "items": len(chosen.items), "task": first.task,
+        })  # fmt: skip
+        citations |= dict.fromkeys(filter(None, source.citation.split("\n\n")))
+        built.notes += [f"{source.title}: {note}" for note in chosen.notes]
     groups = group_items(known, collected)
     embedder, missing = Embedder(), list[JudgeSenseError]()
-    built = BuiltDataset(out, notes=facts.notes)
+    about: dict[str, dict[str, Any]] = {}
     with new_folder(out) as folder:
         prompts: list[Iterator[dict[str, Any]]] = []
         rejected: list[dict[str, Any]] = []
@@ -129,8 +151,14 @@ def build_dataset(
             before = len(rejected)
             counts["pairs"] = write_config(folder, name, PAIR_ROWS, kept(rows, rejected))
             counts["rejected"] = len(rejected) - before
-            facts.add_task(entry, group, counts)
             built.tasks[name] = counts
+            golds = Counter(item.gold for item in group)
+            about[name] = {
+                **counts,
+                "clusters": len({item.cluster_id for item in group}),
+                "templates": len(entry.templates),
+                "gold": {label: golds[label] for label in entry.task.labels},
+            }
         if rejected:
             write_config(folder, REJECTED, PAIR_ROWS, rejected)
         schema = PROMPT_ROWS
@@ -138,7 +166,7 @@ def build_dataset(
             schema = schema.append(pa.field(ALIASES, pa.string()))
         write_config(folder, PROMPTS, schema, chain.from_iterable(prompts))
         if verdicts:
-            facts.notes.append(
+            built.notes.append(
                 f"Every pair carries the verdicts polarity and reading in `validation`; surface is "
                 f"missing ({missing[0]}). `judgesense dataset validate` adds it."
                 if missing
@@ -146,7 +174,11 @@ def build_dataset(
                 "reading (by hand, for the project's own wordings) and surface (edit distance, and "
                 f"cosine by {MODEL}). `judgesense dataset validate` adds judges' and people's."
             )
-        card.write_card(folder, facts)
+        facts = {
+            "design": design, "orders": orders, "seed": seed, "sources": origins, "tasks": about,
+            "citations": list(citations), "notes": built.notes,
+        }  # fmt: skip
+        _write_card(folder, facts)
     return built
 
 
@@ -233,3 +265,36 @@ def _prompt_rows(
         row = {name: getattr(prompt, name) for name in PROMPT_ROWS.names if hasattr(prompt, name)}
         row |= {"source": item.source, "revision": item.revision, "license": item.license}
         yield {**row, ALIASES: aliases.get(prompt.template_id)} if aliases else row
+
+
+def _write_card(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write README.md, the dataset's card with the YAML header that the Hub reads."""
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    template = environment.from_string((DATA / "card.md.j2").read_text(encoding="utf-8"))
+    tasks, sources = list(facts["tasks"]), facts["sources"]
+    named = (name for source in sources for name in source["license"].lower().split(", "))
+    licenses = sorted({*named, "cc-by-4.0"})
+    other = ", ".join(name for name in licenses if name not in _HUB_LICENSES)
+    rows = sum(counts["pairs"] for counts in facts["tasks"].values())
+    header = {
+        "pretty_name": "JudgeSense",
+        "language": ["en"],
+        "license": sorted({name if name in _HUB_LICENSES else "other" for name in licenses}),
+        **({"license_name": other} if other else {}),
+        "task_categories": ["text-classification"],
+        "tags": ["llm-as-a-judge", "prompt-sensitivity", "paraphrase", "evaluation", "judgesense"],
+        "size_categories": [next((name for limit, name in _SIZES if rows < limit), "n>1M")],
+        "source_datasets": sorted({f"extended|{s['id']}" for s in sources if "/" in s["id"]}),
+        **declared(folder, tasks),
+    }
+    text = template.render(
+        facts=facts,
+        header=dump_header(header),
+        config=tasks[0],
+        split=SPLIT,
+        version=__version__,
+        prompt_columns=", ".join(pq.read_schema(folder / config_file(PROMPTS)).names),
+    )
+    write_text(folder / README, text)

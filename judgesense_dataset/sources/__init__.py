@@ -1,6 +1,6 @@
-"""Where items come from: one module per public set, and ``own`` for your own data.
+"""Where items come from: public sets, and ``own`` for your own data.
 
-To add a set, write a module here that defines ``SOURCE``, and add its name to `_MODULES`.
+To add a set, add it to the ``SOURCES`` of a module here, and its name to `_MODULES`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from judgesense_dataset.sources.loader import DataSource
 
 _MODULES = {
-    "truthfulqa": "truthfulqa",
-    "summeval": "summeval",
+    "truthfulqa": "texts",
+    "summeval": "texts",
     "scifact": "beir",
     "mtbench": "mtbench",
     "pandalm": "pandalm",
@@ -38,7 +38,7 @@ def get_source(name: str) -> DataSource:
     'factuality'
     """
     if name in _MODULES:
-        source: DataSource = import_module(f"{__name__}.{_MODULES[name]}").SOURCE
+        source: DataSource = import_module(f"{__name__}.{_MODULES[name]}").SOURCES[name]
         return source
     if name.startswith("beir:") and name != "beir:":
         from judgesense_dataset.sources.beir import beir_source

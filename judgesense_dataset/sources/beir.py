@@ -202,5 +202,5 @@ def beir_source(name: str, title: str = "", *keys: str) -> DataSource:
     )
 
 
-SOURCE = beir_source("scifact", "SciFact", "wadden2020scifact")
+SOURCES = {"scifact": beir_source("scifact", "SciFact", "wadden2020scifact")}
 """SciFact (Wadden et al. 2020), the BEIR set of ``--source all``."""

@@ -134,9 +134,6 @@ def _joined(turns: list[str]) -> str:
     return "\n\n".join(f"[Turn {number}]\n{text}" for number, text in enumerate(turns, 1))
 
 
-SOURCE = DataSource(
-    TASK,
-    "MT-Bench human judgments",
-    collect,
-    citation("zheng2023judging"),
-)
+SOURCES = {
+    "mtbench": DataSource(TASK, "MT-Bench human judgments", collect, citation("zheng2023judging"))
+}

@@ -126,4 +126,6 @@ def _text(value: Any) -> str:
     return "" if value is None or value != value else str(value).strip()
 
 
-SOURCE = DataSource("preference", "PandaLM's test set", collect, citation("wang2024pandalm"))
+SOURCES = {
+    "pandalm": DataSource("preference", "PandaLM's test set", collect, citation("wang2024pandalm"))
+}

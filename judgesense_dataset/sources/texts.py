@@ -1,4 +1,4 @@
-"""Coherence from SummEval (Fabbri et al. 2021): summaries that experts rated."""
+"""Single texts to judge: TruthfulQA (Lin et al. 2022) and SummEval (Fabbri et al. 2021)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,52 @@ from judgesense_dataset.sources.loader import (
     all_or_drawn,
     citation,
     clean_text,
+    draw,
     drop_repeated,
     generator,
+    quotas,
+    shuffled,
 )
 
-HUB_ID = "mteb/summeval"
-LEVELS = ("1", "2", "3", "4", "5")
+_GOLD = {"correct_answers": "YES", "incorrect_answers": "NO"}
 
 
-def collect(reader: Reader, n: int | None, seed: int) -> Collected:
+def truthfulqa(reader: Reader, n: int | None, seed: int) -> Collected:
+    """Draw n questions, each with one of its reference answers: half correct, half incorrect.
+
+    Gold is YES for a correct answer and NO for an incorrect one; the cluster is the question. If
+    ``n`` is None, every reference answer of every question is an item, and labels are unbalanced.
+    """
+    columns = {"question": str, "correct_answers": list, "incorrect_answers": list}
+    table = reader.split(
+        "truthfulqa/truthful_qa", "generation", "validation", columns, "apache-2.0"
+    )
+    answers: list[Item] = []
+    for number, (place, row) in enumerate(table):
+        question = clean_text(row["question"], place, "question")
+        for column, gold in _GOLD.items():
+            for at, answer in enumerate(row[column]):
+                fields = {"question": question, "response": clean_text(answer, place, column)}
+                item_id = f"truthfulqa-{number:04d}-{gold.lower()}{at}"
+                answers.append(
+                    table.item(item_id, "factuality", fields, gold, f"truthfulqa-{number:04d}")
+                )
+    answers, notes = drop_repeated(answers, "answers")
+    if n is None:
+        return Collected(answers, notes)
+    questions = {item.cluster_id for item in answers}
+    rng = generator(seed, "truthfulqa")
+    wanted = quotas(n, ("YES", "NO"))
+    # Draw first which questions get a correct answer, so that each question is used once.
+    golds = shuffled([gold for gold, count in wanted.items() for _ in range(count)], rng)
+    gold_of = dict(zip(shuffled(sorted(questions), rng), golds, strict=False))
+    pool = [item for item in answers if gold_of.get(item.cluster_id) == item.gold]
+    one_each = {item.cluster_id: item for item in shuffled(pool, rng)}
+    chosen = draw(list(one_each.values()), wanted, rng, "questions")
+    return Collected(chosen, [*notes, "Each question is used once, with one reference answer."])
+
+
+def summeval(reader: Reader, n: int | None, seed: int) -> Collected:
     """Draw n summaries, the same number at each gold level, without their article (as the paper).
 
     Gold is the mean of the expert ratings rounded to the nearest of 1 to 5 (halves up). Repeated
@@ -32,7 +69,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     distinct summary is an item, and levels are unbalanced.
     """
     columns = {"machine_summaries": list, "coherence": list, "id": str}
-    table = reader.split(HUB_ID, None, "test", columns, "mit")
+    table = reader.split("mteb/summeval", None, "test", columns, "mit")
     summaries: list[Item] = []
     articles: set[str] = set()
     for place, row in table:
@@ -57,7 +94,9 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         "Gold levels are expert means rounded to the nearest level. Systems are numbered by their "
         "position in the set's lists, which do not name them. The article is not shown."
     )
-    return all_or_drawn(summaries, notes, n, LEVELS, generator(seed, "summeval"), "summaries")
+    return all_or_drawn(
+        summaries, notes, n, ("1", "2", "3", "4", "5"), generator(seed, "summeval"), "summaries"
+    )
 
 
 def _ratings(row: Mapping[str, Any], place: str) -> list[float]:
@@ -75,4 +114,7 @@ def _ratings(row: Mapping[str, Any], place: str) -> list[float]:
     return means
 
 
-SOURCE = DataSource("coherence", "SummEval", collect, citation("fabbri2021summeval"))
+SOURCES = {
+    "truthfulqa": DataSource("factuality", "TruthfulQA", truthfulqa, citation("lin2022truthfulqa")),
+    "summeval": DataSource("coherence", "SummEval", summeval, citation("fabbri2021summeval")),
+}
