@@ -110,30 +110,9 @@ def test_a_design_that_cannot_be_had_says_what_can(
         build(templates, items_of(templates["factuality"], 25), **arguments)  # type: ignore[arg-type]
 
 
-def test_items_that_do_not_fit_are_named(templates: dict[str, TaskTemplates]) -> None:
-    twice = [Item("x", "coherence", {"summary": "s"})] * 2
-    with pytest.raises(JudgeSenseError, match="'x' occurs twice"):
-        build(templates, twice)
-    with pytest.raises(JudgeSenseError, match="the tasks are factuality, coherence"):
-        build(templates, [Item("x", "humour", {"summary": "s"})])
-    with pytest.raises(JudgeSenseError, match=r"shows \{summary\}, which item 'x' lacks"):
-        build(templates, [Item("x", "coherence", {"text": "s"})])
-
-
 def write(path: Path, rows: list[dict[str, object]]) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
-
-
-def test_files_with_several_tasks_are_told_apart_by_a_task_column(tmp_path: Path) -> None:
-    rows = [
-        {"task": "coherence", "summary": "One. Two.", "gold": 4},
-        {"task": "factuality", "question": "Q?", "response": "R.", "gold": "NO"},
-    ]
-    built = build_from_files(TEMPLATES, write(tmp_path / "items.jsonl", rows))
-    assert set(built.tasks) == {"coherence", "factuality"}
-    assert built.pairs.num_rows == 20
-    assert len(built.source["items"]) == 64
 
 
 @pytest.mark.parametrize(

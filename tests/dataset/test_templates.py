@@ -10,7 +10,6 @@ from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Task
 from judgesense_dataset.embedded import TEMPLATES
 from judgesense_dataset.items import load_items
-from judgesense_dataset.recognition import PUBLISHED_TEMPLATES
 from judgesense_dataset.templates import load_templates
 
 GOOD = """\
@@ -40,26 +39,6 @@ def test_the_twenty_templates_are_those_of_appendix_a(shared: Path) -> None:
     ours = [t.text for entry in load_templates(TEMPLATES).values() for t in entry.templates]
     assert len(printed) == 20
     assert ours == printed
-
-
-def test_only_factuality_4_is_inverted() -> None:
-    for path in (TEMPLATES, PUBLISHED_TEMPLATES):
-        inverted = [
-            template
-            for entry in load_templates(path).values()
-            for template in entry.templates
-            if template.inverted
-        ]
-        assert [template.template_id.removeprefix("published-") for template in inverted] == [
-            "factuality-4"
-        ]
-        assert dict(inverted[0].label_map) == {"YES": "NO", "NO": "YES"}
-
-
-def test_labels_that_yaml_would_turn_into_booleans_or_numbers_stay_text(tmp_path: Path) -> None:
-    path = tmp_path / "t.yaml"
-    path.write_text(GOOD.replace("[POLITE, RUDE]", "[yes, 1.0]"), encoding="utf-8")
-    assert load_templates(path)["tone"].task.labels == ("yes", "1.0")
 
 
 @pytest.mark.parametrize(

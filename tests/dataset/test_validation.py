@@ -23,8 +23,6 @@ from judgesense_dataset.validators import (
     consensus,
     file_votes,
     judge_votes,
-    polarity_votes,
-    reading_votes,
     wordings,
 )
 from local_judges.callable_judge import CallableJudge
@@ -63,41 +61,8 @@ def test_the_majority_of_voices_decides_and_people_break_ties(
     assert consensus(votes)[0] is valid
 
 
-def test_the_score_is_the_mean_of_the_voices_and_judges_are_one_voice() -> None:
-    votes = {
-        "judge:x": Vote(True, 0.8),
-        "judge:y": Vote(True, 0.6),
-        SURFACE: Vote(None, 0.5),
-        POLARITY: Vote(True, None, {"inverted": True}),
-    }
-    assert consensus(votes)[1] == pytest.approx((0.7 + 0.5) / 2)
-    assert consensus({SURFACE: SILENT}) == (None, None)
-
-
 def inverted(row: dict[str, Any]) -> bool:
     return "factuality-4" in (row["template_a"], row["template_b"])
-
-
-def test_an_inversion_is_flagged_and_not_failed(rows: list[dict[str, Any]]) -> None:
-    votes = polarity_votes(rows)
-    flagged = {row["pair_id"] for row, v in zip(rows, votes, strict=True) if v.details["inverted"]}
-    assert flagged == {row["pair_id"] for row in rows if inverted(row)}
-    assert all(vote.verdict is True for vote in votes)
-
-
-def test_a_label_map_that_contradicts_a_known_wording_fails(rows: list[dict[str, Any]]) -> None:
-    row = {**rows[0], "label_map_a": '{"YES":"NO","NO":"YES"}'}
-    expected = row["template_a"] == "factuality-4"
-    assert polarity_votes([row])[0].verdict is expected
-    other = {**rows[0], "label_map_b": '{"YES":"GOOD","NO":"BAD"}'}
-    assert polarity_votes([other])[0].verdict is False
-    assert polarity_votes([{**rows[0], "label_map_a": None}])[0].verdict is None
-
-
-def test_readings_hold_for_the_wordings_that_were_read(rows: list[dict[str, Any]]) -> None:
-    assert all(vote.verdict is not None for vote in reading_votes(rows))
-    changed = {**rows[0], "prompt_a": "Is this fine?\n\nResponse: x"}
-    assert reading_votes([changed])[0].verdict is None
 
 
 def test_the_published_verdicts_are_read(published: Path) -> None:
@@ -155,13 +120,6 @@ def test_a_judge_is_asked_the_papers_question_once_for_each_two_wordings(
     )
     for row, vote in zip(rows, votes, strict=True):
         assert vote.verdict is not inverted(row)
-
-
-def test_an_answer_that_is_neither_gives_no_verdict(tmp_path: Path) -> None:
-    judge = CallableJudge(lambda prompts: ["I cannot say"] * len(prompts))
-    (vote,) = judge_votes([("Good?", "Fine?")], judge, tmp_path, ignore)
-    assert vote.verdict is None
-    assert vote.details["said"] == "I cannot say"
 
 
 def test_an_options_judge_gives_its_probability_of_yes(tmp_path: Path) -> None:

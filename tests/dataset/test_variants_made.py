@@ -67,16 +67,6 @@ def test_the_format_of_a_prompt_changes_and_its_fields_stay() -> None:
     assert shown("separators", "coherence")[0].splitlines()[2].startswith("Summary - ")
 
 
-def test_sampled_formats_depend_on_the_seed_alone() -> None:
-    entry = ENTRIES["factuality"]
-    layouts = [
-        VariantMaker(entry, seed=seed).template(OWN["format-1"]).layout  # type: ignore[union-attr]
-        for seed in (0, 0, 1, 2, 3)
-    ]
-    assert layouts[0] == layouts[1]
-    assert len(set(layouts)) >= 3
-
-
 def test_an_opposite_item_has_another_gold_label() -> None:
     for task, least in (("factuality", 1), ("coherence", 2), ("relevance", 1)):
         labels = ENTRIES[task].task.labels
@@ -89,23 +79,6 @@ def test_an_opposite_item_has_another_gold_label() -> None:
                 text
                 != render(ENTRIES[task].task, VariantMaker(ENTRIES[task]).base, item, "AB").text
             )
-
-
-def test_few_shot_shows_labelled_examples_of_other_items_in_either_order() -> None:
-    text, _ = shown("few-shot", "factuality")
-    reverse, _ = shown("few-shot-reversed", "factuality")
-    answers = [line for line in text.splitlines() if line.startswith("Answer: ")]
-    assert answers == ["Answer: YES", "Answer: NO"]
-    assert [x for x in reverse.splitlines() if x.startswith("Answer: ")] == answers[::-1]
-    assert text.count(items_of("factuality")[0].fields["question"]) == 1
-
-
-def test_length_changes_the_option_that_is_shown_second() -> None:
-    item = items_of("preference")[0]
-    for order, name in (("AB", "response_b"), ("BA", "response_a")):
-        text, gold = shown("longer", "preference", order)
-        assert f"B: {item.fields[name]} To sum up" in text
-        assert gold == ENTRIES["preference"].task.gold_as_shown(item.gold, order)
 
 
 def test_a_star_is_asked_in_both_orders_and_its_base_twice() -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rule_run import make_run
 
 from hub_scripts.leaderboard.rows import (
     ALONE,
@@ -16,14 +15,10 @@ from hub_scripts.leaderboard.rows import (
     entries,
     figure_rows,
     in_order,
-    judge_page,
     ranked_rows,
 )
 from hub_scripts.leaderboard.runs import EMBEDDED, gold_tables, report_of
 from judgesense.run_folder.report import CELL_KEYS
-
-CHANGE = {"remedy": "both orders", "trust": "use", "prompts_per_item": 2, "accuracy": 0.9,
-          "gain": 0.1, "jss": 0.9, "jss_before": 0.8}  # fmt: skip
 
 
 def answers(right, n=100, *, first=0, answered=1.0, ordinal=False):
@@ -110,14 +105,6 @@ def test_a_judge_of_two_runs_counts_once_and_not_against_itself():
     ]
 
 
-def test_who_cannot_be_ranked_is_told_why():
-    few = replace(judge("few", 90), gold=answers(90, answered=0.4))
-    board = [few, entry("bare", 0.9, 1.0), judge("a", 90), judge("b", 50)]
-    assert ranks(*board) == {"a": 1, "b": 2, "few": None, "bare": None}
-    assert reasons(*board)["few"] == "answered only 40% of its prompts"
-    assert reasons(*board)["bare"] == "no gold labels"
-
-
 def test_judges_of_other_pairs_scorings_or_tasks_are_not_ranked_together():
     apart = (
         judge("a", 90),
@@ -141,68 +128,6 @@ def test_published_figures_are_quoted_unranked_and_last():
     assert [(one["name"], one["beaten"], one["alike"]) for one in told] == [("a", 1, 0)]
     (only,) = answer([row for row in rows if row["task"] == "factuality"])
     assert only["leader"]["kind"] == "published figure"
-
-
-def test_without_a_rank_the_more_usable_judge_comes_first():
-    constant = entry("constant", 0.97, 1.0, card=card("avoid", ["right"], beats=0.3))
-    able = entry("able", 0.7, 0.9, card=card("unknown", ["steady"], jss=(0.7, 0.9)))
-    cured = replace(entry("cured", 0.5, 0.7, card=card("avoid", ["fair"])), change=CHANGE)
-    assert [row["judge"] for row in ranked_rows([constant, able, cured])] == [
-        "able",
-        "cured",
-        "constant",
-    ]
-
-
-def test_the_figure_and_its_interval_are_those_of_the_trust_card():
-    judge = entry("judge", 0.9, 1.0, card=card("unknown", ["steady"], jss=(0.7, 0.98)))
-    (row,) = ranked_rows([judge])
-    assert (row["jss"], row["ci_low"], row["ci_high"]) == (0.84, 0.7, 0.98)
-    assert row["raw_jss"] == 0.95
-
-
-def test_two_judges_never_share_a_page():
-    names = ["a/b", "a b", "..", "n" * 10_000, '"><script>', "a/b@1", "a/b@2"]
-    pages = {judge_page("run", name) for name in names} | {judge_page("other", "a/b")}
-    assert len(pages) == len(names) + 1
-    assert all(page.isascii() and len(page) < 100 and ".." not in page for page in pages)
-
-
-PACKAGED = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
-
-
-@pytest.mark.parametrize(
-    ("judge", "describe", "weights", "model"),
-    [
-        ("mine@1", {"engine": "transformers", "origin": "Hub org/model"}, "open", "org/model"),
-        ("mine@1", {"engine": "vllm", "origin": "Hub ../../x?y"}, "open", None),
-        ("mine@1", {"engine": "api", "endpoint": "https://x"}, "api", None),
-        ("mine@1", {"engine": "callable"}, None, None),
-        ("mine@1", None, None, None),
-        ("smollm2-135m@1", {"engine": "transformers", "origin": "package x"}, "open",
-         "HuggingFaceTB/SmolLM2-135M-Instruct"),
-        ("qwen2.5-coder-1.5b@1", {"engine": "vllm", "weights": PACKAGED}, "open",
-         "Qwen/Qwen2.5-Coder-1.5B-Instruct"),
-    ],
-)  # fmt: skip
-def test_weights_and_model_are_what_the_record_says(judge, describe, weights, model, tmp_path):
-    record = {"judges": [{"name": judge, "describe": describe}], "started": "soon"}
-    report = report_of(make_run(tmp_path, judge, record))
-    (found,) = entries(report, "run")
-    assert (found.weights, found.model, found.data) == (weights, model, "own pairs")
-
-
-@pytest.mark.parametrize(
-    ("record", "data"),
-    [
-        ({"dataset": {"name": "org/pairs", "version": "2.0"}}, "org/pairs 2.0"),
-        ({"dataset": {"name": ["odd"]}}, "['odd']"),
-        ({"imported": {"format": "table"}}, "imported log"),
-    ],
-)
-def test_the_data_is_what_the_record_says(record, data, tmp_path):
-    report = report_of(make_run(tmp_path, record=record))
-    assert {each.data for each in entries(report, "run")} == {data}
 
 
 def test_the_embedded_runs_are_two_judges_on_the_same_pairs():

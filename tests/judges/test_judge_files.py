@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -53,24 +52,6 @@ def test_the_example_in_the_docs_is_a_judge_file(
     example = page.read_text("utf-8").split("```yaml\n")[1].split("```")[0]
     own_file(tmp_path, monkeypatch, example)
     assert resolve("house-judge").options["requests_per_minute"] == 600
-
-
-def test_the_config_folder_is_read_where_no_variable_is_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "config" / "judgesense"
-    folder.mkdir(parents=True)
-    (folder / "judges.yaml").write_text(OWN, "utf-8")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    assert resolve("our-judge").model == "house-7b"
-
-
-def test_a_changed_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = own_file(tmp_path, monkeypatch, OWN)
-    assert resolve("our-judge").model == "house-7b"
-    path.write_text(OWN.replace("house-7b", "house-8b"), "utf-8")
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
-    assert resolve("our-judge").model == "house-8b"
 
 
 BASE = "judges:\n  mine:\n    endpoint: openai\n    model: m\n"

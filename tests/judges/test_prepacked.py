@@ -48,25 +48,6 @@ def test_a_reordered_layer_multiplies_as_before(dtype: str, allowed: float, bias
 
 
 @needs_onednn
-def test_only_plain_linear_layers_are_replaced() -> None:
-    class Own(nn.Linear):
-        pass
-
-    hooked = nn.Linear(4, 4)
-    hooked.register_forward_hook(lambda *_: None)
-    model = nn.ModuleDict(
-        {
-            "own": Own(4, 4),
-            "hooked": hooked,
-            "wide": nn.Linear(4, 4).double(),
-            "plain": nn.Linear(4, 4),
-        }
-    )
-    assert prepack(model) == 1
-    assert {name for name, m in model.items() if isinstance(m, PrepackedLinear)} == {"plain"}
-
-
-@needs_onednn
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_mapped_weight_leaves_memory_and_a_tied_one_stays_readable(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file

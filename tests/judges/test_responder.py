@@ -14,7 +14,6 @@ from judgesense import Question
 from judgesense.cli import app
 from judgesense.decisions.log import part_files, read_part
 from judgesense.errors import JudgeSenseError
-from judgesense.pipeline.matching import read_questions
 from judgesense.run_folder.responses import PARTS
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
@@ -161,27 +160,6 @@ def test_a_failed_question_is_kept_with_its_reason_and_left_out_of_the_scores(
     assert "adds@callable t0 sum-2: HTTP 400: too long" in result.output
 
 
-def test_references_that_lack_an_item_are_refused(tmp_path: Path) -> None:
-    judgesense.respond(adds, sums(2), tmp_path / "log")
-    references = tmp_path / "references.csv"
-    references.write_text("item_id,reference\nsum-0,1\n")
-    result = CliRunner().invoke(
-        app, ["match", str(tmp_path / "log"), "--references", str(references)]
-    )
-    assert "no reference for item 'sum-1'" in str(result.exception)
-
-
-def test_a_response_log_of_another_program_may_lack_what_only_ours_has(tmp_path: Path) -> None:
-    row = {"model": "m", "prompt_id": "p", "item_id": "1", "template_id": "t", "text": "4",
-           "finish_reason": "stop", "tokens": 1}  # fmt: skip
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps(row))
-    assert judgesense.read_responses(path).to_pylist()[0]["option_logprobs"] is None
-    path.write_text(json.dumps({k: v for k, v in row.items() if k != "text"}))
-    with pytest.raises(JudgeSenseError, match=r"line 1: a response lacks \['text'\]"):
-        judgesense.read_responses(path)
-
-
 @pytest.mark.slow
 def test_a_real_model_writes_past_the_judges_cap_and_scores_options(tmp_path: Path) -> None:
     from local_judges.local.transformers_judge import TransformersJudge
@@ -222,13 +200,3 @@ def test_an_interrupted_responder_resumes_and_asks_nothing_twice(tmp_path: Path)
     logs = [judgesense.respond(adds, sums(100), out, batch_size=64) for out in (stopped, whole)]
     assert logs[0].num_rows == 200
     assert logs[0].drop_columns(["latency_s"]).equals(logs[1].drop_columns(["latency_s"]))
-
-
-def test_options_of_a_question_are_read_from_a_csv_cell(tmp_path: Path) -> None:
-    path = tmp_path / "questions.csv"
-    rows = ['i1,t,Which?,"[""A"", ""B""]"', "i2,t,Why?,", "i3,t,Which then?,A|B"]
-    path.write_text("item_id,template_id,message,options\n" + "\n".join(rows), "utf-8")
-    questions = read_questions(path)
-    assert [next(questions).options, next(questions).options] == [("A", "B"), ()]
-    with pytest.raises(JudgeSenseError, match=r"a JSON list of texts; found 'A\|B'"):
-        next(questions)

@@ -80,32 +80,6 @@ def test_a_prompt_is_judged_once_and_logged_for_each_item_that_has_it(tmp_path: 
     assert set(log["item_id"].to_pylist()) == {f"item-{i:05d}" for i in range(30)}
 
 
-def test_the_label_map_turns_raw_answers_into_decisions(tmp_path: Path) -> None:
-    run_judge(CallableJudge(tells_parity), benchmark(), tmp_path, ["generate"])
-    log = read_log(tmp_path)
-    assert log["decision"].equals(log["gold"])
-    inverted = log.filter(pc.equal(log["template_id"], "t2"))
-    assert all(
-        raw != gold
-        for raw, gold in zip(
-            inverted["raw_decision"].to_pylist(), inverted["gold"].to_pylist(), strict=True
-        )
-    )
-
-
-def test_option_log_probabilities_give_decision_mass_and_margin(tmp_path: Path) -> None:
-    def prefers_yes(messages: list[str]) -> list[dict[str, float]]:
-        return [{"YES": float(np.log(0.6)), "NO": float(np.log(0.2))} for _ in messages]
-
-    run_judge(CallableJudge(prefers_yes, scoring="options"), benchmark(2), tmp_path, ["options"])
-    row = read_log(tmp_path).to_pylist()[0]
-    assert row["raw_decision"] == "YES"
-    assert row["option_mass"] == pytest.approx(0.8)
-    assert row["margin"] == pytest.approx(np.log(3))
-    assert [entry["option"] for entry in row["option_logprobs"]] == ["YES", "NO"]
-    assert row["raw_text"] is None
-
-
 def twin_wordings(first: dict[str, str], second: dict[str, str]) -> Benchmark:
     """One item under two templates with the same words and these label maps."""
     item = Item("item", "factuality", {"response": "2 is even."}, gold="YES")

@@ -24,7 +24,6 @@ from judgesense.trust.rules import Rule
 from judgesense_dataset.embedded import embedded_templates, load_embedded
 from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
 from local_judges.combined import stabilised_judge
-from local_judges.local.option_scoring import build_trie, path_to, scores_of, tokens_asked
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.local.vllm_judge import VllmJudge
 from local_judges.plan import Requests
@@ -57,26 +56,6 @@ def test_vllm_takes_its_own_options_and_no_device() -> None:
     assert spec.identity()["quantization"] == "fp8"
     with pytest.raises(JudgeSenseError, match="device: unknown option of the engine vllm"):
         resolve("smollm2-135m", engine="vllm", device="cpu")
-
-
-def test_each_option_is_put_together_from_the_tokens_asked_for_after_each_node() -> None:
-    trie = build_trie([(1,), (1, 2), (3, 4, 5)], stop_tokens=[9])
-    assert [path_to(trie, node) for node in tokens_asked(trie, [9])] == [
-        [], [1], [1, 2], [3], [3, 4], [3, 4, 5],
-    ]  # fmt: skip
-    # "1" begins "1 2": all three are scored up to the token that ends an answer.
-    assert tokens_asked(trie, [9]) == {-1: [1, 3], 0: [2, 9], 1: [9], 2: [4], 3: [5], 4: [9]}
-    found = {
-        node: {token: -float(token) for token in tokens}
-        for node, tokens in tokens_asked(trie, [9]).items()
-    }
-    assert scores_of(trie, found, [9]) == (-1 - 9, -1 - 2 - 9, -3 - 4 - 5 - 9)
-
-
-def test_more_options_than_vllm_takes_are_refused() -> None:
-    trie = build_trie([(token,) for token in range(129)], [])
-    with pytest.raises(JudgeSenseError, match="129 tokens at one place"):
-        tokens_asked(trie, [])
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from judgesense.errors import JudgeSenseError
 from judgesense.studies.answer_matching import answer_matching
 from judgesense.studies.common.question_sets import check_models, folder_names
-from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking, rank_scores
+from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking
 
 
 def quiet(_: str) -> None:
@@ -74,29 +73,3 @@ def test_models_that_end_the_same_get_folders_of_their_own() -> None:
     check_models(["unsloth/SmolLM2", "HuggingFaceTB/SmolLM2"])
     with pytest.raises(JudgeSenseError, match="org--x is given twice"):
         check_models(["org/x", "org/x"])
-
-
-@pytest.mark.slow
-def test_grids_of_unequal_numbers_of_prompts_share_one_k(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"task": task, "prompt": f"p{p}", "item": i, "score": round(math.sin(p * 37 + i * 11), 3)}
-        for task, prompts in (("few", 2), ("many", 5))
-        for p in range(prompts)
-        for i in range(12)
-    ]
-    path = tmp_path / "scores.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    both = rank_scores(path, plan=RankingPlan(sizes=(6,))).table("stability")
-    assert "the top sets have 2 prompts" in both.note
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows if row["task"] == "many"))
-    alone = rank_scores(path, plan=RankingPlan(sizes=(6,), k=2)).table("stability")
-    three = rank_scores(path, plan=RankingPlan(sizes=(6,), k=3)).table("stability")
-    (many,) = (row for row in both.rows if row["task"].startswith("many"))
-    overlaps = [table.rows[0]["topk_pairwise_mean"] for table in (alone, three)]
-    assert many["topk_pairwise_mean"] == overlaps[0] != overlaps[1]
-
-
-@pytest.mark.parametrize("z", [float("nan"), float("inf"), -1.0])
-def test_a_weight_of_the_bound_that_is_none_is_refused_before_anything_is_asked(z: float) -> None:
-    with pytest.raises(JudgeSenseError, match="z must be a finite number"):
-        RankingPlan(z=z)

@@ -1,59 +1,15 @@
-"""The templates of `judgesense study answer-matching`: the paper's and yours."""
+"""How far accuracy and rankings spread over templates, against what chance would give."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-import yaml
 
-from judgesense.matching.maths import last_boxed
 from judgesense.statistics.sensitivity import (
     rank_agreement_interval,
     template_means,
     template_spread,
 )
-from judgesense.studies.answer_matching.answers import (
-    CHOICE,
-    SET_OF,
-    paper_templates,
-)
-from judgesense.studies.common.question_sets import BenchmarkItem
-
-HOME = Path(__file__).resolve().parents[2] / "judgesense" / "studies" / "answer_matching"
-
-
-ITEM = BenchmarkItem("i", "Which {context} flies?", ("bird",), ("cat", "bird", "dog", "cow"), 1)
-
-
-def test_every_set_has_the_papers_twelve_templates() -> None:
-    for kind in dict.fromkeys(SET_OF.values()):
-        templates = paper_templates(kind)
-        assert len(templates) == 12
-        assert all("{question}" in template.text for template in templates)
-    styles = [template.style for template in paper_templates(CHOICE)]
-    # Templates 6, 9, 10 and 12 of Appendix A number their options.
-    assert [at for at, style in enumerate(styles, 1) if style == "numbers"] == [6, 9, 10, 12]
-
-
-def test_a_rendered_template_is_the_papers_wording_with_the_item_in_it() -> None:
-    assert paper_templates(CHOICE)[9].render(ITEM) == (
-        "Consider the following question and determine the right response.\nWhich {context} "
-        "flies?\nWhich of the following answers do you prefer?\nOption 1: cat\nOption 2: bird\n"
-        "Option 3: dog\nOption 4: cow\nI select:"
-    )
-
-
-def test_each_maths_template_has_four_examples_of_its_own_that_end_in_a_box() -> None:
-    content = yaml.safe_load((HOME / "templates.yaml").read_text())
-    examples = [tuple(pair) for entry in content["sets"]["math"] for pair in entry["examples"]]
-    assert len(examples) == 48
-    assert len(set(examples)) == 48
-    assert all(last_boxed(solution) for _, solution in examples)
-    shown = paper_templates("math")[1].render(ITEM)
-    assert shown.count("Problem::\n") == 5
-    assert shown.endswith("Problem::\nWhich {context} flies?\nAnswer:\n")
 
 
 def test_templates_that_do_not_matter_spread_as_chance_does() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,36 +37,6 @@ def test_a_log_of_two_tasks_with_gaps_has_the_recorded_figures(
                     cluster_id=cluster, **status)
             )  # fmt: skip
     golden(measure_log(write_log(tmp_path / "log", rows)), "paraphrase-log")
-
-
-def test_names_are_voted_on_and_numbers_averaged(tmp_path: Path) -> None:
-    def rows() -> Iterable[dict[str, Any]]:
-        said = {"grade": ("1", "5", "5", "1"), "mood": ("bad", "good", "so-so", "so-so")}
-        gold = {"grade": "3", "mood": "good"}
-        for task, words in said.items():
-            for item, (judge, at), template in product("xyz", enumerate("pqrs"), ("1", "2")):
-                # Under the second wording two labels are tied for the lead.
-                word = "good" if task == "mood" and (template, judge) == ("2", 0) else words[judge]
-                yield decision(at, item, template, word, gold=gold[task], task=task)
-
-    found = measure_log(write_log(tmp_path / "log", rows()))
-    right = {(one["set"], one["strategy"]): one["accuracy"] for one in found.table("panels").rows}
-    assert right["grade", "panel, mean"] == 1.0  # the mean of 1, 5, 5 and 1
-    assert right["grade", "panel, majority"] == 0.0
-    assert ("mood", "panel, mean") not in right
-    assert right["mood", "panel, majority"] == pytest.approx((0 + 1 / 2) / 2)
-
-
-def test_text_and_options_of_the_judges_are_measured_apart(tmp_path: Path) -> None:
-    rows = [
-        decision(judge, item, "1", "YES" if scoring == "options" else "NO", scoring=scoring)
-        for scoring, judge, item in product(("options", "generate"), "pqr", "xyz")
-    ]
-    table = measure_log(write_log(tmp_path / "log", rows)).table("panels").rows
-    majority = {
-        one["set"]: one["accuracy"] for one in table if one["strategy"] == "panel, majority"
-    }
-    assert majority == {"fact, generate": 0.0, "fact, options": 1.0}
 
 
 def test_a_judge_of_few_items_is_no_best_judge(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from judgesense.statistics.ranking import (
 )
 from judgesense.studies.common.study import published
 from judgesense.studies.prompt_ranking import RankingPlan, prompt_ranking, rank_scores
-from judgesense.studies.prompt_ranking.grid import SHOTS, prompts_of, render
+from judgesense.studies.prompt_ranking.grid import SHOTS
 
 SMALL = RankingPlan(sizes=(10, 20), tasks=("mmlu",), limit=30)
 
@@ -164,13 +164,6 @@ def test_numbers_match_by_value_and_not_by_their_writing() -> None:
 def test_a_reference_that_is_no_number_is_named_with_its_row() -> None:
     with pytest.raises(JudgeSenseError, match="row 1: '1/2'"):
         match_number(["18", "0.5"], ["18", "1/2"])
-
-
-def test_each_task_has_twenty_different_prompts_that_show_the_question() -> None:
-    for task, fields in (("gsm8k", ["{question}"]), ("mmlu", ["{question}", "{options}"])):
-        texts = list(prompts_of(task).values())
-        assert len(set(texts)) == 20
-        assert all(field in text for text in texts for field in fields)
 
 
 def write_scores(path: Path, rows: Iterable[tuple[object, ...]]) -> Path:
@@ -329,11 +322,3 @@ def test_a_real_model_from_the_command_line(tmp_path: Path, mirror: Path) -> Non
     assert len(tables["prompts"]["rows"]) == 40
     paper = {row["paper"] for row in tables["published"]["rows"]}
     assert paper == {figure.value for figure in published("prompt-ranking").values()}
-
-
-def test_a_question_with_braces_stays_as_it_is() -> None:
-    from judgesense.studies.common.question_sets import BenchmarkItem
-
-    item = BenchmarkItem("x", "Is {options} a set?", ("no",), ("yes {question}", "no", "c", "d"), 1)
-    shown = render("{question}\n{options}", item)
-    assert shown == "Is {options} a set?\nA. yes {question}\nB. no\nC. c\nD. d"

@@ -17,9 +17,7 @@ from judgesense.studies.paraphrase_robustness.measures import (
     configuration,
     contrasts,
     control,
-    correlations,
     drawn_gaps,
-    effects,
     stability,
 )
 from judgesense.studies.paraphrase_robustness.strategies import (
@@ -28,9 +26,7 @@ from judgesense.studies.paraphrase_robustness.strategies import (
     SELF,
     SINGLE,
     Outcome,
-    aggregate,
     crossfit_accuracy,
-    plurality,
 )
 from judgesense_dataset.embedded import load_attributes
 
@@ -87,30 +83,6 @@ def three_who_err_in_turn() -> Grid:
     )
 
 
-def test_votes_that_tie_go_to_the_score_nearest_the_median_then_to_the_lower() -> None:
-    votes = np.array([[1, 1, 3, 3, 4], [1, 1, 3, 3, 2], [5, 5, 2, 1, NAN], [NAN] * 5])
-    assert aggregate(votes, "majority").tolist()[:3] == [3.0, 1.0, 5.0]
-    assert aggregate(votes, "median").tolist()[:3] == [3.0, 2.0, 3.5]
-    assert aggregate(votes, "mean").tolist()[:3] == pytest.approx([2.4, 2.0, 3.25])
-    assert all(np.isnan(aggregate(votes, how)[3]) for how in ("majority", "mean", "median"))
-
-
-def test_a_commonest_label_is_right_and_a_tie_counts_its_share() -> None:
-    votes = np.array([[0, 0, 2, 2], [0, 2, 2, NAN], [0, 1, 2, NAN], [0, 0, 2, 1], [0, 2, NAN, NAN]])
-    # Codes are names: of one vote for 0 and one for 2, none is for 1.
-    gold = np.array([2, 2, 1, 1, 1])
-    assert plurality(votes, gold) == pytest.approx([1 / 2, 1, 1 / 3, 0, 0])
-
-
-def test_right_scores_round_halves_up_and_close_ones_are_taken_as_they_are() -> None:
-    ballot = three_who_err_in_turn().ballot(CLARITY, 0.5)
-    assert ballot is not None
-    scores, human = np.array([2.5, 2.4, 3.0]), np.array([3.0, 3.0, 3.4])
-    for tolerance, close in ((0.5, [1.0, 0.0, 1.0]), (0.25, [0.0, 0.0, 0.0])):
-        own = replace(ballot, gold=human.round(), human=human, tolerance=tolerance)
-        assert [shares.tolist() for shares in own.shares(scores)] == [[1.0, 0.0, 1.0], close]
-
-
 def test_a_panel_outvotes_judges_who_err_in_turn_and_self_consistency_cannot() -> None:
     found = outcomes(three_who_err_in_turn())
     assert found[SINGLE].mean("exact") == pytest.approx(2 / 3)
@@ -126,14 +98,6 @@ def test_a_panel_outvotes_judges_who_err_in_turn_and_self_consistency_cannot() -
     assert cost["panel, median"] == (3, pytest.approx(300), pytest.approx(0.003))
     assert cost[SELF] == (2, pytest.approx(200), pytest.approx(0.002))
     assert cost[CONSTANT] == (0, 0, 0)
-
-
-def test_self_consistency_mends_a_judge_that_errs_under_few_paraphrases() -> None:
-    found = outcomes(grid(cell("a", [[1, 1, 2], [2, 3, 2], [3, 3, 1]], [1, 2, 3])))
-    assert found[SINGLE].mean("exact") == pytest.approx(2 / 3)
-    assert found[SELF].exact.tolist() == [1.0, 1.0, 1.0]
-    assert found[SELF].gap is None
-    assert "panel, median" not in found
 
 
 def test_the_best_of_equal_judges_and_strategies_is_scored_on_texts_that_did_not_choose_it() -> (
@@ -158,19 +122,6 @@ def test_the_best_of_equal_judges_and_strategies_is_scored_on_texts_that_did_not
     assert fitted is not None
     assert fitted < max(one.mean("exact") for one in tried)
     assert crossfit_accuracy([*outcomes(three_who_err_in_turn()).values()]) is None
-
-
-def test_strategies_meet_the_same_items_and_a_later_one_is_compared_on_its_own() -> None:
-    whole = cell("a", [[1, 1], [2, 2], [3, 3]], [1, 2, 3])
-    part = replace(
-        cell("b", [[1, 1], [3, 3]], [1, 3]), items=("i0", "i2"), clusters=("i0", "i2"), left_out=1
-    )
-    assert {one.n for one in outcomes(grid(whole, part)).values()} == {2}
-    ballot = three_who_err_in_turn().ballot(CLARITY, 0.5)
-    assert ballot is not None
-    right = np.array([1.0, 1.0, NAN])
-    fused = ballot.outcome("fuser", (right, right), 1, np.zeros(2))
-    assert (fused.n, fused.mean("gain")) == (2, pytest.approx(1 / 3))
 
 
 def test_anova_equals_statsmodels_on_random_cases() -> None:
@@ -214,31 +165,6 @@ def test_measures_of_a_grid_have_the_values_worked_out_by_hand() -> None:
     assert counts == {"verifiable": (1, 1), "semi-objective": (0, 1)}
     (contrast,) = contrasts(found)
     assert contrast["difference"] == pytest.approx(0.5 - 0.75)
-
-
-def test_kinds_that_differ_are_found_over_configurations_and_items() -> None:
-    human = [1, 2, 3] * 4
-    right = [[h, h] for h in human]
-    wrong = [[h % 3 + 1, h % 3 + 1] for h in human]
-    half = [[h, h % 3 + 1] for h in human]
-    cells = [cell(j, right, human, ANSWERABILITY) for j in "ab"]
-    cells += [cell("a", wrong, human), cell("b", half, human)]
-    found = {(e["factor"], e["over"]): e for e in effects(measure(grid(*cells)))}
-    kinds = found["verifiability", "configurations"]
-    # Accuracies 1, 1 against 0, 0.5: SSB = 0.5625, SSW = 0.125.
-    assert kinds["f"] == pytest.approx(0.5625 / (0.125 / 2))
-    assert kinds["eta_squared"] == pytest.approx(0.5625 / 0.6875)
-    assert found["task", "configurations"]["f"] is None
-    assert found["verifiability", "items"]["n"] == 24
-
-
-def test_a_constant_figure_has_no_correlation() -> None:
-    human = [1, 2, 3]
-    cells = [
-        cell(j, [[1, 1], [2, 2], [s, s]], human) for j, s in zip("abc", (1, 2, 3), strict=True)
-    ]
-    gap = next(correlations(measure(grid(*cells))))
-    assert (gap["figure"], gap["n"], gap["pearson"]) == ("gap", 3, None)
 
 
 @pytest.mark.slow
