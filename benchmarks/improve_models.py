@@ -29,6 +29,7 @@ from judgesense.improving.candidates import Answers, Candidate, Voice, first_can
 from judgesense.improving.forms import Wording, rule_paraphrases, wordings_to_try
 from judgesense.improving.search import Found, search
 from judgesense.run_folder.folder import RunFolder, read_run
+from judgesense.statistics.intervals import mean_t_cluster
 from judgesense.trust.grid import grid_of
 from judgesense_dataset.embedded import embedded_items, embedded_templates
 from judgesense_dataset.sources import get_source
@@ -172,17 +173,20 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
         (c for c in pool if c.name == "calibrated"), base
     )
     found: dict[str, list[list[float]]] = {}
+    held_out: dict[str, list[np.ndarray]] = {}
     better = covered = 0
     for split in range(splits):
         half = np.isin(whole.clusters, rng.permutation(names)[: len(names) // 2])
         dev, test = rng.permutation(np.flatnonzero(half)), np.flatnonzero(~half)
 
-        def truth(candidate: Candidate, fit: np.ndarray, test: np.ndarray = test) -> float:
-            return float(whole.right(candidate, test, fit).mean())
+        def truth(candidate: Candidate, fit: np.ndarray, test: np.ndarray = test) -> np.ndarray:
+            right = np.full(len(whole.gold), np.nan)
+            right[test] = whole.right(candidate, test, fit)
+            return right
 
         made, row, spent = searched(whole, dev, budget, split)
         better += row["gain_ci_low"] is not None and row["gain_ci_low"] > 0
-        own_truth = truth(made.chosen, dev[made.fit])
+        own_truth = float(np.nanmean(truth(made.chosen, dev[made.fit])))
         covered += bool(row["right_ci_low"] <= own_truth <= row["right_ci_high"])
         known = dev[: spent // len(every)]
         own = [float(whole.right(c, known, known).mean()) for c in pool]
@@ -196,20 +200,24 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
             own_right = float(whole.right(way, items, items).mean())
             quoted = own_right if promised is None else promised
             found.setdefault(name, []).append([
-                quoted, truth(way, items), whole.cost(way, dev, items)[0], asked / len(dev),
+                quoted, whole.cost(way, dev, items)[0], asked / len(dev)
             ])  # fmt: skip
+            held_out.setdefault(name, []).append(truth(way, items))
     whole_items = np.arange(len(whole.gold))
     written = [searched(whole, whole_items, budget, seed)[1] for seed in range(20)]
     claimed = np.mean([(row["gain_ci_low"] or 0) > 0 for row in written])
-    n, yours = len(whole.gold), np.array(found["as asked"])[:, 1]
-    rows = []
+    # The share of its splits in which an item that is held out is right; intervals are by item.
+    right = {name: np.nanmean(np.stack(each), axis=0) for name, each in held_out.items()}
+    n, rows = len(whole.gold), []
     for name, values in found.items():
-        promised, true, cost, asked = np.array(values).T
-        gain = true - yours
-        ends = np.quantile(gain, [0.025, 0.975]) if name != "as asked" else (0.0, 0.0)
+        promised, cost, asked = np.array(values).T
+        gain = right[name] - right["as asked"]
+        ends = mean_t_cluster(right[name], whole.clusters)
+        gain_ends = mean_t_cluster(gain, whole.clusters)
         rows.append({
             "name": f"{table}: {name}", "promised": promised.mean(),
-            "held_out": true.mean(), "gain": gain.mean(), "gain_low": ends[0], "gain_high": ends[1],
+            "held_out": right[name].mean(), "held_out_low": ends.low, "held_out_high": ends.high,
+            "gain": gain.mean(), "gain_low": gain_ends.low, "gain_high": gain_ends.high,
             "prompts_per_item": cost.mean(), "asked_per_item": asked.mean(), "n": n,
             "splits": splits,
             **({"better": better / splits, "covered": covered / splits,
