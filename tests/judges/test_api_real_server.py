@@ -59,10 +59,10 @@ def test_decisions_equal_the_local_judges(
 def test_kills_and_faults_lose_nothing_double_nothing_and_change_nothing(
     server: str, local: TransformersJudge, tmp_path: Path
 ) -> None:
-    n = 320  # benchmarks/api_faults.py does 2,000 and ten kills
+    n = 256  # benchmarks/api_faults.py does 2,000 and ten kills
     wanted = expected(local, sums(n), tmp_path / "local")
-    trial = run_trial(server, local.folder, n, kills=4, out=tmp_path / "api")
-    assert trial.kills >= 3
+    trial = run_trial(server, local.folder, n, kills=3, out=tmp_path / "api")
+    assert trial.kills >= 2
     assert set(trial.faults) == set(FAULTS)
     assert trial.rows == dict.fromkeys(wanted, 1)
     assert trial.decisions == wanted

@@ -174,13 +174,6 @@ def test_what_is_no_reply_of_http_or_has_no_end_is_an_error(
     assert said in answer.error
 
 
-def test_an_endpoint_that_only_stalls_ends_the_run(tmp_path: Path) -> None:
-    endpoint = FakeEndpoint(lambda _: "YES", delay_s=5)
-    retry = Retry(budget_s=0.5, first_s=0.01)
-    with serving(endpoint) as url, pytest.raises(JudgeSenseError, match="never answered"):
-        run_judge(judge(url, retry=retry, timeout_s=0.3), benchmark(3), tmp_path, ["generate"])
-
-
 def test_two_bad_requests_at_the_start_are_errors_and_three_end_the_run(tmp_path: Path) -> None:
     prompts = list(Requests(benchmark(3).prompts))
 

@@ -54,16 +54,6 @@ def test_a_function_answers_each_message_once_for_all_that_ask_it(tmp_path: Path
     assert log.equals(judgesense.read_responses(tmp_path))
 
 
-def test_a_finished_folder_answers_before_the_responder_is_asked(tmp_path: Path) -> None:
-    first = judgesense.respond(adds, sums(3), tmp_path)
-
-    def never(messages: list[str]) -> list[str]:
-        raise AssertionError("asked again")
-
-    never.__name__ = "adds"
-    assert judgesense.respond(never, sums(3), tmp_path).equals(first)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -76,14 +76,6 @@ def test_an_interrupted_run_is_resumed_with_its_seconds_and_its_later_models(
         again.enter("second@2")
 
 
-def test_other_settings_are_refused_each_with_both_values(tmp_path: Path) -> None:
-    opened(tmp_path).begin()
-    asked = {"judges": [{"judge": "n"}], "settings": {"repeats": 2}}
-    said = "judges 1 judge was 'm' and is now 'n'; settings repeats was 1 and is now 2"
-    with pytest.raises(JudgeSenseError, match=said):
-        RunFolder(tmp_path, asked)
-
-
 def test_a_folder_without_a_record_is_named_by_itself(tmp_path: Path) -> None:
     run_judge(CallableJudge(tells_parity), benchmark(2), tmp_path, ["generate"])
     run = read_run(tmp_path)

@@ -230,7 +230,7 @@ def test_ctrl_c_finishes_the_part_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_five_kills_leave_the_log_of_an_uninterrupted_run(tmp_path: Path) -> None:
+def test_three_kills_leave_the_log_of_an_uninterrupted_run(tmp_path: Path) -> None:
     script = textwrap.dedent(
         """
         import sys, time
@@ -248,13 +248,13 @@ def test_five_kills_leave_the_log_of_an_uninterrupted_run(tmp_path: Path) -> Non
     subprocess.run([*command, str(tmp_path / "whole")], check=True)
     rng = np.random.default_rng(0)
     kills = 0
-    for _ in range(5):
+    for _ in range(3):
         process = subprocess.Popen([*command, str(tmp_path / "killed")])
         time.sleep(float(rng.uniform(1.5, 4.0)))
         kills += process.poll() is None
         process.kill()
         process.wait()
-    assert kills >= 3
+    assert kills >= 2
     subprocess.run([*command, str(tmp_path / "killed")], check=True)
     killed, whole = (comparable(read_log(tmp_path / name)) for name in ("killed", "whole"))
     assert len(whole) == 16000

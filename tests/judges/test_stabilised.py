@@ -160,20 +160,6 @@ def test_a_message_that_cannot_be_taken_apart_is_an_error(stable: Path) -> None:
     assert "labels A, B" in answer(stable, message(items(0, 1)[0]), ("YES", "NO")).error
 
 
-def test_a_panel_asks_its_own_wordings(run_dir: Path, tmp_path: Path) -> None:
-    judgesense.stabilise(run_dir, out=tmp_path / "p.yaml", remedy="panel of 2, both orders")
-    asked: set[str] = set()
-
-    def counting(messages: list[str]) -> list[dict[str, float]]:
-        asked.update(messages)
-        return biased(messages)
-
-    judge = CallableJudge(counting, name="biased", scoring="options")
-    with judgesense.load_judge(tmp_path / "p.yaml", judge=judge) as own:
-        assert own(items(60, 61))[0].verdict == "A"
-    assert len(asked) == 4
-
-
 def test_text_verdicts_are_voted(run_dir: Path, tmp_path: Path) -> None:
     def said(messages: list[str]) -> list[str]:
         return ["A" if told["A"] > told["B"] else "B" for told in biased(messages)]

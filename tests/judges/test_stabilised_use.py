@@ -24,11 +24,10 @@ from judgesense.tasks import prompt_id
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
 from judgesense_dataset.templates import load_templates
 from local_judges.callable_judge import CallableJudge
-from local_judges.combined import stabilised_judge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
 from local_judges.stabilised import Members, Messages
-from local_judges.stabilised_file import Stabilised, read_stabilised
+from local_judges.stabilised_file import read_stabilised
 
 BIASED = CallableJudge(biased, name="biased", scoring="options")
 
@@ -273,25 +272,6 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
     assert after.passed
     assert set(read_log(tmp_path / "after")["scoring"].to_pylist()) == {"generate"}
     assert check(judgesense.load_judge(tmp_path / "s.yaml"), "loaded").passed
-
-
-def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Path) -> None:
-    class Both(CallableJudge):
-        scorings = frozenset({"generate", "options"})
-
-        def judge(self, batches: Any, scorings: frozenset[str]) -> Any:
-            own = CallableJudge(
-                biased if "options" in scorings else lambda messages: ["Hello"] * len(messages),
-                scoring=next(iter(scorings)),
-            )
-            return own.judge(batches, scorings)
-
-    inner = Both(biased, name="biased", scoring="options")
-    inner.scorings = frozenset({"generate", "options"})
-    held: Stabilised = read_stabilised(stable(run_dir, tmp_path / "s.yaml", "both orders"))
-    judge = stabilised_judge(held, inner)
-    ((_, (answer,)),) = judge.judge([(0, [Request("p", "Say hello", ())])], judge.scorings)
-    assert answer.text == "Hello"
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def test_option_logprobs_equal_an_unbatched_uncached_forward(
     # The nodes of the prompts' trie: the fewest tokens that a model must read.
     floor = sum(map(len, tokens)) - sum(shared_prefix(a, b) for a, b in pairwise(tokens))
     assert floor < judge.counters["prefilled_tokens"] <= 1.15 * floor
-    some = list(zip(requests, answers, strict=True))[::3]
+    some = list(zip(requests, answers, strict=True))[::9]
     assert {request.options for request, _ in some} == {each.options for each in requests}
     for request, answer in some:
         wanted = reference(judge, stock, request)

@@ -15,21 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.trust.rules import Rule
-from judgesense_dataset.embedded import embedded_templates, load_embedded
+from judgesense_dataset.embedded import load_embedded
 from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
-from local_judges.combined import stabilised_judge
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.local.vllm_judge import VllmJudge
-from local_judges.plan import Requests
 from local_judges.registry import resolve
 from local_judges.runner import ask_all, run_judge
-from local_judges.stabilised_file import Stabilised
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = Path(".venv-vllm/.ready")
@@ -191,8 +186,8 @@ def test_a_served_model_scores_options_as_the_local_one(
     from mixed_requests import KINDS, mixed_requests
 
     scale = tuple(str(score) for score in range(1, 11))
-    requests = mixed_requests(200, [("How good, from 1 to 10?", scale), *KINDS], 12)
-    assert sum(request.options == scale for request in requests) >= 30
+    requests = mixed_requests(96, [("How good, from 1 to 10?", scale), *KINDS], 12)
+    assert sum(request.options == scale for request in requests) >= 16
     served = ApiJudge("served", base_url=server)
     assert served.describe()["options"] == WHOLE_OPTIONS
     ours, theirs = (ask_all(judge, requests, ["options"]) for judge in (local, served))
@@ -261,27 +256,3 @@ def test_the_gpu_benchmark_runs_small_on_a_cpu() -> None:
         assert result["n"] == 8
         assert 0 < result["share_of_measured_matmul"] < 1
         assert result["mfu"] is None  # no GPU, no data sheet
-
-
-@pytest.mark.slow
-def test_a_stabilised_judge_gives_the_same_verdicts_through_a_server(
-    server: str, local: TransformersJudge
-) -> None:
-    entry = embedded_templates()["relevance"]
-    wording = entry.templates[0].template_id
-    rule = Rule("both orders", (wording,), ("AB", "BA"), entry.task.labels)
-    held = Stabilised({}, entry, rule)
-    prompts = load_embedded().select(["relevance"], limit=20).prompts
-    requests = list(Requests(prompts))
-    ours, theirs = (
-        ask_all(stabilised_judge(held, judge), requests, ["options"])
-        for judge in (local, ApiJudge("served", base_url=server))
-    )
-    sure = 0
-    for one, two in zip(ours, theirs, strict=True):
-        assert one.option_logprobs is not None
-        assert two.option_logprobs is not None
-        if abs(one.option_logprobs[0] - one.option_logprobs[1]) > SURE:
-            sure += 1
-            assert np.argmax(one.option_logprobs) == np.argmax(two.option_logprobs)
-    assert sure > len(requests) / 2
