@@ -18,11 +18,7 @@ from judgesense.statistics.calibration import mean_log_odds
 from judgesense.tasks import Template
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.runner import ask_all
-from local_judges.stabilised import (
-    BudgetedStabilisedJudge,
-    StabilisedJudge,
-    margin_of_votes,
-)
+from local_judges.stabilised import StabilisedJudge, margin_of_votes, summed
 from local_judges.stabilised_file import Stabilised
 
 
@@ -38,16 +34,20 @@ class CombinedJudge:
         members: the judges in the file's order, each with its own rule.
     """
 
-    def __init__(self, stabilised: Stabilised, members: Sequence[Any]) -> None:
+    def __init__(self, stabilised: Stabilised, members: Sequence[StabilisedJudge]) -> None:
         self.stabilised, self.members = stabilised, list(members)
         self.margins = [stabilised.margin, *(each.margin for each in stabilised.others)]
         self.scorings = frozenset.intersection(*(each.scorings for each in self.members))
-        names = " ".join(each.name for each in self.members)
-        digest = hashlib.sha256(f"{names} {stabilised.digest}".encode()).hexdigest()[:8]
-        self.name = f"{self.members[0].name.split('@')[0]}-{stabilised.combine}@{digest}"
+        self.name = self.members[0].name
+        if stabilised.others:
+            names = " ".join(each.name for each in self.members)
+            digest = hashlib.sha256(f"{names} {stabilised.digest}".encode()).hexdigest()[:8]
+            self.name = f"{self.name.split('@')[0]}-{stabilised.combine}@{digest}"
 
     def describe(self) -> Mapping[str, Any]:
         """How the judges decide together, and each of them."""
+        if not self.stabilised.others:
+            return self.members[0].describe()
         return {
             "combine": self.stabilised.combine,
             "margins": self.margins,
@@ -56,13 +56,15 @@ class CombinedJudge:
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
         """Batches as the first judge plans them."""
-        planned: list[Sequence[int]] = self.members[0].plan(requests, scorings)
-        return planned
+        return self.members[0].plan(requests, scorings)
 
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
         """One verdict per message; its tokens and cost are those of all judges asked."""
+        if not self.stabilised.others:
+            yield from self.members[0].judge(batches, scorings)
+            return
         scoring = self.stabilised.scoring
         for index, requests in batches:
             if self.stabilised.combine == "jury":
@@ -143,44 +145,52 @@ class CombinedJudge:
 
 def _together(verdict: Answer, asked: Sequence[Answer]) -> Answer:
     """A verdict with the tokens, seconds and cost of all the answers behind it."""
-    sums: dict[str, Any] = {}
-    for name in ("input_tokens", "output_tokens", "latency_s", "cost_usd"):
-        known = [value for each in asked if (value := getattr(each, name)) is not None]
-        sums[name] = sum(known) if known else None
-    return replace(verdict, **sums)
+    names = ("input_tokens", "output_tokens", "latency_s", "cost_usd")
+    return replace(verdict, **summed(asked, *names))
 
 
 class BudgetedCombinedJudge(CombinedJudge):
-    """Judges of which some cost money; all spend from one budget."""
+    """Judges of which some cost money (or one that does); all spend from one budget."""
 
     @property
-    def _paid(self) -> list[Any]:
-        return [each for each in self.members if isinstance(each, Budgeted)]
+    def _paid(self) -> dict[int, Any]:
+        """The judges that cost money, once each."""
+        inner = [each.inner for each in self.members]
+        return {id(each): each for each in inner if isinstance(each, Budgeted)}
+
+    def _prompts_to(self, paid: Any, requests: Sequence[Request]) -> list[Request]:
+        return [p for each in self.members if each.inner is paid for p in each.prompts(requests)]
 
     @property
     def spent(self) -> float:
         """US dollars spent so far by all judges."""
-        return float(sum(each.spent for each in self._paid))
+        return float(sum(each.spent for each in self._paid.values()))
 
     @spent.setter
     def spent(self, value: float) -> None:
-        self._paid[0].spent += value - self.spent
+        next(iter(self._paid.values())).spent += value - self.spent
+
+    @property
+    def price(self) -> Any:
+        """The price of the one judge; None of several."""
+        return None if self.stabilised.others else getattr(self.members[0].inner, "price", None)
 
     def estimate(self, requests: Sequence[Request]) -> float | None:
         """The highest possible cost: every judge is asked. None without a price."""
-        costs = [each.estimate(requests) for each in self._paid]
+        costs = [each.estimate(self._prompts_to(each, requests)) for each in self._paid.values()]
         return None if None in costs else float(sum(costs))
 
     def admit(self, requests: Sequence[Request]) -> str | None:
         """Why the budget does not allow these messages; None if it does."""
-        for each in self._paid:
+        prompts = {key: self._prompts_to(each, requests) for key, each in self._paid.items()}
+        for key, each in self._paid.items():
             others = sum(
-                other.spent + (other.estimate(requests) or 0.0)
-                for other in self._paid
-                if other is not each
+                other.spent + (other.estimate(prompts[name]) or 0.0)
+                for name, other in self._paid.items()
+                if name != key
             )
             each.spent += others
-            reason: str | None = each.admit(requests)
+            reason: str | None = each.admit(prompts[key])
             each.spent -= others
             if reason is not None:
                 return reason
@@ -200,12 +210,9 @@ def stabilised_judge(
             f"{stabilised.where} asks {1 + len(stabilised.others)} judges, got {1 + len(others)}: "
             "pass a list of them in the file's order"
         )
-    members: list[StabilisedJudge] = []
     first = replace(stabilised, others=(), combine=None)
-    for each, own in zip((first, *stabilised.others), (inner, *others), strict=True):
-        kind = BudgetedStabilisedJudge if isinstance(own, Budgeted) else StabilisedJudge
-        members.append(kind(each, own, same_judge=same_judge))
-    if not others:
-        return members[0]
-    paid = any(isinstance(each, Budgeted) for each in members)
-    return (BudgetedCombinedJudge if paid else CombinedJudge)(stabilised, members)
+    stages = zip((first, *stabilised.others), (inner, *others), strict=True)
+    members = [StabilisedJudge(each, own, same_judge=same_judge) for each, own in stages]
+    if any(isinstance(own, Budgeted) for own in (inner, *others)):
+        return BudgetedCombinedJudge(stabilised, members)
+    return CombinedJudge(stabilised, members) if others else members[0]

@@ -22,7 +22,7 @@ from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item, Prompt, Template, prompt_id, render
 from judgesense.trust.card import AS_ASKED
-from judgesense.trust.grid import log_of_shares
+from judgesense.trust.grid import label_logprobs
 from judgesense.trust.rules import Decided, Rule
 from judgesense_dataset.templates import LayoutPattern, layout_patterns, patterns_of
 from local_judges.protocol import Answer, Judge, Request
@@ -241,7 +241,7 @@ class StabilisedJudge:
         first_with: dict[str, int] = {}
         first = []
         for number, request in enumerate(requests):
-            keys = [member.prompt_id for member in self._prompts([request])]
+            keys = [member.prompt_id for member in self.prompts([request])]
             at = min((first_with[key] for key in keys if key in first_with), default=number)
             for key in keys:
                 first_with.setdefault(key, at)
@@ -254,7 +254,7 @@ class StabilisedJudge:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """One verdict per message; its tokens and cost are those of all its prompts."""
         for index, requests in batches:
-            replies = self._ask(self._prompts(requests), self.stabilised.scoring)
+            replies = self._ask(self.prompts(requests), self.stabilised.scoring)
             # Without options it is no verdict: a request for a paraphrase, say.
             plain = [request for request in requests if not request.options]
             replies |= self._ask(plain, "generate")
@@ -270,7 +270,7 @@ class StabilisedJudge:
         """Free the judge that is asked."""
         self.inner.close()
 
-    def _prompts(self, requests: Sequence[Request]) -> list[Request]:
+    def prompts(self, requests: Sequence[Request]) -> list[Request]:
         """The distinct prompts behind some messages."""
         distinct: dict[str, Request] = {}
         for request in requests:
@@ -291,11 +291,9 @@ class StabilisedJudge:
         answers = [answer for row in rows for answer in row]
         fresh = [replies[key] for key in members.by_key if key not in counted]
         counted.update(members.by_key)
-        common: dict[str, Any] = {
-            "input_tokens": _total(answer.input_tokens for answer in fresh),
-            "output_tokens": _total(answer.output_tokens for answer in fresh),
-            "latency_s": _total(answer.latency_s for answer in answers),
-            "cost_usd": _total(answer.cost_usd for answer in fresh),
+        common = {
+            **summed(fresh, "input_tokens", "output_tokens", "cost_usd"),
+            **summed(answers, "latency_s"),
         }
         if failed := [answer.error for answer in answers if answer.error is not None]:
             return Answer(error=failed[0], **common)
@@ -320,40 +318,11 @@ class StabilisedJudge:
         )
 
 
-class BudgetedStabilisedJudge(StabilisedJudge):
-    """An improved judge whose inner judge costs money; the budget counts all prompts."""
-
-    inner: Any
-
-    @property
-    def spent(self) -> float:
-        """US dollars spent so far."""
-        return float(self.inner.spent)
-
-    @spent.setter
-    def spent(self, value: float) -> None:
-        self.inner.spent = value
-
-    @property
-    def price(self) -> Any:
-        """The inner judge's price."""
-        return getattr(self.inner, "price", None)
-
-    def estimate(self, requests: Sequence[Request]) -> float | None:
-        """The highest possible cost of these messages in US dollars; None without a price."""
-        cost: float | None = self.inner.estimate(self._prompts(requests))
-        return cost
-
-    def admit(self, requests: Sequence[Request]) -> str | None:
-        """Why the budget does not allow these messages; None if it does."""
-        reason: str | None = self.inner.admit(self._prompts(requests))
-        return reason
-
-
-def _total(values: Iterable[float | None]) -> float | None:
-    """The sum of what is known; None if nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+def summed(answers: Iterable[Answer], *names: str) -> dict[str, Any]:
+    """Sums of fields over answers; None where no answer has the field."""
+    rows = list(answers)
+    known = {name: [v for row in rows if (v := getattr(row, name)) is not None] for name in names}
+    return {name: sum(values) if values else None for name, values in known.items()}
 
 
 def _logprobs(rows: list[list[Answer]], members: Members, rule: Rule) -> np.ndarray:
@@ -362,18 +331,12 @@ def _logprobs(rows: list[list[Answer]], members: Members, rule: Rule) -> np.ndar
     for w, (row, template) in enumerate(zip(rows, members.templates, strict=True)):
         options = tuple(template.label_map)
         for o, answer in enumerate(row):
-            if rule.read == "vote":
+            if rule.read == "vote" and not answer.refused:
                 raw = parse(answer.text or "", options, template.aliases)
-                label = template.label_map.get(raw)
-                if label is not None and not answer.refused:
-                    values[0, w, o] = -np.inf
-                    values[0, w, o, rule.labels.index(label)] = 0.0
-            elif answer.option_logprobs is not None:
-                shares = np.zeros(len(rule.labels))
-                logprobs = np.array(answer.option_logprobs)
-                for option, share in zip(options, np.exp(logprobs - logprobs.max()), strict=True):
-                    shares[rule.labels.index(template.label_map[option])] += share
-                values[0, w, o] = log_of_shares(shares[None])[0]
+                values[0, w, o] = label_logprobs(template.label_map, rule.labels, verdict=raw)
+            elif rule.read != "vote" and answer.option_logprobs is not None:
+                shown = dict(zip(options, answer.option_logprobs, strict=True))
+                values[0, w, o] = label_logprobs(template.label_map, rule.labels, shown)
     return values
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions.log import part_files, read_log
 from judgesense.improving.candidates import Answers
@@ -14,7 +12,7 @@ from judgesense.pipeline.settings import Note
 from judgesense.run_folder.folder import PAIR_SCHEMA, RunFolder, save_run
 from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Prompt, Template, render
-from judgesense.trust.grid import log_of_shares
+from judgesense.trust.grid import label_logprobs
 from local_judges.runner import run_judge
 
 Key = tuple[str, str, str]
@@ -73,9 +71,13 @@ class Asking:
                 self.answers.asked[voice, item, wording, order] = True
                 self.failed += row is None
                 if row is not None:
-                    template = self.answers.wordings[wording].template
-                    values = read_answer(row, template, self.answers.labels)
-                    self.answers.logprobs[voice, item, wording, order] = values
+                    label_map = self.answers.wordings[wording].template.label_map
+                    told = {
+                        each["option"]: each["logprob"] for each in row["option_logprobs"] or ()
+                    }
+                    self.answers.logprobs[voice, item, wording, order] = label_logprobs(
+                        label_map, self.answers.labels, told, row["raw_decision"]
+                    )
 
     def _answered(self, voice: int, prompts: Sequence[Prompt]) -> None:
         """Judge the prompts that have no answer yet."""
@@ -104,18 +106,3 @@ class Asking:
         """US dollars of all answers in the folder; None if none has a cost."""
         costs = [row["cost_usd"] for row in self.known.values() if row["cost_usd"] is not None]
         return float(sum(costs)) if costs else None
-
-
-def read_answer(row: Mapping[str, Any], template: Template, labels: tuple[str, ...]) -> np.ndarray:
-    """A row of the log as log-probabilities of the labels as shown, NaN where nothing was read."""
-    values = np.full(len(labels), np.nan)
-    if row["option_logprobs"]:
-        shares = np.zeros(len(labels))
-        for each in row["option_logprobs"]:
-            shares[labels.index(template.label_map[each["option"]])] += np.exp(each["logprob"])
-        if shares.sum() > 0:
-            values[:] = log_of_shares(shares[None])[0]
-    elif (label := template.label_map.get(row["raw_decision"])) is not None:
-        values[:] = -np.inf
-        values[labels.index(label)] = 0.0
-    return values

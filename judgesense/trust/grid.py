@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -247,6 +248,26 @@ def label_shares(stream: Stream, rows: Codes) -> Floats | None:
         return None
     shares = np.exp(logprobs)
     found: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return found
+
+
+def label_logprobs(
+    label_map: Mapping[str, str],
+    labels: tuple[str, ...],
+    options: Mapping[str, float] | None = None,
+    verdict: str | None = None,
+) -> Floats:
+    """An answer as log-probabilities of the labels as shown, shape (L,), NaN where nothing was
+    read: from those of its options, or 0 for the label of its verdict and -inf for the others."""
+    found = np.full(len(labels), np.nan)
+    if options:
+        shares, best = np.zeros(len(labels)), max(options.values())
+        for option, logprob in options.items():
+            shares[labels.index(label_map[option])] += np.exp(logprob - best)
+        found = log_of_shares(shares[None])[0]
+    elif (label := label_map.get(verdict or "")) is not None:
+        found[:] = -np.inf
+        found[labels.index(label)] = 0.0
     return found
 
 
