@@ -23,7 +23,8 @@ from common import finish, machine
 
 from judgesense.improving.candidates import Answers, Candidate, Voice, first_candidates
 from judgesense.improving.forms import Wording
-from judgesense.improving.search import Found, halves, search, with_person
+from judgesense.improving.promise import with_person
+from judgesense.improving.search import Found, halves, search
 from judgesense.tasks import Task, Template
 from judgesense.trust.rules import Decided
 
@@ -148,7 +149,7 @@ def exhaustive(whole: Answers, n: int) -> tuple[Candidate, int]:
     items = np.arange(n)
     scores = [whole.right(each, items, items).mean() for each in pool]
     order = sorted(range(len(pool)), key=lambda c: (-scores[c], len(whole.columns(pool[c]))))
-    columns = frozenset().union(*(whole.columns(each) for each in pool))
+    columns = whole.columns(*pool)
     return pool[order[0]], len(columns) * n
 
 

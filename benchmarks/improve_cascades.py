@@ -21,7 +21,8 @@ import pandas as pd
 from common import finish, machine
 from improve import SHARED, _policy, _take, llmbar_population, logprobs
 
-from judgesense.improving.search import halves, with_person
+from judgesense.improving.promise import with_person
+from judgesense.improving.search import halves
 from judgesense.trust.rules import Decided
 
 PERSON = 1.0

@@ -168,7 +168,7 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
     rng = np.random.default_rng(0)
     names = np.unique(whole.clusters)
     pool = first_candidates(whole)
-    base, every = pool[0], frozenset().union(*map(whole.columns, pool))
+    base, every = pool[0], whole.columns(*pool)
     usual = next((c for c in pool if c.name == "both orders"), None) or next(
         (c for c in pool if c.name == "calibrated"), base
     )

@@ -8,7 +8,7 @@ ones; a new kind of candidate belongs in one of the two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -96,7 +96,8 @@ class Answers:
     def __post_init__(self) -> None:
         if not len(self.attacked):
             self.attacked = np.zeros(len(self.gold), bool)
-        shape = (len(self.voices), len(self.gold), len(self.wordings), len(self.task.orders))
+        self._shape = (len(self.voices), len(self.wordings), len(self.task.orders))
+        shape = (len(self.voices), len(self.gold), *self._shape[1:])
         self.logprobs = np.full((*shape, len(self.task.labels)), np.nan)
         self.asked = np.zeros(shape, bool)
 
@@ -104,25 +105,33 @@ class Answers:
         """The items that are no attacked copies."""
         return items[~self.attacked[items]]
 
-    def columns(self, candidate: Candidate) -> frozenset[int]:
-        """The prompts per item behind a candidate, as numbers of (voice, wording, order)."""
-        shape = (len(self.voices), len(self.wordings), len(self.task.orders))
+    def columns(self, *candidates: Candidate) -> frozenset[int]:
+        """The prompts per item behind candidates, as numbers of (voice, wording, order)."""
         return frozenset(
-            int(np.ravel_multi_index((leaf.voice, w, self.task.orders.index(order)), shape))
-            for leaf in candidate.leaves
-            for w in leaf.wordings
-            for order in leaf.orders
+            int(np.ravel_multi_index((c.voice, w, self.task.orders.index(o)), self._shape))
+            for each in candidates
+            for c in each.leaves
+            for w in c.wordings
+            for o in c.orders
         )
 
     def column(self, number: int) -> tuple[int, int, int]:
         """The voice, wording and order of a column."""
-        shape = (len(self.voices), len(self.wordings), len(self.task.orders))
-        voice, wording, order = np.unravel_index(number, shape)
+        voice, wording, order = np.unravel_index(number, self._shape)
         return int(voice), int(wording), int(order)
 
-    def price(self, number: int) -> float:
-        """What a column costs on an item."""
-        return self.voices[self.column(number)[0]].price
+    def known(self, number: int, items: Codes) -> bool:
+        """Whether a column was asked on all of the items."""
+        voice, wording, order = self.column(number)
+        return bool(self.asked[voice, items, wording, order].all())
+
+    def price_of(self, columns: Iterable[int]) -> float:
+        """What columns cost on an item."""
+        return sum(self.voices[self.column(number)[0]].price for number in columns)
+
+    def price(self, *candidates: Candidate) -> float:
+        """What the prompts of candidates cost on an item, each counted once."""
+        return self.price_of(self.columns(*candidates))
 
     def rule(self, candidate: Candidate, fit: Codes) -> Rule:
         """The rule of a candidate of one judge, its offsets learned from the items ``fit``, whose
@@ -190,7 +199,7 @@ class Answers:
             fresh = self.columns(leaf) - seen
             seen |= fresh
             prompts += len(fresh) * float(share.mean())
-            price += sum(map(self.price, fresh)) * float(share.mean())
+            price += self.price_of(fresh) * float(share.mean())
             if candidate.combine == "cascade" and n < len(candidate.margins):
                 share = share & ~sure(self.decided(leaf, items, fit), candidate.margins[n])
         return prompts, price

@@ -202,16 +202,16 @@ def dry_run(source: str | Path, data: Data, judge: Any, **more: Any) -> list[str
     table = plan.answers([_Offers(spec) for spec in plan.specs], [])
     n, total, usd = len(plan.items), plan.total, plan.budget.usd
     singles = first_candidates(table)
-    columns = frozenset().union(*(table.columns(each) for each in singles))
+    prompts = len(table.columns(*singles)) * n
     copies = f" and {len(plan.copies)} attacked copies" if plan.copies else ""
     lines = [
         f"{n - len(plan.copies)} labelled items{copies}, {len(singles)} ways to ask "
         f"({len(table.wordings)} wordings), and panels, juries and cascades of them",
-        f"all of them on all items: {len(columns) * n} prompts; the budget: at most "
+        f"all of them on all items: {prompts} prompts; the budget: at most "
         + (f"${total:g}" if usd else f"{total:.0f} prompts"),
     ]
-    if total < least_budget(table, n):
-        lines.append(f"the budget is below one pass, which needs {least_budget(table, n):g}")
+    if total < (least := least_budget(table)):
+        lines.append(f"the budget is below one pass, which needs {least:g}")
     if not usd:
         seconds = sum(_seconds(spec) for spec in plan.specs) / len(plan.specs) * total
         lines.append(f"about {duration(seconds)} on a 2-core CPU, if every prompt is short"

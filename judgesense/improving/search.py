@@ -7,8 +7,9 @@ benchmarks from logs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,11 @@ from judgesense.errors import JudgeSenseError
 from judgesense.improving.candidates import (
     Answers,
     Candidate,
-    agreement,
     combinations_of,
     first_candidates,
-    sure,
-    turned,
 )
-from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.calibration import longest_safe
-from judgesense.statistics.comparison import paired_gain
-from judgesense.statistics.intervals import Interval, wilson_cluster
-from judgesense.statistics.racing import race
-from judgesense.trust.rules import Decided
+from judgesense.improving.promise import probes_of, row_of, steadiness, with_person
+from judgesense.statistics.arrays import Codes
 
 FEWEST, FEWEST_INDEPENDENT = 20, 10
 """Labelled items that a search needs, and clusters of them."""
@@ -42,7 +36,16 @@ FOR_PROMISE = 0.35
 MOST_PROMPTS = 6.0
 """Prompts per item of the promise that the race leaves unspent, at most."""
 
-_STEPS = 40
+FIRST = 8
+"""Items of the race's first round, at least."""
+
+FINAL = 4
+"""With at most so many candidates left, all go to the end."""
+
+EVIDENCE = 0.5
+"""Standard errors by which a candidate must be ahead of the first one to be chosen over it."""
+
+_TIE = 1e-9
 
 Ask = Callable[[Sequence[int], Codes], None]
 
@@ -81,11 +84,77 @@ def halves(gold: Codes, clusters: Codes, seed: int) -> tuple[Codes, Codes]:
     return rng.permutation(search), rng.permutation(promise)
 
 
-def least_budget(answers: Answers, n_items: int) -> float:
+def least_budget(answers: Answers) -> float:
     """The least budget: the judge as asked, and one other way, on every item."""
-    singles = first_candidates(answers)[:8]
-    prices = [answers.price(min(answers.columns(each))) for each in singles]
-    return n_items * (prices[0] + min(prices))
+    prices = [answers.price(each) for each in first_candidates(answers)[:8]]
+    return len(answers.gold) * (prices[0] + min(prices))
+
+
+def race(
+    answers: Answers,
+    pool: list[Candidate],
+    items: Codes,
+    budget: float,
+    ask: Ask,
+    grow: Callable[[Sequence[Candidate], Codes], list[Candidate]],
+    note: Callable[[str], None],
+) -> tuple[list[Candidate], int]:
+    """Paired successive halving: all candidates left are tried on the same items, the worse half
+    leaves, and the rest goes on to more items.
+
+    The first candidate is what others must beat: it stays to the end, and another one wins only if
+    it is right more often by `EVIDENCE` standard errors, over clusters of items. The rounds before
+    rank by `Answers.scores`, whose mean needs no error; ties go to the cheaper.
+
+    Source: Karnin, Koren & Somekh 2013; Jamieson & Talwalkar 2016, "Non-stochastic best arm
+    identification".
+
+    Args:
+        pool: the candidates, to which new ones are added; those listed first enter if the budget
+            is short.
+        items: in random order.
+        budget: never exceeded.
+        grow: from the candidates left and the items so far to new ones that need no other prompts.
+
+    Returns:
+        The candidates left, the winner first and then by rank, and the number of items that they
+        were tried on.
+    """
+    base = pool[0]
+    first = min(FIRST, len(items))
+    while len(pool) > 1 and answers.price(*pool) * first > budget / (1 + (len(pool) > FINAL)):
+        pool.pop()
+    left, tried, spent = list(pool), 0, 0.0
+    while True:
+        rounds = max(1, math.ceil(math.log2(len(left) / FINAL)) + 1 if len(left) > FINAL else 1)
+        each = max(answers.price(*left), _TIE)
+        more = min(int((budget - spent) / rounds / each + _TIE), len(items) - tried)
+        if more:
+            ask(sorted(answers.columns(*left)), items[tried : tried + more])
+            spent, tried = spent + each * more, tried + more
+            made = grow(left, items[:tried])
+            pool += made
+            left += made
+        seen = items[:tried]
+        scores = {one.name: round(float(answers.scores(one, seen).mean()), 9) for one in left}
+        places = {one.name: place for place, one in enumerate(pool)}
+        left.sort(key=lambda one: (-scores[one.name], answers.price(one), places[one.name]))
+        yours, right = (answers.right(one, seen, seen).astype(float) for one in (base, left[0]))
+        note(
+            f"best so far on {tried} of {len(items)} items of the race: {left[0].name}, right on "
+            f"{right.mean():.0%} (as asked {yours.mean():.0%}); {len(left)} ways left"
+        )
+        if rounds == 1 or not more or tried == len(items):
+            break
+        kept = left[: max(FINAL, math.ceil(len(left) / 2))]
+        left = [base, *(one for one in kept if one is not base)]
+    gap = right - yours
+    clusters = np.unique(answers.clusters[seen], return_inverse=True)[1]
+    sums = np.bincount(clusters, gap - gap.mean())
+    k = len(sums)
+    error = math.sqrt(k / (k - 1) * float(sums @ sums)) / tried if k > 1 else math.inf
+    chosen = left[0] if float(gap.mean()) > EVIDENCE * error + _TIE else base
+    return [chosen, *(one for one in left if one is not chosen)], tried
 
 
 def search(
@@ -112,7 +181,6 @@ def search(
     Raises:
         JudgeSenseError: too few items, labels all alike, a budget below one pass.
     """
-    n = len(answers.gold)
     labelled = int((~answers.attacked).sum())
     independent = len(np.unique(answers.clusters))
     if labelled < FEWEST or independent < FEWEST_INDEPENDENT:
@@ -126,89 +194,55 @@ def search(
             f"every label is {answers.labels[answers.gold[0]]}: label items of other answers too, "
             "or a judge that always says the same looks perfect"
         )
-    if budget < least_budget(answers, n):
+    if budget < (least := least_budget(answers)):
         raise JudgeSenseError(
-            f"the budget is below one pass: your wording and one other on {n} items need "
-            f"{least_budget(answers, n):g}, and {budget:g} is left"
+            f"the budget is below one pass: your wording and one other on {len(answers.gold)} items"
+            f" need {least:g}, and {budget:g} is left"
         )
     items, held = halves(answers.gold, answers.clusters, seed)
     pool = first_candidates(answers)
-    base = pool[0]
-
-    def price(candidates: Sequence[Candidate]) -> float:
-        union = frozenset().union(*(answers.columns(each) for each in candidates))
-        return sum(map(answers.price, union))
-
-    dearest = max(voice.price for voice in answers.voices)
-    most = budget / len(held)
-    pool = [base, *(each for each in pool[1:] if price([base, each]) <= 0.5 * most + 1e-9)]
+    base, most = pool[0], budget / len(held)
+    pool = [base, *(c for c in pool[1:] if answers.price(base, c) <= 0.5 * most + _TIE)]
     # Panels and the like only where the race keeps most of the budget.
-    needed = max(price([base, each]) for each in pool)
+    needed = max(answers.price(base, each) for each in pool)
+    dearest = max(voice.price for voice in answers.voices)
     cap = max(needed, min(FOR_PROMISE * most, MOST_PROMPTS * dearest))
-    prices = [answers.price(n) for n in range(answers.asked[:, 0].size)]
 
-    def asked(columns: Sequence[int], start: int, stop: int) -> None:
-        ask(columns, items[start:stop])
-
-    def score(numbers: Sequence[int], stop: int) -> Floats:
-        seen = items[:stop]
-        return np.stack([answers.right(pool[n], seen, seen) for n in numbers]).astype(float)
-
-    def rank(numbers: Sequence[int], stop: int) -> Floats:
-        rows = np.stack([answers.scores(pool[n], items[:stop]) for n in numbers])
-        best = numbers[int(rows.mean(axis=1).argmax())]
-        yours, right = score([0, best], stop).mean(axis=1)
-        note(
-            f"best so far on {stop} of {len(items)} items of the race: {pool[best].name}, right on "
-            f"{right:.0%} (as asked {yours:.0%}); {len(numbers)} ways left"
-        )
-        return rows
-
-    def grow(numbers: Sequence[int], stop: int) -> list[frozenset[int]]:
+    def grow(left: Sequence[Candidate], seen: Codes) -> list[Candidate]:
         if not combine:
             return []
-        known = {each.name for each in pool}
-        made = combinations_of(answers, [pool[n] for n in numbers], items[:stop], known)
-        union = frozenset().union(*(answers.columns(pool[n]) for n in numbers))
+        asked, known = answers.columns(*left), {each.name for each in pool}
         # The race takes those whose prompts are asked anyway; the promise must afford them.
-        made = [
+        return [
             each
-            for each in made
-            if price([base, each]) <= cap + 1e-9 and answers.columns(each) <= union
+            for each in combinations_of(answers, left, seen, known)
+            if answers.price(base, each) <= cap + _TIE and answers.columns(each) <= asked
         ]
-        pool.extend(made)
-        return [answers.columns(each) for each in made]
 
-    columns = [answers.columns(each) for each in pool]
-    before = answers.asked.sum(axis=(1, 2, 3)) @ [voice.price for voice in answers.voices]
-    result = race(
-        columns, prices, len(items), budget - cap * len(held), asked, score, grow, rank,
-        answers.clusters[items],
-    )  # fmt: skip
-    chosen, fit = pool[result.chosen], answers.plain(items[: result.items])
-    ask(sorted(answers.columns(base) | answers.columns(chosen)), held)
+    def spent() -> float:
+        return float(answers.asked.sum(axis=(1, 2, 3)) @ [voice.price for voice in answers.voices])
 
-    def left() -> float:
-        used = answers.asked.sum(axis=(1, 2, 3)) @ [voice.price for voice in answers.voices]
-        return float(budget - (used - before))
+    before = spent()
+    left, raced = race(answers, pool, items, budget - cap * len(held), ask, grow, note)
+    chosen, fit = left[0], answers.plain(items[:raced])
+    ask(sorted(answers.columns(base, chosen)), held)
 
     def affordable(candidate: Candidate) -> bool:
-        fresh = [n for n in answers.columns(candidate) if not _all_asked(answers, n, held)]
-        cost = sum(map(answers.price, fresh)) * len(held)
-        if cost > left() + 1e-9:
+        fresh = [n for n in sorted(answers.columns(candidate)) if not answers.known(n, held)]
+        if answers.price_of(fresh) * len(held) > budget - (spent() - before) + _TIE:
             return False
         if fresh:
-            ask(sorted(fresh), held)
+            ask(fresh, held)
         return True
 
     table = [base, *([chosen] if chosen is not base else [])]
-    probes = _probes(answers, chosen, [pool[n] for n in result.left])
+    probes = probes_of(answers, chosen, left)
     probes = {name: other for name, other in probes.items() if affordable(other)}
-    for number in result.left:
-        if pool[number] not in table and len(table) < RIVALS and affordable(pool[number]):
-            table.append(pool[number])
-    rows = [_row(answers, each, base, held, fit) for each in table]
-    rows[table.index(chosen)] |= _steadiness(answers, chosen, probes, held, fit)
+    for each in left:
+        if each not in table and len(table) < RIVALS and affordable(each):
+            table.append(each)
+    rows = [row_of(answers, each, base, held, fit) for each in table]
+    rows[table.index(chosen)] |= steadiness(answers, chosen, probes, held, fit)
     for row, each in zip(rows, table, strict=True):
         row["written"] = each is chosen
         row["pareto"] = not any(
@@ -223,167 +257,4 @@ def search(
         [answers.decided(each, held, fit) for each in stages],
         answers.gold[fit], answers.gold[held], answers.clusters[held], chosen.margins, max_error,
     )  # fmt: skip
-    return Found(
-        chosen, fit, rows, result.entered, len(fit), held, budget - left(), person, margins
-    )
-
-
-def _all_asked(answers: Answers, column: int, items: Codes) -> bool:
-    voice, wording, order = answers.column(column)
-    return bool(answers.asked[voice, items, wording, order].all())
-
-
-def _row(
-    answers: Answers, candidate: Candidate, base: Candidate, held: Codes, fit: Codes
-) -> dict[str, Any]:
-    """A row of the table: figures on the items of the promise, and on their attacked copies."""
-    plain = answers.plain(held)
-    codes = answers.decided(candidate, plain, fit).codes
-    prompts, price = answers.cost(candidate, plain, fit)
-    row: dict[str, Any] = {
-        "way": candidate.name,
-        "prompts_per_item": round(prompts, 3),
-        "usd_or_prompts": round(price, 6),
-        "decided": float((codes >= 0).mean()),
-        "n_items": len(plain),
-        "steady": None, "steady_ci_low": None, "steady_ci_high": None,
-        "fair": 1.0 if len(candidate.leaves[-1].orders) > 1 and not candidate.combine else None,
-    }  # fmt: skip
-    copies = held[answers.attacked[held]]
-    for name, gained, items in (("right", "gain", plain), ("resistant", "resistant_gain", copies)):
-        row |= dict.fromkeys(f"{key}{end}" for key in (name, gained) for end in _ENDS)
-        if not len(items):
-            continue
-        right, clusters = answers.right(candidate, items, fit), answers.clusters[items]
-        row |= _figure(name, float(right.mean()), wilson_cluster(right, clusters))
-        if candidate is not base:
-            gain = paired_gain(answers.right(base, items, fit), right, clusters)
-            row |= _figure(gained, gain.gain, Interval(gain.ci_low, gain.ci_high))
-    return row
-
-
-_ENDS = ("", "_ci_low", "_ci_high")
-
-
-def _figure(name: str, value: float, ends: Interval) -> dict[str, Any]:
-    return {name: value, f"{name}_ci_low": ends.low, f"{name}_ci_high": ends.high}
-
-
-def _probes(answers: Answers, chosen: Candidate, left: Sequence[Candidate]) -> dict[str, Candidate]:
-    """What shows how steady and fair the chosen candidate is: the same with other wordings, and
-    with the options in the other order."""
-    found = {}
-    if (other := turned(chosen, answers.task)) is not None:
-        found["fair"] = other
-    if not chosen.members:
-        kinds = [wording.kind for wording in answers.wordings]
-        own = kinds[chosen.wordings[0]]
-        order = [w for each in left for w in each.wordings]
-        order += [w for w, kind in enumerate(kinds) if kind == own]
-        apart = {"alone", "reasoning"}
-        others = [
-            w
-            for w in dict.fromkeys(order)
-            if w not in chosen.wordings and (kinds[w] == own or not apart & {own, kinds[w]})
-        ]
-        if len(others) >= len(chosen.wordings):
-            found["steady"] = replace(chosen, wordings=tuple(others[: len(chosen.wordings)]))
-    return found
-
-
-def _steadiness(
-    answers: Answers, chosen: Candidate, probes: dict[str, Candidate], held: Codes, fit: Codes
-) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    held = answers.plain(held)
-    for name, other in probes.items():
-        same = agreement(answers, chosen, other, held, fit)
-        found |= _figure(name, float(same.mean()), wilson_cluster(same, answers.clusters[held]))
-    return found
-
-
-def with_person(
-    seen: Sequence[Decided],
-    told: Sequence[Decided],
-    gold_seen: Codes,
-    gold: Codes,
-    clusters: Codes,
-    kept: Sequence[float],
-    max_error: float,
-) -> tuple[dict[str, Any], tuple[float, ...]]:
-    """The margins below which a person decides, so that at most ``max_error`` of the other verdicts
-    are wrong with 95% confidence; none where no margins can promise it.
-
-    Margins of different judges become comparable by how often they are right on the items of the
-    search; one level of that confidence sets all of them. Levels are tested on the items of the
-    promise, from the most cautious on.
-
-    Args:
-        seen, told: the verdicts of a cascade's judges in turn (or of one) on the items of the
-            search, and on those of the promise, with ``gold_seen`` and ``gold``.
-        clusters: of the items of the promise.
-        kept: the margins of all but the last judge, which are only raised.
-
-    Returns:
-        ``ask_person`` as in a judge's file, and the margins of all but the last judge.
-    """
-    maps = [_confidence(one.margin, one.codes, one.codes == gold_seen) for one in seen]
-    levels = [own(one.margin) for own, one in zip(maps, told, strict=True)]
-    tops = np.stack([np.where(one.codes >= 0, level, -1.0)
-                     for one, level in zip(told, levels, strict=True)]).max(axis=0)  # fmt: skip
-    record: dict[str, Any] = {
-        "max_error": max_error, "confidence": 0.95, "threshold": None, "answered": 0.0,
-        "verdicts": len(gold), "needed": None,
-    }  # fmt: skip
-    if not (tops >= 0).any():
-        return record, ()
-    steps = np.unique(np.quantile(tops[tops >= 0], np.linspace(1, 0, _STEPS), method="lower"))[::-1]
-    decided = np.zeros((len(steps), len(gold)), bool)
-    wrong = decided.copy()
-    tried = []
-    for n, step in enumerate(steps):
-        margins = [max(own, _least(one.margin, level, step))
-                   for own, one, level in zip([*kept, 0.0], told, levels, strict=True)]  # fmt: skip
-        tried.append(tuple(margins))
-        for margin, one in zip(margins, told, strict=True):
-            fresh = ~decided[n] & sure(one, margin) & (one.margin > 1e-9)
-            decided[n] |= fresh
-            wrong[n] |= fresh & (one.codes != gold)
-    safe = longest_safe(decided, wrong, clusters, max_error=max_error)
-    if safe.step is None:
-        return {**record, "needed": safe.needed}, ()
-    done = decided[safe.step]
-    record |= {
-        "threshold": float(np.round(tried[safe.step][-1], 6)),
-        "answered": float(done.mean()),
-        "error": float(wrong[safe.step].sum() / done.sum()),
-        "error_bound": safe.bound,
-    }
-    return record, tried[safe.step][:-1]
-
-
-def _confidence(margin: Floats, codes: Codes, right: Bools) -> Callable[[Floats], Floats]:
-    """From a margin to how often verdicts with such a margin are right: isotonic, and rising a
-    little where that is flat."""
-    from scipy.optimize import isotonic_regression
-
-    known = np.sort(margin[codes >= 0])
-    if not len(known):
-        return lambda values: np.zeros(len(values))
-    order = np.argsort(margin[codes >= 0], kind="stable")
-    shares = isotonic_regression(right[codes >= 0][order].astype(float)).x
-
-    def confidence(values: Floats) -> Floats:
-        rank = np.searchsorted(known, values, side="right") / len(known)
-        level: Floats = np.interp(values, known, shares) + 1e-3 * rank + 1e-6 * np.tanh(values)
-        return level
-
-    return confidence
-
-
-def _least(margin: Floats, level: Floats, step: float) -> float:
-    """The least margin whose confidence reaches a step; above all margins if none does."""
-    reached = margin[level >= step]
-    least = reached.min() if len(reached) else margin.max() + 1.0
-    # Rounded down, so that the margin tested is answered; a file holds six digits.
-    return float(np.floor(least * 1e6) / 1e6)
+    return Found(chosen, fit, rows, len(pool), len(fit), held, spent() - before, person, margins)

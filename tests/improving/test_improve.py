@@ -7,6 +7,7 @@ import html
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.improving.forms import rule_paraphrases, wordings_to_try
-from judgesense.improving.search import halves
+from judgesense.improving.candidates import Answers, Voice, first_candidates
+from judgesense.improving.forms import Wording, rule_paraphrases, wordings_to_try
+from judgesense.improving.search import halves, race
 from judgesense.statistics.calibration import longest_safe
-from judgesense.statistics.racing import race
 from judgesense.trust.rules import Rule
 from judgesense_dataset.embedded import embedded_templates
 from judgesense_dataset.templates import TaskTemplates
@@ -265,31 +266,39 @@ def test_the_command_plans_and_refuses(tmp_path: Path) -> None:
     assert isinstance(CliRunner().invoke(app, args).exception, JudgeSenseError)
 
 
+def raced(right: Any, budget: float, clusters: Any = None) -> tuple[str, int]:
+    """The winner of a race of wordings by text, right as in an array (ways, items), and prompts."""
+    k, n = right.shape
+    template = embedded_templates()["factuality"].templates[0]
+    wordings = [Wording(replace(template, template_id=f"w{way}")) for way in range(k)]
+    gold = np.zeros(n, dtype=np.int64)
+    task = embedded_templates()["factuality"].task
+    table = Answers(task, [Voice(0, "j", "generate")], wordings, gold,
+                    np.arange(n) if clusters is None else clusters)  # fmt: skip
+
+    def ask(columns: Any, items: Any) -> None:
+        for way in columns:
+            table.logprobs[0, items, way, 0, 0] = np.where(right[way, items], 0.0, -np.inf)
+            table.logprobs[0, items, way, 0, 1] = np.where(right[way, items], -np.inf, 0.0)
+            table.asked[0, items, way, 0] = True
+
+    left, _ = race(table, first_candidates(table), np.arange(n), budget, ask,
+                   lambda *_: [], lambda _: None)  # fmt: skip
+    return left[0].name, int(table.asked.sum())
+
+
 def test_the_race_keeps_to_its_budget_and_finds_the_best() -> None:
-    rng = np.random.default_rng(0)
-    truth = rng.random((60, 200)) < np.linspace(0.5, 0.9, 60)[:, None]
-    spent = []
-    found = race(
-        [frozenset({n}) for n in range(60)], [1.0] * 60, 200, 3600,
-        lambda columns, start, stop: spent.append(len(columns) * (stop - start)),
-        lambda numbers, stop: truth[list(numbers), :stop].astype(float),
-    )  # fmt: skip
-    assert sum(spent) <= 3600
-    assert truth[found.chosen].mean() > 0.84
+    truth = np.random.default_rng(0).random((60, 200)) < np.linspace(0.5, 0.9, 60)[:, None]
+    name, prompts = raced(truth, 3600)
+    assert prompts <= 3600
+    assert truth[int(name[1:])].mean() > 0.84
 
 
 def test_the_race_asks_for_evidence_from_clusters() -> None:
     # The second is right on 4 more of 40 items, which are 40 clusters, or 4 of 10 items.
-    truth = np.repeat([[1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]], [14, 10, 10, 6], axis=1)
-    chosen = {
-        k: race(
-            [frozenset({0}), frozenset({1})], [1.0, 1.0], 40, 80, lambda *_: None,
-            lambda numbers, stop: truth[list(numbers), :stop],
-            clusters=np.arange(40) // (40 // k),
-        ).chosen
-        for k in (40, 4)
-    }  # fmt: skip
-    assert chosen == {40: 1, 4: 0}
+    right = np.repeat([[1, 0, 0, 1], [1, 1, 0, 0]], [14, 10, 10, 6], axis=1).astype(bool)
+    assert raced(right, 80)[0] == "w1"
+    assert raced(right, 80, np.arange(40) // 10)[0] == "as asked"
 
 
 def test_halves_share_no_cluster_and_safe_levels_stop_at_the_first_failure() -> None:
