@@ -66,8 +66,10 @@ def written(rows: list[dict[str, Any]], path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", ["csv", "json", "jsonl"])
-@pytest.mark.parametrize("tool", ["langfuse", "langfuse blob storage", "langsmith"])
+@pytest.mark.parametrize(
+    ("tool", "suffix"),
+    [("langfuse", "csv"), ("langfuse blob storage", "jsonl"), ("langsmith", "json")],
+)
 def test_scores_of_langfuse_and_feedback_of_langsmith(
     tool: str, suffix: str, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +78,6 @@ def test_with_all_items_a_number_of_pairs_is_a_limit(own_data: OwnData, tmp_path
     assert made == [200, 300]
 
 
-def test_both_orders_count_as_two_pairs(mirror: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "b"
-    build_dataset(
-        ["mtbench"], folder, mirror=mirror, items=20, pairs=40, orders="both", verdicts=False
-    )
-    assert Counter(row["order"] for row in rows_of(folder)) == {"AB": 20, "BA": 20}
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -107,6 +98,7 @@ def test_a_bad_request_says_what_there_is_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_build_that_fails_halfway_leaves_the_earlier_folder_as_it_was(
     mirror: Path, own_data: OwnData, own_folder: Path, tmp_path: Path
 ) -> None:

@@ -35,16 +35,5 @@ def test_a_stray_answer_is_unclear_and_no_label(
     assert record["not_labels"]["t"] == {stray: 1}
 
 
-def test_a_rating_outside_the_scale_of_gold_is_a_label_only_if_it_is_frequent(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "rare").mkdir()
-    (tmp_path / "often").mkdir()
-    rare = answers(tmp_path / "rare", *["3"] * 60, *["4"] * 60, "70", gold="3")
-    assert rare["tasks"]["t"]["labels"] == ["3", "4"]
-    often = answers(tmp_path / "often", *["3"] * 9, "4", gold="3")
-    assert often["tasks"]["t"]["labels"] == ["3", "4"]
-
-
 def test_letters_of_several_options_are_all_labels(tmp_path: Path) -> None:
     assert answers(tmp_path, *"ABCDABCA")["tasks"]["t"]["labels"] == ["A", "B", "C", "D"]

@@ -185,17 +185,6 @@ def test_a_bad_row_is_named_with_line_column_and_reason(
     assert not (tmp_path / "out").exists()
 
 
-def test_an_answer_beside_the_gold_labels_is_no_label_but_counted(tmp_path: Path) -> None:
-    source = write(tmp_path / "log.csv", CSV.replace("2,p2,,NO", "2,p2,dunno,NO"))
-    columns = {**MAP, "task": ":t", "gold": "right"}
-    record = import_log(source, "table", tmp_path / "out", columns=columns)
-    assert record["counts"] == {"t": {"ok": 3, "unclear": 1}}
-    assert record["not_labels"] == {"t": {"dunno": 1}}
-    labels = ["YES", "NO", "DUNNO"]
-    record = import_log(source, "table", tmp_path / "all", columns=columns, labels=labels)
-    assert record["counts"] == {"t": {"ok": 4}}
-
-
 def test_labels_that_the_log_does_not_show_are_asked_for(tmp_path: Path) -> None:
     source = write(tmp_path / "log.jsonl", json.dumps(GOOD))
     with pytest.raises(JudgeSenseError, match=r"task 't': .* labels \(1 found: 'YES'\)"):

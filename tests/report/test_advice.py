@@ -37,15 +37,6 @@ def test_the_inverted_wording_is_named_where_raw_is_far_below_mapped(make) -> No
     assert re.findall(r"\d\.\d{3}", text) == ["0.333", "1.000", "0.333"]
 
 
-def test_a_judge_that_overlooks_the_inversion_is_told_apart(make) -> None:
-    maps = [make.PLAIN, make.PLAIN, make.INVERTED]
-    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 20)
-    log = make.log(benchmark, lambda prompt: prompt["gold"])
-    text = the_one(findings(make, benchmark, log), "polarity")
-    assert "inverted wording w3" in text
-    assert re.findall(r"\d\.\d{3}", text) == ["1.000", "0.333"]
-
-
 def test_a_judge_that_is_consistent_and_wrong_is_not_to_be_used(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 30)
     advice = findings(make, benchmark, make.log(benchmark, lambda prompt: OTHER[prompt["gold"]]))
@@ -106,17 +97,6 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     log = make.log(bigger, decide)
     settled = measure(log, bigger.pairs, run=make.run(bigger))
     assert settled["trust"][0]["checks"]["steady"]["state"] == "pass"
-
-
-def test_coherence_comes_first(make) -> None:
-    scale = {label: label for label in make.SCALE.labels}
-    parts = [
-        make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 5),
-        make.benchmark(make.SCALE, [scale] * 2, ["1", "3", "5"] * 3),
-    ]
-    log = pa.concat_tables([make.log(part, make.oracle) for part in parts])
-    report = measure(log, pa.concat_tables([part.pairs for part in parts]), run={})
-    assert report["findings"][0]["task"] == "coherence"
 
 
 def of_answers(

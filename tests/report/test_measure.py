@@ -10,13 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgesense.decisions.log import raw_texts, read_log, write_part
-from judgesense.decisions.pairs import Pairs
+from judgesense.decisions.log import read_log, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.measure import measure
-from judgesense.reporting.report import measure_run
 from judgesense.run_folder.report import CELL_KEYS
-from judgesense.tasks import signature_hash
 
 EXCLUDED = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]
 
@@ -122,19 +119,6 @@ def test_the_noise_floor_is_the_flip_rate_of_the_same_prompt(make) -> None:
     assert make.cell(alone, "rule@0001", "mapped")["noise_floor"] is None
 
 
-def test_a_prompt_whose_first_judgement_is_a_later_repeat_is_not_lost(make) -> None:
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 5)
-    first = make.log(benchmark, make.oracle)
-    again = make.log(benchmark, make.oracle, repeat=1)
-    late = pc.is_in(first["item_id"], value_set=pa.array(["item-001", "item-002"]))
-    log = pa.concat_tables([first.filter(pc.invert(late)), again])
-    for pairs in (benchmark.pairs, None):
-        report = measure(log, pairs, run=make.run(benchmark))
-        cell = make.cell(report, "rule@0001", "mapped")
-        assert (cell["n_pairs"], cell["n_items"], cell["noise_floor"]) == (10, 10, 0.0)
-        assert sum(row["n_prompts"] for row in report["templates"]) == 20
-
-
 def test_soft_jss_is_one_less_the_total_variation_after_the_label_map(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN, make.INVERTED], ["YES"] * 4)
 
@@ -215,17 +199,6 @@ def test_figures_do_not_depend_on_the_order_of_rows(make, seed: int) -> None:
             assert one["ci_low"] <= one["jss"] <= one["ci_high"]
 
 
-WORDS = st.text(min_size=1, max_size=6)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(WORDS, WORDS), max_size=12))
-def test_the_data_hash_of_tables_is_that_of_pairs(pairs: list[tuple[str, str]]) -> None:
-    ids = tuple(pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
-    table = Pairs(*[np.zeros(0, np.int64)] * 12, prompt_ids=ids, planned=True)
-    assert table.hash_of(np.ones(len(pairs), bool)) == signature_hash(pairs)
-
-
 def test_signatures_name_what_a_figure_rests_on(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 4)
     report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
@@ -245,35 +218,6 @@ def test_an_empty_log_and_pairs_without_columns_are_refused(make) -> None:
         measure(log, benchmark.pairs.drop_columns(["label_map_b"]), run={})
     with pytest.raises(JudgeSenseError, match="lacks the columns"):
         measure(log.drop_columns(["decision"]), benchmark.pairs, run={})
-
-
-def test_one_raw_label_throughout_is_degenerate_though_the_map_makes_two_of_it(make) -> None:
-    maps = [make.PLAIN, make.PLAIN, make.INVERTED]
-    benchmark = make.benchmark(make.YESNO, maps, ["YES", "NO"] * 10)
-    log = make.log(benchmark, lambda prompt: "YES")
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
-    raw, mapped = (make.cell(report, "rule@0001", labels) for labels in ("raw", "mapped"))
-    assert (raw["jss"], raw["kappa"]) == (1.0, None)
-    assert mapped["jss"] == pytest.approx(1 / 3)
-    assert mapped["kappa"] is not None
-    assert mapped["degenerate"] == "every raw decision is 'YES'"
-    assert report["findings"][0]["kind"] == "avoid"
-    assert report["trust"][0]["because"] == ["right", "responsive"]
-
-
-def test_long_texts_are_read_only_for_the_examples(make, tmp_path) -> None:
-    benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 5)
-    log = make.log(benchmark, lambda prompt: "YES" if prompt["template_id"][-1] == "1" else "NO")
-    texts = pa.array([None if n % 7 == 0 else f"{n} " * 3000 for n in range(len(log))])
-    log = log.set_column(log.column_names.index("raw_text"), "raw_text", texts)
-    for number, start in enumerate(range(0, len(log), 8)):
-        write_part(log.slice(start, 8), tmp_path / "decisions", f"part-{number:05}.parquet")
-    assert read_log(tmp_path, texts=False)["raw_text"].null_count == len(log)
-    assert raw_texts(tmp_path, [20, 3, 7, 3]) == [texts[n].as_py() for n in (20, 3, 7, 3)]
-    found = measure_run(tmp_path)
-    assert found["examples"] == measure(log, None, run=found["runs"][0])["examples"]
-    shown = {example["a"]["answer"] for example in found["examples"]}
-    assert {len(text) for text in shown if text} == {4000}
 
 
 def test_a_text_column_that_is_not_text_is_refused_unread(make, tmp_path) -> None:

@@ -122,15 +122,6 @@ def test_no_answer_is_a_wrong_one() -> None:
     assert advised(table)["best_set"] == ["w01", "w02"]
 
 
-def test_wordings_are_compared_on_common_items() -> None:
-    def answer(rng: np.random.Generator, template: int, gold: str) -> str:
-        return "" if template == 2 and rng.random() < 0.9 else mostly(0.8)(rng, template, gold)
-
-    found = advised(stream_of(log(answer, 4, 100)))
-    assert found["best_set"] == ["w00", "w01", "w03"]
-    assert found["n_items"] == 100
-
-
 def test_a_judge_to_avoid_gets_only_a_wording_that_passes() -> None:
     def noise(rng: np.random.Generator, template: int, gold: str) -> str:
         return mostly(0.66 if template == 1 else 0.45)(rng, template, gold)

@@ -83,19 +83,6 @@ def advice(report: dict[str, Any], kind: str) -> str:
     return " ".join(f["text"] for f in report["findings"] if f["kind"] == kind)
 
 
-def test_always_first_but_for_one_verdict_in_400(tmp_path: Path) -> None:
-    def decide(item: int, w: int, order: str, gold: str) -> str:
-        return "B" if (item, w, order) == (7, 2, "BA") else "A"
-
-    log = rows(50, 4, decide, golds="AB", orders=("AB", "BA"))
-    assert sum(row["raw_decision"] == "A" for row in log) == 399
-    report = imported(tmp_path, log, "A,B")
-    (card,) = report["trust"]
-    assert card["trust"] == "avoid"
-    assert card["because"][:2] == ["fair", "right"]
-    assert card["checks"]["fair"]["estimate"] == pytest.approx(1 / 200)
-
-
 def test_a_wording_that_is_92_percent_unreadable_is_named_and_never_preferred(
     tmp_path: Path,
 ) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from judgesense.systems.label_next import doubts, pick
-from judgesense.systems.units import Units, _cut, strata_of
+from judgesense.systems.units import Units
 
 NAN = float("nan")
 
@@ -26,15 +26,6 @@ def units(verdicts, margins=None, system=None):
         rows=np.arange(n),
         comparative=False,
     )
-
-
-def test_outputs_are_cut_into_six_parts_from_surely_bad_to_surely_good():
-    found = strata_of(units([0] * 6 + [1] * 6, [1, 2, 3, 4, 5, 6] * 2))
-    assert [name[-1] for name in found] == list("221100334455")
-    # On a scale from 1 to 5 a sure 2 is worse than a doubtful one.
-    assert [name[-1] for name in strata_of(units([1, 2, 2, 5], [1, 1, 2, 1]))] == list("0213")
-    # The middle of a run of equal outputs decides its part.
-    assert _cut(np.repeat([0, 1, 2], [2, 7, 1]), 2).tolist() == [0] * 2 + [1] * 8
 
 
 def test_picked_outputs_weigh_what_they_stand_for():
