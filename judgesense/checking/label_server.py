@@ -1,8 +1,8 @@
 """The local page of ``judgesense label``: one HTML page and one address that it asks.
 
 It listens on 127.0.0.1 only. A request names this host and, to change something, carries the page's
-secret, so that no other page in the browser can label. Requests are short, few at a time, and end
-after some seconds.
+secret, so that no other page in the browser can label. Requests are short and end after some
+seconds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from base64 import b64encode
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore, Thread
+from threading import Thread
 from typing import Any
 
 from judgesense.checking.labelling import LONGEST_COMMENT, LONGEST_NAME, Labelling
@@ -21,8 +21,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.reporting.documents import environment
 from judgesense.reporting.palette import DARK, LIGHT, TEMPLATES
 
-MOST_BYTES, SECONDS, AT_ONCE = 1 << 16, 10.0, 16
-"""Of a request: its bytes, its seconds, and how many are served at a time."""
+MOST_BYTES, SECONDS = 1 << 16, 10.0
+"""Of a request."""
 
 GRACE = 20.0
 """Seconds in which the last label can be undone before the server stops."""
@@ -38,7 +38,7 @@ class LabelServer(ThreadingHTTPServer):
 
     def __init__(self, labelling: Labelling, port: int = 0, grace: float = GRACE) -> None:
         self.labelling, self.secret = labelling, secrets.token_urlsafe(16)
-        self._free, self._grace, self._last = BoundedSemaphore(AT_ONCE), grace, time.monotonic()
+        self._grace, self._last = grace, time.monotonic()
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -62,22 +62,8 @@ class LabelServer(ThreadingHTTPServer):
         """Stop after the requests that are under way."""
         Thread(target=self.shutdown, daemon=True).start()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a request in a thread, if not too many are under way."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a request; a browser that went away is no error."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a connection that broke."""
+        """Say nothing of a connection that broke: a browser that went away is no error."""
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Do what the page asks and return what it shows next. Raises ValueError for nonsense."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -90,7 +90,18 @@ class Labelling:
         self.labels, self.out, self.source = tuple(labels), out, table.source
         self.positive, self._units = _units(table)
         units = self._units
-        self._texts, self._table, self._show = texts, table, tuple(show)
+        if texts is None:
+            texts = texts_of(table, units, np.arange(len(units)))
+        else:
+            texts = [texts[row] for row in units.rows]
+        self._shown = [
+            {
+                name: str(text)
+                for name, text in own.items()
+                if (name in show if show else not _SYSTEM.fullmatch(plain(name)))
+            }
+            for own in texts
+        ]
         verdicts = not np.isnan(units.means).all()
         self._strata = strata_of(units).astype(str) if verdicts else np.full(len(units), "")
         self.total = min(limit or len(units), len(units))
@@ -108,14 +119,15 @@ class Labelling:
             self.names[name] = None
             done = min(self.total, self.counts().get(name, 0))
             if at is None and done < self.total:
-                places = range(self.total)
-                at = next((place for place in places if not self._is_labelled(name, place)), None)
+                labelled = {unit for (who, unit), row in self._rows.items()
+                            if who == name and row["label"]}  # fmt: skip
+                at = next((p for p in range(self.total) if self._unit(p) not in labelled), None)
             found: dict[str, Any] = {"done": done, "total": self.total, "at": at, "item": None}
             if at is None or not 0 <= at < self.total:
                 return found | {"at": None}
             row = self._rows.get((name, self._unit(at)), {})
             return found | {
-                "item": self._shown(self._unit(at)),
+                "item": self._shown[self._unit(at)],
                 "label": row.get("label") or None,
                 "comment": row.get("comment") or "",
             }
@@ -126,16 +138,15 @@ class Labelling:
         Raises OSError if they cannot be written; they are not kept then.
         """
         with self._lock:
-            key = (name, self._unit(at))
-            before = dict(self._rows)
+            rows, key = dict(self._rows), (name, self._unit(at))
             # The last one given is the last row, which undo takes away.
-            old = self._rows.pop(key, {})
-            self._rows[key] = {
+            old = rows.pop(key, {})
+            rows[key] = {
                 "label": label if label is not None else old.get("label"),
                 "comment": comment,
                 "labelled_at": now(),
             }
-            self._save(before)
+            self._save(rows)
 
     def undo(self, name: str) -> int | None:
         """Take away a person's last label; returns its place in the order, None without one."""
@@ -143,11 +154,8 @@ class Labelling:
             own = [key for key, row in self._rows.items() if key[0] == name and row["label"]]
             if not own:
                 return None
-            before = dict(self._rows)
-            self._rows[own[-1]] = {**self._rows[own[-1]], "label": None}
-            self._save(before)
-            places = (p for p in range(self.total) if self._unit(p) == own[-1][1])
-            return next(places, None)
+            self._save({**self._rows, own[-1]: {**self._rows[own[-1]], "label": None}})
+            return next((p for p in range(self.total) if self._unit(p) == own[-1][1]), None)
 
     def is_finished(self) -> bool:
         """Whether everyone who labels now has labelled all items."""
@@ -162,31 +170,14 @@ class Labelling:
             found[name] = found.get(name, 0) + bool(row["label"])
         return found
 
-    def _is_labelled(self, name: str, place: int) -> bool:
-        return bool(self._rows.get((name, self._unit(place)), {}).get("label"))
-
     def _unit(self, place: int) -> int:
         """The output at a place of the order, which is drawn as far as it is needed."""
-        units = self._units
         while len(self._order) <= place:
-            systems, size = range(len(units.systems)), max(_AT_ONCE, len(self._order) // 4)
-            drawn, *_ = pick(units, self._drawn, systems, size, self._seed + len(self._order))
+            systems, size = range(len(self._units.systems)), max(_AT_ONCE, len(self._order) // 4)
+            drawn, *_ = pick(self._units, self._drawn, systems, size, self._seed + len(self._order))
             self._drawn[drawn] = 0.0
             self._order += drawn.tolist()
         return self._order[place]
-
-    def _shown(self, unit: int) -> dict[str, str]:
-        known = self._texts
-        own = self._of_run[unit] if known is None else known[self._units.rows[unit]]
-        return {
-            name: str(text)
-            for name, text in own.items()
-            if (name in self._show if self._show else not _SYSTEM.fullmatch(plain(name)))
-        }
-
-    @cached_property
-    def _of_run(self) -> list[Mapping[str, Any]]:
-        return texts_of(self._table, self._units, np.arange(len(self._units)))
 
     def _id(self, unit: int) -> tuple[str, str]:
         units = self._units
@@ -212,34 +203,28 @@ class Labelling:
                 "labelled_at": row.labelled_at or "",
             }
 
-    def _save(self, before: dict[tuple[str, int], dict[str, Any]]) -> None:
-        """Write all labels and wait until they are on disk; on an error, forget the change."""
-        labelled = {unit for (_, unit), row in self._rows.items() if row["label"]}
-        taken: dict[str, int] = {}
-        for unit in labelled:
-            taken[self._strata[unit]] = taken.get(self._strata[unit], 0) + 1
-        names, counts = np.unique(self._strata, return_counts=True)
-        sizes = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    def _save(self, rows: dict[tuple[str, int], dict[str, Any]]) -> None:
+        """Write all labels and wait until they are on disk; on an error, the old ones stay."""
+        taken = Counter(self._strata[unit] for unit in
+                        {unit for (_, unit), row in rows.items() if row["label"]})  # fmt: skip
+        sizes = Counter(self._strata.tolist())
         lines = []
-        for (name, unit), row in self._rows.items():
+        for (name, unit), row in rows.items():
             stratum = self._strata[unit]
-            share = round(taken.get(stratum, 0) / sizes[stratum], 6) if row["label"] else ""
+            share = round(taken[stratum] / sizes[stratum], 6) if row["label"] else ""
             cells = [*self._id(unit), row["label"] or "", name, stratum, share, row["comment"],
                      row["labelled_at"]]  # fmt: skip
             lines.append(dict(zip(COLUMNS, cells, strict=True)))
+        with replacing(self.out) as temporary, temporary.open("wb") as file:
+            file.write(csv_text(COLUMNS, lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        folder = os.open(self.out.parent, os.O_RDONLY)
         try:
-            with replacing(self.out) as temporary, temporary.open("wb") as file:
-                file.write(csv_text(COLUMNS, lines).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            folder = os.open(self.out.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except OSError:
-            self._rows = before
-            raise
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._rows = rows
 
 
 def _units(table: VerdictTable) -> tuple[str | None, Units]:

@@ -165,9 +165,8 @@ def _document_rows(path: Path) -> Iterator[Rows]:
     return in_rows(Record(values, f"{path}, row {n}") for n, values in enumerate(listed, 1))
 
 
-def read_json_lines(path: Path) -> Iterator[Record]:
-    """The objects of a JSON-lines file; blank lines are skipped. Raises as `read_table`."""
-    require_file(path)
+def _json_lines(path: Path) -> Iterator[Record]:
+    """The objects of a JSON-lines file; blank lines are skipped."""
     try:
         with path.open(encoding=_encoding(path)) as lines:
             for number, line in enumerate(lines, 1):
@@ -182,10 +181,6 @@ def read_json_lines(path: Path) -> Iterator[Record]:
                 yield Record(values, place)
     except UnicodeDecodeError as error:
         raise _not_utf8(path, error) from error
-
-
-def _json_rows(path: Path) -> Iterator[Rows]:
-    return in_rows(read_json_lines(path))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -276,8 +271,8 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
 
 _READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
     ".json": _document_rows,
-    ".jsonl": _json_rows,
-    ".ndjson": _json_rows,
+    ".jsonl": lambda path: in_rows(_json_lines(path)),
+    ".ndjson": lambda path: in_rows(_json_lines(path)),
     ".parquet": _parquet_rows,
 }
 

@@ -93,8 +93,6 @@ class _Spool:
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         sink = pa.PythonFile(self._file, mode="w")
         self._writer = pa.ipc.new_stream(sink, SPOOLED, options=options)
-        self._waiting: list[pa.RecordBatch] = []
-        self._rows = self._characters = self._tables = 0
         # A hash takes a tenth of the key's memory; equal hashes are compared in full.
         self._seen: set[int] = set()
 
@@ -114,16 +112,7 @@ class _Spool:
         if len(distinct) < len(keys) or not self._seen.isdisjoint(distinct):
             self._refuse_repeats(keys, columns["place"] or [])
         self._seen |= distinct
-        while batch.num_rows:
-            part = batch.slice(0, _ROWS - self._rows)
-            batch = batch.slice(part.num_rows)
-            self._waiting.append(part)
-            self._rows += part.num_rows
-            self._characters += pc.sum(pc.binary_length(part["raw_text"])).as_py() or 0
-            if self._rows >= _ROWS or self._characters >= _CHARACTERS:
-                self._writer.write_table(self._table(), max_chunksize=_ROWS)
-                self._tables += 1
-                self._waiting, self._rows, self._characters = [], 0, 0
+        self._writer.write_batch(batch)
 
     def _refuse_repeats(self, keys: Sequence[tuple[Any, ...]], places: Sequence[str]) -> None:
         wanted = set(keys)
@@ -142,19 +131,20 @@ class _Spool:
                 )
             earlier[key] = place
 
-    def _table(self) -> pa.Table:
-        return pa.Table.from_batches(self._waiting, SPOOLED).combine_chunks()
-
     def tables(self) -> Iterator[pa.Table]:
-        """All rows, some at a time, in the order in which they came."""
-        end = self._file.tell()
+        """All rows, some at a time, in the order in which they came; none can be added then."""
+        self._writer.close()
         self._file.seek(0)
-        try:
-            if self._tables:
-                stream = pa.ipc.open_stream(pa.PythonFile(self._file, mode="r"))
-                for _ in range(self._tables):
-                    yield pa.Table.from_batches([stream.read_next_batch()])
-        finally:
-            self._file.seek(end)
-        if self._rows:
-            yield self._table()
+        some: list[pa.RecordBatch] = []
+        rows = characters = 0
+        for batch in pa.ipc.open_stream(pa.PythonFile(self._file, mode="r")):
+            while batch.num_rows:
+                some.append(batch.slice(0, _ROWS - rows))
+                batch = batch.slice(some[-1].num_rows)
+                rows += some[-1].num_rows
+                characters += pc.sum(pc.binary_length(some[-1]["raw_text"])).as_py() or 0
+                if rows >= _ROWS or characters >= _CHARACTERS:
+                    yield pa.Table.from_batches(some).combine_chunks()
+                    some, rows, characters = [], 0, 0
+        if some:
+            yield pa.Table.from_batches(some).combine_chunks()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -216,35 +216,20 @@ def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -
 
     ``proposed`` is the file of wordings that the judge proposed in this run.
     """
-    lines = ["## " + _conclusion(found, rubric)]
+    findings = [text for text in found.result.findings if text != found.verdict]
+    if found.change is not None:
+        findings = [*found.change.sentences(), *findings]
+    lines = [
+        f"## JudgeSense: {found.decision} for {quiet(rubric.as_posix())}", "",
+        f"**{quiet(found.verdict)}.**", "",
+        *(f"- {quiet(sentence(text))}" for text in findings),
+    ]  # fmt: skip
     if proposed is not None:
         lines += [
             f"- The judge proposed the wordings in this run. Commit `{proposed.name}`, which is in "
             "the artifact, so that every run asks the same ones."
         ]
-    lines += ["", _card(found)]
-    order = {"flips": 0, "wordings": 1}
-    for table in sorted(found.result.tables, key=lambda table: order.get(table.name, 2)):
-        lines += ["", f"### {table.title}", "", _without_mentions(table.markdown())]
-    return "\n".join(lines) + "\n"
-
-
-def _conclusion(found: CheckResult, rubric: Path) -> str:
-    """The heading, the verdict, and the findings as a list, the next step first."""
-    findings = [text for text in found.result.findings if text != found.verdict]
-    if found.change is not None:
-        findings = [*found.change.sentences(), *findings]
-    lines = [
-        f"JudgeSense: {found.decision} for {quiet(rubric.as_posix())}", "",
-        f"**{quiet(found.verdict)}.**", "",
-        *(f"- {quiet(sentence(text))}" for text in findings),
-    ]  # fmt: skip
-    return "\n".join(lines)
-
-
-def _card(found: CheckResult) -> str:
-    """The checks of the trust card as a table."""
-    rows = [
+    checks = [
         {
             "check": name, "state": check["state"], "estimate": number(check["estimate"]),
             "interval": interval(check), "threshold": f"{check['threshold']:g}",
@@ -252,32 +237,25 @@ def _card(found: CheckResult) -> str:
         }
         for name, check in found.card["checks"].items() if check["applies"]
     ]  # fmt: skip
-    title = f"Trust card: {found.card['trust']}"
-    table = Table.from_records("card", title, rows, text="what it says")
-    return f"#### {title}\n\n{_without_mentions(table.markdown())}"
+    title, order = f"Trust card: {found.card['trust']}", {"flips": 0, "wordings": 1}
+    tables = sorted(found.result.tables, key=lambda table: order.get(table.name, 2))
+    for table in [Table.from_records("card", title, checks, text="what it says"), *tables]:
+        lines += ["", f"### {table.title}", "", _without_mentions(table.markdown())]
+    return "\n".join(lines) + "\n"
 
 
 def quiet(text: str) -> str:
     """Text of others for a page of GitHub's: no markup but code, and no @mention of anybody."""
 
-    def escaped(found: re.Match[str]) -> str:
-        code = len(found[0]) > 1 and found[0][0] == "`"
-        return found[0] if code else _without_mentions(escape_markdown(found[0]))
-
-    return re.sub(r"`[^`]*`|[^`\s]+|`", escaped, text)
+    parts = re.split(r"(`[^`]+`|\s+)", text)
+    return "".join(
+        part if n % 2 else _without_mentions(escape_markdown(part)) for n, part in enumerate(parts)
+    )
 
 
 def _without_mentions(text: str) -> str:
     return text.replace("@", "@\u200b")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the step ``check``. Returns its exit code."""
-    if list(sys.argv[1:] if arguments is None else arguments) == ["check"]:
-        return check_step(os.environ)
-    print("usage: python -m judgesense.integrations.github check", file=sys.stderr)
-    return 2
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_step(os.environ))
