@@ -42,12 +42,7 @@ def check(
         list[str] | None,
         opt.option("ROLE=COL,...", "Other columns of FILE, such as item_id=question; repeatable."),
     ] = None,
-    map: Annotated[
-        str | None,
-        opt.option(
-            "THEIRS=OURS,...", "Translate FILE's values to labels: good=PASS or '>=0.5=PASS'."
-        ),
-    ] = None,
+    map: opt.Map = None,
     pick: Annotated[
         str | None, opt.option("NAME", "The scorer or score of FILE, if it has several.")
     ] = None,

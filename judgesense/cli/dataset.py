@@ -52,10 +52,7 @@ def build(
         opt.option("FILE|ID[:CONFIG[:SPLIT]]", "Your items (--source own): a table or a Hub set."),
     ] = "",
     task: Annotated[str | None, opt.option("NAME", "Task of your items.")] = None,
-    columns: Annotated[
-        str | None,
-        opt.option("OURS=YOURS,...", "Columns, such as question=q,response=answer,gold=label."),
-    ] = None,
+    columns: opt.Columns = None,
     gold_map: Annotated[
         str | None, opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO.")
     ] = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -34,35 +34,19 @@ def estimate(
         str | None,
         opt.option("OURS=YOURS,...", "Your column names in the labels, such as label=grade."),
     ] = None,
-    mapping: Annotated[
-        str | None,
-        opt.option(
-            "THEIRS=OURS,...",
-            "Translate people's labels to the judge's, such as ok=YES.",
-            "--map",
-        ),
-    ] = None,
+    mapping: opt.Map = None,
     raters: Annotated[
         Literal["majority", "mean"],
         opt.option(None, "How to combine several people's labels of one output."),
     ] = "majority",
-    judge: Annotated[
-        str | None, opt.option("NAME", "A judge of VERDICTS, if it has several.")
-    ] = None,
-    task: Annotated[
-        str | None, opt.option("NAME", "A task of VERDICTS, if it has several.")
-    ] = None,
-    scoring: Annotated[
-        Literal["generate", "options"] | None,
-        opt.option(None, "Scoring to use, if the run has both.", default="options"),
-    ] = None,
+    judge: opt.RunJudge = None,
+    task: opt.RunTask = None,
+    scoring: opt.RunScoring = None,
     systems: Annotated[str | None, opt.option("A,B", "Systems to compare.", default="all")] = None,
     positive: Annotated[
         str | None, opt.option("LABEL", "The label that counts as good, such as PASS.")
     ] = None,
-    columns: Annotated[
-        str | None, opt.option("OURS=YOURS,...", "Your column names, such as verdict=rating.")
-    ] = None,
+    columns: opt.Columns = None,
     format: opt.Format = "text",
 ) -> None:
     """Estimate systems' scores and differences from many verdicts and some human labels.
@@ -72,18 +56,12 @@ def estimate(
     many more labels a decision needs. Labels must be a random sample of each system's outputs, or
     picked by judgesense label.
     """
-    shared: dict[str, Any] = {
-        "judge": judge,
-        "task": task,
-        "scoring": scoring,
-        "systems": opt.names(systems),
-        "positive": positive,
-        "columns": opt.pairs(columns, "--columns"),
-        "label_columns": opt.pairs(label_columns, "--label-columns"),
-        "map": opt.pairs(mapping, "--map"),
-        "raters": raters,
-    }
     from judgesense.systems.estimate import estimate as run_estimate
 
-    found = run_estimate(verdicts, labels, **shared)
+    found = run_estimate(
+        verdicts, labels, judge=judge, task=task, scoring=scoring, systems=opt.names(systems),
+        positive=positive, columns=opt.pairs(columns, "--columns"), raters=raters,
+        label_columns=opt.pairs(label_columns, "--label-columns"),
+        map=opt.pairs(mapping, "--map"),
+    )  # fmt: skip
     opt.output(format, found.to_dict, found.__str__)

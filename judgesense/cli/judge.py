@@ -32,9 +32,7 @@ def judge(
         opt.option("ID", "The template, for a judge without a file.", default="the task's first"),
     ] = None,
     templates: opt.Templates = None,
-    columns: Annotated[
-        str | None, opt.option("OURS=YOURS,...", "Your column names, such as query=question.")
-    ] = None,
+    columns: opt.Columns = None,
     scoring: Annotated[
         opt.OneScoring,
         opt.option(
@@ -88,10 +86,8 @@ def stabilise(
     run: opt.RunFolder,
     out: Annotated[Path, opt.option("FILE.yaml", "The judge to write.", "--out", "-o")],
     judge: opt.RunJudge = None,
-    task: Annotated[str | None, opt.option("NAME", "A task of the run.")] = None,
-    scoring: Annotated[
-        opt.OneScoring, opt.option(None, "Scoring to use, if the run has both.", default="options")
-    ] = None,
+    task: opt.RunTask = None,
+    scoring: opt.RunScoring = None,
     remedy: Annotated[
         str | None,
         opt.option(

@@ -33,9 +33,7 @@ def label(
         opt.option("COL,...", "Columns to show.", default="all but verdicts, reasons and labels"),
     ] = None,
     judge: opt.RunJudge = None,
-    task: Annotated[
-        str | None, opt.option("NAME", "The task to label, if there are several.")
-    ] = None,
+    task: opt.RunTask = None,
     limit: opt.Limit = None,
     port: Annotated[int, opt.option("PORT", "Port; 0 picks a free one.", min=0, max=65535)] = 0,
     seed: opt.Seed = 0,

@@ -62,7 +62,10 @@ ANY_JUDGE = (
     "A name (judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
 )
 Judge = Annotated[str, option("JUDGE", f"{ANY_JUDGE}.", "--judge", "-j")]
-RunJudge = Annotated[str | None, option("JUDGE", "One of the run's judges.", "--judge", "-j")]
+RunJudge = Annotated[
+    str | None, option("JUDGE", "A judge of the source, if it has several.", "--judge", "-j")
+]
+RunTask = Annotated[str | None, option("NAME", "A task of the source, if it has several.")]
 Judges = Annotated[list[str], option("JUDGE", f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
 SomeJudges = Annotated[
     list[str] | None, option("JUDGE", f"{ANY_JUDGE}; repeatable.", "--judge", "-j")
@@ -124,6 +127,14 @@ Scoring = Annotated[
     ),
 ]
 OneScoring = Literal["generate", "options"] | None
+RunScoring = Annotated[
+    OneScoring, option(None, "Scoring to use, if the run has both.", default="options")
+]
+Columns = Annotated[str | None, option("OURS=YOURS,...", "Your column names, such as item_id=id.")]
+Map = Annotated[
+    str | None,
+    option("THEIRS=OURS,...", "Translate words to labels: good=PASS or '>=0.5=PASS'.", "--map"),
+]
 Thresholds = Annotated[
     list[str] | None,
     option(
