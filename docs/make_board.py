@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,15 +114,15 @@ def main(logs: Path) -> None:
             IMPORTS[key](logs, out)
             report, gold = measure_run(out), gold_tables(out)
         entries = [
-            replace(each, pairs=key) for each in board.entries(report, f"published/{key}", gold)
-            if "@T=1" not in each.judge
+            each | {"pairs": key} for each in board.entries(report, f"published/{key}", gold)
+            if "@T=1" not in each["judge"]
         ]  # fmt: skip
         rows += [
             row | {"task": source["task"], "kind": board.LOG, "data": source["title"],
                    "source": key, "labels": board.PEOPLE, "weights": None}
             for row in board.ranked_rows(entries)
         ]  # fmt: skip
-        judges = {each.judge for each in entries}
+        judges = {each["judge"] for each in entries}
         reports[f"published/{key}"] = {
             name: [
                 trimmed(each, source["task"], name == "trust")

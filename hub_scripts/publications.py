@@ -16,8 +16,7 @@ from hub_scripts.hub import Content, Publication, hub_client
 from judgesense.errors import JudgeSenseError
 from judgesense.metric_modules.registry import METRICS, metric_path
 from judgesense.version import __version__
-from judgesense_dataset.audit import audit
-from judgesense_dataset.audit.checks import ERROR
+from judgesense_dataset.audit import ERROR, audit
 from judgesense_dataset.folder import README, SPLIT, configs, is_hub_folder
 from judgesense_dataset.load import load_benchmark
 

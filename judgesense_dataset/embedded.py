@@ -12,13 +12,13 @@ from judgesense.benchmark import Benchmark
 from judgesense.files.documents import read_yaml
 from judgesense.tasks import Item
 from judgesense_dataset.folder import load_verdicts
-from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items, pair_rows, plan
 from judgesense_dataset.templates import (
     DATA,
     EMBEDDED_SOURCE,
     TRANSLATION,
     TaskTemplates,
+    load_items,
     load_templates,
 )
 

@@ -32,8 +32,7 @@ from judgesense.tasks import (
     render,
 )
 from judgesense_dataset.folder import PAIR_ROWS
-from judgesense_dataset.items import items_of
-from judgesense_dataset.templates import TaskTemplates, load_templates
+from judgesense_dataset.templates import TaskTemplates, items_of, load_templates
 
 DESIGNS = ("balanced", "full")
 ORDER_PLANS = ("counterbalanced", "both", "AB", "BA")

@@ -15,13 +15,13 @@ from types import MappingProxyType
 import numpy as np
 
 from judgesense.tasks import Item, Task, Template, render
-from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import JUDGED
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import (
     EMBEDDED_SOURCE,
     LANGUAGE_FILES,
     TaskTemplates,
+    load_items,
     load_templates,
 )
 from judgesense_dataset.variants import Variant

@@ -163,7 +163,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
     what = f"option of the engine {spec.engine}"
     checked(ENGINES[spec.engine], spec.options, f"judge {judge}: ", what)
     if spec.engine in REMOTE and (url := spec.options.get("base_url")):
-        from local_judges.api.keys import require_loggable
+        from local_judges.api.endpoint import require_loggable
 
         # Before a record is written: it names the URL.
         require_loggable(str(url), str(spec.options.get("key_variable") or KEY_VARIABLE))
@@ -218,7 +218,7 @@ def _named(
             f"(judgesense judges show {named.name})"
         )
     if "base_url" in given:
-        from local_judges.api.keys import is_here
+        from local_judges.api.endpoint import is_here
 
         options.pop("provider", None)
         if is_here(given["base_url"]) and "key_variable" not in given:

@@ -29,7 +29,7 @@ from judgesense.text import percent, short_names
 from judgesense.trust.card import AS_ASKED, TRUST
 from judgesense.trust.remedies import PASSING
 from judgesense.trust.thresholds import LEAST_COVERAGE
-from local_judges.local.packaged_models import NAMED
+from local_judges.local.gguf_files import NAMED
 from local_judges.options import REMOTE
 
 Figures = Mapping[str, Any]
@@ -63,51 +63,6 @@ class Tables:
     answered: float = 1.0
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A judge on a task in a run, before it is ranked.
-
-    ``pairs`` is the data hash of the signature: entries with the same hash judged the same pairs.
-    ``mapped`` and ``raw`` are its cells of the report, ``card`` its trust card (None for a quoted
-    figure), and ``change`` the row of the report's remedies that makes it usable, if it is not
-    usable as asked. ``weights`` is open, api or None, ``model`` the model's name on the Hub.
-    ``gold`` are its answers beside the gold labels, None without any.
-    """
-
-    run: str
-    judge: str
-    task: str
-    scoring: str
-    pairs: str
-    data: str
-    mapped: Figures
-    raw: Figures
-    card: Figures | None = None
-    change: Figures | None = None
-    weights: str | None = None
-    model: str | None = None
-    gold: Tables | None = None
-
-    @property
-    def checks(self) -> Mapping[str, Figures]:
-        """The checks of its trust card by name; empty without a card."""
-        found: Mapping[str, Figures] = (self.card or {}).get("checks", {})
-        return found
-
-    @property
-    def steady(self) -> Figures:
-        """``jss`` with its interval: those of the trust card, or else of the mapped cell."""
-        check = self.checks.get("steady")
-        if check is None or check["estimate"] is None:
-            return {key: self.mapped[key] for key in ("jss", "ci_low", "ci_high")}
-        return {"jss": check["estimate"], "ci_low": check["ci_low"], "ci_high": check["ci_high"]}
-
-    @property
-    def reason(self) -> str | None:
-        """The two worst reasons of its trust card; None if it has none."""
-        return "; ".join(islice(reasons(self.card or {"because": ()}), 2)) or None
-
-
 def judge_page(run: str, judge: str) -> str:
     """The path of the page of a run's judge: readable, and another one for every judge."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", judge.partition("@")[0])[:60].strip(".-") or "judge"
@@ -116,10 +71,10 @@ def judge_page(run: str, judge: str) -> str:
 
 def entries(
     report: Mapping[str, Any], run: str, gold: Mapping[Key, Tables] = NOTHING
-) -> Iterator[Entry]:
-    """The entries of a run's checked report; ``run`` is the name of its folder.
+) -> Iterator[Row]:
+    """The rows of a run's checked report, not ranked yet; ``run`` is the name of its folder.
 
-    ``gold`` has `Entry.gold` by judge, task and scoring.
+    ``gold`` has the answers beside the gold labels by judge, task and scoring.
     """
     record: Mapping[str, Any] = report["runs"][0] if report["runs"] else {}
     source = record.get("dataset") or {}
@@ -144,21 +99,13 @@ def entries(
             continue
         pairs = _DATA.search(cells["mapped"]["signature"])
         engine = about.get(judge, {}).get("engine")
-        yield Entry(
-            run=run,
-            judge=judge,
-            task=task,
-            scoring=scoring,
-            pairs=pairs[1] if pairs else run,
-            data=data,
-            mapped=cells["mapped"],
-            raw=cells["raw"],
-            card=cards.get(case),
-            change=changes.get(case),
+        yield row_of(
+            (run, judge, task, scoring, pairs[1] if pairs else run, data),
+            cells["mapped"], cells["raw"], cards.get(case), changes.get(case),
             weights="open" if engine in _LOCAL_ENGINES else "api" if engine in REMOTE else None,
             model=_model(judge, about.get(judge, {})),
-            gold=gold.get((judge, task, scoring)),
-        )
+            tables=gold.get((judge, task, scoring)),
+        )  # fmt: skip
 
 
 def _model(judge: str, about: Mapping[str, Any]) -> str | None:
@@ -171,15 +118,15 @@ def _model(judge: str, about: Mapping[str, Any]) -> str | None:
     return hub_id if _HUB_ID.fullmatch(hub_id) else None
 
 
-def ranked_rows(board: Iterable[Entry]) -> list[Row]:
-    """One row an entry, in groups of judges that can be compared: same task, pairs and scoring.
+def ranked_rows(board: Iterable[Row]) -> list[Row]:
+    """The rows in groups of judges that can be compared: same task, pairs and scoring.
 
     In a group are the ranked judges by rank, then those without a rank by trust, whether a change
     makes them usable and how much more often they are right than a constant answer.
     """
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in board:
-        groups.setdefault((entry.task, entry.pairs, entry.scoring), []).append(entry)
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in board:
+        groups.setdefault((row["task"], row["pairs"], row["scoring"]), []).append({**row})
     return in_order(
         row for members in groups.values() for row in sorted(_ranked(members), key=_place)
     )
@@ -202,21 +149,25 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
     return [row for _, group in sorted(groups.items(), key=place) for row in group]
 
 
-def _ranked(members: Sequence[Entry]) -> list[Row]:
+def _ranked(members: Sequence[Row]) -> list[Row]:
     """Rows of a group, ranked by κ with the gold labels."""
-    reasons = [why_unranked(entry) for entry in members]
-    able = [entry for entry, why in zip(members, reasons, strict=True) if why is None]
-    names = [entry.judge for entry in able]
+    tables = [row["tables"] for row in members]
+    for row, gold in zip(members, tables, strict=True):
+        if gold is None:
+            row["no_rank"] = "no gold labels"
+        elif gold.answered < LEAST_COVERAGE:
+            row["no_rank"] = f"answered only {percent(gold.answered)} of its prompts"
+    able = [row for row in members if row["no_rank"] is None]
+    names = [row["judge"] for row in able]
     if len(set(names)) < 2:
         # A first place among one judge says nothing.
-        return [_row(e, None, None, why or ALONE) for e, why in zip(members, reasons, strict=True)]
-    above = _above([entry.gold for entry in able if entry.gold])
-    first, last = ranks_of(above, names)
-    ranks = iter(zip(first.tolist(), last.tolist(), strict=True))
-    return [
-        _row(entry, *next(ranks), None) if why is None else _row(entry, None, None, why)
-        for entry, why in zip(members, reasons, strict=True)
-    ]
+        for row in able:
+            row["no_rank"] = ALONE
+    else:
+        first, last = ranks_of(_above([row["tables"] for row in able]), names)
+        for row, best, worst in zip(able, first.tolist(), last.tolist(), strict=True):
+            row |= {"rank": best, "rank_last": worst}
+    return [{key: value for key, value in row.items() if key != "tables"} for row in members]
 
 
 def _above(able: Sequence[Tables]) -> Bools:
@@ -234,57 +185,72 @@ def _above(able: Sequence[Tables]) -> Bools:
     return paired_above(kappa[:, 0], influences)
 
 
-def why_unranked(entry: Entry) -> str | None:
-    """Why an entry cannot have a rank; None if it can."""
-    if entry.gold is None:
-        return "no gold labels"
-    if entry.gold.answered < LEAST_COVERAGE:
-        return f"answered only {percent(entry.gold.answered)} of its prompts"
-    return None
+def row_of(
+    named: tuple[str, str, str, str, str, str],
+    mapped: Figures,
+    raw: Figures,
+    card: Figures | None = None,
+    chosen: Figures | None = None,
+    *,
+    weights: str | None = None,
+    model: str | None = None,
+    tables: Tables | None = None,
+) -> Row:
+    """A judge on a task as the columns of board.json and of the CSV, not ranked yet.
 
+    Shares are from 0 to 1, undefined is None. ``rank`` and ``rank_last`` are the best and the worst
+    rank that the tests allow, ``no_rank`` says why there is none. ``change`` is the change that
+    makes the judge usable, with its gains on the items where both ways of asking were tried.
 
-def _row(entry: Entry, rank: int | None, last: int | None, why: str | None) -> Row:
-    """The columns of board.json and of the CSV; shares are from 0 to 1, undefined is None.
-
-    ``rank`` and ``rank_last`` are the best and the worst rank that the tests allow, ``no_rank``
-    says why there is none. ``change`` is the change that makes the judge usable, with its gains on
-    the items where both ways of asking were tried.
+    Args:
+        named: run, judge, task, scoring, the data hash of the signature (rows with the same hash
+            judged the same pairs), and the name of the data.
+        mapped, raw: its cells of the report.
+        card: its trust card; None for a quoted figure.
+        chosen: the row of the report's remedies that makes it usable, if it is not as asked.
+        weights: open, api or None.
+        model: the model's name on the Hub.
+        tables: its answers beside the gold labels, None without any.
     """
-    cell = entry.mapped
-    check = entry.checks.get("right", NOTHING)
+    run, judge, task, scoring, pairs, data = named
+    checks: Mapping[str, Figures] = (card or {}).get("checks", {})
+    steady = checks.get("steady", {"estimate": None})
+    figure = {key: mapped[key] for key in ("jss", "ci_low", "ci_high")}
+    if steady["estimate"] is not None:
+        figure = {"jss": steady["estimate"]} | {key: steady[key] for key in ("ci_low", "ci_high")}
+    check, fair = checks.get("right", NOTHING), checks.get("fair", {})
     right = check.get("details", NOTHING)
-    fair = entry.checks.get("fair", {})
     accuracy = right.get("accuracy")
     change = None
-    if entry.change is not None:
+    if chosen is not None:
         wanted = ("remedy", "trust", "prompts_per_item", "accuracy", "gain", "jss")
-        change = {key: entry.change[key] for key in wanted}
-        jss, before = entry.change["jss"], entry.change["jss_before"]
+        change = {key: chosen[key] for key in wanted}
+        jss, before = chosen["jss"], chosen["jss_before"]
         change["jss_gain"] = None if jss is None or before is None else jss - before
     return {
-        "task": entry.task,
+        "task": task,
         "kind": RUN,
         "source": None,
-        "labels": "gold" if entry.gold else None,
-        "scale": entry.gold is not None and entry.gold.ordinal,
-        "data": entry.data,
-        "pairs": entry.pairs,
-        "scoring": entry.scoring,
-        "rank": rank,
-        "rank_last": last,
-        "no_rank": why,
-        "judge": entry.judge,
-        "run": entry.run,
-        "page": judge_page(entry.run, entry.judge),
-        "model": entry.model,
-        "weights": entry.weights,
-        "trust": entry.card["trust"] if entry.card else None,
-        "reason": entry.reason,
+        "labels": "gold" if tables else None,
+        "scale": tables is not None and tables.ordinal,
+        "data": data,
+        "pairs": pairs,
+        "scoring": scoring,
+        "rank": None,
+        "rank_last": None,
+        "no_rank": None,
+        "judge": judge,
+        "run": run,
+        "page": judge_page(run, judge),
+        "model": model,
+        "weights": weights,
+        "trust": card["trust"] if card else None,
+        "reason": "; ".join(islice(reasons(card or {"because": ()}), 2)) or None,
         "change": change,
-        **entry.steady,
-        "raw_jss": entry.raw["jss"],
-        "one_label": cell["degenerate"] is not None,
-        "accuracy": cell["accuracy"] if accuracy is None else accuracy,
+        **figure,
+        "raw_jss": raw["jss"],
+        "one_label": mapped["degenerate"] is not None,
+        "accuracy": mapped["accuracy"] if accuracy is None else accuracy,
         "accuracy_ci_low": right.get("accuracy_ci_low"),
         "accuracy_ci_high": right.get("accuracy_ci_high"),
         "constant_accuracy": right.get("constant_accuracy"),
@@ -296,20 +262,21 @@ def _row(entry: Entry, rank: int | None, last: int | None, why: str | None) -> R
         "kappa_gold_ci_low": check.get("ci_low"),
         "kappa_gold_ci_high": check.get("ci_high"),
         "n_gold": check.get("n_items"),
-        "answered": entry.gold.answered if entry.gold else None,
+        "answered": tables.answered if tables else None,
         "fair": fair.get("state") if fair.get("applies") else None,
-        "position_consistency": cell["position_consistency"],
-        "position_ci_low": cell["position_ci_low"],
-        "position_ci_high": cell["position_ci_high"],
-        "first_position_rate": cell["first_position_rate"],
-        "no_verdict": undecided_share(cell),
-        "noise_floor": cell["noise_floor"],
-        "jss_repeat": cell["jss_repeat"],
-        "delta_jss": cell["delta_jss"],
-        "kappa": cell["kappa"],
-        "n_items": cell["n_items"],
-        "n_pairs": cell["n_pairs"],
-        "signature": cell["signature"],
+        "position_consistency": mapped["position_consistency"],
+        "position_ci_low": mapped["position_ci_low"],
+        "position_ci_high": mapped["position_ci_high"],
+        "first_position_rate": mapped["first_position_rate"],
+        "no_verdict": undecided_share(mapped),
+        "noise_floor": mapped["noise_floor"],
+        "jss_repeat": mapped["jss_repeat"],
+        "delta_jss": mapped["delta_jss"],
+        "kappa": mapped["kappa"],
+        "n_items": mapped["n_items"],
+        "n_pairs": mapped["n_pairs"],
+        "signature": mapped["signature"],
+        "tables": tables,
     }
 
 
@@ -368,9 +335,10 @@ def figure_rows() -> Iterator[Row]:
         figures |= {"accuracy": one.accuracy, "first_position_rate": one.first_position,
                     "n_items": one.n_items, "n_pairs": one.n_pairs}  # fmt: skip
         mapped = {**cell, **figures, "signature": f"{one.source}, as {one.published_as}"}
-        run, judge = f"published/{V2}", one.published_as
-        entry = Entry(run, judge, one.task, "generate", V2, "JudgeSense v2", mapped, cell)
-        why = "; ".join(("quoted: other items and wordings than the rest", *one.notes[1:]))
-        yield _row(entry, None, None, why) | {
-            "kind": FIGURE, "no_verdict": one.unclear,
-        }  # fmt: skip
+        named = (f"published/{V2}", one.published_as, one.task, "generate", V2, "JudgeSense v2")
+        row = row_of(named, mapped, cell)
+        del row["tables"]
+        row["no_rank"] = "; ".join(
+            ("quoted: other items and wordings than the rest", *one.notes[1:])
+        )
+        yield row | {"kind": FIGURE, "no_verdict": one.unclear}

@@ -160,8 +160,8 @@ def _read(
     note: Callable[[str], None],
 ) -> tuple[TaskTemplates, list[Item]]:
     """The rubric as a task with one template, and the items to judge."""
-    from judgesense_dataset.items import items_of
     from judgesense_dataset.rubric import read_rubric, shown_in
+    from judgesense_dataset.templates import items_of
 
     rows = labelled_rows(data, human, shown_in(rubric), note)
     own = read_rubric(rubric, data, answers, options, rows)

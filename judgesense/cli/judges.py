@@ -134,7 +134,7 @@ def _model(judge: JudgeEntry) -> str:
 
 
 def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
-    from local_judges.api.keys import is_here
+    from local_judges.api.endpoint import is_here
     from local_judges.options import KEY_VARIABLE, REMOTE
 
     options: dict[str, Any] = dict(judge.options)

@@ -30,9 +30,8 @@ from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
 from judgesense_dataset.attacks import Copy, attacked_copies, chosen_attacks
-from judgesense_dataset.items import items_of, load_items
 from judgesense_dataset.rubric import read_rubric, read_wordings, shown_in
-from judgesense_dataset.templates import TaskTemplates, load_templates
+from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
 from local_judges.options import REMOTE
 from local_judges.protocol import Budgeted, Request
 from local_judges.registry import JudgeSpec

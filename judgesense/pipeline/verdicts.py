@@ -23,9 +23,8 @@ from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import Item, is_scale
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.rules import TIE, Rule
-from judgesense_dataset.items import items_of, load_items
 from judgesense_dataset.recognition import known_tasks
-from judgesense_dataset.templates import TaskTemplates, load_templates
+from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decide

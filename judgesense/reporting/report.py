@@ -15,6 +15,7 @@ from judgesense.decisions.log import part_files, raw_texts
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import read_json
+from judgesense.reporting import plots
 from judgesense.reporting.disagreements import (
     flat,
     read_rows,
@@ -34,6 +35,7 @@ from judgesense.run_folder.report import (
 )
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, short_names, span
+from judgesense.trust.thresholds import STEADY_JSS
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +113,7 @@ class Report(ResultMapping):
 
         Raises JudgeSenseError for a report without judges, MissingExtraError without matplotlib.
         """
-        from judgesense.reporting.figures import forest
-
-        return forest(self)
+        return _forest(self)
 
     def __repr__(self) -> str:
         cards = self.trust
@@ -260,16 +260,30 @@ def write_report(
     return report
 
 
-def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
-    """Draw the figures and return their names; without matplotlib, note that in the report."""
-    from judgesense.reporting.figures import draw
+def _forest(report: Mapping[str, Any]) -> Any:
+    """JSS by task as a figure. Raises JudgeSenseError for a report without judges, and
+    MissingExtraError without matplotlib."""
+    lines = []
+    for row in rows(report):
+        figure, name = row.figure, row.texts["judge"]
+        ends = (None, None) if row.is_baseline else (figure["ci_low"], figure["ci_high"])
+        name += "" if row.is_baseline else f" · {row.cell['scoring']}"
+        lines.append((row.cell["task"], name, figure["jss"], *ends, None, row.tone))
+    if not lines:
+        raise JudgeSenseError("the report has no judge to draw")
+    xlabel = "JSS (same verdict after rewording) with its 95% interval"
+    return plots.forest(lines, xlabel=xlabel, threshold=STEADY_JSS, xlim=(-0.01, 1.01))
 
+
+def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
+    """Draw the figure and return its name; without matplotlib, note that in the report."""
     try:
-        return draw(report, folder)
+        plots.save(_forest(report), folder, "jss_by_task", ("png",))
     except MissingExtraError as error:
         if (note := f"No figures: {error}") not in report["notes"]:
             report["notes"].append(note)
         return []
+    return [f"{folder.name}/jss_by_task.png"]
 
 
 def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None = None) -> Report:

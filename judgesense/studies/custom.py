@@ -35,9 +35,8 @@ from judgesense.statistics.comparison import holm
 from judgesense.studies.common.figures import Points
 from judgesense.studies.common.study import judged
 from judgesense.trust.thresholds import STEADY_JSS
-from judgesense_dataset.items import load_items
 from judgesense_dataset.pairing import build, group_items
-from judgesense_dataset.templates import TaskTemplates, load_templates, read_tasks
+from judgesense_dataset.templates import TaskTemplates, load_items, load_templates, read_tasks
 
 Measure = Literal["jss", "wordings", "systems", "flips", "cost"]
 

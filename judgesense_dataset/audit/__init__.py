@@ -1,17 +1,283 @@
-"""Audit a dataset: what its rows can and cannot show about judges, before any is asked."""
+"""Audit a dataset: what its rows can and cannot show about judges, before any is asked.
+
+A check of a task's rows yields codes and the facts for their messages, which are in
+``findings.yaml``.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from judgesense.files.documents import read_yaml
+from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned, number, s
-from judgesense_dataset.audit.checks import ERROR, WARNING, Finding, findings, oracle
-from judgesense_dataset.audit.rows import TaskRows, read_audit_rows
+from judgesense_dataset.audit.rows import AuditRow, TaskRows, read_audit_rows
+from judgesense_dataset.audit.shortcuts import FEATURES, GradedText, shortcuts, words
+from judgesense_dataset.polarity import is_identity
+
+ERROR, WARNING, INFO = "error", "warning", "info"
+SEVERITIES = (ERROR, WARNING, INFO)
+
+FEW_ITEMS = 20
+"""Below this number of independent items the audit warns."""
+
+_MOST_LABELS = 1.2
+"""How much more frequent a label may be than if all were equally frequent."""
+
+_MOST_TEMPLATES = 2.0
+"""How much more often the commonest wording may be used than the rarest."""
+
+_MIN_SHOWN = 8
+"""With fewer characters in common, a prompt shows another text and not a cut one."""
+
+Facts = Iterator[tuple[str, dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of a check: a stable code, a severity, and a message."""
+
+    code: str
+    severity: str
+    message: str
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Mapping[str, Mapping[str, str]]:
+    """What ``findings.yaml`` holds: code -> severity and message."""
+    codes: Mapping[str, Mapping[str, str]] = read_yaml(Path(__file__).parent / "findings.yaml")
+    return codes
+
+
+def findings(task: TaskRows) -> tuple[Finding, ...]:
+    """Everything that the checks find in a task, errors first."""
+    found = []
+    for check in _CHECKS:
+        for code, facts in check(task):
+            known = catalogue()[code]
+            found.append(Finding(code, known["severity"], known["message"].format(**facts)))
+    return tuple(sorted(found, key=lambda one: SEVERITIES.index(one.severity)))
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and the number of the others."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def _pairs(names: Sequence[str]) -> dict[str, str]:
+    """The facts of a finding about pairs."""
+    names = list(dict.fromkeys(names))
+    return {"pairs": _count(len(names), "pair"), "names": _some(names)}
+
+
+def oracle(rows: Sequence[AuditRow]) -> tuple[float | None, float | None, float | None]:
+    """Raw JSS, its kappa and mapped JSS of a judge that knows every gold label and understands
+    every wording; None where undefined or without gold labels.
+    """
+    graded = [row for row in rows if row.gold is not None]
+    if not graded:
+        return None, None, None
+    first = [row.a.answer(str(row.gold)) for row in graded]
+    second = [row.b.answer(str(row.gold)) for row in graded]
+    raw = sum(a == b for a, b in zip(first, second, strict=True))
+    mapped = sum(
+        row.a.decision(a) == row.b.decision(b)
+        for row, a, b in zip(graded, first, second, strict=True)
+    )
+    return raw / len(graded), cohen_kappa(first, second), mapped / len(graded)
+
+
+def _repeats(task: TaskRows) -> Facts:
+    rows, distinct = task.rows, task.distinct
+    if again := len(rows) - len(distinct):
+        yield "duplicate_pairs", {"again": again, "rows": len(rows), "pairs": len(distinct)}
+    ids = Counter(row.pair_id for row in distinct)
+    if repeated := [pair for pair, times in ids.items() if times > 1]:
+        yield "duplicate_ids", {"names": _some(repeated)}
+    if same := [row.pair_id for row in distinct if row.a.text == row.b.text]:
+        yield "identical_prompts", _pairs(same)
+
+
+def _items(task: TaskRows) -> Facts:
+    apart = [
+        (item, first)
+        for item, first in task.twins.items()
+        if task.clusters[item] != task.clusters[first]
+    ]
+    if apart:
+        item, first = apart[0]
+        yield "duplicate_items", {
+            "items": _count(len(apart), "item"), "first": first, "second": item,
+        }  # fmt: skip
+    items = len(task.clusters) - len(task.twins)
+    clusters = len(set(task.clusters.values()))
+    independent = min(clusters, items)
+    if independent < len(task.rows):
+        yield (
+            "effective_sample_size",
+            {
+                "rows": _count(len(task.rows), "row"),
+                "pairs": _count(len(task.distinct), "distinct pair"),
+                "items": _count(items, "distinct item"),
+                "clusters": _count(clusters, "cluster"),
+                "narrow": sqrt(len(task.rows) / independent),
+            },
+        )
+    if independent < FEW_ITEMS:
+        yield "few_items", {"items": _count(independent, "independent item")}
+
+
+def _gold(task: TaskRows) -> Facts:
+    graded = [(str(row.gold), row) for row in task.rows if row.gold is not None]
+    counts = Counter(gold for gold, _ in graded)
+    if missing := len(task.rows) - len(graded):
+        yield "gold_missing", {"rows": _count(missing, "row")}
+    if strange := [row.pair_id for gold, row in graded if gold not in task.labels]:
+        yield "gold_outside_labels", {"labels": ", ".join(task.labels), **_pairs(strange)}
+    if not counts:
+        return
+    label, most = counts.most_common(1)[0]
+    if len(counts) == 1:
+        yield "gold_one_label", {"label": label}
+        return
+    if most > _MOST_LABELS * len(graded) / len(task.labels):
+        share = most / len(graded)
+        yield "gold_imbalance", {"label": label, "rows": len(graded), "most": most, "share": share}
+    if absent := [name for name in task.labels if name not in counts]:
+        yield "gold_labels_unused", {"labels": _some(absent)}
+    owners: dict[str, set[str]] = defaultdict(set)
+    golds: dict[str, set[str]] = defaultdict(set)
+    for gold, row in graded:
+        owners[gold].add(row.item_id)
+        if task.comparative and row.order == "BA" and gold in task.labels:
+            gold = task.labels[1 - task.labels.index(gold)]
+        golds[row.item_id].add(gold)
+    if len(task.labels) > 2 and max(map(len, owners.values())) == 1:
+        yield "gold_one_item_each", {"labels": len(owners)}
+    # One label throughout contradicts swapped orders too, but is a finding of its own.
+    if torn := sorted(item for item, of_item in golds.items() if len(of_item) > 1):
+        yield "gold_conflict", {"items": _count(len(torn), "item"), "names": _some(torn)}
+
+
+def _maps(task: TaskRows) -> Facts:
+    """Label maps against the meaning of the wordings."""
+    outside, swapped = [], []
+    missing: dict[str, list[str]] = defaultdict(list)
+    for row in task.rows:
+        if any(set((p.recorded or {}).values()) - set(task.labels) for p in row.prompts):
+            outside.append(row.pair_id)
+            continue
+        misread = [prompt for prompt in row.prompts if prompt.misread]
+        if any(prompt.recorded and not is_identity(prompt.recorded) for prompt in misread):
+            swapped.append(row.pair_id)
+        elif misread:
+            missing[misread[0].wording].append(row.pair_id)
+    if outside:
+        yield "label_map_outside_labels", {"labels": ", ".join(task.labels), **_pairs(outside)}
+    if swapped:
+        yield "label_map_swapped", _pairs(swapped)
+    for wording, pairs in missing.items():
+        yield "inverted_template_without_map", {"wording": wording, **_pairs(pairs)}
+
+
+def _wordings(task: TaskRows) -> Facts:
+    uses = Counter(prompt.wording for row in task.rows for prompt in row.prompts)
+    if len(uses) > max(10, len(task.rows) / 2):
+        yield "templates_unknown", {
+            "wordings": len(uses), "rows": _count(len(task.rows), "row"),
+        }  # fmt: skip
+        return
+    (common, most), *_, (rare, least) = [*uses.most_common(), *uses.most_common()[-1:]]
+    if most > _MOST_TEMPLATES * least:
+        yield "template_imbalance", {"common": common, "most": most, "rare": rare, "least": least}
+
+
+def _texts(task: TaskRows) -> Facts:
+    """Prompts that show only the beginning of the judged text, or nothing of it."""
+    cut: list[str] = []
+    absent: list[str] = []
+    for row in task.rows:
+        for text in row.texts:
+            for prompt in row.prompts:
+                if text in prompt.text:
+                    continue
+                start = text[: max(_MIN_SHOWN, len(text) // 10)]
+                (cut if start in prompt.text else absent).append(row.pair_id)
+    if cut:
+        yield "truncated_text", _pairs(cut)
+    # Where most prompts do not show the text, the column holds something else.
+    if absent and len(set(absent)) <= len(task.rows) / 2:
+        yield "text_not_shown", _pairs(absent)
+
+
+def _shortcuts(task: TaskRows) -> Facts:
+    places = 2 if task.comparative else 1
+    first = {row.item_id: row for row in reversed(task.rows)}
+    graded = [
+        GradedText(
+            row.cluster_id,
+            str(row.gold),
+            row.texts,
+            words(*(value for value in row.fields.values() if value.strip() not in row.texts)),
+        )
+        for row in first.values()
+        if row.gold in task.labels and len(row.texts) == places
+    ]
+    for name, one in shortcuts(graded, task.labels).items():
+        if not one.at_chance:
+            items = _count(len(graded), "item")
+            yield (
+                f"{name}_shortcut",
+                {
+                    "feature": FEATURES[name],
+                    "accuracy": one.accuracy,
+                    "low": one.ci_low,
+                    "high": one.ci_high,
+                    "items": items if task.comparative else f"the pairs of {items}",
+                },
+            )
+
+
+def _origins(task: TaskRows) -> Facts:
+    rows = task.rows
+    if nameless := sum(not row.license for row in rows):
+        yield "license_missing", {"missing": nameless, "rows": len(rows)}
+    if unproven := [row.source for row in rows if row.source and not row.revision]:
+        sources = _some(sorted(set(unproven)))
+        yield "source_unproven", {"rows": _count(len(unproven), "row"), "sources": sources}
+
+
+def _oracle(task: TaskRows) -> Facts:
+    raw, kappa, mapped = oracle(task.rows)
+    if raw is not None:
+        yield (
+            "oracle",
+            {
+                "raw": raw,
+                "kappa": "undefined" if kappa is None else f"{kappa:.4f}",
+                "mapped": mapped,
+                "rows": _count(sum(row.gold is not None for row in task.rows), "row"),
+                "cause": ""
+                if raw == 1
+                else " A gap to 1 comes from the dataset, not from the judge.",
+            },
+        )
+
+
+_CHECKS = (_repeats, _items, _gold, _maps, _wordings, _texts, _shortcuts, _origins, _oracle)
+
 
 _COLUMNS = ("task", "rows", "items", "prompts", "pairs", "oracle raw", "oracle mapped", "gold")
 

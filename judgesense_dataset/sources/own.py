@@ -10,9 +10,8 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.tables import Record, read_table
-from judgesense_dataset.items import items_of
 from judgesense_dataset.sources.loader import Collected, Reader, generator, shuffled
-from judgesense_dataset.templates import TaskTemplates
+from judgesense_dataset.templates import TaskTemplates, items_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from local_judges.local.devices import multiplies_slowly
+from local_judges.local.model_loading import multiplies_slowly
 from local_judges.local.option_scoring import ROOT, OptionTrie, shared_prefix
 
 ATTENTION = "judgesense_trie"

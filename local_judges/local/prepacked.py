@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from local_judges.local.devices import multiplies_slowly
+from local_judges.local.model_loading import multiplies_slowly
 
 HEAD_BYTES = 1 << 27
 """Size from which a bfloat16 output layer stays in the model's file."""

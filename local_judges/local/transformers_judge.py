@@ -15,9 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.local.devices import choose_device, choose_dtype, hardware
 from local_judges.local.local_model import LocalModel
-from local_judges.local.model_loading import find_model, load_model
+from local_judges.local.model_loading import (
+    choose_device,
+    choose_dtype,
+    find_model,
+    hardware,
+    load_model,
+)
 from local_judges.local.option_scoring import shared_prefix
 from local_judges.options import TransformersOptions, made
 from local_judges.protocol import Answer, Request

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.local.devices import hardware
 from local_judges.local.local_model import LocalModel
-from local_judges.local.model_loading import ModelFiles, find_model
+from local_judges.local.model_loading import ModelFiles, find_model, hardware
 from local_judges.local.option_scoring import (
     ROOT,
     OptionTrie,

@@ -9,8 +9,7 @@ import pytest
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Task
 from judgesense_dataset.embedded import TEMPLATES
-from judgesense_dataset.items import load_items
-from judgesense_dataset.templates import load_templates
+from judgesense_dataset.templates import load_items, load_templates
 
 GOOD = """\
 tasks:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from hub_scripts.leaderboard.rows import (
     ALONE,
-    Entry,
     Tables,
     answer,
     entries,
     figure_rows,
     in_order,
     ranked_rows,
+    row_of,
 )
 from hub_scripts.leaderboard.runs import EMBEDDED, gold_tables, report_of
 from judgesense.run_folder.report import CELL_KEYS
@@ -40,9 +38,8 @@ def entry(
     values.update(coverage=1.0, signature="JSS|…")
     values.update(cell)
     task = values["task"]
-    return Entry(
-        run or name, name, task, scoring, pairs, "data", values, values, card, gold=gold
-    )  # fmt: skip
+    named = (run or name, name, task, scoring, pairs, "data")
+    return row_of(named, values, values, card, tables=gold)
 
 
 def judge(name, right, **more):
@@ -81,7 +78,7 @@ def test_a_rank_is_a_range_of_what_paired_tests_on_the_shared_items_allow():
         ("a", 1, 2), ("b", 1, 2), ("c", 3, 3),
     ]  # fmt: skip
     # An item that one judge did not see tells nothing of the others.
-    elsewhere = replace(judge("d", 99), gold=answers(99, first=1000))
+    elsewhere = judge("d", 99) | {"tables": answers(99, first=1000)}
     assert set(ranks(judge("a", 90), judge("c", 50), elsewhere).values()) == {1}
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from local_judges.local.gguf_files import NAMED, Packaged
 from local_judges.local.model_loading import find_model, load_tokenizer, plain_folder
-from local_judges.local.packaged_models import NAMED, Packaged
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from local_judges.local import prepacked  # noqa: E402
-from local_judges.local.devices import multiplies_slowly  # noqa: E402
+from local_judges.local.model_loading import multiplies_slowly  # noqa: E402
 from local_judges.local.packed_forward import Continuation, Layout  # noqa: E402
 from local_judges.local.prepacked import (  # noqa: E402
     ROWS,

@@ -50,24 +50,10 @@ def answer_matching(
 ) -> Result:
     """Ask benchmarks under many templates, and match the answers by heuristics and by a judge.
 
-    Args:
-        responders: names, Hub ids, folders, GGUF files or functions; rankings need three or more.
-        out: the study's folder; rerun with the same folder to resume or to measure again.
-        grader: the judge that grades answers; without one, only heuristics match.
-        benchmarks: names of question sets.
-        limit: items per benchmark.
-        n_templates: how many of the paper's 12 templates per set.
-        max_tokens: the most tokens of an answer; None for the template set's own.
-        grader_tokens: the most tokens of a verdict.
-        mirror: a folder with the sets, instead of the Hub.
-        seed: fixes the items and the resampling.
-        note: receives progress messages.
-
-    Returns:
-        The result; call its ``write`` to store it.
-
-    Raises:
-        JudgeSenseError: for bad input, before a model is loaded.
+    Rankings need three ``responders`` or more. Without a ``grader``, only heuristics match.
+    ``limit`` counts items per benchmark, ``n_templates`` the paper's templates per set;
+    ``max_tokens`` is the template set's own by default. Rerun with the same ``out`` to resume or to
+    measure again. Raises JudgeSenseError for bad input, before a model is loaded.
     """
     out = Path(out)
     if unknown := [name for name in benchmarks if name not in SET_OF]:

@@ -125,16 +125,8 @@ def ask_all(
 ) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
     """Ask every responder the same questions; finished folders are read, not asked again.
 
-    Args:
-        out: the study's folder; a responder's answers go to ``out/answers/<prefix>-<name>``.
-        max_tokens: the most tokens of an answer.
-        seed: fixes what is drawn above temperature 0.
-
-    Returns:
-        model -> (template_id, item_id) -> row of its response log.
-
-    Raises:
-        JudgeSenseError: two responders are the same model.
+    Answers go to ``out/answers/<prefix>-<name>``. Returns model -> (template_id, item_id) -> row of
+    its response log. Raises JudgeSenseError if two responders are the same model.
     """
     found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for responder, name in zip(responders, folder_names(responders), strict=True):

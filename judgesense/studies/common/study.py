@@ -7,8 +7,7 @@ the page:
 - a table is a function from the source to records, under `table`: name, title, note, headings of
   the columns whose id does not say it all. The paper's own figures are columns beside them
   (`paper`). A table without records is left out.
-- a figure is a `Figure`: the table (or a function) whose records it draws, and one of the kinds of
-  `common.figures` (`Points`, `Bars`, `Heatmap`, `Lines`, `Scatter`), which names the columns.
+- a figure is a `Figure`, drawn by one of the kinds of `common.figures`, which names the columns.
 - findings and limits are functions from the source and the finished tables to sentences.
 
 ::
@@ -94,12 +93,8 @@ def table(
 class Figure:
     """The declaration of a figure.
 
-    Args:
-        name: the name of its file.
-        caption: printed below.
-        data: the name of the table that it draws, or a function from the source and the tables to
-            records. Without records there is no figure.
-        kind: how the records are drawn.
+    ``data`` is the name of the table that it draws, or a function from the source and the tables to
+    records. Without records there is no figure.
     """
 
     name: str

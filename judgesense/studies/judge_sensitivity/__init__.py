@@ -39,24 +39,10 @@ def judge_sensitivity(
     seed: int = 0,
     note: Callable[[str], None] = print,
 ) -> Result:
-    """Run the JudgeSense protocol (tables 1-3, figures 1-3).
+    """Run the JudgeSense protocol (tables 1-3, figures 1-3) in ``out``; rerun to resume.
 
-    Args:
-        judges: names, Hub ids, folders or GGUF files.
-        out: the study's folder; rerun with the same folder to resume.
-        log: the folder of a run or import to measure instead of judging.
-        dataset: an embedded set, a dataset folder or a Hub id; None for the embedded benchmark.
-        tasks: tasks of the dataset; None for all.
-        scoring: ``generate``, ``options`` or None for all that each judge offers.
-        limit: items per task; None for all.
-        seed: fixes every random draw.
-        note: called with progress messages.
-
-    Returns:
-        The result, not yet written (`Result.write`).
-
-    Raises:
-        JudgeSenseError: for bad input, before any judging where possible.
+    ``log`` is the folder of a run or import to measure instead of judging; ``limit`` counts items
+    per task. Raises JudgeSenseError for bad input, before any judging where possible.
 
     >>> judge_sensitivity(["smollm2-135m"], out="runs/sens", limit=2)  # doctest: +SKIP
     """

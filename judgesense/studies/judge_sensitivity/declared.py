@@ -7,7 +7,7 @@ from typing import Any
 
 from judgesense.reporting.tables import undecided_share
 from judgesense.studies.common.figures import Bars, Heatmap, Points
-from judgesense.studies.common.study import Figure, Record, Study, Tables
+from judgesense.studies.common.study import Figure, Study, Tables
 from judgesense.studies.judge_sensitivity import tables
 from judgesense.studies.judge_sensitivity.runs import JudgedCase
 from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECOND, Sensitivity
@@ -103,16 +103,14 @@ def _judge(row: Mapping[str, Any]) -> str:
     return f"{row['judge']} ({versions[row['measured']]})"
 
 
-def _leading_task(study: Sensitivity, made: Tables) -> Iterator[Record]:
-    """Table 1 on the first task, which is coherence in the paper."""
-    return (row for row in made["table_1"].rows if row["task"] == study.main.tasks[0])
-
-
 FIGURES = (
     Figure(
         "fig_1",
         "Figure 1: raw JSS by judge on the first task, with 95% intervals",
-        _leading_task,
+        # On the first task, which is coherence in the paper.
+        lambda study, made: (
+            row for row in made["table_1"].rows if row["task"] == study.main.tasks[0]
+        ),
         Points(
             group=lambda row: (
                 f"{row['scoring']} scoring" if row["measured"] == HERE else row["measured"]

@@ -143,7 +143,7 @@ def paraphrase_robustness(
     """Judge what is missing in ``out``, and measure.
 
     Args:
-        judges: names, Hub ids, paths, functions or loaded judges; panels are measured of three.
+        judges: what resolves to judges; panels are measured of three.
         out: the study's folder; rerun with the same folder to resume or to measure again.
         tasks: of dialogue, question-generation, summarisation, essays; all by default.
         attributes: some of the 12 attributes instead, with or without their task's name.
@@ -156,11 +156,6 @@ def paraphrase_robustness(
         paper_wordings: use the seven wordings that the paper prints, all as paraphrases.
         mirror: a folder with ``<org>/<name>`` copies of the Hub's sets.
         revisions: Hub commits by set.
-        seed: fixes which texts are drawn.
-        note: receives progress messages.
-
-    Returns:
-        The result; call its ``write`` to store it.
 
     Raises:
         JudgeSenseError: for bad input, before a judge is loaded.

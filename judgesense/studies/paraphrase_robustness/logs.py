@@ -25,14 +25,9 @@ LEAST_VOTES = 3
 def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5) -> Result:
     """Panels of the judges of a log against its gold labels.
 
-    Args:
-        run_dir: the folder of an import or a run.
-        by: ``task``, or ``set``: the item ids' part before the last slash.
-        tolerance: τ for labels that are numbers.
-
-    Raises:
-        JudgeSenseError: no log, an item without a gold label, or no prompt that three judges
-            decided.
+    Items are grouped ``by`` task, or by set: the item ids' part before the last slash. Raises
+    JudgeSenseError for no log, an item without a gold label, and no prompt that three judges
+    decided.
     """
     seen = view(read_run(Path(run_dir)).log)
     sets: dict[str, dict[Any, dict[str, Any]]] = {}

@@ -42,18 +42,8 @@ def prompt_ranking(
 ) -> Result:
     """Ask 20 prompts per task with every item, and measure how stable their ranking is.
 
-    Args:
-        responders: names, Hub ids, folders, GGUF files or functions.
-        out: the study's folder; rerun with the same folder to resume or to measure again.
-        plan: tasks, items, sizes, seeds and scorings.
-        mirror: a folder with the sets, instead of the Hub.
-        note: receives progress messages.
-
-    Returns:
-        The result; call its ``write`` to store it.
-
-    Raises:
-        JudgeSenseError: for bad input, before a model is loaded.
+    Rerun with the same ``out`` to resume or to measure again; ``mirror`` is a folder with the sets,
+    instead of the Hub. Raises JudgeSenseError for bad input, before a model is loaded.
     """
     plan, out = plan or RankingPlan(), Path(out)
     check_models(responders)
@@ -87,15 +77,10 @@ def prompt_ranking(
 
 
 def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
-    """Measure the ranking of your prompts from a table of scores; no model is asked.
+    """Measure the ranking of your prompts from a table (`grid.read_scores`); no model is asked.
 
-    Args:
-        path: CSV, TSV, JSONL or Parquet with the columns prompt, item and score, and optionally
-            model and task; a row per prompt and item, higher is better.
-        plan: sizes, seeds, z and k.
-
-    Raises:
-        JudgeSenseError: a damaged table, or sizes that are not smaller than its number of items.
+    Raises JudgeSenseError for a damaged table, and for sizes that are not smaller than its number
+    of items.
     """
     plan, path = plan or RankingPlan(), Path(path)
     grids = read_scores(path)
@@ -109,15 +94,8 @@ def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
 
 
 def _result(
-    grids: Sequence[PromptScores],
-    plan: RankingPlan,
-    settings: Mapping[str, Any],
+    grids: Sequence[PromptScores], plan: RankingPlan, settings: Mapping[str, Any],
     texts: Mapping[str, str],
-) -> Result:
-    fixed = {
-        "subset sizes": list(plan.sizes),
-        "seeds": plan.seeds,
-        "z": plan.z,
-        "seed": plan.seed,
-    }
+) -> Result:  # fmt: skip
+    fixed = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": plan.z, "seed": plan.seed}
     return DECLARED.result(measure(grids, plan, texts), {**settings, **fixed})
