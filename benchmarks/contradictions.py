@@ -163,7 +163,7 @@ def contradictions(report: dict[str, Any], texts: list[str]) -> Iterator[str]:
         yield "the screen's next step is not the report's"
     for row in screen["rows"]:
         changed = f"(only with {row['remedy']}"
-        as_asked = f"{changed}; as asked: {LEADS[row['trust']]})"
+        as_asked = f"{changed}; otherwise: {LEADS[row['trust']]})"
         if changed in screen["title"] and as_asked not in screen["title"]:
             yield "the title's trust is not the card's"
     badge = render_badge(report)
@@ -225,7 +225,7 @@ def _of_card(card: Any, step: Any, plan: Any, lists: Any, key: Any) -> Iterator[
     if plan is not None and trust != "avoid":
         if kind == "nothing_settles" and plan["items_needed"] is not None:
             yield "nothing settles it beside a number of items that does"
-        number = re.search(r"(\d+) (?:in all|labels in all|items: they)", step["text"])
+        number = re.search(r"(\d+) (?:in all|items: they)", step["text"])
         if number and int(number[1]) not in (plan["items_needed"], plan["labels_needed"]):
             yield "the step's number is not the plan's"
         for row in plan["chances"]:

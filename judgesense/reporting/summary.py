@@ -338,7 +338,7 @@ def _title(cases: Sequence[Case]) -> str:
             if case.usable == word:
                 only = ""
                 if case.change:
-                    only = f" (only with {case.change}; as asked: {LEADS[case.trust]})"
+                    only = f" (only with {case.change}; otherwise: {LEADS[case.trust]})"
                 by_task.setdefault(f"{case.task}{only}", []).append(case.name)
         if alone and by_task:
             parts.append(f"use {judges[0]}{care} for {join(list(by_task))}")

@@ -42,8 +42,8 @@ _FLAGS = {
         "{} are outliers: they are right less often than the other wordings.",
     ),
     "unreadable": (
-        "Most answers under {} cannot be read: ask for a form that can be parsed.",
-        "Most answers under {} cannot be read: ask for forms that can be parsed.",
+        "Most answers under {} cannot be read: ask for answers that can be parsed.",
+        "Most answers under {} cannot be read: ask for answers that can be parsed.",
     ),
 }
 """What is wrong with one wording of each flag, and with several."""
@@ -111,8 +111,8 @@ def _on_card(card: Entry) -> Texts:
         details = card["checks"]["steady"]["details"]
         yield (
             "missed",
-            f"{details['n_wordings']} wordings can miss a kind of wording that makes up less than "
-            f"{percent(details['missed'])} of all.",
+            f"{details['n_wordings']} wordings can miss a kind that makes up less than "
+            f"{percent(details['missed'])} of all wordings.",
         )
 
 
@@ -121,8 +121,8 @@ def _on_gate(plans: list[Entry]) -> Texts:
     for entry in plans:
         if (gate := entry["gate"]) is not None:
             least = gate["passes_from"]
-            text = f"on as many other items it would pass steady in {percent(gate['passes'])} of "
-            text += f"runs and fail it in {percent(gate['fails'])}. With this many items "
+            text = f"with as many other items, it would pass steady in {percent(gate['passes'])} "
+            text += f"of runs and fail it in {percent(gate['fails'])}. At this size, "
             if least is None:
                 yield "gate", f"{text}no JSS passes with 80% probability."
             else:
@@ -197,29 +197,29 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> 
     if repeat is not None:
         # How much of the flips under rewording comes back without rewording.
         noise, flips = 1 - repeat, 1 - steady["estimate"]
-        text = f"it flips {percent(noise)} of verdicts when simply asked again, {percent(flips)} "
+        text = f"repeating the same prompt changes {percent(noise)} of its verdicts, "
         blame = "Fix decoding, batching and precision before you blame the wording."
-        text += "when reworded: "
+        text += f"rewording changes {percent(flips)}: "
         ordered = card["checks"]["fair"]["estimate"]
         if noise == 0 and not (flips and noise_known):
             text = ""
         elif noise == 0 and ordered is not None and 1 - ordered > flips:
-            text += f"wording is behind that. The order of the options moves {percent(1 - ordered)}"
-            text += " of its choices."
+            text += "the cause is the wording. Swapping the options changes "
+            text += f"{percent(1 - ordered)} of its choices."
         elif noise == 0:
-            text += "its flips come from wording alone."
+            text += "the cause is the wording alone."
         elif abs(flips - noise) < NO_DIFFERENCE:
-            text += f"that is no more than asking again. {blame}"
+            text += f"rewording adds nothing. {blame}"
         elif noise >= flips * MOSTLY_NOISE:
-            text += f"most of that is noise. {blame}"
+            text += f"most of these changes are noise. {blame}"
         else:
-            text += f"up to {percent(noise)} is noise."
+            text += f"up to {percent(noise)} are noise."
         if text:
             yield "noise", text
     mass = about["option_mass"]
     if mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
-        text = f"in the median prompt the options hold only {percent(mass)} of the probability: it "
-        yield "mass", f"{text}would rather write something else. Read these as forced choices."
+        text = f"in the median prompt, all options together have a probability of {percent(mass)}: "
+        yield "mass", f"{text}it would rather write something else, so its verdicts are forced."
     judged, planned = about["n_judged"], about["n_planned"]
     if judged < planned:
         yield "undecided", f"{planned - judged} of {planned} pairs are not judged yet."

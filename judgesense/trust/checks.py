@@ -116,7 +116,7 @@ def right(
     )
     figures = (
         f"κ {number(found.kappa, 2)} {brackets(low, high, lambda end: number(end, 2))}; right on "
-        f"{percent(found.accuracy)} of prompts, always answering {found.constant_label} on "
+        f"{percent(found.accuracy)} of prompts; always answering {found.constant_label}: "
         f"{percent(found.constant_accuracy)}"
     )
     if check.state == "open":

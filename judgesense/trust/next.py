@@ -302,30 +302,29 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
     if (labels := found["labels_needed"]) is not None:
         more = max(1, labels - found["n_labels"])
         text = (
-            f"{lead}Label {more} more items{where}: {labels} labels in all decide {what} with 80% "
+            f"{lead}Label {more} more items{where}: {labels} in all would decide {what} with 80% "
         )
         command = commands.changed() if data else None
         return _step("label_more", f"{text}probability:", command)
     if (items := found["items_needed"]) is not None:
         more = items - found["n_items"]
         limit = commands.settings.get("limit")
-        chances = f"({chances_text(found)})"
+        likely = f"would decide {what} with 80% probability ({chances_text(found)}):"
         if limit is not None:
-            text = f"{lead}Judge {items} items: they decide {what} with 80% probability {chances}:"
+            text = f"{lead}Judge {items} items: they {likely}"
             return _step("add_items", text, commands.changed(limit=[str(items)]))
-        text = f"{lead}Add {more} items{_where('to', data)}: {items} in all decide {what} with 80% "
-        text += f"probability {chances}:"
+        text = f"{lead}Add {more} items{_where('to', data)}: {items} in all {likely}"
         return _step("add_items", text, commands.changed() if data else None)
     if (wordings := found["wordings_needed"]) is not None:
         file = commands.wordings
-        text = f"Add wordings{_where('to', file)} until there are {wordings}: these differ too much"
-        text += " for more items to show whether it is steady:"
+        text = f"Add wordings{_where('to', file)} until there are {wordings}. "
+        text += "These differ too much for more items to show whether the judge is steady:"
         return _step("add_wordings", text, commands.changed() if file else None)
     largest = found["chances"][-1]["items"]
     text = (
         f"{lead}Even {largest} items are unlikely to decide {what}: the figures are too close to "
     )
-    return _step("nothing_settles", f"{text}the thresholds. Treat it as not passing.", None)
+    return _step("nothing_settles", f"{text}the thresholds. Treat them as not passed.", None)
 
 
 def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands: _Commands) -> Step:
@@ -334,7 +333,7 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
     ran = commands.started is not None and commands.started["command"] == "run"
     varied = (commands.started or {}).get("options", {}).get("variants", [""])[0]
     if states["steady"] == "pass" and states.get("resistant") == "fail" and "defence" not in varied:
-        text = "A judged text can win its verdict: see which way to guard the text prevents that:"
+        text = "The judged text can manipulate the judge. Measure which defence prevents this:"
         return _step("add_defences", text, commands.changed(variants=["defence"]))
     unlabelled = states["right"] == "unmeasured" and not checks["right"]["n_items"]
     if commands.format in ("table", "scores") and commands.data and unlabelled:
@@ -351,7 +350,8 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         if file is None and ran:
             text = "Judge the items under other formats, too:"
             return _step("add_wordings", text, commands.changed(variants=["format"]))
-        text = f"Add a wording{_where('to', file)} that asks the same, to see whether it is steady:"
+        text = f"Add another wording of the question{_where('to', file)}, "
+        text += "to see whether the judge is steady:"
         if commands.format:
             text = "To see whether rewording changes its verdicts, judge the items again with your "
             text += "rubric: judgesense check RUBRIC.txt --data ITEMS --judge JUDGE."
@@ -365,11 +365,11 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         text = f"{right['text'][:1].upper()}{right['text'][1:]}{_where('in', commands.data)}:"
         return _step("label_more", text, commands.changed() if commands.data else None)
     if states.get("fair") == "unmeasured":
-        text = "Ask in both orders of the options:"
+        text = "Judge the items in both orders of the options:"
         return _step("add_orders", text, commands.changed(orders=["AB,BA"]) if ran else None)
     if few or (planned is None and "open" in states.values()):
         n = max(2 * diagnostics["n_items"], FIRST_LABELS) - diagnostics["n_items"]
-        text = f"Add {n} items{_where('to', commands.data)}: these are too few to tell:"
+        text = f"Add {n} items{_where('to', commands.data)}. The present ones are too few to tell:"
         return _step("add_items", text, commands.changed() if commands.data else None)
     if planned is not None:
         return _more(planned, commands)

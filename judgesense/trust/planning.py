@@ -202,4 +202,4 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
 def chances_text(found: Mapping[str, Any]) -> str:
     """The chances of a plan in words: ``in all 100 items settle it with 40% probability, ...``."""
     rows = found["chances"][:SHOWN]
-    return ", ".join(f"{row['items']} items {percent(row['chance'])}" for row in rows)
+    return ", ".join(f"{row['items']} items: {percent(row['chance'])}" for row in rows)

@@ -104,11 +104,11 @@ def _text(row: Mapping[str, Any]) -> str:
     else:
         parts.append("without gold labels, accuracy is unknown")
     if row["readable"] is not None and row["readable"] < 1 - _SHOWN_UNDECIDED:
-        parts.append(f"undecided on {percent(1 - row['readable'])}")
+        parts.append(f"no verdict on {percent(1 - row['readable'])}")
     if row["ties"] is not None and row["ties"] > _SHOWN_UNDECIDED:
         parts.append(f"ties on {percent(row['ties'])}, which take the first label")
     if row["jss"] is not None:
-        parts.append(f"JSS {number(row['jss'])}, as asked {number(row['jss_before'])}")
+        parts.append(f"JSS {number(row['jss'])} instead of {number(row['jss_before'])}")
     cost = row["prompts_per_item"]
     return f"{row['remedy']} ({cost} prompt{s(cost)} per item): {'; '.join(parts)}"
 

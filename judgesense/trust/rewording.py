@@ -164,7 +164,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     if used.any():
         moves = stream.mapped_a[used] != stream.mapped_b[used]
         details["moves"] = float(moves.mean())
-        moved = f", rewording {percent(details['moves'])}"
+        moved = f"; rewording: {percent(details['moves'])}"
     if certain.any():
         turned = follows[certain]
         ends = wilson_cluster(turned, clusters[certain])
@@ -211,7 +211,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
                 found.insert(0, of_items)
     if not found:
         text = (
-            "not measured whether another question gets another answer: add an inverted or a "
+            "it is not measured whether another question gets another answer: add an inverted or a "
             "contrast wording"
         )
         if len(follows):

@@ -122,8 +122,8 @@ def of_answers(
         ({"cut_off": 4}, {"cut_off": 5}, "cut_off: "),
         ({"unclear": 5}, {"unclear": 6}, "undecided: "),
         # Of 10% flips: 5% is half, 9% is within two points.
-        ({"jss_repeat": 0.951}, {"jss_repeat": 0.949}, "most of that is noise"),
-        ({"jss_repeat": 0.921}, {"jss_repeat": 0.919}, "no more than asking again"),
+        ({"jss_repeat": 0.951}, {"jss_repeat": 0.949}, "most of these changes are noise"),
+        ({"jss_repeat": 0.921}, {"jss_repeat": 0.919}, "rewording adds nothing"),
         # Where the order moves more than rewording does, it is not "wording alone".
         ({"jss_repeat": 1.0, "fair": 0.1}, {"jss_repeat": 1.0, "fair": 0.95}, "wording alone"),
     ],

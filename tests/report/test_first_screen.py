@@ -45,7 +45,7 @@ def test_a_remedy_that_passes_is_in_the_title_and_the_command(make) -> None:
     screen = first_screen(measure(log, benchmark.pairs, run={}))
     (row,) = screen["rows"]
     assert row["trust"] == "avoid"
-    assert f"preference (only with {row['remedy']}; as asked: avoid)" in screen["title"]
+    assert f"preference (only with {row['remedy']}; otherwise: avoid)" in screen["title"]
     (change,) = screen["remedies"]["passing"]
     assert change["text"].startswith(f"{row['remedy']} (1 prompt per item): right on 100% instead")
     assert "(+50.0 [+4" in change["text"]

@@ -164,7 +164,7 @@ def test_text_verdicts_are_voted_and_opposite_ones_are_undecided():
     assert both["readable"] < 0.9
     assert both["accuracy"] <= both["readable"]
     assert both["accuracy_decided"] > 0.9
-    assert "undecided on" in both["text"]
+    assert "no verdict on" in both["text"]
     assert found["calibrated"]["accuracy"] is None
     assert "options" in found["calibrated"]["text"]
 
