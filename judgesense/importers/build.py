@@ -125,9 +125,9 @@ class _Spool:
         for key, place in zip(keys, places, strict=True):
             if key in earlier:
                 raise JudgeSenseError(
-                    f"{place}: same judge, item, template and order as {earlier[key]} "
-                    f"({', '.join(map(str, key))}); map a column that distinguishes them "
-                    "(--columns repeat=COLUMN, or a finer item_id or template_id)"
+                    f"{place}: item {key[KEY.index('item_id')]!r} has a verdict already, in "
+                    f"{earlier[key]}; name the column that tells the rows apart: --columns "
+                    "item_id=COLUMN, or repeat=, system_id=, template_id= or order=COLUMN"
                 )
             earlier[key] = place
 

@@ -77,8 +77,8 @@ FRIENDLY = {
 }  # fmt: skip
 """Other names for targets in ``--columns``."""
 
-NO_VALUE = frozenset({"n/a", "#n/a", "na", "nan"})
-"""What spreadsheets and people write into a cell without a value."""
+_NO_VALUE = frozenset({"n/a", "#n/a", "na", "nan"})
+_WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
 _LONGEST = 40
 _KEPT = 200
@@ -99,6 +99,16 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")
 
 
+def word_of(cell: str | None) -> str | None:
+    """A cell's word: none for the ``n/a`` of spreadsheets, and 3 for the 3.0 of tables with gaps.
+
+    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A")
+    ('3', '0.05', None)
+    """
+    text = (cell or "").strip()
+    return None if text.casefold() in _NO_VALUE else _WHOLE.sub(r"\1", text) or None
+
+
 @dataclass
 class Column:
     """What a column holds: its distinct texts with their numbers, up to `_KEPT`, and its blanks."""
@@ -111,8 +121,7 @@ class Column:
     def add(self, values: Sequence[Any]) -> None:
         """Count some more cells."""
         cells = [None if value is ABSENT else value for value in values]
-        stripped = (text.strip() for text in texts_of(cells) or () if text is not None)
-        texts = Counter(text for text in stripped if text.casefold() not in NO_VALUE)
+        texts = Counter(filter(None, map(word_of, texts_of(cells) or ())))
         self.filled += texts.total()
         self.blank += len(values) - texts.total()
         if self._seen is not None:

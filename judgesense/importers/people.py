@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from judgesense.files.tables import Rows
-from judgesense.importers.column_names import NO_VALUE, NUMBER
+from judgesense.importers.column_names import NUMBER, word_of
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.readings import Parser, is_label
 from judgesense.importers.rows import texts_of
@@ -111,8 +111,8 @@ class PeopleLabels:
     def _word(self, cell: str | None) -> str | None:
         """A cell as a label of the task where it is one; each distinct cell is looked up once."""
         if cell not in self._known:
-            text = str(cell).strip()
-            self._known[cell] = None if text.casefold() in NO_VALUE else self._read(text)
+            word = word_of(cell)
+            self._known[cell] = None if word is None else self._read(word)
         return self._known[cell]
 
     def _read(self, word: str) -> str:

@@ -228,6 +228,7 @@ def understand(
                 "out of the figures"
             )
     used = {*judged, *asked, *(part for source in roles.values() for part in source.split(","))}
+    used |= {name for name in found if any(repr(name) in note for note in notes)}
     if not is_log and (unused := looks_like_labels(found, used, space or ())):
         notes.append(unused)
     return Understood(roles, tuple(asked), space, words, ("; ".join(parts), *notes))
@@ -360,6 +361,13 @@ def _space(
     )
     columns = {name: found[name] for name in (*judged, *people) if name in found}
     scores = [name for name, column in columns.items() if column.decimals]
+    if (
+        ours
+        and theirs
+        and is_scale(ours) != is_scale(theirs)
+        and not _comparable({*ours}, {*theirs})
+    ):
+        scores = scores or [name for name in columns if (name in judged) is is_scale(ours)]
     if mapping:
         mapped = {key.casefold() for key in mapping}
         rest = [word for name, column in columns.items() if name not in scores and column.labels

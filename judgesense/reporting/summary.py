@@ -295,7 +295,7 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
             text += ", weighted by how they were picked"
         if entry["kappa"] is not None:
             kappa = brackets(entry["kappa_ci_low"], entry["kappa_ci_high"], lambda x: number(x, 2))
-            text += f" (κ {number(entry['kappa'], 2)} {kappa})"
+            text += f" (κ {number(entry['kappa'], 2)} {kappa})".replace(" [–]", "")
         parts.append(text)
         constants.add((entry["constant_label"], percent(entry["constant_accuracy"])))
     if len(constants) != 1:

@@ -228,6 +228,9 @@ BAD = {
         "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n", {},
         "--map '>=0.5=pass,<0.5=fail'",
     ),
+    "scores from 1 to 10": (
+        "id,score,label\n1,8,pass\n2,3,fail\n3,8,pass\n", {}, "--map '>=4=pass,<4=fail'",
+    ),
     "scores of people": (
         "id,verdict,human_score\n1,PASS,0.83\n2,FAIL,0.12\n3,PASS,0.4\n", {}, "--map '>=0.5=PASS",
     ),
@@ -236,7 +239,7 @@ BAD = {
         "name the labels: --human COLUMN",
     ),
     "the same id twice": (
-        "id,verdict,label\n1,A,A\n1,B,B\n2,A,B\n", {}, "same judge, item, template and order",
+        "id,verdict,label\n1,A,A\n1,B,B\n2,A,B\n", {}, "item '1' has a verdict already",
     ),
     "rows without an item": (
         "wording,verdict,label\na,A,A\nb,B,A\na,A,B\n", {}, "--columns item_id=COLUMN",
@@ -295,6 +298,13 @@ def test_cells_that_say_not_available_are_empty(tmp_path: Path) -> None:
     found = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)
     (entry,) = found.report.people
     assert (entry["n"], set(entry["confusion"])) == (3, {"A", "B"})
+
+
+def test_whole_numbers_that_pandas_wrote_beside_gaps_are_labels(tmp_path: Path) -> None:
+    text = "id,verdict,label\n" + "".join(f"{n},{n % 2},{float(n % 3 == 1)}\n" for n in range(9))
+    found = check_file(table(tmp_path / "x.csv", f"{text}9,1,\n"), out=tmp_path / "o", note=str)
+    (entry,) = found.report.people
+    assert (entry["n"], set(entry["confusion"])) == (9, {"0", "1"})
 
 
 def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:

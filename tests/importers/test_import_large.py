@@ -52,7 +52,7 @@ def test_a_log_in_chunks_is_the_log_in_one(tmp_path, monkeypatch) -> None:
 def test_a_repeated_row_of_an_earlier_chunk_is_named(tmp_path) -> None:
     rows = _rows(24)
     file = _write(tmp_path, [*rows, rows[2]])
-    with pytest.raises(JudgeSenseError, match=r"row 25: same judge, .* as .*log\.csv, row 3 "):
+    with pytest.raises(JudgeSenseError, match=r"row 25: .* already, in .*log\.csv, row 3;"):
         import_log(file, "table", tmp_path / "out")
 
 
@@ -77,7 +77,7 @@ def test_parts_of_another_log_are_not_mixed_in(tmp_path) -> None:
     ("second", "third", "error"),
     [
         ("j,t,2,w,YES,NEITHER", "j,t,1,w,NO,AB", r"row 2, order: .*'NEITHER'"),
-        ("j,t,1,w,NO,AB", "j,t,2,w,NO,AB", r"row 2: same judge, .* as .*log\.csv, row 1 "),
+        ("j,t,1,w,NO,AB", "j,t,2,w,NO,AB", r"row 2: .* already, in .*log\.csv, row 1;"),
         ("j,t,2,w,NO,AB", "j,t,3,w", r"row 3 \(line 4\): 4 cells, but the header has 6"),
         ("j,,2,w,NO,AB", "j,t,3,w", r"row 2: no task"),
     ],

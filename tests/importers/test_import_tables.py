@@ -168,7 +168,7 @@ BAD_ROWS = [
     ({"option_logprobs": {"YES": 0.5}}, r"line 2, option_logprobs: 0.5 for 'YES'"),
     ({"judge": None}, r"line 2: no judge"),
     ({"gold": "PERHAPS"}, r"line 2, gold: 'PERHAPS' is not one of the labels YES, NO"),
-    ({}, r"line 2: same judge, item, template and order as .*line 1"),
+    ({}, r"line 2: .* already, in .*line 1"),
 ]
 
 
