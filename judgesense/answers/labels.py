@@ -143,13 +143,8 @@ def _labels(space: Space) -> _Labels:
 def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str | None:
     """The label that the text begins with, concludes with, or alone names.
 
-    Args:
-        sentences: those of the text; at least one.
-        space: the decision space.
-        length: characters of the text.
-
-    Returns:
-        A label; "" where the text contradicts itself; None where it names no label plainly.
+    "" where the text, which has ``length`` characters, contradicts itself; None where it names no
+    label plainly. ``sentences`` has at least one.
     """
     labels = _labels(space)
     lead = labels.begins(sentences[0].text)

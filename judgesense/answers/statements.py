@@ -29,12 +29,9 @@ def conclusion(
 ) -> str | None:
     """The verdict of a text; "" where it contradicts itself, None where it states none.
 
-    Args:
-        lead: the option that the text begins with.
-        last: the option that is the whole last line.
-        statements: what the sentences state, in order.
-        criteria: whether statements that do not conclude may be about single criteria, as scores
-            are; they then do not contradict a conclusion.
+    ``lead`` is the option that the text begins with, ``last`` the one that is the whole last line,
+    and ``statements`` are what the sentences state, in order. With ``criteria``, statements that do
+    not conclude may be about single criteria, as scores are, and do not contradict a conclusion.
     """
     decisive = [s for s in statements if s.decisive and (lead is None or s.place > 0)]
     if lead is not None:

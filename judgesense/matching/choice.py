@@ -99,15 +99,8 @@ def match_choice(
 ) -> AnswerMatch:
     """1.0 for every response that chose the correct option, else 0.0.
 
-    Args:
-        predictions: the responses, n strings.
-        references: letters, numbers from 1, or (with ``options``) the options' texts.
-        n_options: number of options of every example; ignored with ``options``.
-        options: per example, its option texts in the order shown.
-        labels: as :func:`read_choice`.
-
-    Returns:
-        The scores and readings.
+    ``references`` are letters, numbers from 1, or the options' texts; ``options``, per example, its
+    option texts in the order shown; ``n_options`` and ``labels`` as in :func:`read_choice`.
 
     Raises:
         JudgeSenseError: a reference that names no option, or options that are no lists of texts;
@@ -156,15 +149,9 @@ def match_likelihood(
     """1.0 for every example whose correct option has the highest log-likelihood, else 0.0.
 
     Source: "Artifact or Flaw?", section 3.1. A tie for the highest is unread: no option was
-    preferred.
-
-    Args:
-        option_logprobs: per example, the log-probability in nats of each option's whole token
-            sequence.
-        references: per example, the index of the correct option, from 0.
-
-    Returns:
-        The scores; ``readings`` are option indices as text.
+    preferred. Per example, ``option_logprobs`` are the log-probabilities in nats of each option's
+    whole token sequence, and ``references`` the index of the correct option, from 0; ``readings``
+    are indices as text.
 
     >>> match_likelihood([[-1.0, -2.0], [-3.0, -0.5]], [0, 0]).per_example
     [1.0, 0.0]

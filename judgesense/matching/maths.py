@@ -75,12 +75,8 @@ def match_math(
     Appendix C.
 
     Args:
-        predictions: the responses, n strings.
         references: LaTeX without dollar signs, as in MATH.
         time_limit_s: seconds per response; a response that takes longer is unread.
-
-    Returns:
-        The scores and readings.
 
     Raises:
         MissingExtraError: math-verify is not installed.

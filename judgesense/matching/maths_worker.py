@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextlib import suppress
 
 MEMORY_LIMIT = 4 * 2**30
 """Bytes of address space; an answer that needs more cannot be compared."""
@@ -17,7 +18,10 @@ MEMORY_LIMIT = 4 * 2**30
 
 def main() -> None:
     """Answer ``{"said": latex, "wanted": [latex, ...]}`` lines until stdin closes."""
-    _limit_memory()
+    with suppress(ImportError):  # Windows has no such limit; the time limit still applies.
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     from math_verify import parse, verify
 
     logging.disable(logging.CRITICAL)
@@ -36,14 +40,6 @@ def main() -> None:
             problem = f"cannot be compared ({type(error).__name__})"
             answer = {"read": None, "match": False, "problem": problem}
         print(json.dumps(answer), flush=True)
-
-
-def _limit_memory() -> None:
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit; the time limit still applies.
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
 
 
 if __name__ == "__main__":

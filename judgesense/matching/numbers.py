@@ -86,14 +86,11 @@ def _stated(rest: str, by_verb: bool) -> str | None:
         return direct.group()
     _, sign, value = sentence.rpartition("=")
     numbers: list[str] = _NUMBER.findall(value if sign else sentence)
-    if not numbers or (not by_verb and not (direct and sign and _ends(value, rest, end))):
+    # The result of an equation has to be the last number of its line.
+    ends = len(_NUMBER.findall(value)) == 1 and not (end and _NUMBER.search(rest, end.end()))
+    if not numbers or (not by_verb and not (direct and sign and ends)):
         return None
     return numbers[0 if sign else -1]
-
-
-def _ends(value: str, rest: str, end: re.Match[str] | None) -> bool:
-    """Whether the result of an equation is the last number of its line."""
-    return len(_NUMBER.findall(value)) == 1 and not (end and _NUMBER.search(rest, end.end()))
 
 
 def match_number(predictions: Sequence[str], references: Sequence[Reference]) -> AnswerMatch:

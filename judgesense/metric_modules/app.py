@@ -19,6 +19,7 @@ def interface(name: str, app_file: str) -> Any:
     import gradio as gr
 
     metric = METRICS[name]
+    card = (Path(app_file).parent / "README.md").read_text(encoding="utf-8")
 
     def compute(rows: str) -> dict[str, Any]:
         try:
@@ -36,7 +37,7 @@ def interface(name: str, app_file: str) -> Any:
         inputs=gr.Textbox(label=metric.line, value=metric.example, lines=8),
         outputs=gr.JSON(label="Result"),
         title=metric.title,
-        article=_card(app_file),
+        article=card.split("---\n", 2)[2],  # without its front matter
         api_name="compute",
         flagging_mode="never",
     )
@@ -62,8 +63,3 @@ def parse_rows(text: str) -> list[list[str]]:
                 "give every line the same number of cells, separated by commas"
             )
     return rows
-
-
-def _card(app_file: str) -> str:
-    """The text of the README.md beside an app, without its front matter."""
-    return (Path(app_file).parent / "README.md").read_text(encoding="utf-8").split("---\n", 2)[2]

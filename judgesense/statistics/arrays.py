@@ -19,11 +19,7 @@ Words = npt.NDArray[Any]
 
 
 def row_means(table: Floats) -> Floats:
-    """Mean of the known values of each row, shape (n,); NaN for a row of NaN.
-
-    >>> row_means(np.array([[1.0, np.nan, 3.0]])).tolist()
-    [2.0]
-    """
+    """Mean of the known values of each row, shape (n,); NaN for a row of NaN."""
     known = ~np.isnan(table)
     count = known.sum(axis=1)
     sums = np.where(known, table, 0.0).sum(axis=1)

@@ -44,10 +44,6 @@ def camps_of(
     Args:
         codes: label codes, negative where undecided, shape (wordings, cells).
         clusters: codes from 0, shape (cells,).
-
-    >>> one, two = [0, 0, 1, 1] * 10, [1, 0, 0, 1] * 10
-    >>> camps_of(np.array([one, two, one, two, one]), np.arange(40), 2, Rules())
-    [[0, 2, 4], [1, 3]]
     """
     decided = np.stack([codes == label for label in range(n_labels)])
     groups = _groups(decided)

@@ -42,11 +42,7 @@ class Change:
     n_changed: int
 
     def conclusion(self, margin: float) -> str:
-        """``better``, ``worse``, ``no worse`` (than by the margin) or ``cannot tell``.
-
-        >>> item_change([1, 1, 0, 1] * 25, [1, 1, 0, 1] * 25).conclusion(0.05)
-        'no worse'
-        """
+        """``better``, ``worse``, ``no worse`` (than by the margin) or ``cannot tell``."""
         if self.ci_high < 0:
             return "worse"
         if self.ci_low > 0:

@@ -183,10 +183,6 @@ def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
 
     A table is gold label x answer, shape (..., L, L + 1); the last answer is no label. Kappa has
     quadratic weights if `ordinal`; it is NaN where gold and answers are one and the same label.
-
-    >>> figures = table_figures(np.array([[40.0, 10, 0], [10, 40, 0]]), ordinal=False)
-    >>> {name: round(float(value), 3) for name, value in figures.items()}
-    {'balanced_accuracy': 0.8, 'kappa': 0.6, 'gwet_ac1': 0.6}
     """
     size = table.shape[-2]
     p = table / table.sum(axis=(-2, -1), keepdims=True)

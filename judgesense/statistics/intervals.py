@@ -32,22 +32,13 @@ class Interval:
     icc: float | None = None
 
     def within(self, lowest: float, highest: float) -> Interval:
-        """The interval, cut off at the range of what it estimates.
-
-        >>> ends = Interval(-0.1, 0.4).within(0, 1)
-        >>> ends.low, ends.high
-        (0, 0.4)
-        """
+        """The interval, cut off at the range of what it estimates."""
         low = None if self.low is None else max(lowest, self.low)
         high = None if self.high is None else min(highest, self.high)
         return replace(self, low=low, high=high)
 
     def fields(self, name: str) -> dict[str, Any]:
-        """The ends as the fields of a result.
-
-        >>> Interval(0.1, 0.4).fields("jss")
-        {'jss_ci_low': 0.1, 'jss_ci_high': 0.4}
-        """
+        """The ends as the fields of a result."""
         return {f"{name}_ci_low": self.low, f"{name}_ci_high": self.high}
 
 
@@ -70,22 +61,14 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
 
 
 def share_fields(name: str, hits: Any, clusters: Any = None) -> dict[str, Any]:
-    """A share and the ends of its `wilson_cluster` as fields of a result; None without rows.
-
-    >>> share_fields("right", [])
-    {'right': None, 'right_ci_low': None, 'right_ci_high': None}
-    """
+    """A share and the ends of its `wilson_cluster` as fields of a result; None without rows."""
     if not len(hits):
         return {name: None, **Interval(None, None).fields(name)}
     return {name: float(np.mean(hits)), **wilson_cluster(hits, clusters).fields(name)}
 
 
 def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95) -> Interval:
-    """`wilson_cluster` from each cluster's number of successes and of rows, shape (k,) each.
-
-    >>> round(wilson_from_sums([2, 1, 2], [2, 2, 2]).low, 3)
-    0.127
-    """
+    """`wilson_cluster` from each cluster's number of successes and of rows, shape (k,) each."""
     from scipy.special import stdtrit
 
     successes, sizes = np.asarray(successes, dtype=float), np.asarray(sizes, dtype=float)
@@ -115,9 +98,6 @@ def outer_ends(
     says whether hits and misses come in clusters. That end is then at least Clopper & Pearson's;
     otherwise that of their one-sided interval at the same level, which corrects Wilson's for up to
     about ten misses and is within his for more.
-
-    >>> [round(end, 3) for end in outer_ends(0.9, 10, 1.96)]
-    [0.596, 0.997]
     """
     from scipy.special import betaincinv
 
@@ -153,10 +133,6 @@ def difference_interval(
 
     Newcombe's method 10 (1998, Statistics in Medicine 17, 2635-2650) for any two estimates; the
     general form is Zou & Donner's (2008). `correlation` is that of the two estimates, in [-1, 1].
-
-    >>> ends = difference_interval((0.5, Interval(0.4, 0.6)), (0.8, Interval(0.7, 0.9)), 0.0)
-    >>> round(ends.low, 3), round(ends.high, 3)
-    (0.159, 0.441)
     """
     (p1, one), (p2, two) = first, second
     if one.low is None or one.high is None or two.low is None or two.high is None:
@@ -171,9 +147,6 @@ def residual_correlation(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
     """Correlation of two figures of the same clusters; 0 where a figure has no residuals.
 
     `one` and `two`, shape (k,), are what each cluster adds to a figure beyond the mean.
-
-    >>> residual_correlation(np.array([1.0, -1.0]), np.array([2.0, -2.0]))
-    1.0
     """
     size = float(np.sqrt((one**2).sum() * (two**2).sum()))
     return float(one @ two) / size if size > 0 else 0.0

@@ -27,32 +27,20 @@ def cohen_kappa(a: Labels, b: Labels) -> float | None:
 
 
 def disagreement_weights(n_labels: int, ordinal: bool = False) -> Floats:
-    """Cost of confusing label i with label j, shape (L, L): 0/1, on a scale (i - j) squared.
-
-    >>> disagreement_weights(3, ordinal=True)[0].tolist()
-    [0.0, 1.0, 4.0]
-    """
+    """Cost of confusing label i with label j, shape (L, L): 0/1, on a scale (i - j) squared."""
     steps = np.subtract.outer(np.arange(n_labels), np.arange(n_labels)).astype(float)
     return steps**2 if ordinal else (steps != 0).astype(float)
 
 
 def kappa_of_codes(first: Codes, second: Codes, n_labels: int) -> float | None:
-    """Cohen's kappa of two streams of label codes, shape (n,) each; None if it is undefined.
-
-    >>> kappa_of_codes(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 2)
-    0.5
-    """
+    """Cohen's kappa of two streams of label codes, shape (n,) each; None if it is undefined."""
     flat = np.bincount(first * n_labels + second, minlength=n_labels * n_labels)
     table = flat.reshape(n_labels, n_labels).astype(np.float64)
     return kappa_from_table(table, 1.0 - np.eye(n_labels))
 
 
 def kappa_from_table(table: Floats, weights: Floats) -> float | None:
-    """Kappa of a contingency table, shape (L, L): 1 - observed / expected disagreement.
-
-    >>> kappa_from_table(np.array([[2.0, 0.0], [0.0, 3.0]]), disagreement_weights(2))
-    1.0
-    """
+    """Kappa of a contingency table, shape (L, L): 1 - observed / expected disagreement."""
     expected = float((weights * np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
     if expected == 0:
         return None
@@ -112,10 +100,6 @@ def bootstrap_kappa(
     Only each cluster's observed disagreement and label counts are resampled. Resamples with an
     undefined kappa (one label throughout) are left out; the ends are None if those are at least
     half. The interval is weak at 25 clusters: see `docs/metrics/intervals.md`.
-
-    >>> codes = np.array([0, 1] * 20)
-    >>> bootstrap_kappa(codes, codes, n_resamples=100).low
-    1.0
     """
     a, b = np.asarray(first), np.asarray(second)
     codes, k = cluster_codes(clusters, len(a))

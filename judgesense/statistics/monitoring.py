@@ -30,9 +30,6 @@ def start_weight(start: int) -> float:
     """The share of the error that the test from one look on may spend; all of them add up to 1.
 
     The first 52 starts share 0.7, the next 52 0.1, then 0.05, and so on: 0.6 / (year (year + 1)).
-
-    >>> round(start_weight(0) * 52, 3), round(start_weight(52) * 52, 3)
-    (0.7, 0.1)
     """
     year = start // YEAR + 1
     return (0.7 if year == 1 else 0.6 / (year * (year + 1))) / YEAR
@@ -105,7 +102,10 @@ def watch(
     over = np.flatnonzero(best >= log_limit)
     alarm = int(over[0]) if len(over) else None
     since = int(evidence[:, t - 1 if alarm is None else alarm].argmax())
-    return Watch(best, log_limit, alarm, since, _low(z[since:], before[since:], since, error))
+    kept = [each[last < since] for each, last in zip(z[since:], before[since:], strict=True)]
+    values, evidence_limit = np.concatenate(kept), 1 / (error * start_weight(since))
+    low = 2 * lower_bound((1 + values) / 2, evidence_limit) - 1 if len(values) else -1.0
+    return Watch(best, log_limit, alarm, since, low)
 
 
 def growth(z: Sequence[Floats]) -> Floats:
@@ -158,14 +158,6 @@ def _seen_before(z: Sequence[Floats], ids: Sequence[Sequence[Hashable]] | None) 
         found.append(np.array([last.get(name, -1) for name in own], dtype=np.int64))
         last.update(dict.fromkeys(own, look))
     return found
-
-
-def _low(z: Sequence[Floats], before: Sequence[Codes], start: int, error: float) -> float:
-    kept = [each[last < start] for each, last in zip(z, before, strict=True)]
-    values = np.concatenate(kept)
-    if not len(values):
-        return -1.0
-    return 2 * lower_bound((1 + values) / 2, 1 / (error * start_weight(start))) - 1
 
 
 def lower_bound(values: Floats, evidence: float) -> float:

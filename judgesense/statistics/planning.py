@@ -106,9 +106,6 @@ class Pilot:
         """The number of clusters in all that settles a threshold with 80% probability.
 
         None if not even the most do.
-
-        >>> Pilot(0.1, 0.0, 0.2, 100).needed(0.0), Pilot(0.1, 0.0, 0.2, 100).needed(0.1, 400)
-        (208, None)
         """
         sizes = np.unique(np.geomspace(self.seen + 1, max(most, self.seen + 1), 200).astype(int))
         states = self.drawn(threshold, sizes, np.random.default_rng(0))
@@ -130,9 +127,6 @@ def smallest_difference(ci_low: float, ci_high: float, clusters: int) -> float:
     """The smallest true difference that a sample shows with probability 0.8, from its interval.
 
     (t + z) standard errors: t of the two-sided 95% interval, z of the probability (Cohen 1988).
-
-    >>> round(smallest_difference(0.4, 0.6, 100), 3)
-    0.142
     """
     from scipy.special import ndtri, stdtrit
 

@@ -142,9 +142,6 @@ def naive_influence(
     """The mean of the predictions themselves, as if they were true: what labels correct.
 
     Arguments as in `influence`; a unit without any prediction is left out.
-
-    >>> float(naive_influence([1.0, 0.0, float("nan"), 1.0]).mean[0].round(3))
-    0.667
     """
     table = _table(predictions)
     f = row_means(table)
@@ -162,9 +159,6 @@ def least_error(step: float, n: float) -> float:
 
     Where all n units are alike, the interval then reaches as far as Clopper & Pearson's one-sided
     95% bound for a share of 0 (1934), 1 - 0.05^(1/n).
-
-    >>> least_error(1.0, 33)
-    0.05
     """
     return 1.8 * step / (n + 3)
 

@@ -14,14 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.inputs import check_number, numbers
-from judgesense.statistics.ranks import (
-    chosen,
-    competition_ranks,
-    kendall_matrix,
-    spearman_matrix,
-)
+from judgesense.statistics.ranks import chosen, competition_ranks, kendall_matrix, spearman_matrix
 from judgesense.statistics.resampling import percentile_ends
 from judgesense.statistics.result import ResultMapping
 from judgesense.statistics.sensitivity import mean_and_std, off_diagonal
@@ -150,11 +145,7 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
 
 
 def lower_bounds(table: Floats, z: float) -> Floats:
-    """LCB of each column: mean - z * sd / sqrt(K), sd with K - 1 (section 3.4); shape (..., K, M).
-
-    >>> lower_bounds(np.array([[1.0, 2.0], [1.0, 4.0]]), 1.0).tolist()
-    [1.0, 2.0]
-    """
+    """LCB of each column, mean - z * sd / sqrt(K) (section 3.4); ``table`` is (..., K, M)."""
     bounds: Floats = table.mean(axis=-2)
     if z:
         bounds -= z * table.std(axis=-2, ddof=1) / np.sqrt(table.shape[-2])
@@ -166,9 +157,6 @@ def held_out(scores: Floats, z: float) -> Floats:
 
     ``scores`` has shape (..., K, M), the result (..., K); K >= 3, or 2 if z = 0. A tie goes to the
     lower prompt index.
-
-    >>> held_out(np.array([[0.5, 0.6], [0.4, 0.7], [0.9, 0.1]]), 0.0).tolist()
-    [0.5, 0.4, 0.1]
     """
     k = scores.shape[-2]
     found = np.empty(scores.shape[:-1])
@@ -191,9 +179,6 @@ def seed_scores(scores: Floats, size: int, seeds: Sequence[Sequence[int]]) -> Fl
     """Mean scores of M prompts on one random subset for each seed, shape (seeds, M).
 
     ``scores`` has shape (M, N items). A seed's subsets of several sizes are nested.
-
-    >>> seed_scores(np.array([[1.0, 1.0], [0.0, 0.0]]), 1, [[0], [1]]).tolist()
-    [[1.0, 0.0], [1.0, 0.0]]
     """
     subsets = [np.random.default_rng(list(s)).permutation(scores.shape[1])[:size] for s in seeds]
     means: Floats = np.stack([scores[:, subset].mean(axis=1) for subset in subsets])
@@ -201,11 +186,7 @@ def seed_scores(scores: Floats, size: int, seeds: Sequence[Sequence[int]]) -> Fl
 
 
 def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> Floats:
-    """As :func:`seed_scores`, for many sets of k subsets at once: shape (draws, k, M).
-
-    >>> redrawn_scores(np.eye(3), 2, k=4, draws=5, seed=0).shape
-    (5, 4, 3)
-    """
+    """As :func:`seed_scores`, for many sets of k subsets at once: shape (draws, k, M)."""
     n_prompts, n_items = scores.shape
     rng = np.random.default_rng(seed)
     means = np.empty((draws, k, n_prompts))
@@ -241,9 +222,6 @@ def selection_gain(scores: Floats, z: float) -> SelectionGain:
     """Compare selection by LCB with selection by the mean over many sets of conditions.
 
     ``scores`` has shape (draws, K, M), as :func:`redrawn_scores` returns them.
-
-    >>> selection_gain(np.tile([0.5, 0.4], (4, 3, 1)), 1.0).equal
-    1.0
     """
     mean, bound = held_out(scores, 0.0).mean(axis=-1), held_out(scores, z).mean(axis=-1)
     gap = bound - mean
@@ -264,20 +242,19 @@ class PairFlips:
     tie has no order), ``n_items`` the number of items of the means.
     """
 
-    first: np.ndarray[tuple[int], np.dtype[np.intp]]
-    second: np.ndarray[tuple[int], np.dtype[np.intp]]
+    first: Codes
+    second: Codes
     gap: Floats
     error: Floats
     flips: Floats
     n_items: int
 
     @property
-    def near_tied(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def near_tied(self) -> Bools:
         """Pairs that all items together cannot separate: the 95% interval of the gap includes 0."""
-        near: np.ndarray[tuple[int], np.dtype[np.bool_]] = self.gap <= 1.96 * self.error
-        return near
+        return np.asarray(self.gap <= 1.96 * self.error)
 
-    def share_of_flips(self, pairs: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float | None:
+    def share_of_flips(self, pairs: Bools) -> float | None:
         """The share of all flips among these pairs; None if nothing ever flips."""
         total = self.flips.sum()
         return float(self.flips[pairs].sum() / total) if total else None
@@ -287,10 +264,6 @@ def pair_flips(scores: Floats, conditions: Floats) -> PairFlips:
     """Gaps and flips of all pairs of prompts.
 
     ``scores`` has shape (M, N items); ``conditions`` shape (draws, K, M), the means on K subsets.
-
-    >>> found = pair_flips(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[[1.0, 0.0], [0.0, 1.0]]]))
-    >>> found.gap.tolist(), found.flips.tolist()
-    ([0.5], [1.0])
     """
     first, second = np.triu_indices(len(scores), 1)
     gaps = scores[first] - scores[second]

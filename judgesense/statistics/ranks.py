@@ -106,21 +106,13 @@ def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:
 
 
 def leaders(scores: Any) -> Bools:
-    """Which scores are the best along the last axis; all that tie for the best lead together.
-
-    >>> leaders([[0.5, 0.8, 0.8], [0.9, 0.2, 0.1]]).tolist()
-    [[False, True, True], [True, False, False]]
-    """
+    """Which scores are the best along the last axis; all that tie for the best lead together."""
     first: Bools = competition_ranks(scores) == 1
     return first
 
 
 def chosen(scores: Any) -> Codes:
-    """The index of the best score along the last axis; the lowest index among those that tie.
-
-    >>> int(chosen([0.5, 0.8, 0.8]))
-    1
-    """
+    """The index of the best score along the last axis; the lowest index among those that tie."""
     index: Codes = leaders(scores).argmax(axis=-1)
     return index
 

@@ -211,9 +211,6 @@ def coefficients_of_variation(table: Floats) -> Floats:
 
     A constant row has 0; one that varies around a mean of 0 or less has NaN, for the caller to
     count.
-
-    >>> coefficients_of_variation(np.array([[1.0, 3.0], [2.0, 2.0]])).round(3).tolist()
-    [0.5, 0.0]
     """
     mean = table.mean(axis=1)
     result = np.full(len(table), np.nan)

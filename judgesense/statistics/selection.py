@@ -139,10 +139,6 @@ def lower_than_rest(sums: Floats, rng: np.random.Generator, n_resamples: int) ->
 
     Single-step max-T over the columns (Westfall & Young 1993, section 2.3), one-sided; ``sums`` are
     sums per cluster and column, shape (clusters, columns >= 2).
-
-    >>> rng = np.random.default_rng(0)
-    >>> lower_than_rest(np.array([[1.0, 1.0, 0.0]] * 20), rng, 999).tolist()
-    [1.0, 1.0, 0.001]
     """
     tables = _permuted(sums, rng, n_resamples)
     observed, _ = next(tables)
@@ -163,11 +159,6 @@ def gaps_between(sums: Floats, rng: np.random.Generator, n_resamples: int) -> tu
 
     Returns:
         The p-value of the first test, and those of the second, shape (columns,).
-
-    >>> rng = np.random.default_rng(0)
-    >>> p_any, p_behind = gaps_between(np.array([[1.0, 1.0, 0.0]] * 20), rng, 999)
-    >>> p_any, p_behind.tolist()[2]
-    (0.0005, 0.001)
     """
     tables = _permuted(sums, rng, n_resamples)
     rest, gaps = next(tables)

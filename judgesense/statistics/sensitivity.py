@@ -172,11 +172,7 @@ def template_spread(scores: Floats, n_permutations: int = 500, seed: int = 0) ->
 
 
 def template_means(scores: Floats) -> Floats | None:
-    """Means over the last axis without NaN; None if one of them has no score.
-
-    >>> template_means(np.array([[1.0, np.nan], [0.0, 1.0]])).tolist()
-    [1.0, 0.5]
-    """
+    """Means over the last axis without NaN; None if one of them has no score."""
     known = ~np.isnan(scores)
     counts = known.sum(axis=-1)
     if not counts.all():

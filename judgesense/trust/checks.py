@@ -204,17 +204,13 @@ def trust_card(
     panel: int = 1,
     attacked: Check | None = None,
 ) -> TrustCard:
-    """The trust card of a judge on a task.
+    """The trust card of a judge (not a baseline) on a task.
 
-    Args:
-        stream: a judge's decisions (not a baseline's).
-        thresholds: what each check is compared with.
-        mislabelled: templates whose answers mean the opposite of what their label map says. They
-            are left out of `steady`, `responsive` and `right`: they tell of the wording, not of
-            the judge.
-        gold: what the gold labels are, in words.
-        panel: how many wordings decide a verdict together.
-        attacked: the check `resistant` where the stream has no attacks: that of the judge as asked.
+    ``mislabelled`` templates, whose answers mean the opposite of what their label map says, are
+    left out of `steady`, `responsive` and `right`: they tell of the wording, not of the judge.
+    ``gold`` is what the gold labels are, in words, ``panel`` how many wordings decide a verdict
+    together, ``attacked`` the check `resistant` where the stream has no attacks: that of the judge
+    as asked.
     """
     return conclude({
         "readable": readable(stream, thresholds.readable),

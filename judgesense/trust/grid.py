@@ -104,7 +104,13 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
     keys = log.base[rows] * len(log.variants) + log.variant[rows]
     keys = keys * len(VARIANT_CLASSES) + log.variant_class[rows]
     _, first, wording = np.unique(keys, return_index=True, return_inverse=True)
-    named = [_wording(stream, row) for row in rows[first].tolist()]
+    named = []
+    for row in rows[first].tolist():
+        variant = log.variants[log.variant[row]]
+        named.append(Wording(
+            log.bases[log.base[row]], None if variant == REWORDING else variant,
+            VARIANT_CLASSES[log.variant_class[row]],
+        ))  # fmt: skip
     ranked = sorted(range(len(named)), key=lambda n: named[n].name)
     wording = np.argsort(ranked)[wording]
     items, order_codes, place = crossed(log, rows, wording)
@@ -148,16 +154,6 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
         ),
         has_probabilities=shares is not None,
         mean_cost=pc.mean(log.table["cost_usd"].take(pa.array(rows))).as_py(),
-    )
-
-
-def _wording(stream: Stream, row: int) -> Wording:
-    log = stream.log
-    variant = log.variants[log.variant[row]]
-    return Wording(
-        log.bases[log.base[row]],
-        None if variant == REWORDING else variant,
-        VARIANT_CLASSES[log.variant_class[row]],
     )
 
 

@@ -28,12 +28,9 @@ def plan(
     """What settles the open checks of a card: every one of them passes, or one fails.
 
     The estimates that a larger run would show are drawn from those of this one and their intervals
-    (`judgesense.statistics.planning.Pilot`), and the conclusion from each draw.
-
-    Args:
-        checks: those of a card, as in ``report.json``.
-        level: confidence level of `steady`.
-        sizes: numbers of items in all, for the rows of ``chances``.
+    (`judgesense.statistics.planning.Pilot`), and the conclusion from each draw. ``checks`` are
+    those of a card, as in ``report.json``; ``level`` is the confidence level of `steady`, ``sizes``
+    the numbers of items in all.
 
     Returns:
         ``open`` (the checks), ``n_items`` and ``n_labels`` so far; ``chances``, a row per number of
@@ -130,11 +127,7 @@ def _wordings_needed(check: Mapping[str, Any], pilot: Pilot) -> int | None:
 
 
 def gate_outlook(check: Mapping[str, Any], level: float = 0.95) -> dict[str, float | None] | None:
-    """How a gate on `steady` behaves when it is repeated on as many other items.
-
-    Args:
-        check: `steady`, as in ``report.json``.
-        level: its confidence level.
+    """How a gate on `steady`, as in ``report.json``, behaves on as many other items.
 
     Returns:
         ``passes_from``, the true JSS from which it passes with 80% probability at this size (None

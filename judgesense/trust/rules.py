@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from judgesense.statistics.calibration import (
 from judgesense.tasks import NO_ORDER, is_scale
 
 Read = Literal["most probable", "expected score", "vote"]
-READS: tuple[Read, ...] = ("most probable", "expected score", "vote")
+READS: tuple[Read, ...] = get_args(Read)
 
 _ORDERS = ((NO_ORDER,), ("AB",), ("BA",), ("AB", "BA"), ("BA", "AB"))
 
@@ -150,13 +150,19 @@ class Rule:
         members = values.reshape(len(values), -1, values.shape[-1])
         if self.read == "vote":
             codes = most_probable(members.reshape(-1, members.shape[-1]))
-            return _voted(codes.reshape(members.shape[:2]), len(self.labels))
+            codes = codes.reshape(members.shape[:2])
+            shares, won = votes(codes, len(self.labels)), majority(codes, len(self.labels))
+            ranked = np.sort(np.nan_to_num(shares), axis=1)
+            margin = np.where(won == UNDECIDED, 0.0, ranked[:, -1] - ranked[:, -2])
+            with np.errstate(divide="ignore"):
+                return Decided(won, np.log(shares), margin)
         mean = mean_log_odds(members) if members.shape[1] > 1 else log_shares(members[:, 0])
         if self.read == "expected score":
             scale = np.array(self.labels, dtype=np.float64)
             score = expected_score(mean, scale)
             mean = log_shares(-((scale - score[:, None]) ** 2))
-        return Decided(most_probable(mean), mean, _margins(mean))
+        ranked = np.sort(np.maximum(np.nan_to_num(mean, nan=0.0), -700.0), axis=1)
+        return Decided(most_probable(mean), mean, ranked[:, -1] - ranked[:, -2])
 
     def to_dict(self) -> dict[str, Any]:
         """The rule as plain values, for a file."""
@@ -178,19 +184,3 @@ def in_own_order(values: Floats, orders: tuple[str, ...]) -> Floats:
     place = orders.index("BA")
     swapped[..., place, :2] = values[..., place, 1::-1]
     return swapped
-
-
-def _voted(codes: Codes, n_labels: int) -> Decided:
-    shares = votes(codes, n_labels)
-    ranked = np.sort(np.nan_to_num(shares), axis=1)
-    won = majority(codes, n_labels)
-    margin = np.where(won == UNDECIDED, 0.0, ranked[:, -1] - ranked[:, -2])
-    with np.errstate(divide="ignore"):
-        return Decided(won, np.log(shares), margin)
-
-
-def _margins(logprobs: Floats) -> Floats:
-    """Nats between the two best labels; 0 where nothing was read."""
-    ranked = np.sort(np.maximum(np.nan_to_num(logprobs, nan=0.0), -700.0), axis=1)
-    margin: Floats = ranked[:, -1] - ranked[:, -2]
-    return margin

@@ -195,17 +195,12 @@ class Wordings:
 def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
     """The wordings of a judge and task, each with what the others say about it.
 
-    Args:
-        table: the wordings.
-        texts: the full text of each template, where known.
-
-    Returns:
-        One row per template, by name: ``template``, ``text`` (None where unknown), ``agreement``
-        with the consensus and its 95% interval ``ci_low`` to ``ci_high``, ``kappa`` (quadratic on
-        a scale), ``p_adjusted`` and ``flag`` (see
-        `judgesense.statistics.wordings.screen`), ``jss_without`` (JSS of the other equivalent
-        wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
-        (without failed requests), ``in_best_set``. Undefined is None.
+    One row per template, by name: ``template``, ``text`` (None where unknown), ``agreement``
+    with the consensus and its 95% interval ``ci_low`` to ``ci_high``, ``kappa`` (quadratic on
+    a scale), ``p_adjusted`` and ``flag`` (see
+    `judgesense.statistics.wordings.screen`), ``jss_without`` (JSS of the other equivalent
+    wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
+    (without failed requests), ``in_best_set``. Undefined is None.
     """
     best, rows = table.best, []
     for name, decisions, found in zip(table.templates, table.decisions, table.figures, strict=True):

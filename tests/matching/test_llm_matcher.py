@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgesense.errors import JudgeSenseError
-from judgesense.matching.scores import mean_rank_correlation, score_models
 from local_judges.callable_judge import CallableJudge
 from local_judges.llm_matcher import judge_matches, prompts, read_verdict
 
@@ -134,17 +133,6 @@ def test_a_judge_that_only_scores_options_is_refused() -> None:
     judge = CallableJudge(lambda prompts: [{"true": -1.0, "false": -1.0}], scoring="options")
     with pytest.raises(JudgeSenseError, match="generate scoring"):
         judge_matches(judge, ["Q"], ["a"], ["b"])
-
-
-def test_scores_are_grouped_by_model_and_template_with_a_population_std() -> None:
-    models = ["m"] * 4 + ["n"] * 2
-    templates = ["1", "1", "2", "2", "1", "2"]
-    first, second = score_models(models, templates, [1.0, 0.0, 1.0, None, 0.0, 1.0])
-    assert first.by_template["2"].score == 1.0
-    assert (first.by_template["2"].n_scored, first.by_template["2"].n) == (1, 2)
-    assert (first.mean, first.std) == (0.75, 0.25)
-    assert (second.mean, second.std) == (0.5, 0.5)
-    assert mean_rank_correlation([first, second]) is None
 
 
 @pytest.mark.slow

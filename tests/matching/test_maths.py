@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgesense.errors import JudgeSenseError
 from judgesense.matching import last_boxed, match_answers
-from judgesense.matching.maths import plain_latex
 
 
 @pytest.mark.parametrize(
@@ -154,9 +153,3 @@ def test_matching_works_outside_the_main_thread() -> None:
     thread.start()
     thread.join()
     assert scores == [1.0]
-
-
-@settings(max_examples=50)
-@given(st.text(alphabet=r"x1+\{}$ leftfrac,", max_size=20))
-def test_plain_latex_only_takes_away(text: str) -> None:
-    assert len(plain_latex(text)) <= len(text)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from judgesense.statistics import calibration as c
 from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.comparison import paired_gain
-from judgesense.statistics.selection import folds_of
 
 RNG = np.random.default_rng(7)
 TOLD = np.log(RNG.dirichlet([2.0, 1.0, 0.5], size=60))
@@ -37,25 +35,6 @@ def test_both_orders_cancel_a_bias_for_the_first_option():
     assert np.array_equal(c.most_probable(mean) == 0, content > 0)
 
 
-def test_a_missing_member_leaves_the_mean_unknown():
-    told = np.array([[[-1.0, -0.5], [np.nan, np.nan]]])
-    assert c.most_probable(c.mean_log_odds(told)).tolist() == [c.UNDECIDED]
-
-
-def test_an_option_of_no_probability_does_not_make_the_mean_unknown():
-    told = np.array([[[0.0, -np.inf], [-0.1, -2.0]]])
-    assert c.most_probable(c.mean_log_odds(told)).tolist() == [0]
-
-
-def test_folds_keep_clusters_together_and_are_of_equal_size():
-    clusters = np.repeat(np.arange(23), 3)
-    folds = folds_of(clusters, 10)
-    assert all(len(set(folds[clusters == each])) == 1 for each in range(23))
-    assert set(np.bincount(folds[::3]).tolist()) == {2, 3}
-    with pytest.raises(ValueError, match="at least two"):
-        folds_of(["q", "q"])
-
-
 def test_the_gain_s_interval_covers_the_true_gain():
     rng, covered = np.random.default_rng(1), 0
     for _ in range(1000):
@@ -65,18 +44,6 @@ def test_the_gain_s_interval_covers_the_true_gain():
         found = paired_gain(before.ravel(), after.ravel(), clusters)
         covered += found.ci_low <= 0.1 <= found.ci_high
     assert covered >= 930
-
-
-def test_a_gain_of_zero_everywhere_has_a_width_and_one_cluster_has_none():
-    found = paired_gain([1, 0, 1], [1, 0, 1])
-    assert found.gain == 0
-    assert found.ci_low < 0 < found.ci_high
-    assert paired_gain([0, 1], [1, 1], ["q", "q"]).ci_low is None
-
-
-def test_nothing_to_learn_from_is_refused():
-    with pytest.raises(ValueError, match="no row"):
-        c.batch_offsets([[np.nan, np.nan]])
 
 
 def test_the_threshold_keeps_its_error_in_95_of_100_runs():

@@ -186,17 +186,6 @@ def test_published_intervals_are_the_row_wise_bootstrap(published: Path) -> None
         assert ours.high == pytest.approx(cell["ci_upper"], abs=0.01)
 
 
-def test_equal_rows_given_as_counts_are_resampled_as_if_written_out() -> None:
-    distinct = np.column_stack([np.arange(600.0), np.ones(600)])
-    counts = np.where(np.arange(600) == 599, 1001, 1)
-    short = resampled_sums(distinct, 500, 0, counts)
-    long = resampled_sums(np.repeat(distinct, counts, axis=0), 500, 1)
-    assert (short[:, 1] == 1600).all()
-    means = [sums[:, 0] / sums[:, 1] for sums in (short, long)]
-    assert means[0].mean() == pytest.approx(means[1].mean(), abs=1)
-    assert means[0].std() == pytest.approx(means[1].std(), rel=0.15)
-
-
 @pytest.mark.parametrize(
     ("values", "ndim", "told"),
     [

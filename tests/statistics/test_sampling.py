@@ -36,20 +36,6 @@ def test_every_couple_of_draws_is_counted() -> None:
     assert found["ci_low"] < found["jss"] < found["ci_high"]
 
 
-def test_a_wording_that_changes_nothing_has_no_net_flips_on_average() -> None:
-    rng = np.random.default_rng(1)
-    net, jss = [], []
-    for _ in range(40):
-        odds = rng.random((50, 1))
-        draws = (rng.random((50, 8)) < odds).sum(axis=1)
-        again = (rng.random((50, 8)) < odds).sum(axis=1)
-        found = sampled_jss(np.c_[draws, 8 - draws], np.c_[again, 8 - again])
-        net.append(found["net_flip_rate"])
-        jss.append(found["jss"])
-    assert abs(np.mean(net)) < 0.01
-    assert np.mean(jss) == pytest.approx(2 / 3, abs=0.02)  # the integral of p^2 + (1 - p)^2
-
-
 def test_pairs_without_a_decided_draw_are_left_out_and_single_draws_have_no_noise() -> None:
     found = sampled_jss([[1, 0], [0, 0], [1, 0]], [[1, 0], [2, 0], [0, 1]])
     assert (found["jss"], found["n_pairs"]) == (0.5, 2)

@@ -30,16 +30,6 @@ def test_ends_use_what_both_changes_share() -> None:
     assert alike.high - alike.low < (apart.high - apart.low) / 3
 
 
-def test_varying_wordings_widen_the_ends() -> None:
-    items, names = np.repeat(np.arange(60), 4), np.tile(list("wxyz"), 60)
-    moved = (names == "w") & (items % 2 == 0)
-    pairs = (names, np.tile(list("xyzw"), 60))
-    fixed = excess_moves(moved, items, items < 3, items)
-    random = excess_moves(moved, items, items < 3, items, wordings=names, other_wordings=pairs)
-    assert random.random
-    assert random.low < fixed.low - 0.02
-
-
 def test_wrong_claims_are_rare_where_both_move_alike() -> None:
     rng, wrong = np.random.default_rng(5), np.zeros(2)
     items = np.arange(100)

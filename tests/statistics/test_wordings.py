@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from judgesense.statistics.selection import choose, gaps_between, lower_than_rest
-from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, association, screen
+from judgesense.statistics.wordings import association, screen
 
 
 def answers(n: int, wordings: int, flips: float = 0.1, share: float = 0.5, seed: int = 0):
@@ -53,15 +53,6 @@ def test_a_judge_that_answers_at_random_has_no_bad_wording() -> None:
     assert flags(noise) == ["fine"] * 8
 
 
-def test_an_unreadable_wording_has_no_vote() -> None:
-    decisions = answers(60, 4, flips=0)
-    decisions[1, :40] = UNDECIDED
-    found, _ = screen(decisions, n_labels=2)
-    assert [row.flag for row in found] == ["fine", "unreadable", "fine", "fine"]
-    assert found[1].readable == pytest.approx(1 / 3)
-    assert found[1].agreement == 1.0
-
-
 def test_an_ordinal_scale_turned_round_is_inverted() -> None:
     rng = np.random.default_rng(0)
     base = rng.integers(0, 5, 60)
@@ -78,27 +69,6 @@ def test_two_wordings_that_contradict_each_other() -> None:
     assert flags([one, 1 - one]) == ["inverted", "inverted"]
     assert flags([one, 1 - one], gold=one) == ["fine", "inverted"]
     assert flags([1 - one, one], gold=one) == ["inverted", "fine"]
-
-
-def test_few_clusters_flag_nothing() -> None:
-    decisions = np.tile(answers(9, 5, flips=0), 10)
-    decisions[0] = 1 - decisions[0]
-    clusters = np.tile(np.arange(9), 10)
-    assert flags(decisions, clusters=clusters) == ["fine"] * 5
-
-
-def test_undefined_figures_are_none() -> None:
-    alone = screen([[0, 1, 0]], n_labels=2)[0][0]
-    assert (alone.agreement, alone.kappa, alone.p_adjusted, alone.flag) == (
-        None,
-        None,
-        None,
-        "fine",
-    )
-    absent = screen([[NOT_JUDGED] * 3, [0, 1, 0], [0, 1, 1]], n_labels=2)[0][0]
-    assert (absent.agreement, absent.readable, absent.n_prompts) == (None, None, 0)
-    same = screen(np.zeros((3, 20), int), n_labels=2)[0][0]
-    assert (same.agreement, same.kappa) == (1.0, None)
 
 
 def test_permutation_p_values_of_equal_columns_are_even() -> None:
@@ -145,14 +115,6 @@ def test_the_set_of_the_best_and_the_held_out_score() -> None:
     assert found.score == pytest.approx(0.9, abs=0.03)
     equal = choose((rng.random((4, 300)) < 0.8).astype(float))
     assert equal.best == (0, 1, 2, 3)
-
-
-def test_choosing_among_few() -> None:
-    alone = choose([[1.0, 0.0, 1.0]])
-    assert (alone.p_any_difference, alone.best) == (None, (0,))
-    one_cluster = choose([[1.0, 1.0], [0.0, 0.0]], [7, 7])
-    assert (one_cluster.p_any_difference, one_cluster.score) == (None, None)
-    assert one_cluster.best == (0, 1)
 
 
 def test_association_is_kappa_as_a_share_of_what_the_margins_allow() -> None:
