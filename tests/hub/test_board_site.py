@@ -187,6 +187,7 @@ def test_results_that_cannot_be_shown_are_named(results, reason, tmp_path, monke
         find_runs(results)
 
 
+@pytest.mark.slow
 def test_the_command_serves_the_pages_and_nothing_else_and_stops(runs, tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -35,14 +35,14 @@ def judge(url: str, **options: object) -> ApiJudge:
 
 
 def test_decisions_equal_those_of_the_same_judge_in_process(tmp_path: Path) -> None:
-    data = benchmark(100)
+    data = benchmark(40)
     endpoint = FakeEndpoint(parity)
     with serving(endpoint) as url:
         outcome = run_judge(judge(url), data, tmp_path / "api", ["generate", "options"])
     run_judge(CallableJudge(tells_parity), data, tmp_path / "local", ["generate"])
     api = read_log(tmp_path / "api").to_pylist()
     local = {row["prompt_id"]: row["decision"] for row in read_log(tmp_path / "local").to_pylist()}
-    assert outcome.judged == 200
+    assert outcome.judged == 80
     assert max(endpoint.calls.values()) == 1
     assert all(row["decision"] == local[row["prompt_id"]] for row in api)
     scored = [row for row in api if row["scoring"] == "options"]
@@ -132,22 +132,22 @@ def test_an_endpoint_that_is_not_there_is_given_up_in_seconds(tmp_path: Path) ->
 
 
 def test_max_cost_stops_before_it_is_exceeded_and_goes_on_when_raised(tmp_path: Path) -> None:
-    data = benchmark(200)
+    data = benchmark(80)
     endpoint = FakeEndpoint(parity)
     with serving(endpoint) as url:
-        asked = judge(url, price=(10.0, 10.0), max_cost=0.12)
+        asked = judge(url, price=(10.0, 10.0), max_cost=0.06)
         notes: list[str] = []
-        with pytest.raises(Interrupted, match=r"--max-cost 0\.12 would be exceeded"):
+        with pytest.raises(Interrupted, match=r"--max-cost 0\.06 would be exceeded"):
             run_judge(asked, data, tmp_path, ["generate"], note=notes.append)
         assert "at most $0." in notes[0]
         paid = read_log(tmp_path)["cost_usd"].to_pylist()
-        assert 0 < sum(paid) <= 0.12
+        assert 0 < sum(paid) <= 0.06
         assert len(endpoint.bodies) == len(paid)
         more = judge(url, price=(10.0, 10.0), max_cost=5)
         run_judge(more, data, tmp_path, ["generate"])
-    assert read_log(tmp_path).num_rows == 400
-    assert len(endpoint.bodies) == 400
-    assert more.spent == pytest.approx(400 * 52 * 10 / 1e6)
+    assert read_log(tmp_path).num_rows == 160
+    assert len(endpoint.bodies) == 160
+    assert more.spent == pytest.approx(160 * 52 * 10 / 1e6)
 
 
 def test_without_token_counts_every_answer_costs_the_most_it_can(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ def random_tables(count, seed):
         yield table.astype(float)
 
 
-def test_spearman_and_kendall_equal_scipy_on_a_thousand_cases():
+def test_spearman_and_kendall_equal_scipy_on_many_cases():
     constant = 0
-    for table in random_tables(1000, seed=0):
+    for table in random_tables(300, seed=0):
         rho, tau = spearman_matrix(table)[0, 1], kendall_matrix(table)[0, 1]
         if (np.ptp(table, axis=1) == 0).any():
             constant += 1

@@ -72,7 +72,7 @@ def test_a_known_ranking_is_found_the_better_the_less_noise_there_is() -> None:
     assert (steady.selected_mean, steady.selected_lcb, steady.unique_top1) == (19, 19, 1)
 
 
-@pytest.mark.parametrize("z", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("z", [0.0, 1.0])
 def test_many_sets_at_once_give_what_each_gives_alone(z: float) -> None:
     scores = np.round(population(np.linspace(0.4, 0.6, 8), [0.05] * 8, draws=40), 2)
     found = held_out(scores, z)

@@ -36,15 +36,15 @@ def _steady(prompts: list[str]) -> list[str]:
 
 def test_a_resumed_run_that_plans_other_batches_holds_every_row_once(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
-        judgesense.run(CallableJudge(_stopping(80), name="j", batch_size=8), out=tmp_path)
+        judgesense.run(CallableJudge(_stopping(33), name="j", batch_size=8), limit=10, out=tmp_path)
     assert len(read_log(tmp_path)) > 0
     notes: list[str] = []
     judge = CallableJudge(_steady, name="j", batch_size=256)
-    judgesense.run(judge, out=tmp_path, note=notes.append)
+    judgesense.run(judge, limit=10, out=tmp_path, note=notes.append)
     log = read_log(tmp_path)
     rows = log.select(["prompt_id", "item_id", "template_id", "order"]).to_pylist()
     assert len(rows) == len({tuple(row.values()) for row in rows})
-    judgesense.run(CallableJudge(_steady, name="j"), out=tmp_path / "whole")
+    judgesense.run(CallableJudge(_steady, name="j"), limit=10, out=tmp_path / "whole")
     assert len(log) == len(read_log(tmp_path / "whole"))
     assert any("not in this run's plan" in text for text in notes)
 
@@ -54,7 +54,8 @@ def test_the_second_judge_of_a_stopped_run_is_not_forgotten(tmp_path: Path) -> N
         return [CallableJudge(_steady, name="first"), second]
 
     with pytest.raises(Stopped):
-        judgesense.run(two(CallableJudge(_stopping(20), name="second", batch_size=8)), out=tmp_path)
+        stopping = CallableJudge(_stopping(20), name="second", batch_size=8)
+        judgesense.run(two(stopping), limit=10, out=tmp_path)
     record = json.loads((tmp_path / "run.json").read_text())
     assert [judge["name"] for judge in record["judges"]] == ["first@callable", "second@callable"]
 
@@ -65,7 +66,7 @@ def test_the_second_judge_of_a_stopped_run_is_not_forgotten(tmp_path: Path) -> N
     # Stopped again while the first judge is looked at: the second's name still stands.
     first = Loading(_steady, name="first")
     with pytest.raises(Stopped):
-        judgesense.run([first, CallableJudge(_steady, name="second")], out=tmp_path)
+        judgesense.run([first, CallableJudge(_steady, name="second")], limit=10, out=tmp_path)
     record = json.loads((tmp_path / "run.json").read_text())
     assert [judge["name"] for judge in record["judges"]] == ["first@callable", "second@callable"]
 
@@ -80,7 +81,7 @@ def test_the_second_judge_of_a_stopped_run_is_not_forgotten(tmp_path: Path) -> N
             renamed()
 
     with pytest.raises(JudgeSenseError, match="was begun with second@callable"):
-        judgesense.run([First(_steady, name="first"), changed], out=tmp_path)
+        judgesense.run([First(_steady, name="first"), changed], limit=10, out=tmp_path)
 
 
 def test_two_judges_of_one_name_are_refused(tmp_path: Path) -> None:

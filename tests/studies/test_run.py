@@ -192,15 +192,6 @@ def test_help_imports_nothing_heavy() -> None:
     assert "loaded: []" in done.stdout
 
 
-def test_importing_the_package_imports_nothing_heavy() -> None:
-    code = (
-        "import sys, judgesense\n"
-        "print(sorted({'torch', 'scipy', 'pyarrow', 'numpy'} & set(sys.modules)), judgesense.jss)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("[]")
-
-
 @pytest.mark.slow
 def test_a_real_judge_end_to_end_then_again_without_its_model(
     tmp_path: Path, command_line: Any
