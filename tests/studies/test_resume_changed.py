@@ -53,8 +53,8 @@ def test_the_second_judge_of_a_stopped_run_is_not_forgotten(tmp_path: Path) -> N
     def two(second: CallableJudge) -> list[CallableJudge]:
         return [CallableJudge(_steady, name="first"), second]
 
+    stopping = CallableJudge(_stopping(20), name="second", batch_size=8)
     with pytest.raises(Stopped):
-        stopping = CallableJudge(_stopping(20), name="second", batch_size=8)
         judgesense.run(two(stopping), limit=10, out=tmp_path)
     record = json.loads((tmp_path / "run.json").read_text())
     assert [judge["name"] for judge in record["judges"]] == ["first@callable", "second@callable"]
