@@ -30,7 +30,7 @@ def build(
         str, opt.option("N|all", "Items per task; 'all' does not balance gold labels.")
     ] = "",
     n_pairs: Annotated[
-        int | None, opt.option("N", "Pairs per task of the balanced design.", "--pairs")
+        int | None, opt.option("N", "Pairs per task, in the balanced design.", "--pairs")
     ] = None,
     design: Annotated[
         Literal["balanced", "full"],

@@ -157,7 +157,9 @@ def _print_stabilised(found: Stabilised, out: Path, max_error: float) -> None:
         )
     for name, card in found.card.items():
         why = f" ({', '.join(card['because'])})" if card["because"] else ""
-        typer.echo(f"  trust {name}: {card['trust']}{why}")
+        typer.echo(
+            f"  trust {name.replace('as asked', 'without the remedy')}: {card['trust']}{why}"
+        )
     if ask.get("threshold") is not None:
         where = "about ties"
         if (threshold := ask["threshold"]) and found.rule.read == "vote":
@@ -165,15 +167,14 @@ def _print_stabilised(found: Stabilised, out: Path, max_error: float) -> None:
         elif threshold:
             where = f"where another label is over {percent(math.exp(-threshold))} as likely"
         typer.echo(
-            f"  asks a person {where}: answers "
-            f"{percent(ask['answered'])} of items, wrong on at most {percent(ask['error_bound'])} "
-            "of them with 95% confidence"
+            f"  ask_person is true {where}; of the other {percent(ask['answered'])} of items, at "
+            f"most {percent(ask['error_bound'])} are wrong, with 95% confidence"
         )
     else:
         needed = ask.get("needed")
-        more = f"; it takes at least {needed} verdicts with gold labels" if needed else ""
+        more = f" (needs at least {needed} verdicts with gold labels)" if needed else ""
         typer.echo(
-            f"  no margin keeps wrong verdicts to {percent(max_error)} with 95% confidence, so "
-            f"ask_person stays empty{more}"
+            f"  ask_person stays empty: no threshold limits wrong verdicts to {percent(max_error)} "
+            f"with 95% confidence{more}"
         )
     typer.echo(f"\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet")

@@ -150,22 +150,22 @@ def footnotes(found: Improved) -> list[str]:
     if found.usd is not None:
         spent += f", ${found.usd:.4f}"
     lines = [
-        f"Figures are from {found.n_held_out} items that chose nothing; * written, + nothing as "
-        "right for less.",
-        f"{found.n_candidates} ways were tried on up to {found.n_search} other items; the folder "
-        f"{found.run_folder} holds {spent} (budget {found.budget}).",
+        f"Figures are from {found.n_held_out} items that were not used to choose; * is the way in "
+        "the file, + no cheaper way is as right.",
+        f"The search tried {found.n_candidates} ways on up to {found.n_search} other items; "
+        f"{found.run_folder} contains {spent} (budget {found.budget}).",
     ]
     if ask.get("threshold") is not None:
         lines.append(
-            f"With a person for unsure verdicts, {percent(ask['answered'])} of items are "
-            f"decided, wrong on at most {percent(ask['error_bound'])} of them with 95% confidence."
+            f"Without a person, {percent(ask['answered'])} of items get a verdict, of which at "
+            f"most {percent(ask['error_bound'])} are wrong, with 95% confidence."
         )
     else:
         needed, n = ask.get("needed"), ask.get("verdicts", 0)
-        more = f"; it takes at least {needed} held-out labels" if needed and needed > n else ""
+        more = f" (needs at least {needed} held-out labels)" if needed and needed > n else ""
         lines.append(
-            f"No margin keeps wrong verdicts to {percent(ask['max_error'])} with 95% confidence, "
-            f"so ask_person stays empty{more}."
+            "ask_person stays empty: no threshold limits wrong verdicts to "
+            f"{percent(ask['max_error'])} with 95% confidence{more}."
         )
     return [*lines, *(f"Note: {note}." for note in found.notes)]
 

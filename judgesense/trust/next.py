@@ -287,11 +287,11 @@ def _instead(
     if "readable" in failed and commands.writable and "options" not in asked:
         text = "Score option probabilities instead of text, so that every answer has a verdict:"
         return _step("read_options", text, commands.changed(scoring=["options"]))
-    checks = f"failed checks ({join(list(failed))})."
-    text = f"Try another judge: no measured remedy fixes this one's {checks}"
+    checks = join(list(failed))
+    text = f"Try another judge: no measured remedy fixes this one's failed checks ({checks})."
     listed = "judgesense judges list" if commands.started and commands.format is None else None
     if not any(row["n_items"] and row["remedy"] != AS_ASKED for row in remedies):
-        text = f"Try another judge: this one has {checks}"
+        text = f"Try another judge: this one fails {checks}."
     return _step("another_judge", text, listed)
 
 
