@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,9 +22,18 @@ from judgesense.statistics.calibration import (
     most_probable,
 )
 from judgesense.statistics.selection import folds_of
-from judgesense.trust.fitting import Remedy, best_wording, decide, fit, order_groups, panels
-from judgesense.trust.gains import measured
+from judgesense.trust.fitting import (
+    Remedy,
+    best_of,
+    decide,
+    offsets_of,
+    order_groups,
+    panels,
+    verdicts_by_wording,
+)
+from judgesense.trust.gains import measured, units_of
 from judgesense.trust.grid import Grid, Wording
+from judgesense.trust.thresholds import DEFAULTS
 
 REMEDIES = (
     Remedy(both=True),
@@ -91,12 +101,14 @@ def drawn(
 def right(grid: Grid, remedy: Remedy, fitted: Grid) -> float:
     """How often verdicts on a grid are right by rules that another grid was fitted to."""
     found = []
+    if remedy.calibrated:
+        offsets = offsets_of(fitted)[:, None, :]
+        grid = replace(grid, logprobs=calibrated(grid.logprobs, offsets))
     for group in order_groups(grid, remedy):
+        chosen = panels(grid, remedy)
         if remedy.chosen:
-            chosen = [(best_wording(fitted, remedy, np.arange(len(fitted)), group),)]
-        else:
-            chosen = panels(grid, remedy)
-        found += [decide(grid, panel, fit(fitted, remedy, panel, group)).codes for panel in chosen]
+            chosen = [(best_of(fitted, verdicts_by_wording(fitted, remedy, group)),)]
+        found += [decide(grid, remedy, panel, group).codes for panel in chosen]
     return float(np.mean([(codes == grid.gold).mean() for codes in found]))
 
 
@@ -111,12 +123,13 @@ def gain_cell(
         effects = rng.normal(0, 0.5, 4)
         grid = drawn(rng, n, bias, share, per_cluster, effects)
         new = drawn(rng, NEW, bias, share, per_cluster, effects)
-        found = measured(grid, remedy, folds_of(grid.clusters), card=False).gain
-        assert found is not None
+        folds = folds_of(grid.clusters)
+        found = measured(grid, remedy, folds, DEFAULTS, units_of(grid, Remedy(), folds))
         truth = right(new, remedy, grid) - right(new, Remedy(), grid)
-        errors.append(found.gain - truth)
-        covered += found.ci_low <= truth <= found.ci_high
-        widths.append(found.ci_high - found.ci_low)
+        low, high = found["gain_ci_low"], found["gain_ci_high"]
+        errors.append(found["gain"] - truth)
+        covered += low <= truth <= high
+        widths.append(high - low)
     place = {"remedy": remedy.name, "items": n, "bias": bias, "items a cluster": per_cluster}
     error = float(np.std(errors)) / np.sqrt(runs)
     yield Cell(
@@ -163,12 +176,11 @@ def ask_cell(n: int, max_error: float, per_cluster: int, runs: int) -> Iterator[
     remedy = Remedy(both=True)
     effects = np.zeros(1)
     new = drawn(rng, 40_000, 2.0, 0.5, 1, effects)
-    rule = fit(new, remedy, (0,), new.orders)
-    told = decide(new, (0,), rule)
+    told = decide(new, remedy, (0,), new.orders)
     wrong = told.codes != new.gold
     for _ in range(runs):
         grid = drawn(rng, n, 2.0, 0.5, per_cluster, effects)
-        own = decide(grid, (0,), rule)
+        own = decide(grid, remedy, (0,), grid.orders)
         found = ask_threshold(
             own.margin, own.codes != grid.gold, grid.clusters, max_error=max_error
         )

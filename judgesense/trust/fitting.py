@@ -26,7 +26,7 @@ from judgesense.statistics.selection import folds_of
 from judgesense.tasks import is_scale
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.grid import NOT_ASKED, Grid
-from judgesense.trust.rules import OTHER_WORDINGS, Decided, Rule
+from judgesense.trust.rules import OTHER_WORDINGS, Decided, Read, Rule
 
 MOST_PANELS = 10
 """Panels of the same size whose verdicts are averaged for a panel's accuracy."""
@@ -131,31 +131,6 @@ def n_disjoint(grid: Grid, remedy: Remedy) -> int:
     return len(grid.of(EQUIVALENT)) // remedy.panel
 
 
-def fit(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]) -> Rule:
-    """The rule of a remedy for a panel of wordings, fitted to all items of the grid.
-
-    Without an answer to learn from, the offsets are zero.
-    """
-    names = tuple(grid.wordings[n].name for n in panel)
-    offsets: dict[str, dict[str, float]] = {}
-    if remedy.calibrated:
-        rows = offsets_of(grid)[list(panel)]
-        for name, row in zip((*names, OTHER_WORDINGS), (*rows, rows.mean(axis=0)), strict=True):
-            offsets[name] = dict(zip(grid.labels, row.tolist(), strict=True))
-    return Rule(
-        remedy.name,
-        names,
-        orders,
-        grid.labels,
-        "vote"
-        if not grid.has_probabilities
-        else "expected score"
-        if remedy.expected
-        else "most probable",
-        offsets,
-    )
-
-
 def offsets_of(grid: Grid) -> Floats:
     """The judge's prior for each label under each wording, in nats, shape (wordings, labels).
 
@@ -170,12 +145,20 @@ def offsets_of(grid: Grid) -> Floats:
     return found
 
 
-def decide(grid: Grid, panel: Sequence[int], rule: Rule) -> Decided:
-    """A rule's verdicts on the items of a grid; NOT_ASKED where a prompt of it was not asked."""
-    places = [grid.orders.index(order) for order in rule.orders]
+def rule_of(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]) -> Rule:
+    """The rule of a remedy for a panel of wordings, without offsets."""
+    read: Read = "expected score" if remedy.expected else "most probable"
+    names = tuple(grid.wordings[n].name for n in panel)
+    return Rule(remedy.name, names, orders, grid.labels, read if grid.has_probabilities else "vote")
+
+
+def decide(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]) -> Decided:
+    """A remedy's verdicts on the items of a grid, whose priors are out already if it calibrates
+    (`crossfitted`); NOT_ASKED where a prompt was not asked."""
+    places = [grid.orders.index(order) for order in orders]
     told = grid.logprobs[:, list(panel)][:, :, places]
     asked = grid.verdicts[:, list(panel)][:, :, places] != NOT_ASKED
-    decided = rule.decide(told)
+    decided = rule_of(grid, remedy, panel, orders).decide(told)
     missing = ~asked.reshape(len(grid), -1).all(axis=1)
     return replace(decided, codes=np.where(missing, NOT_ASKED, decided.codes))
 
@@ -190,24 +173,14 @@ def crossfitted(grid: Grid, folds: Codes) -> Grid:
     return replace(grid, logprobs=told)
 
 
-def best_wording(grid: Grid, remedy: Remedy, items: Codes, orders: tuple[str, ...]) -> int:
-    """The wording whose verdicts are right most often on these items.
-
-    Without gold labels it is the one that agrees most with the others' majority.
-    """
-    part = grid.take(items)
-    return best_of(part, verdicts_by_wording(part, remedy, orders))
-
-
 def verdicts_by_wording(grid: Grid, remedy: Remedy, orders: tuple[str, ...]) -> Codes:
     """The verdicts of each equivalent wording by itself, shape (n, wordings)."""
-    plain = replace(remedy, chosen=False)
-    pool = grid.of(EQUIVALENT)
-    return np.stack([decide(grid, (n,), fit(grid, plain, (n,), orders)).codes for n in pool], 1)
+    return np.stack([decide(grid, remedy, (n,), orders).codes for n in grid.of(EQUIVALENT)], 1)
 
 
 def best_of(grid: Grid, codes: Codes) -> int:
-    """The wording that is best on all items of a grid, given `verdicts_by_wording`."""
+    """The wording whose verdicts (`verdicts_by_wording`) are right most often, or without gold
+    labels agree most with the others' majority."""
     pool = grid.of(EQUIVALENT)
     if not (grid.gold >= 0).any():
         votes_of = [np.delete(codes, at, axis=1) for at in range(len(pool))]
@@ -227,39 +200,33 @@ def order_groups(grid: Grid, remedy: Remedy) -> list[tuple[str, ...]]:
 def to_write(grid: Grid, remedy: Remedy, flags: Mapping[str, str]) -> tuple[Rule, Decided]:
     """The rule of a remedy for a file, and its verdicts on items that it was not fitted to.
 
-    The rule is fitted to all items of the grid; ``flags`` are those of its wordings.
-
-    Raises JudgeSenseError for too few wordings.
+    The rule is fitted to all items of the grid; ``flags`` are those of its wordings. It asks the
+    first wordings that no check of the wordings objects to, or the best one where that is the
+    remedy: others are not chosen by their accuracy, so the accuracy that the file states is not
+    selected. Raises JudgeSenseError for too few wordings.
     """
     orders = order_groups(grid, remedy)[0]
-    panel = _asked(grid, remedy, orders, flags)
-    plain = replace(remedy, chosen=False)
-    rule = fit(grid, plain, panel, orders)
-    offsets = {name: own for name, own in rule.offsets.items() if name != OTHER_WORDINGS}
-    if offsets and len(panel) == 1:
-        # In a run each wording is asked as it is: it needs its own offsets.
-        for n, wording in enumerate(grid.wordings):
-            offsets.setdefault(wording.name, fit(grid, plain, (n,), orders).offsets[wording.name])
-        mean = fit(grid, plain, grid.of(EQUIVALENT), orders)
-        offsets[OTHER_WORDINGS] = mean.offsets[OTHER_WORDINGS]
-    own = crossfitted(grid, folds_of(grid.clusters)) if remedy.calibrated else grid
-    decided = decide(own, panel, fit(own, replace(plain, calibrated=False), panel, orders))
-    return replace(rule, remedy=remedy.name, offsets=offsets), decided
-
-
-def _asked(
-    grid: Grid, remedy: Remedy, orders: tuple[str, ...], flags: Mapping[str, str]
-) -> tuple[int, ...]:
-    """The wordings to ask: the first that no check of the wordings objects to.
-
-    They are not chosen by their accuracy, so the accuracy that the file states is not selected.
-    """
     if remedy.chosen:
-        return (best_wording(grid, remedy, np.arange(len(grid)), orders),)
-    # Variants of a wording come last: they change less than another wording does.
-    pool = sorted(grid.of(EQUIVALENT), key=lambda n: grid.wordings[n].variant is not None)
-    good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
-    usable = good if len(good) >= remedy.panel else pool
-    if len(usable) < remedy.panel:
-        raise JudgeSenseError(f"{remedy.name!r} needs {remedy.panel} wordings, got {len(usable)}")
-    return tuple(usable[: remedy.panel])
+        panel = [best_of(grid, verdicts_by_wording(grid, remedy, orders))]
+    else:
+        # Variants of a wording come last: they change less than another wording does.
+        pool = sorted(grid.of(EQUIVALENT), key=lambda n: grid.wordings[n].variant is not None)
+        good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
+        usable = good if len(good) >= remedy.panel else pool
+        if len(usable) < remedy.panel:
+            few = len(usable)
+            raise JudgeSenseError(f"{remedy.name!r} needs {remedy.panel} wordings, got {few}")
+        panel = usable[: remedy.panel]
+    rule = rule_of(grid, remedy, panel, orders)
+    if not remedy.calibrated:
+        return rule, decide(grid, remedy, panel, orders)
+    rows = offsets_of(grid)
+    # In a run each wording is asked as it is: a single one needs the offsets of all.
+    fitted = panel if len(panel) > 1 else [*panel, *(n for n in range(len(rows)) if n not in panel)]
+    learned = {grid.wordings[n].name: rows[n] for n in fitted}
+    if len(panel) == 1:
+        learned[OTHER_WORDINGS] = rows[grid.of(EQUIVALENT)].mean(axis=0)
+    offsets = {name: dict(zip(grid.labels, row.tolist(), strict=True))
+               for name, row in learned.items()}  # fmt: skip
+    own = crossfitted(grid, folds_of(grid.clusters))
+    return replace(rule, offsets=offsets), decide(own, remedy, panel, orders)

@@ -26,7 +26,6 @@ from judgesense.trust.fitting import (
     best_of,
     crossfitted,
     decide,
-    fit,
     n_disjoint,
     order_groups,
     panels,
@@ -130,24 +129,19 @@ def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     if remedy == Remedy():
         return _as_logged(grid, groups)
     if remedy.calibrated:
-        grid, remedy = crossfitted(grid, folds), replace(remedy, calibrated=False)
+        grid = crossfitted(grid, folds)
     if remedy.chosen:
         return [_chosen(grid, remedy, group, folds) for group in groups]
     found = []
     for panel in panels(grid, remedy):
         name = " + ".join(grid.wordings[n].name for n in panel)
+        wording = panel[0] if len(panel) == 1 else None
         for group in groups:
-            decided = decide(grid, panel, fit(grid, remedy, panel, group))
-            tied = (decided.codes >= 0) & (decided.margin <= TIE)
-            found.append(
-                Unit(
-                    name,
-                    group,
-                    decided.codes,
-                    panel[0] if len(panel) == 1 else None,
-                    tied=tied if grid.has_probabilities else None,
-                )
+            decided = decide(grid, remedy, panel, group)
+            tied = (
+                (decided.codes >= 0) & (decided.margin <= TIE) if grid.has_probabilities else None
             )
+            found.append(Unit(name, group, decided.codes, wording, tied=tied))
     return found
 
 
@@ -164,18 +158,14 @@ def _chosen(grid: Grid, remedy: Remedy, group: tuple[str, ...], folds: Codes) ->
 
 def _as_logged(grid: Grid, groups: list[tuple[str, ...]]) -> list[Unit]:
     """The verdicts as logged: of two options with the same probability the log took the first."""
+    turned = np.array([1, 0, *range(2, len(grid.labels)), NOT_ASKED, UNDECIDED])
     found = []
     for wording in grid.of(EQUIVALENT):
         for (order,) in groups:
             codes = grid.verdicts[:, wording, grid.orders.index(order)]
-            codes = _turned(codes) if order == "BA" else codes
+            codes = turned[codes] if order == "BA" else codes
             found.append(Unit(grid.wordings[wording].name, (order,), codes, wording))
     return found
-
-
-def _turned(codes: Codes) -> Codes:
-    turned: Codes = np.where(codes == 0, 1, np.where(codes == 1, 0, codes))
-    return turned
 
 
 def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
@@ -184,27 +174,17 @@ def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     A panel and a chosen wording are compared with each contrast wording by itself, and with each
     inverted one, since they have no opposite question of their own.
     """
-    several = remedy.panel > 1 or remedy.chosen
     asked = grid.of(CONTRAST)
-    if several:
+    if remedy.panel > 1 or remedy.chosen:
         asked = [*asked, *(n for n in grid.of(EQUIVALENT) if _inverted(grid, n))]
-    if not asked:
-        return []
-    if remedy.calibrated:
+    if remedy.calibrated and asked:
         grid = crossfitted(grid, folds)
-    remedy = Remedy(expected=remedy.expected, both=remedy.both)
-    groups = order_groups(grid, remedy)
     return [
-        Unit(
-            grid.wordings[n].name,
-            group,
-            decide(grid, (n,), fit(grid, remedy, (n,), group)).codes,
-            n,
-            contrast=True,
-        )
+        Unit(grid.wordings[n].name, group, decide(grid, remedy, (n,), group).codes, n,
+             contrast=True)
         for n in asked
-        for group in groups
-    ]
+        for group in order_groups(grid, remedy)
+    ]  # fmt: skip
 
 
 def _inverted(grid: Grid, wording: int) -> bool:

@@ -10,7 +10,7 @@ from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.trust.checks import trust_card
-from judgesense.trust.fitting import Remedy, candidates, fit, order_groups, remedy_named
+from judgesense.trust.fitting import Remedy, candidates, remedy_named, to_write
 from judgesense.trust.grid import grid_of
 from judgesense.trust.remedies import cheapest_that_passes
 from judgesense.trust.remedies import remedies as remedies_of
@@ -195,9 +195,7 @@ def test_one_cluster_and_no_wording_give_no_rows():
 
 def test_a_fitted_rule_gives_new_items_the_verdicts_of_the_remedy():
     old, new = grid_of(judged(seed=1)), grid_of(judged(seed=2))
-    remedy = Remedy(calibrated=True)
-    (group, _) = order_groups(old, remedy)
-    rule = fit(old, remedy, (0,), group)
+    rule, _ = to_write(old, Remedy(calibrated=True), {})
     decided = rule.decide(new.logprobs[:, [0]][:, :, [0]])
     assert (decided.codes == new.gold).mean() > 0.93
     assert rule.offsets["t0"]["A"] > 0 > rule.offsets["t0"]["B"]
