@@ -8,7 +8,7 @@ from typing import Any
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
 from judgesense.tasks import is_scale
-from judgesense.text import brackets, join, middle_cut, number, percent, sentence, short_names
+from judgesense.text import brackets, join, middle_cut, number, percent, sentence, short_names, span
 from judgesense.trust.card import AS_ASKED, LEADS, TRUST
 from judgesense.trust.people import GOLD, MAJORITY
 
@@ -35,7 +35,7 @@ _REASONS = {
     ),
     "right": (
         "agrees too little with people", "agreement with people uncertain",
-        "no gold labels to compare",
+        "no people's labels to compare",
     ),
     "fair": (
         "same choice in both orders: {}", "effect of order uncertain", "asked in one order only",
@@ -280,7 +280,7 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
         entries += [(case, entry) for entry in (persons if two else [first]) if entry]
     entries = [(case, entry) for case, entry in entries if entry["accuracy_ci_low"] is not None]
     parts: list[str] = []
-    constants = set()
+    constants: dict[str, list[float]] = {}
     several = len({case.task for case in cases}) > 1
     for case, entry in sorted(entries, key=lambda each: -each[1]["accuracy"])[:MOST_IN_TITLE]:
         ends = brackets(entry["accuracy_ci_low"], entry["accuracy_ci_high"], percent)
@@ -297,21 +297,22 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
             kappa = brackets(entry["kappa_ci_low"], entry["kappa_ci_high"], lambda x: number(x, 2))
             text += f" (κ {number(entry['kappa'], 2)} {kappa})".replace(" [–]", "")
         parts.append(text)
-        constants.add((entry["constant_label"], percent(entry["constant_accuracy"])))
-    if len(constants) != 1:
-        return sentence("; ".join(parts)) if parts else None
-    ((label, share),) = constants
-    low, high = (
-        entries[0][0].checks["right"]["details"].get(f"beats_constant_ci_{end}")
-        for end in ("low", "high")
-    )
-    if len(entries) > 1 or low is None or high is None:
-        return sentence(f"{'; '.join(parts)}; always answering {label} is right on {share}")
-    how = "reliably more" if low > 0 else "reliably less" if high < 0 else "not reliably more"
-    text = f"{parts[0]}, {how} often than by always answering {label} ({share})"
-    if (case := entries[0][0]).trust == "avoid":
-        text += f"; do not use it: {next(reasons(case.card))}"
-    return sentence(text)
+        constants.setdefault(entry["constant_label"], []).append(entry["constant_accuracy"])
+    if len(constants) == 1:
+        ((label, shares),) = constants.items()
+        parts.append(f"always answering {label} is right on {span(shares, percent)}")
+    if len(entries) == 1:
+        ((case, _),) = entries
+        low, high = (case.checks["right"]["details"].get(f"beats_constant_ci_{end}")
+                     for end in ("low", "high"))  # fmt: skip
+        if low is not None and high is not None:
+            how = "reliably " if low > 0 or high < 0 else "not reliably "
+            how += "less" if high < 0 else "more"
+            share = percent(shares[0])
+            parts = [f"{parts[0]}, {how} often than by always answering {label} ({share})"]
+        if case.trust == "avoid":
+            parts.append(f"do not use it: {next(reasons(case.card))}")
+    return sentence("; ".join(parts)) if parts else None
 
 
 def within_one(people: Entry) -> float | None:

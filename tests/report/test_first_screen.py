@@ -86,7 +86,7 @@ def test_what_is_missing_is_said_in_its_place(make) -> None:
     screen = first_screen(measure(no_gold, benchmark.pairs, run={}))
     (row,) = screen["rows"]
     assert [bar["value"] for bar in row["bars"][1:]] == [None, None]
-    assert row["bars"][1]["why"] == "no gold labels to compare"
+    assert row["bars"][1]["why"] == "no people's labels to compare"
     assert row["bars"][2]["why"] == "asked in one order only"
     assert screen["next"]["kind"] == "add_orders"
 
