@@ -49,7 +49,8 @@ def _list_judges(format: str) -> None:
         (
             entry.name,
             entry.endpoint or entry.engine,
-            _model(entry),
+            f"{entry.model or '(not stated)'}"
+            f"{' (floating)' if entry.model and entry.floating else ''}",
             ", ".join(entry.papers) or ("your file" if entry.file else ""),
         )
         for entry in entries().values()
@@ -98,17 +99,9 @@ def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
         interval = (
             "" if figure.ci_low is None else f"[{figure.ci_low:.3f}, {figure.ci_high or 0:.3f}]"
         )
-        rows.append(
-            (
-                figure.task,
-                figure.labels,
-                f"{figure.jss:.3f}",
-                interval,
-                "" if figure.kappa is None else f"{figure.kappa:.3f}",
-                str(figure.n_pairs),
-                ",".join(map(str, marks)),
-            )
-        )
+        kappa = "" if figure.kappa is None else f"{figure.kappa:.3f}"
+        rows.append((figure.task, figure.labels, f"{figure.jss:.3f}", interval, kappa,
+                     str(figure.n_pairs), ",".join(map(str, marks))))  # fmt: skip
     columns = ("task", "labels", "JSS", "95% interval", "kappa", "n", "notes")
     typer.echo("\n".join(aligned([columns, *rows])) + "\n")
     for note, number in numbered.items():
@@ -127,22 +120,15 @@ def _list_options(format: str) -> None:
     )
 
 
-def _model(judge: JudgeEntry) -> str:
-    if judge.model is None:
-        return "(not stated)"
-    return f"{judge.model} (floating)" if judge.floating else judge.model
-
-
 def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
     from local_judges.api.endpoint import is_here
     from local_judges.options import KEY_VARIABLE, REMOTE
 
     options: dict[str, Any] = dict(judge.options)
-    facts = [("engine", judge.engine), ("model", _model(judge))]
-    if judge.model is None:
-        facts[1] = ("model", "not stated by any source; add --set model=ID")
-    elif judge.floating:
-        facts[1] = ("model", f"{judge.model} (a name that may come to mean another checkpoint)")
+    model = judge.model or "not stated by any source; add --set model=ID"
+    if judge.model is not None and judge.floating:
+        model += " (a name that may come to mean another checkpoint)"
+    facts = [("engine", judge.engine), ("model", model)]
     if judge.engine in REMOTE:
         where = options.pop("base_url", None) or options.pop("provider", None)
         provider = "huggingface_hub, provider " if "provider" in judge.options else ""
@@ -154,17 +140,13 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
         state = "set" if os.environ.get(variable) else "not set"
         none = named is None and is_here(where)
         facts.append(("key", "none: it is on this machine" if none else f"${variable} ({state})"))
-        if judge.price is None:
-            facts.append(("price", "not stated; --set price=INPUT,OUTPUT"))
-        else:
-            price = judge.price
-            facts.append(
-                (
-                    "price",
-                    f"{price['input']:g} in, {price['output']:g} out, US dollars per million "
-                    f"tokens ({price['source']}, {price['date']})",
-                )
+        price = "not stated; --set price=INPUT,OUTPUT"
+        if known := judge.price:
+            price = (
+                f"{known['input']:g} in, {known['output']:g} out, US dollars per million tokens "
+                f"({known['source']}, {known['date']})"
             )
+        facts.append(("price", price))
     shown = {k: v for k, v in options.items() if k not in ("style", "floating", "price")}
     shown |= {f"style.{key}": value for key, value in options.get("style", {}).items()}
     facts += [(key, str(value)) for key, value in shown.items()]

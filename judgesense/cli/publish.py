@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,7 +16,7 @@ from judgesense.cli.leaderboard import write as write_leaderboard
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
-    from hub_scripts.hub import Publication, PublishOutcome
+    from hub_scripts.hub import PublishOutcome
 
 _KINDS = {
     "dataset": {"audit"},
@@ -76,6 +74,7 @@ def publish(
     the leaderboard as a static Space.
     """
     from hub_scripts import publications
+    from hub_scripts.hub import publish as send
 
     special = {"org": org, "wheel": wheel, "results": results, "audit": None if audit else False,
                "pull_request": pull_request or None}  # fmt: skip
@@ -87,69 +86,46 @@ def publish(
         if org is None or repo is not None:
             raise JudgeSenseError("publish metrics needs --org ORG, and no --repo")
         _check_repo(f"{org}/jss", "--org ORG")
-        with _wheel(wheel) as built:
-            found = publications.metric_publications(org, built, what or (), private=private)
-            _publish(found, private, dry_run, format)
-        return
-    if repo is None and kind != "results":
-        raise JudgeSenseError(f"--repo ORG/NAME is missing: where to publish the {kind}")
-    _check_repo(repo := repo or RESULTS)
-    expected = 0 if kind == "space" else 1
-    if len(what or ()) != expected:
-        number = "no folder" if not expected else "one folder"
-        raise JudgeSenseError(f"publish {kind} takes {number}, got {len(what or ())}")
-    if kind == "space":
-        from hub_scripts.leaderboard.site import space_publication
-
-        with tempfile.TemporaryDirectory() as folder:
-            write_leaderboard(results, Path(folder))
-            _publish([space_publication(repo, Path(folder))], private, dry_run, format)
-        return
-    assert what is not None
-    if kind == "dataset":
-        publication = publications.dataset_publication(Path(what[0]), repo, audited=audit)
     else:
-        from hub_scripts.results import results_publication
+        if repo is None and kind != "results":
+            raise JudgeSenseError(f"--repo ORG/NAME is missing: where to publish the {kind}")
+        _check_repo(repo := repo or RESULTS)
+        expected = 0 if kind == "space" else 1
+        if len(what or ()) != expected:
+            number = "no folder" if not expected else "one folder"
+            raise JudgeSenseError(f"publish {kind} takes {number}, got {len(what or ())}")
+    with tempfile.TemporaryDirectory() as temporary:
+        made, named = Path(temporary), str(repo)
+        if kind == "metrics":
+            built = wheel or publications.build_wheel(made)
+            found = publications.metric_publications(str(org), built, what or (), private=private)
+        elif kind == "space":
+            from hub_scripts.leaderboard.site import space_publication
 
-        publication = results_publication(Path(what[0]), repo)
-    _publish([publication], private, dry_run, format, pull_request=pull_request)
+            write_leaderboard(results, made)
+            found = [space_publication(named, made)]
+        elif kind == "dataset":
+            folder = Path(*(what or ()))
+            found = [publications.dataset_publication(folder, named, audited=audit)]
+        else:
+            from hub_scripts.results import results_publication
 
-
-@contextmanager
-def _wheel(given: Path | None) -> Iterator[Path]:
-    """The given wheel, or one built from this checkout."""
-    from hub_scripts.publications import build_wheel
-
-    if given is not None:
-        yield given
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield build_wheel(Path(folder))
+            found = [results_publication(Path(*(what or ())), named)]
+        done = []
+        for publication in found:
+            done.append(send(publication, private=private, dry_run=dry_run,
+                             pull_request=pull_request))  # fmt: skip
+            if format != "json":
+                _print(done[-1], dry_run)
+    if format == "json":
+        opt.print_json(
+            {"dry_run": dry_run, "repositories": [outcome.to_dict() for outcome in done]}
+        )
 
 
 def _check_repo(repo: str, option: str = "--repo ORG/NAME") -> None:
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", repo):
         raise JudgeSenseError(f"{repo!r} is not a name on the Hub; expected {option}")
-
-
-def _publish(
-    publications: list[Publication],
-    private: bool,
-    dry_run: bool,
-    format: str,
-    pull_request: bool = False,
-) -> None:
-    from hub_scripts.hub import publish as send
-
-    done = []
-    for publication in publications:
-        done.append(send(publication, private=private, dry_run=dry_run, pull_request=pull_request))
-        if format != "json":
-            _print(done[-1], dry_run)
-    if format == "json":
-        opt.print_json(
-            {"dry_run": dry_run, "repositories": [outcome.to_dict() for outcome in done]}
-        )
 
 
 def _print(outcome: PublishOutcome, dry_run: bool) -> None:

@@ -121,7 +121,7 @@ def _grades(
     template: str,
     items: Items,
 ) -> Iterator[Record]:
-    models, space = _models(evaluation, scorer), _space(evaluation, scorer)
+    models, space = _graded_by(evaluation, scorer)
     for place, sample in samples:
         score = (sample.scores or {}).get(scorer)
         common, metadata = _common(evaluation, sample), sample.metadata or {}
@@ -140,30 +140,20 @@ def _grades(
             yield Record({**common, "judge": judge, "repeat": repeat, **verdict}, place)
 
 
-def _options(evaluation: Evaluation, scorer: str) -> Mapping[str, Any]:
-    """The options of a scorer in the log's header."""
+def _graded_by(evaluation: Evaluation, scorer: str) -> tuple[list[str], tuple[str, ...] | None]:
+    """The models that grade, as far as the log's header names them, and the grades that Inspect's
+    own instructions offer; None for other instructions."""
     name = scorer.rpartition("/")[2]
     scorers = (each for each in evaluation.scorers or () if each.name.rpartition("/")[2] == name)
-    return next((each.options or {} for each in scorers), {})
-
-
-def _models(evaluation: Evaluation, scorer: str) -> list[str]:
-    """The models that grade, as far as the log's header names them."""
-    options = _options(evaluation, scorer)
+    options: Mapping[str, Any] = next((each.options or {} for each in scorers), {})
     role = options.get("model_role") or "grader"
-    name = role.get("name", "grader") if isinstance(role, Mapping) else role
-    named = options.get("model") or (evaluation.model_roles or {}).get(name)
+    role = role.get("name", "grader") if isinstance(role, Mapping) else role
+    named = options.get("model") or (evaluation.model_roles or {}).get(role)
     models = named if isinstance(named, list) else [named]
     names = (each.get("model") if isinstance(each, Mapping) else each for each in models)
-    return [str(name) for name in names if name]
-
-
-def _space(evaluation: Evaluation, scorer: str) -> tuple[str, ...] | None:
-    """The grades that Inspect's own instructions offer; None for other instructions."""
-    options = _options(evaluation, scorer)
-    if not _is_grader(scorer) or options.get("instructions") or options.get("grade_pattern"):
-        return None
-    return PARTIAL_GRADES if options.get("partial_credit") else GRADES
+    own = _is_grader(scorer) and not (options.get("instructions") or options.get("grade_pattern"))
+    grades = PARTIAL_GRADES if options.get("partial_credit") else GRADES
+    return [str(each) for each in names if each], grades if own else None
 
 
 def _verdicts(
