@@ -15,23 +15,9 @@ import pyarrow as pa
 
 from judgesense.decisions.pairs import Pairs, pairs_of, planned_pairs
 from judgesense.decisions.rows import Log, TaskWords, read_rows
-from judgesense.decisions.stream import Stream, agreement, crossed, distinct, joined
+from judgesense.decisions.stream import Stream as Stream
 from judgesense.statistics.arrays import Codes
 from judgesense.text import short_names
-
-__all__ = [
-    "ALWAYS_FIRST",
-    "BASELINES",
-    "ORACLE",
-    "Stream",
-    "View",
-    "agreement",
-    "crossed",
-    "distinct",
-    "joined",
-    "stream_of",
-    "view",
-]
 
 ORACLE, ALWAYS_FIRST = "oracle", "always-first"
 BASELINES = (ORACLE, ALWAYS_FIRST)

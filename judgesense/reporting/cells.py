@@ -11,7 +11,7 @@ import numpy as np
 
 from judgesense.decisions.pairs import Pairs
 from judgesense.decisions.rows import Log
-from judgesense.decisions.view import Stream, agreement, distinct
+from judgesense.decisions.stream import Stream, agreement, distinct
 from judgesense.run_folder.report import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.statistics.agreement import jss_of_codes, soft_jss
 from judgesense.statistics.arrays import Bools

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judgesense.decisions.pairs import mapped_shares
 from judgesense.decisions.rows import Log
-from judgesense.decisions.view import Stream, agreement, distinct
+from judgesense.decisions.stream import Stream, agreement, distinct
 from judgesense.reporting.cells import CellPart
 from judgesense.statistics.agreement import sampled_jss
 

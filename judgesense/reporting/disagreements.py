@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.view import Stream, crossed
+from judgesense.decisions.stream import Stream, crossed
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.tables import cell_text, csv_text

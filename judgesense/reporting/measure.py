@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.decisions.log import conform
-from judgesense.decisions.view import Stream, distinct, view
+from judgesense.decisions.stream import Stream, distinct
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.cells import parts, stream_cells
 from judgesense.reporting.details import (

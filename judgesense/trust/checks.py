@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgesense.decisions.view import Stream, distinct
+from judgesense.decisions.stream import Stream, distinct
 from judgesense.statistics.arrays import Codes
 from judgesense.statistics.bias import BothOrders, both_orders
 from judgesense.statistics.gold import gold_agreement

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.view import Stream, distinct, view
+from judgesense.decisions.stream import Stream, distinct
+from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import task_rank

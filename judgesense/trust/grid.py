@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from judgesense.decisions.log import REWORDING, VARIANT_CLASSES
 from judgesense.decisions.rows import option_shares
-from judgesense.decisions.view import Stream, crossed
+from judgesense.decisions.stream import Stream, crossed
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.tasks import ERROR

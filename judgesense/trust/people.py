@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.view import Stream, distinct
+from judgesense.decisions.stream import Stream, distinct
 from judgesense.statistics.alternative_annotator import (
     EPSILON,
     FEWEST_PEOPLE,

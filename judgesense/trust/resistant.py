@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions.log import ATTACK, REWORDING, VARIANT_CLASSES
-from judgesense.decisions.view import Stream, distinct, joined
+from judgesense.decisions.stream import Stream, distinct, joined
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import share_fields, wilson_cluster

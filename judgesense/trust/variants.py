@@ -9,7 +9,7 @@ import numpy as np
 
 from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
 from judgesense.decisions.rows import Log
-from judgesense.decisions.view import Stream, distinct
+from judgesense.decisions.stream import Stream, distinct
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import mean_t_cluster, share_fields
 from judgesense.statistics.rates import rate_ratio

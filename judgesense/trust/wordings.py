@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.view import Stream, crossed, distinct
+from judgesense.decisions.stream import Stream, crossed, distinct
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.selection import Choice, choose
 from judgesense.statistics.wordings import (
