@@ -194,8 +194,8 @@ def _rubric_file(rubric: Any, folder: Path) -> Path:
     path = Path(rubric)
     if path.suffix.lower() in SUFFIXES:
         raise JudgeSenseError(
-            f"{path} is a table, not a rubric: check(RUBRIC, {path}, judge), or {path} alone if it "
-            "has verdicts"
+            f"{path} is a table, not a rubric: pass a rubric with {path} as data, or {path} alone "
+            "if it has verdicts"
         )
     if not path.is_file():
         require_file(path)

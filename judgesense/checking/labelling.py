@@ -273,7 +273,8 @@ def open_labelling(
     except JudgeSenseError:
         if answers is None:
             raise
-        roles, people, labels = {"item_id": _first(found, "item_id", "id")}, (), tuple(answers)
+        own = next((name for name in ("item_id", "id") if name in found), ROW)
+        roles, people, labels = {"item_id": own}, (), tuple(answers)
     judged = roles.get("raw_decision", "").split(",") if roles.get("raw_decision") else []
     require_columns(found, str(source), [verdict] if verdict else [], "--verdict")
     require_columns(found, str(source), show or (), "--show")
@@ -308,10 +309,6 @@ def open_labelling(
     ]
     choices = answers or (table.labels if len(table.labels) <= MOST_LABELS else labels)
     return Labelling(table, choices or table.labels, target, texts=texts, **more), columns
-
-
-def _first(found: Mapping[str, Any], *names: str) -> str:
-    return next((name for name in names if name in found), ROW)
 
 
 def _of_table(

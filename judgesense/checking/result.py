@@ -211,8 +211,5 @@ def _trust(report: Mapping[str, Any]) -> str:
     states = ", ".join(
         f"{name} {check['state']}" for name, check in card["checks"].items() if check["applies"]
     )
-    told = f"trust: {card['trust']} ({states})"
-    others = [name for name in card["because"] if name != "steady"]
-    return (
-        f"{told}: {'; '.join(card['checks'][name]['text'] for name in others)}" if others else told
-    )
+    others = [card["checks"][name]["text"] for name in card["because"] if name != "steady"]
+    return ": ".join(filter(None, (f"trust: {card['trust']} ({states})", "; ".join(others))))

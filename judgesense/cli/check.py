@@ -125,7 +125,6 @@ def check(
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
     """
     from judgesense.checking.check import check as run_check
-    from judgesense.files.tables import SUFFIXES
 
     shared: dict[str, Any] = {
         "human": opt.names(human) or (), "answers": opt.names(answers), "baseline": baseline,
@@ -151,11 +150,6 @@ def check(
             epsilon=EPSILON if epsilon is None else epsilon, **shared,
         )  # fmt: skip
     else:
-        if data is not None and source is not None and source.suffix.lower() in SUFFIXES:
-            raise JudgeSenseError(
-                f"{source} is a table, not a rubric: judgesense check RUBRIC.txt --data {source}, "
-                "or without --data if it has verdicts"
-            )
         if taken := [flag for flag, value in of_file.items() if value is not None]:
             raise JudgeSenseError(f"{taken[0]} is for a FILE of verdicts, not for a rubric")
         needed = {"RUBRIC.txt": source, "--data": data, "--judge": judge}

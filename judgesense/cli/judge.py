@@ -135,7 +135,7 @@ def stabilise(
 
 
 def _print_stabilised(found: Stabilised, out: Path, max_error: float) -> None:
-    from judgesense.text import number, percent, s
+    from judgesense.text import brackets, number, percent, s
 
     expected, ask = found.expected, found.ask_person
     prompts = expected["prompts_per_item"]
@@ -146,13 +146,9 @@ def _print_stabilised(found: Stabilised, out: Path, max_error: float) -> None:
         + ("" if cost is None else f", about ${cost:.4g}")
     )
     if expected["accuracy"] is not None:
-        ends = (
-            ""
-            if expected["ci_low"] is None
-            else f" [{percent(expected['ci_low'])}, {percent(expected['ci_high'])}]"
-        )
+        ends = brackets(expected["ci_low"], expected["ci_high"], percent)
         typer.echo(
-            f"  right on {percent(expected['accuracy'])}{ends} of {expected['items']} items, "
+            f"  right on {percent(expected['accuracy'])} {ends} of {expected['items']} items, "
             "cross-fitted"
         )
     for name, card in found.card.items():

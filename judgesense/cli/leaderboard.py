@@ -38,7 +38,14 @@ def leaderboard(
         write(results, out)
         typer.echo(f"open {out / 'index.html'}")
         return
-    with tempfile.TemporaryDirectory() as folder, _server(Path(folder), port) as server:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            pages = partial(_Pages, directory=folder)
+            server = ThreadingHTTPServer(("127.0.0.1", port), pages)
+        except OSError as error:
+            raise JudgeSenseError(
+                f"cannot use port {port} ({error.strerror}); choose another --port"
+            ) from error
         write(results, Path(folder))
         url = f"http://127.0.0.1:{port}"
         typer.echo(f"leaderboard at {url} (Ctrl-C stops it)")
@@ -69,12 +76,3 @@ class _Pages(SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
-
-
-def _server(folder: Path, port: int) -> ThreadingHTTPServer:
-    try:
-        return ThreadingHTTPServer(("127.0.0.1", port), partial(_Pages, directory=str(folder)))
-    except OSError as error:
-        raise JudgeSenseError(
-            f"cannot use port {port} ({error.strerror}); choose another --port"
-        ) from error

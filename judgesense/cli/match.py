@@ -83,7 +83,8 @@ def match(
         if references is None:
             raise typer.Exit(int(failed))
         source, options = out, {}
-    if grader is None and (alone := {**options, **_given(grading_prompt=grading_prompt)}):
+    prompt = {} if grading_prompt is None else {"grading_prompt": grading_prompt}
+    if grader is None and (alone := {**options, **prompt}):
         raise JudgeSenseError(
             f"--{min(alone).replace('_', '-')} is for the grader; name one with --grader"
         )
@@ -95,7 +96,7 @@ def match(
         grader=grader,
         prompt=grading_prompt or "figure-3",
         out=out,
-        matcher_options=_given(labels=label_style),
+        matcher_options={} if label_style is None else {"labels": label_style},
         **options,
     )
     if format == "json":
@@ -135,10 +136,6 @@ def _respond(
             "--references FILE",
         )  # fmt: skip
     return "error" in reasons
-
-
-def _given(**values: object) -> dict[str, object]:
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _show_scores(name: str, table: Sequence[ModelScores]) -> None:

@@ -270,8 +270,10 @@ def _prompt_ranking(given: dict[str, Any], settings: list[str] | None, out: Path
         given["max_tokens"] = given.pop("answer_tokens")
     if scoring := given.pop("scoring", None):
         given["scorings"] = SCORINGS if scoring == "both" else (scoring,)
-    if "sizes" in given:
-        given["sizes"] = _subset_sizes(given["sizes"])
+    if sizes := opt.names(given.pop("sizes", None)):
+        if not all(size.isdigit() for size in sizes):
+            raise JudgeSenseError(f"--sizes must be numbers such as 50,100,200, got {sizes}")
+        given["sizes"] = tuple(map(int, sizes))
     plan = study.RankingPlan(**given)
     if scores is not None:
         return study.rank_scores(scores, plan=plan)
@@ -285,10 +287,3 @@ _RUN: Mapping[str, Any] = {
     "answer-matching": _answer_matching,
     "prompt-ranking": _prompt_ranking,
 }
-
-
-def _subset_sizes(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in opt.names(text) or ())
-    except ValueError:
-        raise JudgeSenseError(f"--sizes must be numbers such as 50,100,200, got {text!r}") from None

@@ -291,14 +291,9 @@ def distinct(codes: Codes) -> int:
 def crossed(log: Log, rows: Codes, wording: Codes) -> tuple[Codes, Codes, Codes]:
     """Items x wordings x option orders as an index into some rows of a log.
 
-    Args:
-        log: the decision log.
-        rows: rows of it, shape (m,).
-        wording: the wording of each row as a code from 0 on, shape (m,).
-
-    Returns:
-        The codes of the n items and of the O orders, and the place of each answer among the rows,
-        shape (n, wordings, O); -1 where there is none.
+    ``wording`` is the wording of each row as a code from 0 on, shape (m,). Returns the codes of the
+    n items and of the O orders, and the place of each answer among the rows, shape
+    (n, wordings, O); -1 where there is none.
     """
     items, item = np.unique(log.item[rows], return_inverse=True)
     orders, order = np.unique(log.order[rows], return_inverse=True)

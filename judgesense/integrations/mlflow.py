@@ -124,12 +124,9 @@ class ImprovedJudge(Judge):  # type: ignore[misc]
             failed = AssessmentError(error_code=verdict.verdict, error_message=verdict.error)
             return Feedback(name=self.name, source=source, error=failed, metadata=metadata)
         yes = {text: value for value, text in _YES_NO.items()}
-        value = yes.get(verdict.verdict, verdict.verdict) if self._is_bool else verdict.verdict
+        value: Any = verdict.verdict
+        value = yes.get(value, value) if self.feedback_value_type is bool else value
         return Feedback(name=self.name, source=source, value=value, metadata=metadata)
-
-    @property
-    def _is_bool(self) -> bool:
-        return self._original.feedback_value_type is bool
 
 
 def _texts(inputs: Any, outputs: Any, expectations: Any, trace: Trace | None) -> dict[str, str]:

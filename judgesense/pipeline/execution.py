@@ -347,7 +347,14 @@ def _judge(
             facts["price"] = {"input": price[0], "output": price[1]}
         run.enter(judge.name, **facts)
         stabilised = getattr(given, "stabilised", None)
-        scorings = _scorings(judge, stabilised, settings, note)
+        scorings = settings.scorings
+        if not settings.strict and stabilised is not None:
+            scorings = (stabilised.scoring,)
+        elif not settings.strict:
+            offered = tuple(scoring for scoring in scorings if scoring in judge.scorings)
+            if offered and offered != scorings:
+                note(f"{judge.name} offers {' and '.join(offered)} scoring only")
+            scorings = offered or scorings
         if "options" in scorings and (reading := facts["describe"].get("options")):
             note(f"{judge.name} reads option probabilities from {reading}")
         if stabilised is not None and len(stabilised.rule.wordings) > 1 and len(benchmark.pairs):
@@ -379,19 +386,6 @@ def _judge(
         judge.close()
     run.leave(outcome.seconds, outcome.counts, outcome.failed)
     return spent
-
-
-def _scorings(judge: Any, stabilised: Any, settings: Settings, note: Note) -> tuple[str, ...]:
-    """The scorings of the settings that the judge offers."""
-    scorings = settings.scorings
-    if not settings.strict and stabilised is not None:
-        scorings = (stabilised.scoring,)
-    elif not settings.strict:
-        offered = tuple(scoring for scoring in scorings if scoring in judge.scorings)
-        if offered and offered != scorings:
-            note(f"{judge.name} offers {' and '.join(offered)} scoring only")
-        scorings = offered or scorings
-    return scorings
 
 
 def failed_prompts(out: str | Path) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
@@ -103,11 +104,8 @@ def read_tasks(
         table = table_of_stream(stream, path)
         kept = ~np.isin(table.column("wording"), list(left_out))
         prompt_ids = objects(stream.answers(repeats=True).column("prompt_id").to_pylist())[kept]
-        tasks.append(
-            JudgedTask(
-                table.take(kept), stream.scoring, tuple(sorted(left_out)), prompt_ids, digest
-            )
-        )
+        table = replace(table, table=table.table.filter(pa.array(kept)))
+        tasks.append(JudgedTask(table, stream.scoring, tuple(sorted(left_out)), prompt_ids, digest))
     return tasks
 
 

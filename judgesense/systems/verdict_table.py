@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -121,10 +121,6 @@ class VerdictTable:
             scores = np.array(self.table["score"].to_pylist(), dtype=float)
             found = np.where(np.isnan(scores) | np.isin(verdicts, UNDECIDED), found, scores)
         return found
-
-    def take(self, rows: npt.NDArray[Any]) -> VerdictTable:
-        """The table of some rows, a mask of shape (n,), without the other columns."""
-        return replace(self, table=self.table.filter(pa.array(rows)), shown=())
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame`."""
