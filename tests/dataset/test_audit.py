@@ -207,3 +207,32 @@ def test_what_cannot_be_read_names_the_row(content: str, said: str, tmp_path: Pa
     (tmp_path / "factuality.jsonl").write_text(content + "\n")
     with pytest.raises(JudgeSenseError, match=said):
         audit(tmp_path)
+
+
+def test_one_text_under_two_item_ids_is_a_repeated_item(tmp_path: Path) -> None:
+    tasks = {"coherence": clean_set()["coherence"]}
+    by_item: dict[str, list[Row]] = {}
+    for row in tasks["coherence"]:
+        by_item.setdefault(row["item_id"], []).append(row)
+    first = next(iter(by_item.values()))
+    first[0]["item_id"] = first[0]["cluster_id"] = "another"
+    found = audit(write(tasks, tmp_path))
+    assert errors(found) == {("coherence", "duplicate_items")}
+    assert found.tasks["coherence"].items == 50
+
+
+def test_uneven_labels_and_wordings_are_named(tmp_path: Path) -> None:
+    tasks = clean_set()
+    rows = [row for row in tasks["coherence"] if row["ground_truth_label"] in "12"]
+    rows += [row for row in tasks["coherence"] if row["ground_truth_label"] == "3"][:3]
+    rows = [row for row in rows if "coherence-5" not in (row["template_a"], row["template_b"])][:60]
+    rows[0] = {**rows[0], "template_a": "rare"}
+    numbered = [
+        {**row, "template_a": f"t{at}", "template_b": f"u{at}"}
+        for at, row in enumerate(tasks["factuality"])
+    ]
+    found = audit(write({"coherence": rows, "factuality": numbered}, tmp_path)).tasks
+    assert {finding.code for finding in found["coherence"].findings} >= {
+        "gold_imbalance", "gold_labels_unused", "template_imbalance",
+    }  # fmt: skip
+    assert "templates_unknown" in {finding.code for finding in found["factuality"].findings}

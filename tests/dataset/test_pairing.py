@@ -128,3 +128,13 @@ def test_a_row_whose_task_is_unknown_is_named_not_dropped(
     path = write(tmp_path / "items.jsonl", [{"task": "coherence", "summary": "s"}, row])
     with pytest.raises(JudgeSenseError, match=f"line 2: the column 'task' {says}"):
         build_from_files(TEMPLATES, path)
+
+
+def test_items_that_do_not_fit_are_named(templates: dict[str, TaskTemplates]) -> None:
+    twice = [Item("x", "coherence", {"summary": "s"})] * 2
+    with pytest.raises(JudgeSenseError, match="'x' occurs twice"):
+        build(templates, twice)
+    with pytest.raises(JudgeSenseError, match="the tasks are factuality, coherence"):
+        build(templates, [Item("x", "humour", {"summary": "s"})])
+    with pytest.raises(JudgeSenseError, match=r"shows \{summary\}, which item 'x' lacks"):
+        build(templates, [Item("x", "coherence", {"text": "s"})])

@@ -23,6 +23,7 @@ from judgesense_dataset.validators import (
     consensus,
     file_votes,
     judge_votes,
+    polarity_votes,
     wordings,
 )
 from local_judges.callable_judge import CallableJudge
@@ -237,3 +238,19 @@ def test_the_real_model_validates_and_is_named(rows: list[dict[str, Any]], tmp_p
     assert {pair: said["valid"] for pair, said in new.items()} == {
         pair: said["valid"] for pair, said in recorded.items()
     }
+
+
+def test_a_label_map_that_contradicts_a_known_wording_fails(rows: list[dict[str, Any]]) -> None:
+    row = {**rows[0], "label_map_a": '{"YES":"NO","NO":"YES"}'}
+    expected = row["template_a"] == "factuality-4"
+    assert polarity_votes([row])[0].verdict is expected
+    other = {**rows[0], "label_map_b": '{"YES":"GOOD","NO":"BAD"}'}
+    assert polarity_votes([other])[0].verdict is False
+    assert polarity_votes([{**rows[0], "label_map_a": None}])[0].verdict is None
+
+
+def test_an_inversion_is_flagged_and_not_failed(rows: list[dict[str, Any]]) -> None:
+    votes = polarity_votes(rows)
+    flagged = {row["pair_id"] for row, v in zip(rows, votes, strict=True) if v.details["inverted"]}
+    assert flagged == {row["pair_id"] for row in rows if inverted(row)}
+    assert all(vote.verdict is True for vote in votes)

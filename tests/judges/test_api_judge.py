@@ -319,3 +319,15 @@ def test_a_providers_refusal_is_one(tmp_path: Path, router: Callable[[str], None
 def test_an_error_of_ours_is_not_taken_for_the_endpoints() -> None:
     with pytest.raises(KeyError):
         diagnose(KeyError("ours"), without_secrets)
+
+
+def test_a_providers_wrong_key_stops_the_run_and_is_not_shown(
+    tmp_path: Path, router: Callable[[str], None]
+) -> None:
+    endpoint = FakeEndpoint(parity, key="another")
+    asked = ApiJudge("org/model", provider="auto", key_variable="HF_TOKEN")
+    with serving(endpoint) as url:
+        router(url)
+        with pytest.raises(JudgeSenseError, match="401") as caught:
+            run_judge(asked, benchmark(), tmp_path, ["generate"])
+    assert "hf_abc" not in repr(caught.value)

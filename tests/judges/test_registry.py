@@ -192,3 +192,10 @@ def test_a_wrong_command_is_one_line(given: list[str], near: str, command_line: 
 def test_what_is_neither_a_name_nor_a_model_here(judge: str, message: str) -> None:
     with pytest.raises(JudgeSenseError, match=message):
         resolve(judge)
+
+
+def test_the_list_is_plain_and_whole_where_it_is_no_terminal(command_line: Any) -> None:
+    listed = command_line("judges", "list", COLUMNS="20").stdout.splitlines()
+    assert len([line for line in listed if " " in line]) >= len(entries())
+    for judge in entries().values():
+        assert any(line.startswith(judge.name) and (judge.model or "") in line for line in listed)

@@ -14,6 +14,7 @@ from judgesense import Question
 from judgesense.cli import app
 from judgesense.decisions.log import part_files, read_part
 from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.matching import read_questions
 from judgesense.run_folder.responses import PARTS
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
@@ -190,3 +191,33 @@ def test_an_interrupted_responder_resumes_and_asks_nothing_twice(tmp_path: Path)
     logs = [judgesense.respond(adds, sums(100), out, batch_size=64) for out in (stopped, whole)]
     assert logs[0].num_rows == 200
     assert logs[0].drop_columns(["latency_s"]).equals(logs[1].drop_columns(["latency_s"]))
+
+
+def test_options_of_a_question_are_read_from_a_csv_cell(tmp_path: Path) -> None:
+    path = tmp_path / "questions.csv"
+    rows = ['i1,t,Which?,"[""A"", ""B""]"', "i2,t,Why?,", "i3,t,Which then?,A|B"]
+    path.write_text("item_id,template_id,message,options\n" + "\n".join(rows), "utf-8")
+    questions = read_questions(path)
+    assert [next(questions).options, next(questions).options] == [("A", "B"), ()]
+    with pytest.raises(JudgeSenseError, match=r"a JSON list of texts; found 'A\|B'"):
+        next(questions)
+
+
+def test_references_that_lack_an_item_are_refused(tmp_path: Path) -> None:
+    judgesense.respond(adds, sums(2), tmp_path / "log")
+    references = tmp_path / "references.csv"
+    references.write_text("item_id,reference\nsum-0,1\n")
+    result = CliRunner().invoke(
+        app, ["match", str(tmp_path / "log"), "--references", str(references)]
+    )
+    assert "no reference for item 'sum-1'" in str(result.exception)
+
+
+def test_a_finished_folder_answers_before_the_responder_is_asked(tmp_path: Path) -> None:
+    first = judgesense.respond(adds, sums(3), tmp_path)
+
+    def never(messages: list[str]) -> list[str]:
+        raise AssertionError("asked again")
+
+    never.__name__ = "adds"
+    assert judgesense.respond(never, sums(3), tmp_path).equals(first)

@@ -24,6 +24,7 @@ from judgesense.tasks import prompt_id
 from judgesense_dataset.embedded import TEMPLATES, embedded_items
 from judgesense_dataset.templates import load_templates
 from local_judges.callable_judge import CallableJudge
+from local_judges.combined import stabilised_judge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
 from local_judges.stabilised import Members, Messages
@@ -310,3 +311,22 @@ def test_a_real_model_judges_new_items_as_its_log_says(tmp_path: Path) -> None:
     with judgesense.load_judge(path) as own:
         again = own(tmp_path / "new.jsonl")
     assert [each.verdict for each in again] == [row["verdict"] for row in found]
+
+
+def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Path) -> None:
+    class Both(CallableJudge):
+        scorings = frozenset({"generate", "options"})
+
+        def judge(self, batches: Any, scorings: frozenset[str]) -> Any:
+            own = CallableJudge(
+                biased if "options" in scorings else lambda messages: ["Hello"] * len(messages),
+                scoring=next(iter(scorings)),
+            )
+            return own.judge(batches, scorings)
+
+    inner = Both(biased, name="biased", scoring="options")
+    inner.scorings = frozenset({"generate", "options"})
+    held = read_stabilised(stable(run_dir, tmp_path / "s.yaml", "both orders"))
+    judge = stabilised_judge(held, inner)
+    ((_, (answer,)),) = judge.judge([(0, [Request("p", "Say hello", ())])], judge.scorings)
+    assert answer.text == "Hello"

@@ -97,3 +97,9 @@ def test_repeats_show_what_asking_again_does():
     other = consequence(np.concatenate([score, 1 - score]), *rows, repeat_ids=repeat)
     assert other.repeat_change_rate == 1.0
     assert consequence(score, system, template, item).repeat_change_rate is None
+
+
+def test_a_system_never_decided_is_named():
+    result = consequence(*columns(lambda i, s, t: None if s == "y" else 1.0))
+    assert (result.winner_change_rate, result.winners) == (None, [])
+    assert result.degenerate.endswith("for: y")
