@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
 from pydantic import Field
 
 from judgesense.decisions.log import read_log
@@ -20,7 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.documents import Shape, fit_node, read_nodes
 from judgesense.pipeline import Settings, to_stderr
-from judgesense.reporting.result import Picture, Result, Table
+from judgesense.reporting.result import Picture, Result
 from judgesense.reporting.run_tables import (
     cases,
     cost_table,
@@ -36,7 +34,7 @@ from judgesense.studies.common.figures import Points
 from judgesense.studies.common.study import judged
 from judgesense.trust.thresholds import STEADY_JSS
 from judgesense_dataset.pairing import build, group_items
-from judgesense_dataset.templates import TaskTemplates, load_items, load_templates, read_tasks
+from judgesense_dataset.templates import load_items, load_templates, read_tasks
 
 Measure = Literal["jss", "wordings", "systems", "flips", "cost"]
 
@@ -74,30 +72,22 @@ class _StudyFile(Shape, extra="forbid"):
     variants: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class CustomPlan:
-    """A study file that was read and checked; ``identity`` fixes what is judged."""
+def run_study(
+    path: str | Path,
+    out: str | Path,
+    note: Callable[[str], None] = to_stderr,
+    judges: Sequence[Any] | None = None,
+) -> Result:
+    """Run a study file; rerun with the same ``out`` to resume.
 
-    title: str
-    templates: Mapping[str, TaskTemplates]
-    items: Path
-    judges: tuple[Any, ...]
-    settings: Settings
-    design: str
-    pairs: int | None
-    measures: tuple[str, ...]
-    identity: Mapping[str, Any]
-    variants: tuple[str, ...] = ()
+    ``judges`` replaces those of the file; they may be functions (CallableJudge). Raises
+    JudgeSenseError, before anything is judged, with the file and the line or key for an unknown or
+    missing key, a value of the wrong type, a file that is not there, an unknown judge or variant,
+    and a template without its placeholder.
 
-
-def load_plan(path: str | Path) -> CustomPlan:
-    """Read a study file.
-
-    Raises JudgeSenseError with the file and the line or key for an unknown or missing key, a value
-    of the wrong type, a file that is not there, an unknown judge or variant, and a template without
-    its placeholder.
+    >>> run_study("examples/tone-study.yaml", "runs/tone")  # doctest: +SKIP
     """
-    path = Path(path)
+    path, out = Path(path), Path(out)
     root = read_nodes(path)
     keys = fit_node(_StudyFile, root, "a study file")
     if (keys.templates is None) == (keys.tasks is None):
@@ -109,24 +99,65 @@ def load_plan(path: str | Path) -> CustomPlan:
         file = _named(path, keys.templates, "templates")
         templates, wordings = load_templates(file), sha256_of(file)
     items = _named(path, keys.items, "items")
-    return CustomPlan(
-        title=keys.title or path.stem,
-        templates=templates,
-        items=items,
-        judges=tuple(_judge(judge, keys.seed) for judge in keys.judges),
-        settings=Settings.of(
-            keys.scoring, None, keys.orders, keys.repeats, keys.seed, keys.limit
-        ),
-        design=keys.design,
-        pairs=keys.pairs,
-        measures=keys.measures,
-        # Only what is judged: a new title or measure needs no new judging.
-        identity={
-            "templates": wordings, "items": sha256_of(items), "design": keys.design,
-            "pairs": keys.pairs,
-        },
-        variants=_variants(path, keys.variants),
+    given = judges or [_judge(judge, keys.seed) for judge in keys.judges]
+    settings = Settings.of(keys.scoring, None, keys.orders, keys.repeats, keys.seed, keys.limit)
+    variants = _variants(path, keys.variants)
+    rows = [
+        item for entry in templates.values() for item in load_items(items, entry.task, entry.fields)
+    ]
+    group_items(templates, rows)
+    # Only what is judged: a new title or measure needs no new judging.
+    fixed = {
+        "templates": wordings, "items": sha256_of(items), "design": keys.design,
+        "pairs": keys.pairs,
+    }  # fmt: skip
+    report = judged(
+        given, build(templates, rows, keys.design, keys.pairs, keys.seed), fixed, settings,
+        out / "run", note, variants=variants, parts=lambda: (templates, rows),
     )  # fmt: skip
+    log = read_log(out / "run")
+    labels = {name: entry.task.labels for name, entry in templates.items()}
+    systems, rankings = systems_table(log, labels)
+    corrected = holm([ranking.p_value for ranking in rankings.values()])
+    tables = {
+        "jss": jss_table(report), "wordings": wordings_table(report), "systems": systems,
+        "flips": flips_table(report), "cost": cost_table(report, log),
+    }  # fmt: skip
+    findings = {
+        "jss": _of_cases(report, "trust", "{judge} on {task} ({scoring} scoring): "),
+        "wordings": _of_cases(
+            report, "recommendation", "wording for {judge} on {task} ({scoring} scoring): "
+        ),
+        "systems": [
+            f"{judge} on {task}: {ranking_finding(ranking, p)}"
+            for ((judge, task, _), ranking), p in zip(rankings.items(), corrected, strict=True)
+            if ranking.winner_change_rate is not None
+        ],
+    }
+    chosen = [name for name in tables if name in keys.measures]
+    points = Points(
+        group=lambda row: f"{row['task']}, {row['scoring']}", name="judge",
+        values={"": ("jss", "ci_low", "ci_high")}, xlabel="JSS", threshold=STEADY_JSS,
+    )  # fmt: skip
+    picture = Picture(
+        "jss", "JSS (mapped) with 95% intervals", lambda: points.draw(tables["jss"].rows)
+    )
+    return Result(
+        "run",
+        keys.title or path.stem,
+        {
+            "judges": [each["name"] for each in report["runs"][0]["judges"]],
+            # The items judged: `limit` and a design with fewer pairs leave out part of the file.
+            "items": log.group_by(["task", "item_id"]).aggregate([]).num_rows,
+            "wordings": sum(len(entry.templates) for entry in templates.values()),
+            "design": keys.design,
+            "repeats": keys.repeats,
+            "seed": keys.seed,
+        },
+        [tables[name] for name in chosen if tables[name].rows],
+        [text for name in chosen for text in findings.get(name, ())],
+        pictures=[picture] if "jss" in chosen else [],
+    )
 
 
 def _judge(judge: str | _Judge, seed: int) -> Any:
@@ -162,82 +193,8 @@ def _variants(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def run_study(path: str | Path, out: str | Path, note: Callable[[str], None] = to_stderr) -> Result:
-    """Run a study file; rerun with the same ``out`` to resume.
-
-    Raises JudgeSenseError for bad input, before anything is judged.
-
-    >>> run_study("examples/tone-study.yaml", "runs/tone")  # doctest: +SKIP
-    """
-    return run_plan(load_plan(path), Path(out), note)
-
-
-def run_plan(plan: CustomPlan, out: Path, note: Callable[[str], None] = to_stderr) -> Result:
-    """Run a plan; its judges may be functions (CallableJudge)."""
-    rows = [
-        item
-        for entry in plan.templates.values()
-        for item in load_items(plan.items, entry.task, entry.fields)
-    ]
-    group_items(plan.templates, rows)
-    benchmark = build(plan.templates, rows, plan.design, plan.pairs, plan.settings.seed)
-    report = judged(
-        plan.judges, benchmark, plan.identity, plan.settings, out / "run", note,
-        variants=plan.variants, parts=lambda: (plan.templates, rows),
-    )  # fmt: skip
-    log = read_log(out / "run")
-    systems, systems_findings = _systems(plan, log)
-    tables = {
-        "jss": jss_table(report), "wordings": wordings_table(report), "systems": systems,
-        "flips": flips_table(report), "cost": cost_table(report, log),
-    }  # fmt: skip
-    findings = {
-        "jss": _of_cases(report, "trust", "{judge} on {task} ({scoring} scoring): "),
-        "wordings": _of_cases(
-            report, "recommendation", "wording for {judge} on {task} ({scoring} scoring): "
-        ),
-        "systems": systems_findings,
-    }
-    chosen = [name for name in tables if name in plan.measures]
-    points = Points(
-        group=lambda row: f"{row['task']}, {row['scoring']}", name="judge",
-        values={"": ("jss", "ci_low", "ci_high")}, xlabel="JSS", threshold=STEADY_JSS,
-    )  # fmt: skip
-    picture = Picture(
-        "jss", "JSS (mapped) with 95% intervals", lambda: points.draw(tables["jss"].rows)
-    )
-    return Result(
-        "run",
-        plan.title,
-        {
-            "judges": [each["name"] for each in report["runs"][0]["judges"]],
-            # The items judged: `limit` and a design with fewer pairs leave out part of the file.
-            "items": log.group_by(["task", "item_id"]).aggregate([]).num_rows,
-            "wordings": sum(len(entry.templates) for entry in plan.templates.values()),
-            "design": plan.design,
-            "repeats": plan.settings.repeats,
-            "seed": plan.settings.seed,
-        },
-        [tables[name] for name in chosen if tables[name].rows],
-        [text for name in chosen for text in findings.get(name, ())],
-        pictures=[picture] if "jss" in chosen else [],
-    )
-
-
 def _of_cases(report: Mapping[str, Any], key: str, start: str) -> Iterator[str]:
     """The texts of a list of the report, each after its judge, task and scoring."""
     of_case = {identity(entry): entry["text"] for entry in report[key]}
     for judge, _, cell in cases(report):
         yield start.format(**{**cell, "judge": judge}) + of_case[identity(cell)]
-
-
-def _systems(plan: CustomPlan, log: pa.Table) -> tuple[Table, list[str]]:
-    """Whether the ranking of the systems survives, its p-values corrected for their number."""
-    labels = {name: entry.task.labels for name, entry in plan.templates.items()}
-    table, rankings = systems_table(log, labels)
-    corrected = holm([ranking.p_value for ranking in rankings.values()])
-    return table, [
-        f"{judge} on {task}: {ranking_finding(ranking, p)}"
-        for ((judge, task, _), ranking), p in zip(rankings.items(), corrected, strict=True)
-        if ranking.winner_change_rate is not None
-    ]

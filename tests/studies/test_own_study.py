@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.reporting.result import Result
-from judgesense.studies.custom import load_plan, run_plan, run_study
+from judgesense.studies.custom import run_study
 from local_judges.callable_judge import CallableJudge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -58,7 +57,7 @@ def test_a_file_that_cannot_be_run_names_the_line(
     tmp_path: Path, old: str, new: str, place: str
 ) -> None:
     with pytest.raises(JudgeSenseError, match=place):
-        load_plan(_file(tmp_path, GOOD.replace(old, new)))
+        run_study(_file(tmp_path, GOOD.replace(old, new)), tmp_path / "out")
 
 
 def test_a_template_without_its_placeholder_names_the_line(tmp_path: Path) -> None:
@@ -67,7 +66,7 @@ def test_a_template_without_its_placeholder_names_the_line(tmp_path: Path) -> No
         'tasks:\n  tone:\n    labels: [POLITE, RUDE]\n    layout: "{message}"\n    templates: []',
     )
     with pytest.raises(JudgeSenseError, match=r"mine\.yaml, line 5: .*\{instruction"):
-        load_plan(_file(tmp_path, text))
+        run_study(_file(tmp_path, text), tmp_path / "out")
 
 
 def test_a_column_that_the_items_lack_names_the_row_before_judging(tmp_path: Path) -> None:
@@ -78,26 +77,24 @@ def test_a_column_that_the_items_lack_names_the_row_before_judging(tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_a_judge_can_be_given_with_its_settings(tmp_path: Path) -> None:
-    text = GOOD.replace("[smollm2-135m]", "[{name: smollm2-135m, temperature: 1.0}]")
-    (judge,) = load_plan(_file(tmp_path, text + "seed: 7\n")).judges
-    assert judge.identity()["temperature"] == 1.0
-    assert judge.identity()["seed"] == 7
+def test_a_new_title_or_measure_needs_no_new_judging(tmp_path: Path) -> None:
+    asked: list[str] = []
 
+    def says_rude(messages: list[str]) -> list[str]:
+        asked.extend(messages)
+        return ["RUDE"] * len(messages)
 
-def test_what_is_judged_fixes_a_study_and_nothing_else(tmp_path: Path) -> None:
-    path = _file(tmp_path, GOOD)
-    before = load_plan(path).identity
-    path.write_text(GOOD + "title: Another\nmeasures: [jss]\n")
-    assert load_plan(path).identity == before
+    path = _file(tmp_path, text := GOOD.replace("options", "generate") + "limit: 4\n")
+    judges = [CallableJudge(says_rude)]
+    run_study(path, tmp_path / "out", judges=judges)
+    once = len(asked)
+    path.write_text(text + "title: Another\nmeasures: [jss]\n")
+    result = run_study(path, tmp_path / "out", judges=judges)
+    assert (result.title, len(asked)) == ("Another", once)
     templates = tmp_path / "politeness.yaml"
     templates.write_text(templates.read_text().replace("One word", "A single word"))
-    assert load_plan(path).identity != before
-    inline = "tasks:\n" + "\n".join(templates.read_text().splitlines()[1:])
-    path.write_text(GOOD.replace("templates: politeness.yaml", inline))
-    written_out = load_plan(path).identity
-    path.write_text(path.read_text().replace("A single word", "One word"))
-    assert load_plan(path).identity != written_out
+    with pytest.raises(JudgeSenseError, match="templates"):
+        run_study(path, tmp_path / "out", judges=judges)
 
 
 @pytest.mark.slow
@@ -143,10 +140,9 @@ def test_two_judges_by_golden_tables(tmp_path: Path, golden: Callable[[Result, s
         return ["POLITE" if "tone" in text else one
                 for text, one in zip(messages, right(messages), strict=True)]  # fmt: skip
 
-    plan = load_plan(_file(tmp_path, GOOD.replace("options", "generate") + "limit: 16\n"))
-    judges = tuple(CallableJudge(function) for function in (right, late))
-    measures = ("jss", "wordings", "systems", "flips")
-    plan = dataclasses.replace(plan, judges=judges, measures=measures)
-    result = run_plan(plan, tmp_path / "out")
+    text = GOOD.replace("options", "generate") + "limit: 16\n"
+    path = _file(tmp_path, text + "measures: [jss, wordings, systems, flips]\n")
+    judges = [CallableJudge(function) for function in (right, late)]
+    result = run_study(path, tmp_path / "out", judges=judges)
     assert result.settings["items"] == 16
     golden(result, "own-study")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.studies.custom import load_plan, run_plan
+from judgesense.studies.custom import run_study
 from local_judges.callable_judge import CallableJudge
 
 TEMPLATES = """
@@ -56,8 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_study_of_your_own_asks_variants_of_a_file_beside_it(folder: Path) -> None:
-    plan = replace(load_plan(folder / "study.yaml"), judges=(CallableJudge(polite),))
-    run_plan(plan, folder / "out", note=str)
+    run_study(folder / "study.yaml", folder / "out", str, [CallableJudge(polite)])
     report = json.loads((folder / "out" / "run" / "report.json").read_text("utf-8"))
     rows = {row["variant"]: row for row in report["variants"]}
     assert rows["json"]["jss"] == rows["inverted-polite"]["follows"] == 1
@@ -68,7 +66,7 @@ def test_a_study_of_your_own_asks_variants_of_a_file_beside_it(folder: Path) -> 
     text = STUDY.replace("json,", "jsno,")
     (folder / "study.yaml").write_text(text, "utf-8")
     with pytest.raises(JudgeSenseError, match=r"study\.yaml, variants: unknown variant 'jsno'"):
-        load_plan(folder / "study.yaml")
+        run_study(folder / "study.yaml", folder / "out")
 
 
 def test_check_asks_variants_of_the_rubric(folder: Path) -> None:
