@@ -166,19 +166,12 @@ def with_attacks(
 
     An attack goes into the option that should lose, or into the judged text of an item whose gold
     label is not the winning one; on a scale also where there is no gold label. It is asked under
-    the base wording, in every option order, once. Each item gets one phrasing of a kind, in turn.
+    the base wording, in every option order, once. Each item gets one phrasing of a kind, in turn;
+    ``seed`` fixes which.
 
-    Args:
-        benchmark: the tasks and items.
-        templates: the tasks' wordings.
-        items: the tasks' items.
-        attacks: what to try (see :func:`chosen_attacks`).
-        defences: variants of the benchmark that the attacks are asked under as well.
-        orders: the option orders of comparative tasks; both by default.
-        seed: fixes which item gets which phrasing.
-
-    Raises:
-        JudgeSenseError: for a task without a side that should lose.
+    ``defences`` are variants of the benchmark that the attacks are asked under as well; ``orders``
+    those of comparative tasks, both by default. Raises JudgeSenseError for a task without a side
+    that should lose.
 
     >>> from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
     >>> whole = load_embedded().select(["relevance"], limit=2)

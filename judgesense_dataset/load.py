@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -279,11 +280,6 @@ def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
             refuse(pc.and_(here, pc.invert(fits)), column, reason)
 
 
-def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
-    for batch in table.to_batches(max_chunksize=2048):
-        yield from batch.to_pylist()
-
-
 def _grid(folder: Path) -> pa.Table | None:
     """The config ``prompts`` of a Hub folder; None if it has none."""
     if not is_hub_folder(folder) or PROMPTS not in configs(folder):
@@ -329,7 +325,7 @@ def _aliases(folder: Path) -> dict[str, Aliases]:
 def _prompts_of(rows: pa.Table) -> pa.Table:
     """The prompts of the pairs, once per item, order and template, by first occurrence."""
     prompts: dict[tuple[str, ...], dict[str, Any]] = {}
-    for row in _records(rows):
+    for row in chain.from_iterable(b.to_pylist() for b in rows.to_batches(max_chunksize=2048)):
         for side in "ab":
             key = (row["task_type"], row["item_id"], row["order"], row[f"template_{side}"])
             if key not in prompts:

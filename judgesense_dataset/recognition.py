@@ -151,15 +151,9 @@ def recover_parts(
     """The templates by task, and the items of all tasks, that a benchmark's prompts were made from.
 
     An item whose text looks like the layout can be read in two ways. It is left out here, so that
-    the benchmark's variants leave it out too.
-
-    Args:
-        benchmark: the prompts.
-        templates: the template file of the dataset; by default the files of the package.
-
-    Raises:
-        JudgeSenseError: for a task whose prompts follow none of the templates, and an item that
-            has no readable prompt.
+    the benchmark's variants leave it out too. ``templates`` is the dataset's file; by default those
+    of the package are tried. Raises JudgeSenseError for a task whose prompts follow none of them,
+    and an item that has no readable prompt.
 
     >>> from judgesense_dataset.embedded import embedded_items, load_embedded
     >>> _, items = recover_parts(load_embedded().select(["relevance"]))

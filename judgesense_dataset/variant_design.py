@@ -38,18 +38,10 @@ def with_variants(
     base and each equivalent variant joins the benchmark's pairs. A variant that fits a task or an
     item in no way (option labels where there are no options) is left out there.
 
-    Args:
-        benchmark: the tasks and items, with the pairs and prompts of the rewordings.
-        templates: the tasks' wordings.
-        items: the tasks' items; those that are not in the benchmark serve as examples.
-        variants: what to add (see :func:`judgesense_dataset.variants.chosen_variants`).
-        reworded: whether the benchmark's own pairs and wordings are kept.
-        orders: the option orders of comparative tasks; both by default.
-        named: the variants asked for by name, which must fit at least one task.
-        seed: fixes sampled formats, examples and opposite items.
-
-    Raises:
-        JudgeSenseError: for a variant that :func:`made_variants` refuses, or that fits no task.
+    Items that are not in the benchmark serve as examples. Without ``reworded``, the benchmark's own
+    pairs and wordings are left out. The variants ``named`` must fit at least one task; ``seed``
+    fixes sampled formats, examples and opposite items. Raises JudgeSenseError for a variant that
+    :func:`made_variants` refuses, or that fits no task.
 
     >>> from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
     >>> from judgesense_dataset.variants import chosen_variants

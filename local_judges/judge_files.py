@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -50,12 +50,12 @@ class JudgeEntry:
     model: str | None
     summary: str
     options: Mapping[str, Any]
-    endpoint: str | None = None
-    floating: bool = False
-    price: Mapping[str, Any] | None = None
-    papers: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    file: str = ""
+    endpoint: str | None
+    floating: bool
+    price: Mapping[str, Any] | None
+    papers: Mapping[str, str]
+    notes: Sequence[str]
+    file: str
 
 
 def _judge_name(name: str) -> str:
@@ -192,19 +192,9 @@ def _entry(
     if keys.floating:
         options["floating"] = True
     checked(ENGINES[engine], options, f"{place}.")
-    return JudgeEntry(
-        name=name,
-        engine=engine,
-        model=keys.model,
-        summary=keys.summary,
-        options=options,
-        endpoint=keys.endpoint,
-        floating=keys.floating,
-        price=None if keys.price is None else keys.price.model_dump(),
-        papers=keys.papers,
-        notes=tuple(keys.notes),
-        file="" if path == _BUILT_IN else str(path),
-    )
+    stated = keys.model_dump(exclude={"engine", "options", "style"})
+    file = "" if path == _BUILT_IN else str(path)
+    return JudgeEntry(name=name, engine=engine, options=options, file=file, **stated)
 
 
 def _options(keys: _EndpointKeys | _JudgeKeys, engine: str, place: str) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def respond(
     ...     respond(adds, questions, folder)["text"].to_pylist()
     ['2', '3']
     """
-    out, note = Path(out), note or _to_stderr
+    out, note = Path(out), note or partial(print, file=sys.stderr)
     if repeats < 1:
         raise JudgeSenseError(f"repeats must be at least 1, got {repeats}")
     table = _table_of(questions)
@@ -273,7 +273,3 @@ def finish_reason(answer: Answer) -> str:
     if answer.refused:
         return "refusal"
     return "length" if answer.truncated else "stop"
-
-
-def _to_stderr(message: str) -> None:
-    print(message, file=sys.stderr)

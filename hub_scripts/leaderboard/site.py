@@ -117,9 +117,12 @@ def write_pages(
     made.globals |= {"FIGURE": FIGURE, "RUN": RUN, "as_two": partial(number, digits=2)}
     made.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
     colours = f":root {{ {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
+    ordered = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
     files = {
         "index.html": _index(made, board),
-        "published.html": _published(made),
+        "published.html": made.get_template("published.html").render(
+            root="", withdrawn=WITHDRAWN, explained=ROWS, figures=ordered
+        ),
         "board.json": json.dumps(board, ensure_ascii=False, allow_nan=False, indent=0),
         **_judge_pages(made, rows, {**reports, **logs["reports"]}, logs["sources"], address),
         **{f"reports/{run}.html": render_html(report) for run, report in reports.items()},
@@ -189,13 +192,6 @@ def _judge_pages(
             version=__version__,
         )
     return pages
-
-
-def _published(made: Environment) -> str:
-    ordered = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
-    return made.get_template("published.html").render(
-        root="", withdrawn=WITHDRAWN, explained=ROWS, figures=ordered
-    )
 
 
 def bibtex(day: str | None) -> str:

@@ -99,12 +99,13 @@ def stream_cells(every: list[CellPart]) -> Iterator[dict[str, Any]]:
         both["mapped"] = dict(both["raw"]) if stream.same_labels else _agreement(part, "mapped")
         degenerate = _degenerate(both)
         for kind, figures in both.items():
+            sides = stream.probabilities(kind, part.used) if stream.scoring == "options" else None
             cell = {
                 **part.names,
                 "labels": kind,
                 **figures,
                 **of_prompts,
-                "soft_jss": _soft(part, kind) if stream.scoring == "options" else None,
+                "soft_jss": None if sides is None else soft_jss(*sides[:2]),
                 "degenerate": figures["degenerate"] or degenerate,
                 "signature": signature(
                     task=stream.task.name.replace("|", "/").replace("\n", " "),
@@ -208,11 +209,3 @@ def _noise(part: CellPart) -> float | None:
     if not len(first):
         return None
     return agreement(log, log.raw[first], log.raw[later], log.cluster[first]).flip_rate
-
-
-def _soft(part: CellPart, kind: str) -> float | None:
-    sides = part.stream.probabilities(kind, part.used)
-    if sides is None:
-        return None
-    first, second, _ = sides
-    return soft_jss(first, second)

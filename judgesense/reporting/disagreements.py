@@ -74,19 +74,13 @@ def disagreements(
     listed: Rows | None = None,
     **case: Any,
 ) -> dict[str, Any]:
-    """What is wrong with a judge's verdicts, and what the items have in common on which it is.
+    """What is wrong with a judge's verdicts, and what the items have in common on which it is: the
+    entry of ``where_wrong``.
 
-    Args:
-        stream: a judge's decisions.
-        mislabelled: templates that are left out, as in the check `right`.
-        items: other columns of an imported file (`judgesense.run_folder.folder.ITEM_SCHEMA`).
-        lengths: characters of each item's text.
-        listed: takes a row for each such item, the clearest cases first, with the log's rows in
-            ``answers``; None leaves the rows out.
-        case: run, judge, task and scoring, which each row begins with.
-
-    Returns:
-        The entry of ``where_wrong``.
+    The templates ``mislabelled`` are left out, as in the check `right`. ``items`` are other columns
+    of an imported file (`judgesense.run_folder.folder.ITEM_SCHEMA`), ``lengths`` the characters of
+    each item's text. ``listed`` takes a row for each such item, the clearest cases first, with the
+    log's rows in ``answers``; each row begins with the ``case``: run, judge, task and scoring.
     """
     log = stream.log
     kept = ~np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
@@ -129,7 +123,10 @@ def disagreements(
     names_at = [log.items[code] for code in items_at]
     groups = _groupings(stream, rows, names_at, columns, lengths or {})
     if measure == "right":
-        groups["label"] = _own_label(stream, gold, place, used, item_of, len(items_at))
+        labels = np.full(len(items_at), "", dtype=object)
+        turned = _turned(stream, gold[used], place[used] % len(log.orders))
+        labels[item_of] = log.labels[turned]
+        groups["label"] = labels
     compared: list[Group] = []
     if several := {by: names for by, names in groups.items() if len(set(names)) > 1}:
         from judgesense.statistics.groups import compare_groups
@@ -239,15 +236,6 @@ def _flipped_by_order(stream: Stream, rows: Codes, decision: Codes) -> Bools:
     one, two = own[pair[0]], own[pair[1]]
     found[items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
     return found
-
-
-def _own_label(
-    stream: Stream, gold: Codes, place: Codes, used: Bools, item_of: Codes, n: int
-) -> Words:
-    own = _turned(stream, gold[used], place[used] % len(stream.log.orders))
-    names = np.full(n, "", dtype=object)
-    names[item_of] = stream.log.labels[own]
-    return names
 
 
 def _by_item(items: pa.Table | None) -> dict[str, dict[str, str]]:

@@ -240,16 +240,8 @@ class SystemOneJudge(ApiJudge):
 
     The wording of a prompt is the question's instructions, the item's fields are the state, and the
     prompts of one item are asked in one request. The endpoint takes no system prompt and no
-    settings of decoding.
-
-    Args:
-        model: the endpoint's name of the model.
-        name: the name in logs; by default ``model``.
-        retry: the backoff, if ``retry_budget_s`` does not say enough.
-        options: see :class:`~local_judges.options.SystemOneOptions`.
-
-    Raises:
-        JudgeSenseError: as `ApiJudge`.
+    settings of decoding. ``options`` are those of :class:`~local_judges.options.SystemOneOptions`;
+    all else is as in `ApiJudge`.
     """
 
     endpoint_class = _SystemOneEndpoint

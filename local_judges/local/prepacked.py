@@ -83,7 +83,9 @@ def prepack(model: nn.Module) -> int:
         for name, layer in parent.named_children():
             if not _replaceable(layer):
                 continue
-            stays = layer is head and _large(layer) and mapped.holds(layer.weight)
+            large = layer.bias is None and layer.weight.dtype == torch.bfloat16
+            large &= layer.weight.nbytes >= HEAD_BYTES  # worth reading from the file in each pass
+            stays = layer is head and large and mapped.holds(layer.weight)
             try:
                 packed = MappedHead(layer) if stays else PrepackedLinear(layer)
             except (AttributeError, NotImplementedError, RuntimeError):
@@ -94,7 +96,8 @@ def prepack(model: nn.Module) -> int:
             done += 1
     table = _of(model, "get_input_embeddings")
     if done and isinstance(table, nn.Embedding) and mapped.holds(table.weight):
-        release_looked_up(table)
+        # Else they add up over a run: the system maps 16 pages at once for a row of one.
+        table.register_forward_hook(lambda layer, _, __: give_back(layer.weight))
     if done:
         split_mlps(model)
     return done
@@ -114,12 +117,6 @@ def _keep_few_kernels() -> None:
 def _of(model: nn.Module, name: str) -> Any:
     """A layer of a transformers model; None in other models."""
     return getattr(model, name, lambda: None)()
-
-
-def _large(layer: nn.Linear) -> bool:
-    """Whether an output layer is worth reading from the file in each pass."""
-    weight = layer.weight
-    return layer.bias is None and weight.dtype == torch.bfloat16 and weight.nbytes >= HEAD_BYTES
 
 
 def _replaceable(layer: nn.Module) -> bool:
@@ -193,14 +190,6 @@ class MappedHead(nn.Module):  # type: ignore[misc]
             out[..., start : start + len(rows)] = nn.functional.linear(x, rows)
             give_back(rows)
         return out
-
-
-def release_looked_up(embedding: nn.Module) -> None:
-    """Give back the pages of a mapped embedding after each lookup.
-
-    Else they add up over a run: the system maps 16 pages at once for a row of one.
-    """
-    embedding.register_forward_hook(lambda layer, _, __: give_back(layer.weight))
 
 
 def split_mlps(model: nn.Module) -> int:

@@ -165,17 +165,34 @@ def draw(
     path = None if keep is None else keep / ITEMS_FOLDER / f"{name}.json"
     if path is not None and path.is_file():
         return _stored(path, asked)
-    drawn = _draw(name, n, seed, mirror)
+    if mirror is not None and not Path(mirror).is_dir():
+        raise JudgeSenseError(f"no mirror folder {mirror}")
+    known = SETS[name]
+    table: SourceTable = Reader(None if mirror is None else Path(mirror)).split(
+        known.hub_id, known.config, known.split, known.columns, known.licence
+    )
+    rng = generator(seed, name)
+    read = [known.read(row, place, rng) for place, row in table]
+    items = [item for item in read if item is not None]
+    if n is not None and n > len(items):
+        raise JudgeSenseError(f"{known.hub_id} has {len(items)} items; lower --limit {n}")
+    chosen = [items[at] for at in rng.permutation(len(items))[:n]]
+    source: dict[str, Any] = {
+        "set": table.name, "revision": table.revision, "license": table.license,
+        "items": len(chosen), "of": len(items),
+    }  # fmt: skip
+    if left_out := len(read) - len(items):
+        source["left_out"] = f"{left_out} left out for not having four different options"
     if path is not None:
         require_writable(path.parent)
         content = {
             "asked": asked,
-            "source": drawn.source,
-            "items": [asdict(i) for i in drawn.items],
+            "source": source,
+            "items": [asdict(item) for item in chosen],
         }
         with writing(path.parent):
             write_text(path, json.dumps(content, ensure_ascii=False, indent=1))
-    return drawn
+    return Drawn(tuple(chosen), source)
 
 
 class _Stored(Shape):
@@ -198,29 +215,6 @@ def _stored(path: Path, asked: Mapping[str, Any]) -> Drawn:
                 "another --out folder"
             )
     return Drawn(content.items, content.source)
-
-
-def _draw(name: str, n: int | None, seed: int, mirror: str | Path | None) -> Drawn:
-    if mirror is not None and not Path(mirror).is_dir():
-        raise JudgeSenseError(f"no mirror folder {mirror}")
-    known = SETS[name]
-    reader = Reader(None if mirror is None else Path(mirror))
-    table: SourceTable = reader.split(
-        known.hub_id, known.config, known.split, known.columns, known.licence
-    )
-    rng = generator(seed, name)
-    read = [known.read(row, place, rng) for place, row in table]
-    items = [item for item in read if item is not None]
-    if n is not None and n > len(items):
-        raise JudgeSenseError(f"{known.hub_id} has {len(items)} items; lower --limit {n}")
-    chosen = [items[at] for at in rng.permutation(len(items))[:n]]
-    source: dict[str, Any] = {
-        "set": table.name, "revision": table.revision, "license": table.license,
-        "items": len(chosen), "of": len(items),
-    }  # fmt: skip
-    if left_out := len(read) - len(items):
-        source["left_out"] = f"{left_out} left out for not having four different options"
-    return Drawn(tuple(chosen), source)
 
 
 def _choice(

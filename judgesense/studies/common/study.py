@@ -25,7 +25,7 @@ the page:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,27 +55,10 @@ Tables = Mapping[str, Table]
 Sentences = Callable[[Any, Tables], Iterable[str]]
 
 
-@dataclass(frozen=True)
-class TableOf:
-    """The declaration of a table; `table` makes one from a function."""
-
-    name: str
-    title: Text
-    rows: Callable[[Any], Iterable[Record]]
-    note: Text = ""
-    headings: Mapping[str, str] = field(default_factory=dict)
-
-    def __call__(self, source: Any) -> Table:
-        """The table of a source; its columns are the fields of the first record."""
-        title, note = _text(self.title, source), _text(self.note, source)
-        rows = list(self.rows(source))
-        return Table.from_records(self.name, title, rows, note, **self.headings)
-
-
 def table(
     name: str, title: Text, note: Text = "", **headings: str
-) -> Callable[[Callable[[Any], Iterable[Record]]], TableOf]:
-    """Declare the function below as the records of a table.
+) -> Callable[[Callable[[Any], Iterable[Record]]], Callable[[Any], Table]]:
+    """Declare the function below, from a source to records, as a table of the source.
 
     >>> @table("double", "Doubled", n="number")
     ... def double(numbers):
@@ -86,7 +69,11 @@ def table(
     | 1 | 2 |
     | 2 | 4 |
     """
-    return lambda rows: TableOf(name, title, rows, note, headings)
+    return lambda rows: (
+        lambda source: Table.from_records(
+            name, _text(title, source), list(rows(source)), _text(note, source), **headings
+        )
+    )
 
 
 @dataclass(frozen=True)
