@@ -96,10 +96,9 @@ class Benchmark:
         Raises JudgeSenseError for an unknown task or an order that the data lack.
         """
         wanted = list(self.tasks) if tasks is None else list(tasks)
-        if unknown := [name for name in wanted if name not in self.tasks]:
-            raise JudgeSenseError(
-                f"unknown task {unknown[0]!r}; choose from {', '.join(self.tasks)}"
-            )
+        for name in wanted:
+            if name not in self.tasks:
+                raise JudgeSenseError(f"unknown task {name!r}; choose from {', '.join(self.tasks)}")
         chosen = pa.array(wanted, pa.string())
         prompts = self.prompts.filter(pc.is_in(self.prompts["task"], value_set=chosen))
         pairs = self.pairs.filter(pc.is_in(self.pairs["task"], value_set=chosen))

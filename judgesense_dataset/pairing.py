@@ -87,21 +87,28 @@ def build(
         raise JudgeSenseError("the full design has all pairs; leave out the number of pairs")
     prompt_tables, pair_tables = [PROMPT_SCHEMA.empty_table()], [PAIR_SCHEMA.empty_table()]
     groups = group_items(templates, items)
-    used = {name: templates[name].templates for name in groups}
+    tasks, aliases = {}, {}
+    wordings, layouts = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
     for name, group in groups.items():
         entry = templates[name]
+        tasks[name], wordings[name], layouts[name] = entry.task, {}, {}
+        for each in entry.templates:
+            wordings[name][each.template_id] = each.text
+            layouts[name][each.template_id] = each.layout
+            if each.aliases:
+                aliases[each.template_id] = each.aliases
         prompt_tables += _chunks(grid(entry, group, orders), table_of_prompts)
         cells = plan(entry, group, design, pairs, seed, orders)
         joined = (pair for _, pair, _, _ in paired(entry, group, cells))
         pair_tables += _chunks(joined, table_of_pairs)
     return Benchmark(
-        tasks={name: templates[name].task for name in groups},
+        tasks=tasks,
         prompts=pa.concat_tables(prompt_tables),
         pairs=pa.concat_tables(pair_tables),
         source={"name": "items", **(source or {}), "design": design, "seed": str(seed)},
-        aliases={t.template_id: t.aliases for each in used.values() for t in each if t.aliases},
-        wordings={name: {t.template_id: t.text for t in each} for name, each in used.items()},
-        layouts={name: {t.template_id: t.layout for t in each} for name, each in used.items()},
+        aliases=aliases,
+        wordings=wordings,
+        layouts=layouts,
     )
 
 

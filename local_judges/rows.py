@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,7 +67,7 @@ def part_table(
     label_maps = taken["label_map"].to_pylist()
     request_maps = _request_maps(answer_of, label_maps)
     known = aliases or {}
-    others = [known.get(template) for template in taken["template_id"].to_pylist()]
+    templates = taken["template_id"].to_pylist()
     constant = {
         "judge": pa.repeat(judge, len(rows)),
         "repeat": pa.repeat(pa.scalar(part.repeat, pa.int32()), len(rows)),
@@ -78,19 +79,15 @@ def part_table(
         # Rows that share an answer may differ in their label map and aliases, so each text is read
         # by its own; log-probabilities are in the order in which the options were asked for.
         maps = request_maps if scoring == "options" else label_maps
-        raw = [
-            decide(ordered[at], scoring, options_of(label_map), also)
-            for at, label_map, also in zip(answer_of.tolist(), maps, others, strict=True)
-        ]
-        decided = {
-            "scoring": pa.repeat(scoring, len(rows)),
-            "raw_decision": pa.array(raw, pa.string()),
-            "decision": [
-                load_label_map(label_map).get(raw_decision, raw_decision)
-                for raw_decision, label_map in zip(raw, label_maps, strict=True)
-            ],
-            "status": [_STATUS.get(raw_decision, "ok") for raw_decision in raw],
-        }
+        decided: dict[str, Any] = {"scoring": pa.repeat(scoring, len(rows))}
+        raw, decision, status = list[str](), list[str](), list[str]()
+        for at, asked, label_map, template in zip(
+            answer_of.tolist(), maps, label_maps, templates, strict=True
+        ):
+            raw.append(decide(ordered[at], scoring, options_of(asked), known.get(template)))
+            decision.append(load_label_map(label_map).get(raw[-1], raw[-1]))
+            status.append(_STATUS.get(raw[-1], "ok"))
+        decided |= {"raw_decision": raw, "decision": decision, "status": status}
         spread = _answer_columns(ordered, scoring).take(pa.array(answer_of))
         columns = {**constant, **decided, **dict(zip(spread.column_names, spread, strict=True))}
         if scoring == "options":
@@ -118,7 +115,8 @@ def _answer_columns(answers: Sequence[Answer], scoring: str) -> pa.Table:
             "option_mass": [a.option_mass if a.option_logprobs else None for a in answers],
             "margin": [_margin(values) if values else None for values in logprobs],
         }
-    columns |= {name: [getattr(answer, name) for answer in answers] for name in names}
+    for name in names:
+        columns[name] = [getattr(answer, name) for answer in answers]
     return pa.table({n: pa.array(v, SCHEMA.field(n).type) for n, v in columns.items()})
 
 
@@ -155,7 +153,8 @@ def logprob_column(
 def _request_maps(answer_of: np.ndarray, label_maps: Sequence[str]) -> list[str]:
     """For each row the label map whose options were in the request: that of the first row that
     shares the answer, as in :class:`~local_judges.plan.Requests`."""
-    return [label_maps[first] for first in np.searchsorted(answer_of, answer_of).tolist()]
+    firsts = np.searchsorted(answer_of, answer_of)
+    return list(np.array(label_maps, dtype=object)[firsts])
 
 
 def _reordered(

@@ -259,8 +259,11 @@ def _answered(
     Batches may return in any order, so several parts can be open at once. When the run stops, the
     open parts are completed and no other part is started.
     """
-    batches = [(number, batch) for number, part in enumerate(parts) for batch in part.batches]
-    waiting = [len(part.batches) for part in parts]
+    batches, waiting = list[tuple[int, Sequence[int]]](), []
+    for number, part in enumerate(parts):
+        waiting.append(len(part.batches))
+        for batch in part.batches:
+            batches.append((number, batch))
     gathered: dict[int, dict[int, Answer]] = {}
     begun: set[int] = set()
 

@@ -78,8 +78,9 @@ class Pairs:
         digest = hashlib.sha256()
         for start in range(0, len(rows), _HASHED_AT_ONCE):
             part = pa.array(rows[start : start + _HASHED_AT_ONCE])
-            sides = (side.take(part).cast(pa.string()) for side in self.prompt_ids)
-            one, two = (pc.fill_null(side, "") for side in sides)
+            one, two = (
+                pc.fill_null(side.take(part).cast(pa.string()), "") for side in self.prompt_ids
+            )
             ended = pc.binary_join_element_wise(two, "\n", "")
             lines = pc.binary_join_element_wise(one, ended, " ")
             _, offsets, data = lines.buffers()

@@ -75,9 +75,13 @@ class Rows:
 def in_rows(records: Iterable[Record]) -> Iterator[Rows]:
     """Records as rows, some at a time. Those before an error come before it."""
     for some in _at_once(records):
-        names = dict.fromkeys(name for record in some for name in record.values)
-        columns = {name: [record.values.get(name, ABSENT) for record in some] for name in names}
-        yield Rows(columns, [record.place for record in some])
+        columns: dict[str, list[Any]] = {}
+        places = []
+        for at, record in enumerate(some):
+            places.append(record.place)
+            for name, value in record.values.items():
+                columns.setdefault(name, [ABSENT] * len(some))[at] = value
+        yield Rows(columns, places)
 
 
 def _at_once(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

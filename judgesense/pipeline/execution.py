@@ -181,6 +181,8 @@ def require_known(function: Callable[..., Any], options: Mapping[str, Any]) -> N
     Traceback (most recent call last):
     judgesense.errors.JudgeSenseError: run has no argument 'repeat'; did you mean 'repeats'?
     """
+    if not options:
+        return
     from local_judges.options import ENGINES, RayOptions
 
     known = {"engine", "model", "name", "batch_size", "actor_engine", *RayOptions.model_fields}
@@ -218,17 +220,19 @@ def execute(
 
     Raises JudgeSenseError for a judge given twice and a folder that holds another run.
     """
-    judges = [j.seeded(settings.seed) if hasattr(j, "seeded") else j for j in judges]
+    seeded, identities = [], list[dict[str, Any]]()
+    for judge in judges:
+        seeded.append(judge.seeded(settings.seed) if hasattr(judge, "seeded") else judge)
+        identity = identity_of(seeded[-1])
+        if identity in identities:
+            raise JudgeSenseError(
+                f"the judge {identity['judge']!r} is given twice, and the log could not tell the "
+                "two apart. Name each function: CallableJudge(function, name=...)"
+            )
+        identities.append(identity)
     terms: dict[str, Any] = {
-        "judges": [identity_of(judge) for judge in judges],
-        "data": dict(data.identity),
-        "settings": settings.identity,
-    }
-    if twice := [each for each in terms["judges"] if terms["judges"].count(each) > 1]:
-        raise JudgeSenseError(
-            f"the judge {twice[0]['judge']!r} is given twice, and the log could not tell the two "
-            "apart. Name each function: CallableJudge(function, name=...)"
-        )
+        "judges": identities, "data": dict(data.identity), "settings": settings.identity,
+    }  # fmt: skip
     with ExitStack() as stack:
         ranks: Ranks | None = None
         if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
@@ -256,11 +260,11 @@ def execute(
             _describe(run, benchmark, settings)
             run.record["invocation"] = started
             run.record["hardware"]["processes"] = 1 if ranks is None else ranks.size
-            for judge in judges:
+            for judge in seeded:
                 require_fitting(judge, benchmark, settings)
                 require_effort(judge, benchmark, data)
             run.write_data(benchmark.pairs, benchmark.prompts)
-            for index, judge in enumerate(judges):
+            for index, judge in enumerate(seeded):
                 spent = _judge(run, judge, index, benchmark, settings, note, spent, ranks, cluster)
             if first:
                 run.finish()

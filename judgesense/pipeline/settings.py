@@ -59,11 +59,12 @@ class Settings:
         """
         scorings = SCORINGS if scoring in (None, "both") else (str(scoring),)
         for what, given, known in (("scoring", scorings, SCORINGS), ("order", orders, ORDERS)):
-            if unknown := [name for name in given or () if name not in known]:
-                choices = (*known, "both") if what == "scoring" else known
-                raise JudgeSenseError(
-                    f"unknown {what} {unknown[0]!r}; choose one of {', '.join(choices)}"
-                )
+            for name in given or ():
+                if name not in known:
+                    choices = (*known, "both") if what == "scoring" else known
+                    raise JudgeSenseError(
+                        f"unknown {what} {name!r}; choose one of {', '.join(choices)}"
+                    )
         if not 1 <= repeats <= _MOST_REPEATS:
             raise JudgeSenseError(f"repeats must be from 1 to {_MOST_REPEATS:,}")
         if limit is not None and limit < 1:

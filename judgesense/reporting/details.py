@@ -66,22 +66,22 @@ def template_figures(part: CellPart, table: list[dict[str, Any]]) -> list[dict[s
     hits = graded & (stream.decision == log.gold[stream.rows])
     right = np.bincount(template[hits], minlength=size)
     total = np.bincount(template[graded], minlength=size)
-    mapped = [row for row in table if row["labels"] == "mapped" and row["jss"] is not None]
+    agreed = dict.fromkeys(log.templates, 0.0)
+    weights = dict.fromkeys(log.templates, 0)
+    for row in table:
+        one, two = row["template_a"], row["template_b"]
+        if row["labels"] == "mapped" and row["jss"] is not None and one != two:
+            for name in (one, two):
+                agreed[name] += row["jss"] * row["n_pairs"]
+                weights[name] += row["n_pairs"]
     result = []
     for code in np.flatnonzero(shown):
         name = log.templates[code]
-        own = [
-            row
-            for row in mapped
-            if name in (row["template_a"], row["template_b"])
-            and row["template_a"] != row["template_b"]
-        ]
-        weight = sum(row["n_pairs"] for row in own)
         result.append(
             {
                 **part.names,
                 "template": name,
-                "agreement": sum(r["jss"] * r["n_pairs"] for r in own) / weight if weight else None,
+                "agreement": agreed[name] / weights[name] if weights[name] else None,
                 "accuracy": float(right[code] / total[code]) if total[code] else None,
                 "inverted": name in stream.inverted,
                 "n_prompts": int(shown[code]),

@@ -64,7 +64,7 @@ def render_html(report: Mapping[str, Any], listed: Sequence[Entry] = ()) -> str:
         heatmaps=list(_heatmaps(report, order)),
         wordings=list(_wordings(report, order)),
         texts=texts,
-        turned=_turned(report["attacks"]),
+        turned=_turned(report["attacks"]) if report["attacks"] else [],
         remedies=list(_remedies(report, order)) if report["remedies"] else [],
         wrong=_wrong(report, listed, order, texts) if report["where_wrong"] else None,
         improve=report.get("improve"),
@@ -121,8 +121,10 @@ def _remedies(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]
 def _heatmaps(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]:
     """Template x template agreement of each case, beside the templates' own figures."""
     mapped = [row for row in report["template_pairs"] if row["labels"] == "mapped"]
-    about = {(identity(row), row["template"]): row for row in report["templates"]}
-    of_case = [identity(row) for row in report["templates"]]
+    about, of_case = {}, []
+    for row in report["templates"]:
+        of_case.append(identity(row))
+        about[of_case[-1], row["template"]] = row
     unknown = {"agreement": None, "accuracy": None}
     for case, pairs in _by_case(mapped, order):
         templates = sorted({row[side] for row in pairs for side in ("template_a", "template_b")})
@@ -152,10 +154,12 @@ def _wrong(
     """The section on disagreements: groups, the first rows as a table, and all as data."""
     from markupsafe import Markup
 
-    cases = [case for case, _ in _by_case(report["where_wrong"], order)]
-    for case in cases:
+    cases, named, place = list[Data](), list[Data](), dict[Key, int]()
+    for case, _ in _by_case(report["where_wrong"], order):
+        place[case["key"]] = len(cases)
         case["name"] = f"{case['judge']} · {case['task']} · {case['scoring']}"
-    place = {case["key"]: number for number, case in enumerate(cases)}
+        cases.append(case)
+        named.append({"name": case["name"], "task": case["task"]})
     # The clearest cases of each judge and task, so that none fills the page alone.
     seen: Counter[Key] = Counter()
     ranks = []
@@ -183,24 +187,23 @@ def _wrong(
     ]  # fmt: skip
     data = {
         "kinds": KINDS,
-        "cases": [{"name": case["name"], "task": case["task"]} for case in cases],
+        "cases": named,
         "wordings": texts,
         "rows": rows,
     }
-    groups = [
-        {
-            **group,
-            "case": cases[place[identity(entry)]]["name"],
-            "measure": entry["measure"],
-            "points": signed(100 * group["difference"], 0),
-            "interval": brackets(
-                100 * group["ci_low"], 100 * group["ci_high"], lambda end: signed(end, 0)
-            ),
-            "p": p_value(group["p_holm"], ""),
-        }
-        for entry in report["where_wrong"]
-        for group in entry["groups"]
-    ]
+    groups, n_rows, n_groups = [], 0, 0
+    for entry in report["where_wrong"]:
+        n_rows, n_groups = n_rows + entry["n_listed"], n_groups + entry["n_groups"]
+        for group in entry["groups"]:
+            ends = (100 * group["ci_low"], 100 * group["ci_high"])
+            groups.append({
+                **group,
+                "case": cases[place[identity(entry)]]["name"],
+                "measure": entry["measure"],
+                "points": signed(100 * group["difference"], 0),
+                "interval": brackets(*ends, lambda end: signed(end, 0)),
+                "p": p_value(group["p_holm"], ""),
+            })  # fmt: skip
     counts = [
         (kind, 1 << bit, sum(row[3] >> bit & 1 for row in rows)) for bit, kind in enumerate(KINDS)
     ]
@@ -208,11 +211,11 @@ def _wrong(
     return {
         "near": f"{NEAR:g}",
         "cases": cases,
-        "n_rows": sum(entry["n_listed"] for entry in report["where_wrong"]),
+        "n_rows": n_rows,
         "n_shown": len(shown),
         "counts": counts,
         "groups": groups,
-        "n_groups": sum(entry["n_groups"] for entry in report["where_wrong"]),
+        "n_groups": n_groups,
         "first": [
             {
                 **row,

@@ -62,14 +62,14 @@ class Case:
         self.name = self.judge
         self.trust: str = card["trust"]
         self.checks: Mapping[str, Entry] = card["checks"]
-        lists: dict[str, list[Entry]] = {"remedies": [], "wordings": [], "recommendation": []}
-        for name, entries in lists.items():
+        lists = dict[str, list[Any]]()
+        for name in ("remedies", "wordings", "recommendation", "people"):
+            lists[name] = []
             for entry in report[name]:
                 if identity(entry) == self.key:
-                    entries.append(entry)
-        self.remedies, self.wordings, self.recommendation = lists.values()
+                    lists[name].append(entry)
+        self.remedies, self.wordings, self.recommendation, self.people = lists.values()
         self.cell = main_cells(report).get(self.key, {}).get("mapped", {})
-        self.people = [entry for entry in report["people"] if identity(entry) == self.key]
         self.remedy: Entry | None = None
         for row in self.remedies:
             if row["remedy"] == card.get("remedy") != AS_ASKED:
@@ -169,20 +169,25 @@ def first_screen(report: Mapping[str, Any]) -> Data:
     best: dict[tuple[str, str, str], Case] = {}
     for case in sorted(cases, key=lambda case: case.rank):
         best.setdefault(case.key[:3], case)
-    first = [case for case in cases if best[case.key[:3]] is case]
     unfinished, n_wordings = False, 0
     for run in report["runs"]:
         unfinished |= "asked" in run and not run.get("finished")
-    for case in first:
-        n_wordings = max(n_wordings, case.checks["steady"]["details"].get("n_wordings") or 0)
+    first, shown, others = [], list[Data](), list[Data]()
+    for case in cases:
+        if best[case.key[:3]] is case:
+            first.append(case)
+            shown.append(case.row())
+            n_wordings = max(n_wordings, case.checks["steady"]["details"].get("n_wordings") or 0)
+        else:
+            others.append(case.row())
     accuracy = None if unfinished else _accuracy(first)
     title = accuracy or _title(first)
     return {
         "title": f"So far: {title[:1].lower()}{title[1:]}" if unfinished and first else title,
         "unfinished": unfinished,
         "is_accuracy": accuracy is not None,
-        "rows": [case.row() for case in first],
-        "others": [case.row() for case in cases if best[case.key[:3]] is not case],
+        "rows": shown,
+        "others": others,
         "matrix": _matrix(first) if len(names) > 1 or len(report["runs"]) > 1 else None,
         "remedies": _remedies(first),
         "wordings": list(_wordings(first)),
@@ -329,8 +334,12 @@ def _title(cases: Sequence[Case]) -> str:
     """The conclusion in one sentence."""
     if not cases:
         return "JudgeSense report"
-    judges = list(dict.fromkeys(case.name for case in cases))
-    able = list(dict.fromkeys(case.name for case in cases if case.usable))
+    judges, able = list[str](), list[str]()
+    for case in cases:
+        if case.name not in judges:
+            judges.append(case.name)
+        if case.usable and case.name not in able:
+            able.append(case.name)
     alone = len(judges) == 1
     parts = []
     for word, care in (("use", ""), ("care", " with care")):

@@ -175,12 +175,11 @@ def _side_table(
 
 def side_tables(report: Mapping[str, Any]) -> list[SideTable]:
     """The tables that have rows."""
-    makers = {
-        "repeated": _repeated,
-        "variants": _variants,
-    }
-    found = [make(report) for name, make in makers.items() if report.get(name)]
-    return [*people_tables(report), *found, *_attack_tables(report["attacks"])]
+    found = people_tables(report)
+    for name, make in (("repeated", _repeated), ("variants", _variants)):
+        if report.get(name):
+            found.append(make(report))
+    return [*found, *_attack_tables(report["attacks"])]
 
 
 _WHO: Columns = {"judge": "judge", "task": "task", "scoring": "scoring"}
@@ -328,7 +327,8 @@ def _ends(entry: Entry, name: str) -> Entry:
 
 
 def _percents(entry: Entry, name: str) -> str:
-    return brackets(**{key[3:]: end for key, end in _ends(entry, name).items()}, form=percent)
+    ends = _ends(entry, name)
+    return brackets(ends["ci_low"], ends["ci_high"], percent)
 
 
 def _attack_tables(entries: Sequence[Entry]) -> list[SideTable]:

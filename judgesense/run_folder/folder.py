@@ -140,7 +140,7 @@ def read_run(run_dir: Path) -> Run:
 def digests_of(folder: Path, parts: str = PARTS) -> dict[str, str]:
     """The SHA-256 of each part and of the other tables, by path below the folder."""
     names = (PAIRS_FILE, PROMPTS_FILE, PEOPLE_FILE, ITEMS_FILE)
-    files = [*(folder / name for name in names), *part_files(folder, parts)]
+    files = [*map(folder.joinpath, names), *part_files(folder, parts)]
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files if path.exists()}
 
 

@@ -31,6 +31,10 @@ _RIGHT_DETAILS = (
 )  # fmt: skip
 
 
+MANY = 2_000
+"""Items from which on a check is not held up by their number."""
+
+
 def readable(stream: Stream, threshold: float) -> Check:
     """Prompts with a verdict among those that got an answer; failed requests do not count.
 
@@ -55,11 +59,10 @@ def readable(stream: Stream, threshold: float) -> Check:
     check = Check.of(share, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text)
     if check.state == "open":
         # The fewest items, all of them readable, whose interval lies above the threshold.
-        sizes = range(2, 2_000)
-        least = next(
-            (k for k in sizes if (wilson_from_sums([1] * k, [1] * k).low or 0) > threshold), 0
-        )
-        if (k := distinct(log.cluster[rows])) < least:
+        least = 2
+        while least < MANY and (wilson_from_sums([1] * least, [1] * least).low or 0) <= threshold:
+            least += 1
+        if (k := distinct(log.cluster[rows])) < least < MANY:
             return replace(check, text=f"{text}; {k} items are too few: {least} are needed to pass")
     return check.with_reason()
 
@@ -144,8 +147,9 @@ def _vocabularies(
 ) -> tuple[list[str], list[str], bool]:
     """The gold labels, the verdicts, and whether these are two vocabularies."""
     log = stream.log
-    wanted = [str(log.labels[code]) for code in np.unique(gold)]
-    given = [str(log.labels[code]) for code in np.unique(decision) if not log.undecided[code]]
+    codes = np.unique(decision)
+    wanted = log.labels[np.unique(gold)].tolist()
+    given = log.labels[codes[~log.undecided[codes]]].tolist()
     apart = len(given) > 1 and not set(wanted) & set(given) and not is_scale([*wanted, *given])
     return wanted, given, apart or not set(wanted) & set(stream.task.labels)
 

@@ -49,10 +49,10 @@ class _Commands:
         self.settings: Entry = (record.get("asked") or {}).get("settings") or {}
         self.format = (record.get("imported") or {}).get("format")
         judges = (record.get("asked") or {}).get("judges") or []
-        names = [judge["name"] for judge in record.get("judges") or []]
-        own: Entry = {}
-        if card["judge"] in names and len(names) == len(judges):
-            own = judges[names.index(card["judge"])]
+        named, own = record.get("judges") or [], dict[str, Any]()
+        for judge, asked in zip(named, judges, strict=False):
+            if len(named) == len(judges) and judge["name"] == card["judge"]:
+                own = own or asked
         self.writable = bool(own) and "stabilised" not in own
         """Whether the judge can be written to a file with another way of asking."""
         self.named = None
@@ -178,19 +178,20 @@ def next_step(
     """
     commands, checks = _Commands(record, folder, card), card["checks"]
     missing = diagnostics["n_planned"] - diagnostics["n_judged"]
-    failed = sum(len(judge.get("failed") or ()) for judge in record.get("judges") or ()
-                 if judge["name"] == card["judge"])  # fmt: skip
+    failed = 0
+    for judge in record.get("judges") or ():
+        if judge["name"] == card["judge"]:
+            failed += len(judge.get("failed") or ())
     if missing > 0 or failed or ("asked" in record and not record.get("finished")):
         what = f"{failed} prompts have no answer" if failed else "Some prompts are not judged yet"
         return _step("finish_run", f"{what}. Rerun the command to finish:", commands.again())
     if card["trust"] == "use":
         return _step("use", "Use it as it is.", commands.write(AS_ASKED))
-    best = next((row for row in remedies if row["remedy"] == card.get("remedy")), None)
-    if (
-        best is not None
-        and best["remedy"] != AS_ASKED
-        and TRUST.index(best["trust"]) < TRUST.index(card["trust"])
-    ):
+    best = None
+    for row in remedies:
+        if row["remedy"] == card.get("remedy") != AS_ASKED:
+            best = best or row
+    if best is not None and TRUST.index(best["trust"]) < TRUST.index(card["trust"]):
         lead = "Use it" if best["trust"] == "use" else "Use it with care, and"
         text = f"{lead} with this remedy: {_way(best, card)}."
         return _step("use_changed", text, commands.write(None))

@@ -81,9 +81,10 @@ def people(
     by_person = {} if labels is None else _by_person(judged, labels)
     several = len(by_person) > 1
     first = _compared(judged, MAJORITY if several else next(iter(by_person), GOLD), gold)
-    found = [first | _several(judged, by_person, epsilon)] if several else [first]
-    for name, given in by_person.items() if several else ():
-        found.append(_compared(judged, name, given))
+    if not several:
+        return [first] if first.get("n") else []
+    found = [first | _several(judged, by_person, epsilon)]
+    found += [_compared(judged, name, given) for name, given in by_person.items()]
     return [entry for entry in found if entry.get("n")]
 
 

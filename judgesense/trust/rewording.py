@@ -235,7 +235,7 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
     # An answer that both label maps read alike (the middle of a scale) need not change.
     meant = pairs.inverse[pairs.map_b[index], stream.mapped_a[index]]
     index = index[meant != stream.raw_a[index]]
-    items = {pairs.items[code] for code in np.unique(pairs.item[index])}
+    items = set(np.array(pairs.items, dtype=object)[np.unique(pairs.item[index])])
     follows = stream.raw_a[index] != stream.raw_b[index]
     certain = np.ones(len(index), bool)
     clusters = stream.clusters[index] if len(index) else index
