@@ -128,8 +128,7 @@ def searched(whole: Answers, n: int, budget: float, seed: int, combine: bool = T
     part = Answers(whole.task, whole.voices, whole.wordings, whole.gold[:n], whole.clusters[:n])
 
     def fill(columns: Any, rows: Any) -> None:
-        for column in columns:
-            v, w, o = part.column(column)
+        for v, w, o in columns:
             part.logprobs[v, rows, w, o] = whole.logprobs[v, rows, w, o]
             part.asked[v, rows, w, o] = True
 

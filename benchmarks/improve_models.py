@@ -89,7 +89,7 @@ def ask(folder: Path, record: dict[str, Any], options: dict[str, Any]) -> None:
     table, items = table_of_record(record)
     run = RunFolder(folder, {"data": record})
     asking = Asking(run, [loaded], table, shown(items), lambda text: print(text, file=sys.stderr))
-    for column in range(table.asked[:, 0].size):
+    for column in np.ndindex(table.asked[:, 0].shape):
         asking.ask([column], np.arange(len(items)))
     loaded.close()
 
@@ -132,8 +132,7 @@ def read(folder: Path, record: dict[str, Any]) -> Answers:
         RunFolder(folder, {"data": record}), [Name], table, shown(items), lambda _: None
     )
     asking._answered = lambda *_: None  # type: ignore[method-assign,assignment]
-    columns = range(table.asked[:, 0].size)
-    asking.ask(list(columns), np.arange(len(items)))
+    asking.ask(list(np.ndindex(table.asked[:, 0].shape)), np.arange(len(items)))
     # An interrupted folder has some of the wordings.
     known = np.flatnonzero(~np.isnan(table.logprobs[0, ..., 0]).any(axis=(0, 2)))
     whole = Answers(table.task, table.voices, [table.wordings[w] for w in known], table.gold,
@@ -150,8 +149,7 @@ def searched(
                    whole.clusters[items])  # fmt: skip
 
     def fill(columns: Any, rows: np.ndarray) -> None:
-        for column in columns:
-            v, w, o = part.column(column)
+        for v, w, o in columns:
             part.logprobs[v, rows, w, o] = whole.logprobs[v, items[rows], w, o]
             part.asked[v, rows, w, o] = True
 

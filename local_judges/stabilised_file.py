@@ -49,7 +49,7 @@ Combine = Literal["cascade", "jury"]
 
 Plain = Mapping[str, Any]
 
-_Share = Annotated[float, Field(ge=0, le=1)] | None
+_Margin = Annotated[float, Field(ge=0)] | None
 
 
 class _Strict(OwnShape):
@@ -72,18 +72,8 @@ class _Rule(_Strict):
     offsets: dict[str, dict[str, float]] = {}  # noqa: RUF012
 
 
-class _AskPerson(_Strict):
-    max_error: _Share = None
-    threshold: Annotated[float, Field(ge=0)] | None = None
-    answered: _Share = None
-    error: _Share = None
-    error_bound: _Share = None
-    confidence: _Share = None
-    verdicts: int | None = None
-    needed: int | None = None
-
-
-_Margin = Annotated[float, Field(ge=0)] | None
+class _AskPerson(OwnShape, extra="allow"):
+    threshold: _Margin = None
 
 
 class _Next(_Strict):
@@ -149,11 +139,6 @@ class Stabilised:
         if self.combine == "cascade" and any(each.margin is None for each in stages[:-1]):
             raise JudgeSenseError(f"{self.where}: a cascade's judges but the last need margin")
         templates = [template.template_id for template in self.entry.templates]
-        if rule.labels != task.labels:
-            raise JudgeSenseError(
-                f"{self.where}: the rule is for the labels {', '.join(rule.labels)}, and the task "
-                f"{task.name} has {', '.join(task.labels)}"
-            )
         for what, used, known in (
             ("asks the wording", rule.wordings, templates),
             ("has offsets for the wording", rule.offsets, [*templates, OTHER_WORDINGS]),

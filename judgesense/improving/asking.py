@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.decisions.log import part_files, read_log
-from judgesense.improving.candidates import Answers
+from judgesense.improving.candidates import Answers, Column
 from judgesense.pipeline.settings import Note
 from judgesense.run_folder.folder import PAIR_SCHEMA, RunFolder, save_run
 from judgesense.statistics.arrays import Codes
@@ -50,11 +50,10 @@ class Asking:
                 if row["status"] != "error":
                     self.known[row["judge"], row["scoring"], row["prompt_id"]] = row
 
-    def ask(self, columns: Sequence[int], items: Codes) -> None:
+    def ask(self, columns: Iterable[Column], items: Codes) -> None:
         """The answers to some columns on some items; those in the folder are not asked again."""
         places: dict[int, list[tuple[Prompt, int, int, int]]] = {}
-        for column in columns:
-            voice, wording, order = self.answers.column(column)
+        for voice, wording, order in columns:
             template = self.answers.wordings[wording].template
             name = self.answers.task.orders[order]
             for item in items.tolist():

@@ -34,6 +34,9 @@ PANELS = (2, 3, 5)
 PASSED_ON = (0.15, 0.3, 0.5)
 """Shares of items that a cascade's first judge passes on."""
 
+Column = tuple[int, int, int]
+"""A prompt on each item: the numbers of its voice, wording and order."""
+
 _JUDGES = 4
 """The best candidates of so many judges form juries and cascades."""
 
@@ -96,8 +99,7 @@ class Answers:
     def __post_init__(self) -> None:
         if not len(self.attacked):
             self.attacked = np.zeros(len(self.gold), bool)
-        self._shape = (len(self.voices), len(self.wordings), len(self.task.orders))
-        shape = (len(self.voices), len(self.gold), *self._shape[1:])
+        shape = (len(self.voices), len(self.gold), len(self.wordings), len(self.task.orders))
         self.logprobs = np.full((*shape, len(self.task.labels)), np.nan)
         self.asked = np.zeros(shape, bool)
 
@@ -105,29 +107,19 @@ class Answers:
         """The items that are no attacked copies."""
         return items[~self.attacked[items]]
 
-    def columns(self, *candidates: Candidate) -> frozenset[int]:
-        """The prompts per item behind candidates, as numbers of (voice, wording, order)."""
+    def columns(self, *candidates: Candidate) -> frozenset[Column]:
+        """The prompts per item behind candidates."""
         return frozenset(
-            int(np.ravel_multi_index((c.voice, w, self.task.orders.index(o)), self._shape))
+            (own.voice, wording, self.task.orders.index(order))
             for each in candidates
-            for c in each.leaves
-            for w in c.wordings
-            for o in c.orders
+            for own in each.leaves
+            for wording in own.wordings
+            for order in own.orders
         )
 
-    def column(self, number: int) -> tuple[int, int, int]:
-        """The voice, wording and order of a column."""
-        voice, wording, order = np.unravel_index(number, self._shape)
-        return int(voice), int(wording), int(order)
-
-    def known(self, number: int, items: Codes) -> bool:
-        """Whether a column was asked on all of the items."""
-        voice, wording, order = self.column(number)
-        return bool(self.asked[voice, items, wording, order].all())
-
-    def price_of(self, columns: Iterable[int]) -> float:
+    def price_of(self, columns: Iterable[Column]) -> float:
         """What columns cost on an item."""
-        return sum(self.voices[self.column(number)[0]].price for number in columns)
+        return sum(self.voices[voice].price for voice, _, _ in columns)
 
     def price(self, *candidates: Candidate) -> float:
         """What the prompts of candidates cost on an item, each counted once."""
@@ -194,7 +186,7 @@ class Answers:
         """Prompts, and their price, per item; a cascade's later judges are asked as often as on
         these items."""
         share, prompts, price = np.ones(len(items), bool), 0.0, 0.0
-        seen: set[int] = set()
+        seen: set[Column] = set()
         for n, leaf in enumerate(candidate.leaves):
             fresh = self.columns(leaf) - seen
             seen |= fresh

@@ -18,6 +18,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.improving.candidates import (
     Answers,
     Candidate,
+    Column,
     combinations_of,
     first_candidates,
 )
@@ -47,7 +48,7 @@ EVIDENCE = 0.5
 
 _TIE = 1e-9
 
-Ask = Callable[[Sequence[int], Codes], None]
+Ask = Callable[[Sequence[Column], Codes], None]
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,8 @@ def search(
     ask(sorted(answers.columns(base, chosen)), held)
 
     def affordable(candidate: Candidate) -> bool:
-        fresh = [n for n in sorted(answers.columns(candidate)) if not answers.known(n, held)]
+        fresh = [(v, w, o) for v, w, o in sorted(answers.columns(candidate))
+                 if not answers.asked[v, held, w, o].all()]  # fmt: skip
         if answers.price_of(fresh) * len(held) > budget - (spent() - before) + _TIE:
             return False
         if fresh:

@@ -277,7 +277,7 @@ def raced(right: Any, budget: float, clusters: Any = None) -> tuple[str, int]:
                     np.arange(n) if clusters is None else clusters)  # fmt: skip
 
     def ask(columns: Any, items: Any) -> None:
-        for way in columns:
+        for _, way, _ in columns:
             table.logprobs[0, items, way, 0, 0] = np.where(right[way, items], 0.0, -np.inf)
             table.logprobs[0, items, way, 0, 1] = np.where(right[way, items], -np.inf, 0.0)
             table.asked[0, items, way, 0] = True
