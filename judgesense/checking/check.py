@@ -125,7 +125,11 @@ def check(
     if callable(source):
         raise JudgeSenseError("the judge is the third argument: check(rubric, data, judge)")
     is_rubric = data is not None or judge is not None or rubric is not None
-    _refuse(given, _OF_VERDICTS if is_rubric else _OF_RUBRICS, is_rubric)
+    parameters = signature(check).parameters
+    for name in _OF_VERDICTS if is_rubric else _OF_RUBRICS:
+        if given[name] and given[name] != parameters[name].default:
+            other = "verdicts that exist" if is_rubric else "a rubric, with data= and judge="
+            raise JudgeSenseError(f"{name}= is for {other}")
     require_known(check, judge_options)
     if not is_rubric:
         shared: dict[str, Any] = {name: given[name] for name in (*_OF_VERDICTS, "human", "answers")}
@@ -166,15 +170,6 @@ _OF_RUBRICS = (
     "attacks", "repeats", "seed", "limit",
 )  # fmt: skip
 """Arguments of `check` that verdicts, or rubrics, alone have."""
-
-
-def _refuse(given: Mapping[str, Any], names: Sequence[str], is_rubric: bool) -> None:
-    """Raise JudgeSenseError if one of these arguments was passed."""
-    parameters = signature(check).parameters
-    taken = [name for name in names if given[name] and given[name] != parameters[name].default]
-    if taken:
-        other = "verdicts that exist" if is_rubric else "a rubric, with data= and judge="
-        raise JudgeSenseError(f"{taken[0]}= is for {other}")
 
 
 def _is_text(rubric: str) -> bool:

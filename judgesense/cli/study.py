@@ -37,13 +37,6 @@ _OF_STUDY = {
 _TOKENS = {"max_tokens": "--answer-tokens"}
 
 
-def finish(result: Result, out: Path, format: str) -> None:
-    """Write a study's result and print its tables and findings, or the contents of study.json."""
-    result.write(out)
-    opt.output(format, result.as_json, lambda: show(result))
-    opt.note(f"\n{out}/study.md has the tables, the figures and the limits.")
-
-
 def show(result: Result) -> None:
     """Print a result: a page of Markdown, or tables and findings on a terminal."""
     from rich.console import Console
@@ -211,7 +204,9 @@ def study(
                 given[key] = opt.names(given[key])
         settings = given.pop("settings", None)
         result = _RUN[name](given, settings, out)
-    finish(result, out, format)
+    result.write(out)
+    opt.output(format, result.as_json, lambda: show(result))
+    opt.note(f"\n{out}/study.md has the tables, the figures and the limits.")
 
 
 def _judge_sensitivity(given: dict[str, Any], settings: list[str] | None, out: Path) -> Result:

@@ -60,9 +60,6 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     The task and the template are the metric, with ``#2`` for the second of that name in a test. So
     wordings are the metrics that ``--columns task=:NAME`` joins. A test whose answer differs from
     that in an earlier run is another item of the test's cluster.
-
-    Raises JudgeSenseError for a file that is not a test run, and for a test that does not have the
-    shape of one.
     """
     file = read_json(path)
     values = file.get("testRunData", file) if isinstance(file, dict) else None

@@ -27,12 +27,9 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     """The grades of a log, or else its samples.
 
     An epoch is a repeat of the same prompt. For a grader, that holds if the evaluated model gave
-    the same answer; another answer is another item (``q1/2``) in the same cluster. ``pick`` names
-    the scorer to read if there are several; without it, all graders are read, and of a log without
-    graders the completions themselves. A failed sample is an ERROR with its message.
-
-    Raises JudgeSenseError for a file that is not an Inspect log or has no samples, and for a sample
-    that does not have the shape of one.
+    the same answer; another answer is another item (``q1/2``) in the same cluster. Without
+    ``pick``, all graders are read, and of a log without graders the completions themselves. A
+    failed sample is an ERROR with its message.
     """
     evaluation, samples = open_log(path)
     found = list(samples)

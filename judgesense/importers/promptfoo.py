@@ -85,9 +85,6 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     with ``#2`` for the second assertion of that metric. So wordings are the assertions of a metric,
     or of all metrics that ``--columns task=:NAME`` joins. An output that differs (another provider,
     another prompt) is another item of the test's cluster.
-
-    Raises JudgeSenseError for a file that is not promptfoo's, a result that does not have the shape
-    of one, and a file without model-graded assertions.
     """
     file = read_json(path)
     results = file.get("results") if isinstance(file, dict) else None

@@ -79,9 +79,6 @@ def run(
         judge_options: options of the engine (``dtype``, ``max_tokens``, ...; see
             :mod:`local_judges.options`). A list of ``max_tokens`` makes one judge of each.
 
-    Returns:
-        The report.
-
     Raises:
         JudgeSenseError: for bad input, before a model is loaded where possible.
 

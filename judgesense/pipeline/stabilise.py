@@ -59,9 +59,6 @@ def stabilise(
         templates: the file with the wordings' texts, for an import, and for a dataset with
             wordings that are not JudgeSense's own.
 
-    Returns:
-        What the file holds.
-
     Raises:
         JudgeSenseError: no such judge, task or remedy; no remedy passes; or wordings whose texts
             cannot be found.

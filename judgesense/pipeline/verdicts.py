@@ -83,9 +83,6 @@ def judge_items(
         note: called with progress notes; they go to stderr by default.
         judge_options: options of the engine.
 
-    Returns:
-        The counts.
-
     Raises:
         JudgeSenseError: bad input, before a model is loaded where possible.
 
@@ -353,13 +350,17 @@ def verdict_in(
             probability = shares[verdict] / total
             if stabilised.entry.task.ordinal and is_scale(rule.labels):
                 score = sum(float(label) * share for label, share in shares.items()) / total
+    ask = None if stabilised.threshold is None else nats is None or nats < stabilised.threshold
+    # Of two labels that are equally probable, the verdict is the first: that is no choice.
+    if verdict not in rule.labels or (nats is not None and nats <= TIE):
+        ask = True
     return ItemVerdict(
         item_id=item.item_id,
         verdict=verdict,
         probability=probability,
         margin=margin,
         score=score,
-        ask_person=_ask_person(verdict in rule.labels, nats, stabilised),
+        ask_person=ask,
         cost_usd=answer.cost_usd,
         error=answer.error,
         cluster_id=item.cluster_id,
@@ -370,13 +371,3 @@ def verdict_in(
         order=rule.orders[0] if alone and len(rule.orders) == 1 else None,
         gold=item.gold,
     )
-
-
-def _ask_person(decided: bool, margin: float | None, stabilised: Stabilised) -> bool | None:
-    """Whether to ask a person; ``margin`` is in nats, as the threshold of a judge's file is."""
-    # Of two labels that are equally probable, the verdict is the first: that is no choice.
-    if not decided or (margin is not None and margin <= TIE):
-        return True
-    if stabilised.threshold is None:
-        return None
-    return margin is None or margin < stabilised.threshold

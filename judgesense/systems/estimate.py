@@ -74,9 +74,6 @@ def estimate(
         raters: ``majority`` or ``mean``, for outputs that several people labelled.
         confidence_level: within (0, 1).
 
-    Returns:
-        Scores, differences and decisions.
-
     Raises:
         JudgeSenseError: bad input; the file, row and field are named.
 
@@ -101,7 +98,7 @@ def estimate(
         positive=positive, columns=label_columns, mapping=map, raters=raters,
     )  # fmt: skip
     data, level = _Data(table, units, given, positive), confidence_level
-    parts = [data.system(code) for code in chosen_systems(units, systems)]
+    parts = [data.system(code) for code in _chosen(units, systems)]
     good = None if units.comparative else table.good(positive)
     rows = [_system_row(data, part, good is not None, level) for part in parts]
     pairs = [(part,) for part in parts] if units.comparative else list(combinations(parts, 2))
@@ -126,11 +123,8 @@ def estimate(
     )
 
 
-def chosen_systems(units: Units, systems: Sequence[str] | None) -> list[int]:
-    """The codes of some systems, all by default.
-
-    Raises JudgeSenseError for a system without verdicts.
-    """
+def _chosen(units: Units, systems: Sequence[str] | None) -> list[int]:
+    """The codes of some systems, all by default."""
     known = list(units.systems)
     if systems is None:
         return list(range(len(known)))

@@ -61,9 +61,6 @@ def migration(
         tolerance: ``no more`` allows for this excess over rewording (a share of verdicts).
         error: the chance that any claim is wrong.
 
-    Returns:
-        The claims and figures, by task and scoring.
-
     Raises:
         JudgeSenseError: a source that cannot be read or is still being judged, no common task or
             item, other labels, or gold labels that differ.
