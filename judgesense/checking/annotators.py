@@ -80,7 +80,7 @@ def one_row_an_item(
     if rater is None or "item_id" not in fields or len(found[rater].texts) < 2:
         return None
     others = {name: column for name, column in found.items() if name != rater}
-    labels = list(human) or people_columns(others, str(path))
+    labels = list(human) or people_columns(others, [])
     if len(labels) != 1 or labels[0] not in found:
         return None
     fields["label"] = labels[0]

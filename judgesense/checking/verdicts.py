@@ -145,7 +145,10 @@ def labelled_rows(
     others = {name: column for name, column in found.items() if name not in shown}
     people = list(human)
     if not people and "gold" not in found:
-        people = people_columns(others, str(data))
+        lines: list[str] = []
+        people = people_columns(others, lines)
+        for line in lines:
+            note(line)
     if people:
         more = ": the majority counts, ties have no label" if len(people) > 1 else ""
         note(f"{data.name}: people's labels in {join(people)}{more}")

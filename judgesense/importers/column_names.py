@@ -39,14 +39,12 @@ _JUDGED = (
     "llm_rating judge_score llm_score score passed judge"
 )
 _LABELLED = (
-    "label labels human human_label gold gold_label golden ground_truth ground_truth_label truth "
-    "true_label y_true target expected expected_label reference_label human_verdict human_score "
-    "human_rating human_grade human_judgement human_judgment annotation expert expert_label"
+    "human_label human human_verdict human_grade human_judgement human_judgment human_rating "
+    "human_score expert_label expert annotation gold gold_label golden ground_truth "
+    "ground_truth_label true_label truth y_true label labels target expected_label expected "
+    "reference_label"
 )
 VERDICTS, PEOPLE = _JUDGED.split(), _LABELLED.split()
-RANKS = ("human", "annot|expert|rater|person|review|label+er|coder|worker|crowd",
-         "gold|ground|truth|true|y_", "label")  # fmt: skip
-"""How names of columns of labels begin, the surest first."""
 """Names of a column of verdicts, and of one of people's labels, the best first."""
 
 VERDICT_OF = re.compile(

@@ -21,7 +21,6 @@ from judgesense.importers.column_names import (
     NUMBER,
     PEOPLE,
     PERSON,
-    RANKS,
     ROLES,
     SAME,
     VERDICT_OF,
@@ -62,14 +61,11 @@ def require_columns(found: Columns, where: str, names: Iterable[str], flag: str)
             raise JudgeSenseError(f"{where}: no column {name!r} ({flag}){hint}")
 
 
-def people_columns(
-    found: Columns, where: str, vocabulary: Iterable[str] = (), notes: list[str] | None = None
-) -> list[str]:
+def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] = ()) -> list[str]:
     """The columns with people's labels, by their names and values.
 
-    Of several, those with words of the judge's ``vocabulary`` count, and of these the ones whose
-    names are surest (`RANKS`); ``notes`` then says how to choose others. Raises JudgeSenseError for
-    two that are alike sure.
+    Of several, those with words of the judge's ``vocabulary`` come first, then several people's,
+    then the order of `PEOPLE`; ``notes`` then says how to choose others.
     """
     series: dict[str, list[str]] = {}
     for name, column in found.items():
@@ -80,33 +76,21 @@ def people_columns(
             elif (person := PERSON.fullmatch(key)) and not NOT_LABELS.fullmatch(key):
                 series.setdefault(person[1], []).append(name)
     words = {*vocabulary}
-    alike = [group for group in series.values() if _comparable(words, {*found[group[0]].words})]
-    groups = alike or [*series.values()]
-    ranks = [_rank(group) for group in groups]
-    first = [group for group, rank in zip(groups, ranks, strict=True) if rank == min(ranks)]
-    every = [name for group in first for name in group]
-    if len(first) > 1 and all(found[name].texts == found[every[0]].texts for name in every):
-        return every[:1]
-    if len(first) > 1:
-        raise JudgeSenseError(
-            f"{where}: {join([repr(name) for name in every])} all look like people's labels; say "
-            f"which to compare with: --human {shlex.quote(every[0])}, or several people's: "
-            f"--human {shlex.quote(','.join(every))}"
-        )
-    if notes is not None:
-        notes += [
-            f"not used: {join([*map(repr, group)])} may be labels, too ({found[group[0]].shown}); "
-            f"to compare with them: --human {shlex.quote(','.join(group))}"
-            for group in series.values() if group not in first
-        ]  # fmt: skip
-    return every
 
+    def rank(group: list[str]) -> tuple[bool, bool, int]:
+        key = plain(group[0].rpartition(".")[2])
+        place = PEOPLE.index(key) if key in PEOPLE else len(PEOPLE)
+        return not _comparable(words, {*found[group[0]].words}), len(group) == 1, place
 
-def _rank(group: Sequence[str]) -> int:
-    """How sure a name is to be of people's labels, 0 the surest: several people's, then `RANKS`."""
-    key = plain(group[0].rpartition(".")[2])
-    ranks = (n for n, begins in enumerate(RANKS, 1) if re.match(begins, key))
-    return 0 if len(group) > 1 else next(ranks, len(RANKS) + 1)
+    first, *others = sorted(series.values(), key=rank) or [[]]
+    for group in others:
+        if found[group[0]].texts != found[first[0]].texts:
+            notes.append(
+                f"not used: {join([*map(repr, group)])} may be labels, too "
+                f"({found[group[0]].shown}); to compare with them: --human "
+                f"{shlex.quote(','.join(group))}"
+            )
+    return first
 
 
 def _comparable(ours: set[str], theirs: set[str]) -> bool:
@@ -193,8 +177,8 @@ def understand(
     left = {name: column for name, column in found.items() if name not in judged}
     named = judged or [name for name in found if plain(name) in VERDICTS]
     asked = asked or people_columns(
-        {n: c for n, c in left.items() if "." in n or not is_log}, where,
-        (word for name in named if name in found for word in found[name].words), notes,
+        {n: c for n, c in left.items() if "." in n or not is_log}, notes,
+        (word for name in named if name in found for word in found[name].words),
     )  # fmt: skip
     others = {name: column for name, column in left.items() if name not in asked}
     vocabulary = {word for name in asked for word in found[name].words}

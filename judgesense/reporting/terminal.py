@@ -121,16 +121,15 @@ def _block(
         yield from (Text(f"  {text}") for text in findings[:1])
         return
     for label, figures in list(people["per_label"].items())[:_LABELS]:
-        share = people["corrected"].get(label)
-        if share is None or not figures["n"]:
-            continue
-        ends = brackets(share["ci_low"], share["ci_high"], percent)
-        yield Text(
+        text = (
             f"  {label}: it finds {percent(figures['recall'])} of people's {figures['n']} (recall);"
-            f" {percent(figures['precision'])} of its own are right (precision); "
-            f"{percent(share['verdicts'])} of all verdicts, {percent(share['share'])} {ends} "
-            "corrected for its errors"
+            f" {percent(figures['precision'])} of its own are right (precision)"
         )
+        if share := people["corrected"].get(label):
+            ends = brackets(share["ci_low"], share["ci_high"], percent)
+            text += f"; {percent(share['verdicts'])} of all verdicts, {percent(share['share'])} "
+            text += f"{ends} corrected for its errors"
+        yield Text(text)
     yield from (Text(f"  {text}") for text in among_people(people, every))
 
 

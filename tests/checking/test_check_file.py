@@ -214,10 +214,6 @@ BAD = {
         "id,verdict,rater,label\n1,A,x,A\n1,B,y,A\n2,B,x,B\n", {}, "row 2: verdict is 'B'",
     ),
     "no verdicts": ("id,label\n1,PASS\n2,FAIL\n", {}, "--verdict COLUMN"),
-    "two columns of labels": (
-        "id,verdict,human,human_label\n1,A,A,B\n2,B,B,B\n", {},
-        "--human human, or several people's",
-    ),
     "a misspelt column": (
         "id,verdict,label\n1,A,A\n2,B,B\n", {"human": ["lable"]}, "did you mean 'label'",
     ),
