@@ -18,7 +18,7 @@ else:
 
 def import_log(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="The log, or a folder of logs.")],
-    format: Annotated[Format, opt.option(None, "What wrote the log.", "--format", "-f")],
+    format: Annotated[Format, opt.option(None, "The tool that wrote the log.", "--format", "-f")],
     out: opt.Out,
     columns: Annotated[
         list[str] | None,

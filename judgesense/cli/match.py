@@ -45,7 +45,7 @@ def match(
         list[str] | None,
         opt.option(
             "TARGET=COLUMN,...",
-            "Columns of model, template_id, text, reference, question, options; "
+            "The columns for model, template_id, text, reference, question, options; "
             "TARGET=:TEXT is a constant. With --references, the columns of that file.",
         ),
     ] = None,

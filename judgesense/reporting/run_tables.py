@@ -59,7 +59,7 @@ def jss_table(report: Mapping[str, Any]) -> Table:
         "jss", "Sensitivity to wording", rows,
         "JSS and its 95% interval are those of the trust card: mapped through the label maps, for "
         "wordings like these. Flip rate: the share of pairs of wordings with different verdicts. "
-        "Noise floor: the same for the same prompt asked again.",
+        "Noise floor: the same for repeats of one prompt.",
         jss_raw="raw JSS",
     )  # fmt: skip
 
@@ -166,7 +166,7 @@ def ranking_finding(found: Consequence, p_corrected: float | None = None) -> str
         f"({p_value(p)})"
     )
     if found.repeat_change_rate is not None:
-        text += f"; asked again with the same wording, in {percent(found.repeat_change_rate)}"
+        text += f"; for repeats of one wording, in {percent(found.repeat_change_rate)}"
     return text
 
 

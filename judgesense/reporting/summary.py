@@ -38,7 +38,7 @@ _REASONS = {
         "no people's labels to compare",
     ),
     "fair": (
-        "same choice in both orders: {}", "effect of order uncertain", "asked in one order only",
+        "same choice in both orders: {}", "effect of order uncertain", "judged in one order only",
     ),
     "resistant": (
         "the worst attack leaves {} of right verdicts", "effect of attacks uncertain",

@@ -204,7 +204,7 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
     columns: Columns = {
         **_WHO,
         "judge": lambda entry: names[entry["judge"]],
-        "asked": lambda entry: f"{entry['n_draws']}×",
+        "repeats": lambda entry: f"{entry['n_draws']}×",
         "undecided": lambda entry: str(entry.get("n_undecided", "-")),
         "temperature": lambda entry: number(entry["temperature"], 1),
         "raw JSS of draws": lambda entry: number(entry["raw"]),
@@ -217,11 +217,11 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
         ),
     }
     note = (
-        "JSS over every pair of draws, one of each wording. Undecided: draws without a "
-        "decision, which are left out. Noise floor: flips when simply asked again. Net flip "
-        "rate: flips of rewording beyond that."
+        "JSS: same verdict in pairs of draws, one from each wording. Undecided: draws without a "
+        "verdict, which do not count. Noise floor: how often repeating the prompt changes the "
+        "verdict. Net flip rate: how much more often rewording changes it."
     )
-    return _side_table("Each prompt asked again", columns, 3, entries, [note])
+    return _side_table("Each prompt repeated", columns, 3, entries, [note])
 
 
 MOST_CONFUSIONS = 3
@@ -246,7 +246,7 @@ def people_tables(report: Mapping[str, Any]) -> list[SideTable]:
                 f"{percent(entry['constant_accuracy'])} ({entry['constant_label']})"
             ),
         }
-        notes = ["Constant: right by always giving the commonest label. κ: right beyond chance."]
+        notes = ["Constant: accuracy of always giving one label. κ: right beyond chance."]
         notes += [text for entry in first for text in among_people(entry, report["people"])]
         tables.append(_side_table("Judges and people", columns, 4, entries, notes))
     if len(first) <= MOST_CONFUSIONS:
@@ -358,9 +358,9 @@ def _attack_tables(entries: Sequence[Entry]) -> list[SideTable]:
         if any(not n.startswith("0 ") for n in row.values())
     }
     notes = (
-        "The right verdicts that hold under an attack, by judge. *: it loses more of them than "
-        "other wordings do. A defence is another way to ask.",
-        "Right verdicts that the sentence takes, by judge.",
+        "The share of right verdicts that stay right under an attack, by judge. *: the attack "
+        "makes more of them wrong than rewording does.",
+        "The number of right verdicts that the sentence makes wrong, by judge.",
     )
     return [
         SideTable(heading, (*first, *names), 3,
@@ -368,7 +368,7 @@ def _attack_tables(entries: Sequence[Entry]) -> list[SideTable]:
                   [note])
         for heading, first, rows, note in (
             ("Attacks", ("task", "defence", "attack"), kinds, notes[0]),
-            ("Which sentence turns which judge", ("task", "attack", "sentence"), turned, notes[1]),
+            ("Sentences that change verdicts", ("task", "attack", "sentence"), turned, notes[1]),
         )
         if rows
     ]  # fmt: skip

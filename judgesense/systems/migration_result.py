@@ -193,7 +193,7 @@ def claim_text(found: TaskMigration) -> str:
         )
     why = _CAUSES.get(found.cause or "", "too few items")
     if found.items_needed is not None:
-        why = f"about {found.items_needed:,} items would tell, if the difference is as found"
+        why = f"about {found.items_needed:,} items would tell, if the difference is as measured"
     return (
         f"{found.task}: cannot tell whether the update moves more verdicts {than} ({figures}); "
         f"{why}.{alone}"
@@ -205,8 +205,8 @@ def details_text(task: TaskMigration) -> Iterator[str]:
     if task.asked_again is not None:
         ends = brackets(task.excess_again_ci_low, task.excess_again_ci_high, signed)
         yield (
-            f"asked again, the old judge moves {percent(task.asked_again)} of its verdicts; the "
-            f"update moves {signed(task.excess_again)} more {ends}"
+            f"repeating the prompts changes {percent(task.asked_again)} of the old judge's "
+            f"verdicts; the update changes {signed(task.excess_again)} more {ends}"
         )
     shifts = _clear(task.direction)
     for shift in shifts:

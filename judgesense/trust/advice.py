@@ -213,13 +213,14 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> 
         elif noise >= flips * MOSTLY_NOISE:
             text += f"most of these changes are noise. {blame}"
         else:
-            text += f"up to {percent(noise)} are noise."
+            text += f"noise explains up to {percent(noise)}."
         if text:
             yield "noise", text
     mass = about["option_mass"]
     if mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
         text = f"in the median prompt, all options together have a probability of {percent(mass)}: "
-        yield "mass", f"{text}it would rather write something else, so its verdicts are forced."
+        text += "the judge would rather write something else."
+        yield "mass", f"{text} Read its verdicts as forced choices."
     judged, planned = about["n_judged"], about["n_planned"]
     if judged < planned:
         yield "undecided", f"{planned - judged} of {planned} pairs are not judged yet."

@@ -84,9 +84,9 @@ def steady(
     n_wordings = len(np.union1d(one, two))
     ends, fixed = ends_of(same, decided), wilson_cluster(agree, clusters, confidence_level)
     jss, missed = float(agree.mean()), missed_wording(n_wordings)
-    about = f"for {'wordings' if panel == 1 else 'panels'} like these {n_wordings}"
+    about = f"for these {n_wordings} {'wordings' if panel == 1 else 'panels'} and others like them"
     if missed > MISSED_KIND:
-        about += f", which can miss a kind as common as {percent(missed)}"
+        about += f"; they can miss a kind that makes up {percent(missed)} of wordings"
     text = (
         f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
         f"{brackets(ends.low, ends.high)} {about})"
@@ -117,9 +117,9 @@ def steady(
         state = Check.of(jss, low, high, threshold=threshold, n_items=0, text="").state
         if state != found.state:
             text += (
-                f"; counting the {percent(undecided / replied.sum())} of pairs without two "
-                f"verdicts it is {number(details['jss_low'])} to {number(details['jss_high'])} "
-                f"{brackets(low, high)}: see readable"
+                f"; with the {percent(undecided / replied.sum())} of pairs that lack a verdict, "
+                f"JSS is {number(details['jss_low'])} to {number(details['jss_high'])} "
+                f"{brackets(low, high)} (see readable)"
             )
             return replace(found, state=state, text=text, details=details)
         found = replace(found, details=details)
@@ -211,7 +211,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
                 found.insert(0, of_items)
     if not found:
         text = (
-            "it is not measured whether another question gets another answer: add an inverted or a "
+            "it is not measured whether the judge follows the question: add an inverted or a "
             "contrast wording"
         )
         if len(follows):

@@ -249,15 +249,15 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
     best = list(table.best)
     named, reason = _advised(table, best)
     if card.trust == "avoid":
-        fails = join(list(card.because))
+        fails = join([f"{name!r}" for name in card.because])
         failed = [name for name in card.because if named and not _passes(table, named, name, card)]
         if named is None:
             reason = f"none: the judge fails {fails}; {reason}"
         elif failed:
             reason = f"none: the judge fails {fails}, and {named} alone does not pass "
-            named, reason = None, f"{reason}{join(failed)}"
+            named, reason = None, f"{reason}{join([repr(name) for name in failed])}"
         else:
-            reason += f". Keep to this wording: the judge fails {fails} on all of them"
+            reason += f". Use only this wording: over all wordings, the judge fails {fails}"
     out = {}
     for name, row in zip(table.templates, table.figures, strict=True):
         if row.flag != "fine":
@@ -310,12 +310,12 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
         shown += f", corrected for {table.family} such choices"
     shown += ")"
     if others:
-        shown += f"; {join(others)} not compared: judged on too few of these items"
+        shown += f"; not compared, because judged on too few of these items: {join(others)}"
     rest = len(able) - len(best)
     if not rest:
         return None, f"no evidence that these {len(able)} wordings differ {shown}"
     if len(best) > 1:
-        return None, f"any of {join(best, 'or')} may be the best wording; {rest} worse {shown}"
+        return None, f"{join(best, 'or')} may be the best wording; {rest} worse {shown}"
     return best[0], (
         f"use {best[0]}: it is better than the other {rest} {shown}. A wording chosen this way "
         f"is right on {percent(choice.score)} of prompts "

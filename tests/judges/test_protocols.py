@@ -44,7 +44,7 @@ def test_the_seed_of_a_run_is_that_of_the_draws(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert {body["temperature"] for body in endpoint.bodies} == {0.7}
     assert {body["seed"] for body in endpoint.bodies} == {11, 12}
-    assert "Each prompt asked again" in result.output
+    assert "Each prompt repeated" in result.output
 
 
 @pytest.mark.parametrize("caps", ["20,many", "0", "20,,30"])

@@ -50,7 +50,7 @@ def test_repeats_are_shown_as_draws_with_their_noise_floor(
     assert raw["noise_floor"] == pytest.approx(mapped["noise_floor"])
     assert 0.3 < raw["noise_floor"] < 0.6
     for text in (render_terminal(report), render_markdown(report), render_html(report)):
-        assert "Each prompt asked again" in text
+        assert "Each prompt repeated" in text
         assert "4×" in text
         assert f"{mapped['jss']:.3f}" in text
 
@@ -64,7 +64,7 @@ def test_draws_without_a_decision_are_counted_beside_those_compared(make: Any) -
     report = measure(log, data.pairs, run=make.run(data))
     entry = report["repeated"][0]
     assert (entry["n_draws"], entry["n_undecided"]) == (3, 40)
-    table = render_markdown(report).split("Each prompt asked again")[1]
+    table = render_markdown(report).split("Each prompt repeated")[1]
     assert "| 3× | 40 |" in " ".join(table.split())
 
 

@@ -87,7 +87,7 @@ def test_what_is_missing_is_said_in_its_place(make) -> None:
     (row,) = screen["rows"]
     assert [bar["value"] for bar in row["bars"][1:]] == [None, None]
     assert row["bars"][1]["why"] == "no people's labels to compare"
-    assert row["bars"][2]["why"] == "asked in one order only"
+    assert row["bars"][2]["why"] == "judged in one order only"
     assert screen["next"]["kind"] == "add_orders"
 
 
