@@ -30,7 +30,7 @@ def parity(message: str) -> str:
 
 
 def judge(url: str, **options: object) -> ApiJudge:
-    quick = Retry(attempts=12, budget_s=20, first_s=0.01, most_s=0.1)
+    quick = Retry(attempts=12, budget_s=300, first_s=0.01, most_s=0.1)
     return ApiJudge("fake", base_url=url, **{"retry": quick, "concurrency": 32, **options})
 
 
@@ -289,7 +289,7 @@ def test_an_inference_provider_is_asked_through_its_own_client_and_outlasts_faul
 ) -> None:
     data = benchmark(60)
     endpoint = FakeEndpoint(parity, fault_rate=0.3, key="hf_abcdefghijklmnop")
-    quick = Retry(attempts=12, budget_s=20, first_s=0.01, most_s=0.1)
+    quick = Retry(attempts=12, budget_s=300, first_s=0.01, most_s=0.1)
     with serving(endpoint) as url:
         router(url)
         asked = ApiJudge("org/model", provider="auto", key_variable="HF_TOKEN", retry=quick,
