@@ -19,7 +19,7 @@ from judgesense.files.documents import read_yaml
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned, number, s
 from judgesense_dataset.audit.rows import AuditRow, TaskRows, read_audit_rows
-from judgesense_dataset.audit.shortcuts import FEATURES, GradedText, shortcuts, words
+from judgesense_dataset.audit.shortcuts import FEATURES, shortcuts, words
 from judgesense_dataset.polarity import is_identity
 
 ERROR, WARNING, INFO = "error", "warning", "info"
@@ -226,28 +226,20 @@ def _shortcuts(task: TaskRows) -> Facts:
     places = 2 if task.comparative else 1
     first = {row.item_id: row for row in reversed(task.rows)}
     graded = [
-        GradedText(
-            row.cluster_id,
-            str(row.gold),
-            row.texts,
-            words(*(value for value in row.fields.values() if value.strip() not in row.texts)),
-        )
+        (row.cluster_id, str(row.gold), row.texts,
+         words(*(value for value in row.fields.values() if value.strip() not in row.texts)))
         for row in first.values()
         if row.gold in task.labels and len(row.texts) == places
-    ]
-    for name, one in shortcuts(graded, task.labels).items():
-        if not one.at_chance:
-            items = _count(len(graded), "item")
-            yield (
-                f"{name}_shortcut",
-                {
-                    "feature": FEATURES[name],
-                    "accuracy": one.accuracy,
-                    "low": one.ci_low,
-                    "high": one.ci_high,
-                    "items": items if task.comparative else f"the pairs of {items}",
-                },
-            )
+    ]  # fmt: skip
+    items = _count(len(graded), "item")
+    for name, accuracy, low, high in shortcuts(graded, task.labels):
+        yield (
+            f"{name}_shortcut",
+            {
+                "feature": FEATURES[name], "accuracy": accuracy, "low": low, "high": high,
+                "items": items if task.comparative else f"the pairs of {items}",
+            },
+        )  # fmt: skip
 
 
 def _origins(task: TaskRows) -> Facts:

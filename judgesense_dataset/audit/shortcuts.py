@@ -10,8 +10,7 @@ Ties count one half.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -34,31 +33,9 @@ _SENTENCE_END = re.compile(r"[.!?…]+(?=\s|$)|[。！？]")
 _PUNCTUATION = re.compile(r"[^\w\s]")
 
 
-@dataclass(frozen=True, slots=True)
-class GradedText:
-    """The judged text of an item (or the two options of a comparison) with its gold label.
-
-    ``query`` has the words of what is shown beside the judged text.
-    """
-
-    cluster_id: str
-    gold: str
-    texts: tuple[str, ...]
-    query: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Shortcut:
-    """How often a feature agrees with gold, with a 95% interval over clusters."""
-
-    accuracy: float
-    ci_low: float
-    ci_high: float
-
-    @property
-    def at_chance(self) -> bool:
-        """Whether the accuracy is inside :data:`BAND`, or its interval contains 0.5."""
-        return BAND[0] <= self.accuracy <= BAND[1] or self.ci_low <= 0.5 <= self.ci_high
+Graded = tuple[str, str, tuple[str, ...], frozenset[str]]
+"""Of an item the cluster, the gold label, the judged text (or the two options of a comparison), and
+the words of what is shown beside it."""
 
 
 def words(*texts: str) -> frozenset[str]:
@@ -81,29 +58,37 @@ def text_features(text: str, query: frozenset[str]) -> tuple[float, ...]:
     )
 
 
-def shortcuts(graded: Sequence[GradedText], labels: Sequence[str]) -> dict[str, Shortcut]:
-    """Every feature that differs between the items, by name.
+def shortcuts(
+    graded: Sequence[Graded], labels: Sequence[str]
+) -> Iterator[tuple[str, float, float, float]]:
+    """The features whose accuracy is outside :data:`BAND` with an interval that excludes 0.5: name,
+    accuracy, and its 95% interval over clusters.
 
-    Args:
-        graded: one an item, all with one text or all with two.
-        labels: the task's labels; the first one names the first option.
+    ``graded`` is one an item, all with one text or all with two; the first of the task's ``labels``
+    names the first option.
     """
-    if not graded or (len(graded[0].texts) == 1 and len({one.gold for one in graded}) < 2):
-        return {}
+    if not graded:
+        return
+    clusters, golds, texts, queries = zip(*graded, strict=True)
+    comparative = len(texts[0]) == 2
+    if not comparative and len(set(golds)) < 2:
+        return
     # More of a feature should mean the higher level, or the first of two labels.
-    ranks = np.array([labels.index(one.gold) for one in graded])
+    ranks = np.array([labels.index(label) for label in golds])
     gold = 1 - ranks if len(labels) == 2 else ranks
     # Of two options, the first one's features minus the second one's: shape (items, features).
-    each = [[text_features(text, one.query) for text in one.texts] for one in graded]
+    each = [
+        [text_features(text, query) for text in own]
+        for own, query in zip(texts, queries, strict=True)
+    ]
     table = np.array(each, dtype=float)
-    table = table[:, 0] - table[:, 1] if table.shape[1] == 2 else table[:, 0]
-    clusters = [one.cluster_id for one in graded]
-    comparative = len(graded[0].texts) == 2
-    return {
-        name: _shortcut(*hits(values, gold, comparative), clusters, comparative)
-        for name, values in zip(FEATURES, table.T, strict=True)
-        if (values.any() if comparative else values.min() < values.max())
-    }
+    table = table[:, 0] - table[:, 1] if comparative else table[:, 0]
+    codes = np.unique(np.array(clusters), return_inverse=True)[1]
+    for name, values in zip(FEATURES, table.T, strict=True):
+        if values.any() if comparative else values.min() < values.max():
+            share, low, high = _share(*hits(values, gold, comparative), codes, comparative)
+            if not (BAND[0] <= share <= BAND[1] or low <= 0.5 <= high):
+                yield name, share, low, high
 
 
 def hits(values: Floats, gold: npt.NDArray[np.intp], comparative: bool) -> tuple[Floats, Floats]:
@@ -121,19 +106,18 @@ def hits(values: Floats, gold: npt.NDArray[np.intp], comparative: bool) -> tuple
     return right, tries
 
 
-def _shortcut(
-    right: Floats, tries: Floats, cluster_ids: Sequence[str], comparative: bool
-) -> Shortcut:
+def _share(
+    right: Floats, tries: Floats, clusters: npt.NDArray[np.intp], comparative: bool
+) -> tuple[float, float, float]:
     """The share of hits with Wilson's interval on the effective sample.
 
     The variance is that of a ratio of cluster totals; a pair of items counts in both, so the
     influence of an item is twice its share (Sen 1960).
     """
     share = float(right.sum() / tries.sum())
-    clusters = np.unique(np.array(cluster_ids), return_inverse=True)[1]
     k = int(clusters.max()) + 1
     influence = (1 if comparative else 2) * (right - share * tries) / tries.sum()
     spread = float((np.bincount(clusters, influence) ** 2).sum()) * k / max(1, k - 1)
     # Where every cluster says the same, the clusters are the sample.
     n = k if spread <= 0 or share in (0, 1) else share * (1 - share) / spread
-    return Shortcut(share, *wilson(share, n, 1.96))
+    return share, *wilson(share, n, 1.96)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
@@ -31,21 +30,6 @@ COLUMNS = {
 }
 
 
-@dataclass
-class _Comparison:
-    """All votes on one question, turn and pair of models."""
-
-    query: str
-    responses: dict[str, str]
-    votes: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def winner(self) -> str:
-        """The model with more than half of all votes, ties included; empty if there is none."""
-        model, votes = self.votes.most_common(1)[0]
-        return model if 2 * votes > self.votes.total() else ""
-
-
 def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     """Draw n comparisons (question, turn, pair of models) with a majority of the human votes.
 
@@ -56,41 +40,40 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     are spread over all questions; if ``n`` is None, all comparisons are items.
     """
     table = reader.split(HUB_ID, None, "human", COLUMNS, "cc-by-4.0")
-    comparisons: dict[tuple[int, int, str, str], _Comparison] = {}
+    Key = tuple[int, int, str, str]
+    texts: dict[Key, tuple[str, dict[str, str]]] = {}
+    votes: dict[Key, Counter[str]] = {}
     for place, row in table:
         first, second = sorted((row["model_a"], row["model_b"]))
         key = (row["question_id"], row["turn"], first, second)
-        query, responses = _shown(row, place)
-        comparison = comparisons.setdefault(key, _Comparison(query, responses))
-        if comparison.responses != responses:
+        shown = _shown(row, place)
+        if texts.setdefault(key, shown)[1] != shown[1]:
             raise JudgeSenseError(
                 f"{place}: the answers differ from those of an earlier vote on {key}"
             )
-        comparison.votes[_vote(row, place)] += 1
+        votes.setdefault(key, Counter())[_vote(row, place)] += 1
+    # A tie is a vote for neither, and more than half of all votes decide.
+    leading = {key: (*cast.most_common(1)[0], cast.total()) for key, cast in votes.items()}
     decided = {
-        key: comparison
-        for key, comparison in comparisons.items()
-        if comparison.winner not in ("", "tie")
+        key: model for key, (model, n, of) in leading.items() if 2 * n > of and model != "tie"
     }
     rng = generator(seed, "mtbench")
     winners_first = halves(len(decided), rng)
     items = []
-    for (key, comparison), winner_first in zip(decided.items(), winners_first, strict=True):
+    for (key, winner), winner_first in zip(decided.items(), winners_first, strict=True):
         question, turn, *models = key
-        if (models[0] == comparison.winner) != winner_first:
+        if (models[0] == winner) != winner_first:
             models.reverse()
-        fields = {
-            "query": comparison.query,
-            "response_a": comparison.responses[models[0]],
-            "response_b": comparison.responses[models[1]],
-        }
+        query, responses = texts[key]
+        one, two = (responses[model] for model in models)
+        fields = {"query": query, "response_a": one, "response_b": two}
         item_id = f"mtbench-{question}-turn{turn}-{models[0]}-{models[1]}"
         gold = "A" if winner_first else "B"
         items.append(
             table.item(item_id, TASK, fields, gold, f"mtbench-{question}", "|".join(models))
         )
     notes = [
-        f"{len(comparisons) - len(decided)} of {len(comparisons)} comparisons (question, turn and "
+        f"{len(votes) - len(decided)} of {len(votes)} comparisons (question, turn and "
         "pair of models) have no majority of the human votes and were left out. GPT-4's votes are "
         "not used.",
         "item_id contains the turn; an item of turn2 shows both turns of the conversation. "
