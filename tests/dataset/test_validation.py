@@ -24,6 +24,7 @@ from judgesense_dataset.validators import (
     file_votes,
     judge_votes,
     polarity_votes,
+    reading_votes,
     wordings,
 )
 from local_judges.callable_judge import CallableJudge
@@ -254,3 +255,9 @@ def test_an_inversion_is_flagged_and_not_failed(rows: list[dict[str, Any]]) -> N
     flagged = {row["pair_id"] for row, v in zip(rows, votes, strict=True) if v.details["inverted"]}
     assert flagged == {row["pair_id"] for row in rows if inverted(row)}
     assert all(vote.verdict is True for vote in votes)
+
+
+def test_readings_hold_for_the_wordings_that_were_read(rows: list[dict[str, Any]]) -> None:
+    assert all(vote.verdict is not None for vote in reading_votes(rows))
+    changed = {**rows[0], "prompt_a": "Is this fine?\n\nResponse: x"}
+    assert reading_votes([changed])[0].verdict is None
