@@ -17,13 +17,12 @@ import numpy as np
 from judgesense.improving.forms import Wording
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import (
-    UNDECIDED,
     batch_offsets,
     majority,
     mean_log_odds,
     most_probable,
 )
-from judgesense.tasks import NO_ORDER, Task, is_scale
+from judgesense.tasks import Task, is_scale
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.rules import Decided, Read, Rule
 from local_judges.stabilised_file import Combine
@@ -355,20 +354,3 @@ def _style(answers: Answers, candidate: Candidate) -> str:
         "both orders" if len(candidate.orders) > 1 else "",
     ]
     return "".join(f"{part}, " for part in parts if part)
-
-
-def agreement(
-    answers: Answers, one: Candidate, other: Candidate, items: Codes, fit: Codes
-) -> Bools:
-    """Whether two candidates give the same verdict; one that is undecided agrees with none."""
-    first, second = (answers.decided(each, items, fit).codes for each in (one, other))
-    same: Bools = (first == second) & (first != UNDECIDED)
-    return same
-
-
-def turned(candidate: Candidate, task: Task) -> Candidate | None:
-    """The candidate with the options in the other order; None if it shows both or has none."""
-    if candidate.members or candidate.orders in ((NO_ORDER,), task.orders):
-        return None
-    (order,) = candidate.orders
-    return replace(candidate, orders=tuple(each for each in task.orders if each != order))

@@ -151,7 +151,8 @@ class Plan:
 
     def answers(self, judges: Sequence[Any], proposed: Sequence[Template]) -> Answers:
         """The empty table of answers: the judges' voices and the wordings to try."""
-        reasons = [_max_tokens(spec) >= _REASONING_TOKENS for spec in self.specs]
+        options = [spec.options if isinstance(spec, JudgeSpec) else {} for spec in self.specs]
+        reasons = [int(each.get("max_tokens") or 0) >= _REASONING_TOKENS for each in options]
         offered = [{self.scoring} if self.scoring else set(each.scorings) for each in judges]
         wordings = wordings_to_try(
             self.entry, [*self.paraphrases, *proposed], reasons=any(reasons),
@@ -236,11 +237,6 @@ def _seconds(spec: Any) -> float:
     path = Path(spec.model)
     files = [path] if path.is_file() else list(path.glob("*.safetensors")) if path.is_dir() else []
     return 0.1 + 0.7 * sum(file.stat().st_size for file in files) / 1e9
-
-
-def _max_tokens(spec: Any) -> int:
-    options = spec.options if isinstance(spec, JudgeSpec) else {}
-    return int(options.get("max_tokens") or 0)
 
 
 def _clusters(items: Sequence[Item]) -> Codes:

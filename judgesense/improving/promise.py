@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.improving.candidates import Answers, Candidate, agreement, sure, turned
+from judgesense.improving.candidates import Answers, Candidate, sure
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.calibration import longest_safe
+from judgesense.statistics.calibration import UNDECIDED, longest_safe
 from judgesense.statistics.comparison import paired_gain
 from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.trust.rules import Decided
@@ -61,9 +61,10 @@ def probes_of(
     """What shows how steady and fair the chosen candidate is: the same with other wordings, and
     with the options in the other order."""
     found = {}
-    if (other := turned(chosen, answers.task)) is not None:
-        found["fair"] = other
     if not chosen.members:
+        turned = tuple(each for each in answers.task.orders if each not in chosen.orders)
+        if turned:
+            found["fair"] = replace(chosen, orders=turned)
         kinds = [wording.kind for wording in answers.wordings]
         own = kinds[chosen.wordings[0]]
         order = [w for each in left for w in each.wordings]
@@ -86,7 +87,8 @@ def steadiness(
     found: dict[str, Any] = {}
     held = answers.plain(held)
     for name, other in probes.items():
-        same = agreement(answers, chosen, other, held, fit)
+        one, two = (answers.decided(each, held, fit).codes for each in (chosen, other))
+        same = (one == two) & (one != UNDECIDED)
         found |= _figure(name, float(same.mean()), wilson_cluster(same, answers.clusters[held]))
     return found
 

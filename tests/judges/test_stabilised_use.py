@@ -26,7 +26,7 @@ from judgesense_dataset.templates import load_templates
 from local_judges.callable_judge import CallableJudge
 from local_judges.combined import stabilised_judge
 from local_judges.protocol import Request
-from local_judges.registry import JudgeSpec, resolve
+from local_judges.registry import JudgeSpec, load_writer, resolve
 from local_judges.stabilised import Members, Messages
 from local_judges.stabilised_file import read_stabilised
 
@@ -213,15 +213,6 @@ def test_variants_of_a_wording_are_stabilised_with_their_texts(tmp_path: Path) -
     assert [verdict.margin for verdict in told] == pytest.approx([np.tanh(2.5), np.tanh(0.5)] * 2)
 
 
-def test_only_a_yaml_file_is_written_and_a_missing_one_is_named(
-    run_dir: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(JudgeSenseError, match=r"s\.txt"):
-        judgesense.stabilise(run_dir, out=tmp_path / "s.txt")
-    with pytest.raises(JudgeSenseError, match=r"absent\.yaml: cannot be read"):
-        resolve(str(tmp_path / "absent.yaml"))
-
-
 def test_columns_of_your_own(
     run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,8 +245,9 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
     (tmp_path / "wordings.txt").write_text(
         "Which passage is the relevant one, A or B?\n---\nA or B: which passage fits the query?"
     )
+    notes: list[str] = []
     common = {
-        "wordings": tmp_path / "wordings.txt", "repeats": 1, "note": str,
+        "wordings": tmp_path / "wordings.txt", "repeats": 1, "note": notes.append,
         "options": {"A": "passage_a", "B": "passage_b"},
     }  # fmt: skip
     data = run_dir.parent / "items.jsonl"
@@ -271,6 +263,7 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
     # The default scoring of a check is text: the verdict is given as text.
     after = check(str(tmp_path / "s.yaml"), "after")
     assert after.passed
+    assert any("applies its way of asking (calibrated) to each wording" in each for each in notes)
     assert set(read_log(tmp_path / "after")["scoring"].to_pylist()) == {"generate"}
     assert check(judgesense.load_judge(tmp_path / "s.yaml"), "loaded").passed
 
@@ -311,6 +304,15 @@ def test_a_real_model_judges_new_items_as_its_log_says(tmp_path: Path) -> None:
     with judgesense.load_judge(path) as own:
         again = own(tmp_path / "new.jsonl")
     assert [each.verdict for each in again] == [row["verdict"] for row in found]
+
+
+def test_a_files_model_proposes_wordings_without_its_rule(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
+    monkeypatch.setattr(JudgeSpec, "_load", lambda self: BIASED)
+    assert load_writer(str(path), temperature=0.7, max_tokens=512) is BIASED
+    assert not caplog.records
 
 
 def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Path) -> None:
