@@ -9,36 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from judgesense.answers import vocabulary as words
 from judgesense.answers.space import Space
 from judgesense.answers.statements import Statement, conclusion
 from judgesense.answers.text import Sentence
-from judgesense.answers.vocabulary import (
-    ACCORDING,
-    ALONE,
-    BLANK,
-    BOTH,
-    BY_DENIAL,
-    CHOSEN,
-    CONCLUDES,
-    DENIES,
-    IS_MORE,
-    LABELLED,
-    LEAD,
-    MENTION,
-    NEGATION,
-    NOT_BUT,
-    OWN,
-    PICKED,
-    PROVIDED,
-    QUALIFIED,
-    QUESTION,
-    REPORTED,
-    SUBJECT,
-    SUPPOSED,
-    TIE,
-    WRONG_SOON,
-    Y,
-)
 
 SHORT = 80
 """A text of at most this many characters may name a candidate anywhere."""
@@ -88,14 +62,14 @@ def _all_statements(
 
 def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None:
     """The option that the text begins with, as an answer and not as a sentence's subject."""
-    if not tokenised or (match := LEAD.match(tokenised[0])) is None:
+    if not tokenised or (match := words.LEAD.match(tokenised[0])) is None:
         return None
     token, rest = match[1], tokenised[0][match.end() :].lstrip()
-    if WRONG_SOON.match(rest):
+    if words.WRONG_SOON.match(rest):
         return None
     if rest.startswith(":") or (rest == "" and sentences[0].text.rstrip().endswith(":")):
         # "Output (a): ..." may be the heading of one review of two.
-        other = re.compile(rf"^{BLANK}(?!{token}){Y}\s*:")
+        other = re.compile(rf"^{words.BLANK}(?!{token}){words.Y}\s*:")
         if any(other.match(text) for text in tokenised[1:]) or not rest[1:].strip():
             return None
     return token
@@ -104,8 +78,8 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
 def _last_line(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None:
     if len(tokenised) < 2 or not sentences[-1].begins_line:
         return None
-    match = ALONE.match(tokenised[-1])
-    before = ALONE.match(tokenised[-2])
+    match = words.ALONE.match(tokenised[-1])
+    before = words.ALONE.match(tokenised[-2])
     if match is None or (before is not None and before[1] != match[1]):
         return None
     return match[1]
@@ -113,19 +87,19 @@ def _last_line(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str |
 
 def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
     """The candidates that one sentence chooses ("" for a tie), and whether decisively or weakly."""
-    if QUESTION.search(text):
+    if words.QUESTION.search(text):
         return
-    final = bool(CONCLUDES.search(text))
-    if (reported := REPORTED.search(text)) or (reported := ACCORDING.search(text)):
-        own = bool(OWN.search(text, 0, reported.start()))
-        if not (own or final) or ACCORDING.search(text):
+    final = bool(words.CONCLUDES.search(text))
+    if (reported := words.REPORTED.search(text)) or (reported := words.ACCORDING.search(text)):
+        own = bool(words.OWN.search(text, 0, reported.start()))
+        if not (own or final) or words.ACCORDING.search(text):
             return
         # "I agree with what Assistant (a) says": only what comes before the report is the judge's.
         text = text[: reported.start()] if own else ""
-    if TIE.search(text):
+    if words.TIE.search(text):
         yield "", final, False
         return
-    supposed = SUPPOSED.search(text)
+    supposed = words.SUPPOSED.search(text)
     spans = []
     for start, token, qualified, own in _chosen(text, supposed):
         final = final or own
@@ -133,12 +107,12 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
     if not supposed:
         spans += [
             (match.start(), match[1], False)
-            for pattern in BY_DENIAL
+            for pattern in words.BY_DENIAL
             for match in pattern.finditer(text)
         ]
         spans = spans or [
             (match.start(), match[1], True)
-            for match in IS_MORE.finditer(text)
+            for match in words.IS_MORE.finditer(text)
             if not (_is_negated(text, match) or _in_both(text, match.start(1)))
         ]
     for _, token, is_weak in sorted(spans):
@@ -147,49 +121,53 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
 
 def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, str, bool, bool]]:
     """Where and what a sentence chooses, whether it qualifies that, and whether it concludes it."""
-    for pattern in CHOSEN:
+    for pattern in words.CHOSEN:
         for match in pattern.finditer(text):
             start = match.start()
             # "If so, I would choose B": the statement may follow the clause that supposes.
             follows = supposed and supposed.end() <= start and "," in text[supposed.end() : start]
             if supposed and supposed.start() < match.end() and not follows:
                 continue
-            if (pattern is not NOT_BUT and _is_negated(text, match)) or _in_both(
+            if (pattern is not words.NOT_BUT and _is_negated(text, match)) or _in_both(
                 text, match.start(1)
             ):
                 continue
             after = text[match.end() : match.end() + 80]
-            if not PROVIDED.match(after):
-                qualified = bool(QUALIFIED.match(after))
-                own = pattern in (PICKED, LABELLED) and not qualified and bool(OWN.search(text))
+            if not words.PROVIDED.match(after):
+                qualified = bool(words.QUALIFIED.match(after))
+                own = (
+                    pattern in (words.PICKED, words.LABELLED)
+                    and not qualified
+                    and bool(words.OWN.search(text))
+                )
                 yield start, match[1], qualified, own
 
 
 def _is_negated(text: str, match: re.Match[str]) -> bool:
     """Whether the statement is denied, inside itself or shortly before it in the same clause."""
     inside = text[match.start() : match.end()]
-    if NEGATION.search(re.sub(rf"than\s+{Y}$", "", inside)):
+    if words.NEGATION.search(re.sub(rf"than\s+{words.Y}$", "", inside)):
         return True
     clause = re.split(
         r"[,;:.]|\bbut\b|\band\b|\bwhile\b|\bso\b|\bbecause\b",
         text[max(0, match.start() - 60) : match.start()],
     )[-1]
-    if NEGATION.search(clause):
+    if words.NEGATION.search(clause):
         return True
     return bool(re.match(r"\s*(?:is\s+)?(?:not\b|n['’]t)", text[match.end() : match.end() + 8]))
 
 
 def _in_both(text: str, place: int) -> bool:
     """Whether the candidate stands in "X and Y", which chooses neither."""
-    return any(both.start() <= place < both.end() for both in BOTH.finditer(text))
+    return any(both.start() <= place < both.end() for both in words.BOTH.finditer(text))
 
 
 def _only_mention(tokenised: Sequence[str], space: Space) -> str | None:
     """The one candidate that a short text names, if it denies nothing and asks nothing."""
     text = " ".join(tokenised)
-    tokens = set(MENTION.findall(text))
+    tokens = set(words.MENTION.findall(text))
     if not space.pairwise or len(tokens) != 1 or len(text) > SHORT:
         return None
-    if "?" in text or DENIES.search(text) or SUBJECT.search(text):
+    if "?" in text or words.DENIES.search(text) or words.SUBJECT.search(text):
         return None
     return space.token_option(tokens.pop())

@@ -50,14 +50,6 @@ class _QuestionRow(Shape):
     options: Texts = None
 
 
-class _ReferenceRow(Shape):
-    item_id: Id
-    template_id: SomeId = None
-    reference: Answers = None
-    question: SomeText = None
-    options: Texts = None
-
-
 class ResponseRow(Shape):
     """A row of a response log with its reference: an answer, or a list of accepted answers."""
 
@@ -172,9 +164,9 @@ def _read_references(
 ) -> dict[tuple[str | None, str | None], dict[str, Any]]:
     """What a table says of each item, or of each item and template where it names templates."""
     references: dict[tuple[str | None, str | None], dict[str, Any]] = {}
-    for values, place in _rows(path, _ReferenceRow, columns):
-        row = fit(_ReferenceRow, values, place, "a reference")
-        _require(row, place, ("reference",), values)
+    for values, place in _rows(path, ResponseRow, columns):
+        row = fit(ResponseRow, values, place, "a reference")
+        _require(row, place, ("item_id", "reference"), values)
         known = row.model_dump(include={"reference", "question", "options"}, exclude_none=True)
         if references.setdefault((row.item_id, row.template_id), known) != known:
             raise JudgeSenseError(

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from judgesense.statistics.arrays import Floats
-
 NORMAL_95, POWER_80 = 1.96, 0.8416
 """The normal quantiles of a 95% interval and of 80% power, with the digits that v2 uses."""
 
@@ -45,20 +43,6 @@ class Pooled:
     vendors: Test
     vendor_means: Test
     detectable: float | None
-
-
-def interval_error(low: Floats, high: Floats) -> Floats:
-    """The standard error behind 95% intervals, shape (n,): half their width over 1.96."""
-    error: Floats = (high - low) / (2 * NORMAL_95)
-    return error
-
-
-def normal_p(estimates: Floats, errors: Floats) -> Floats:
-    """Two-sided normal p-values against 0, shape (n,); an error of 0 gives 0, or 1 for 0 itself."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.nan_to_num(np.abs(estimates) / errors, nan=0.0, posinf=np.inf)
-    p: Floats = 2 * stats.norm.sf(z)
-    return p
 
 
 def pooled(values: Sequence[float], vendors: Sequence[str | None], floor: float) -> Pooled:

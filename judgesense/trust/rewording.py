@@ -25,13 +25,7 @@ from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, number, percent
 from judgesense.trust.card import Check, State
-from judgesense.trust.thresholds import (
-    LEAST_COVERAGE,
-    MISSED_KIND,
-    OPPOSITE,
-    TURNED,
-    WORDING_PRIOR,
-)
+from judgesense.trust.thresholds import LEAST_COVERAGE, MISSED_KIND, OPPOSITE, TURNED, WORDING_PRIOR
 
 
 def steady(

@@ -12,12 +12,7 @@ import numpy as np
 from judgesense.decisions.stream import Stream, crossed, distinct
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.selection import Choice, choose
-from judgesense.statistics.wordings import (
-    NOT_JUDGED,
-    UNDECIDED,
-    WordingFigures,
-    screen,
-)
+from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, WordingFigures, screen
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, join, number, p_value, percent, s
 from judgesense.trust.card import TrustCard

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import false_discovery_control
+from scipy.stats import false_discovery_control, norm
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import fit
@@ -23,8 +23,6 @@ from judgesense.statistics.pooling import (
     NORMAL_95,
     POWER_80,
     Pooled,
-    interval_error,
-    normal_p,
     pooled,
 )
 from judgesense.studies.common.figures import Points
@@ -105,8 +103,10 @@ class Pool:
             np.array([getattr(self.cells[at], key) for at in family], dtype=np.float64)
             for key in ("delta_ci_low", "delta_ci_high", "delta_jss")
         )
-        errors = interval_error(low, high)
-        p = normal_p(delta, errors)
+        errors = (high - low) / (2 * NORMAL_95)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.nan_to_num(np.abs(delta) / errors, nan=0.0, posinf=np.inf)
+        p = 2 * norm.sf(z)
         figures = p, false_discovery_control(p), (NORMAL_95 + POWER_80) * errors
         return dict(zip(family, zip(*(f.tolist() for f in figures), strict=True), strict=True))
 
