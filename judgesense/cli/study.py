@@ -65,7 +65,7 @@ def study(
     judge: opt.SomeJudges = None,
     responder: opt.Responders = None,
     log: Annotated[
-        Path | None, opt.option("DIR", "Measure this run or import; runs no judge.")
+        Path | None, opt.option("DIR", "Measure this run or imported log; no judge runs.")
     ] = None,
     tasks: opt.Tasks = None,
     limit: opt.Limit = None,

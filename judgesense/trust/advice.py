@@ -165,7 +165,7 @@ def _on_polarity(cell: Entry, declared: list[str], perfect: float | None) -> Tex
             text += f" A perfect judge has a raw JSS of {number(perfect)} here."
         yield "polarity", f"{text} Quote the mapped JSS, or drop {wordings}."
     else:
-        text += f"it answers {wordings} like the others, although the same answer means the "
+        text += f"the judge answers {wordings} like the others, although the same answer means the "
         yield "polarity", f"{text}opposite there. Drop {wordings}."
 
 
