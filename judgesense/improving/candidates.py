@@ -133,9 +133,8 @@ class Answers:
         places = [self.task.orders.index(order) for order in candidate.orders]
         for name, w in zip(names, candidate.wordings, strict=True) if candidate.calibrated else ():
             told = self.logprobs[candidate.voice][fit, w][:, places].reshape(-1, len(self.labels))
-            told = told[~np.isnan(told).any(axis=1)]
-            learned = batch_offsets(told) if len(told) else np.zeros(len(self.labels))
-            offsets[name] = dict(zip(self.labels, learned.round(6).tolist(), strict=True))
+            learned = batch_offsets(told).round(6).tolist()
+            offsets[name] = dict(zip(self.labels, learned, strict=True))
         return Rule(candidate.name, names, candidate.orders, self.labels, candidate.read, offsets)
 
     @property

@@ -52,13 +52,10 @@ def batch_offsets(logprobs: npt.ArrayLike) -> Floats:
 
     Subtract it from log-probabilities, shape (n, L), to calibrate them. The offsets sum to zero;
     rows with NaN are left out. It assumes that the options are right about equally often: a batch
-    with skewed gold labels gets offsets that are too strong.
+    with skewed gold labels gets offsets that are too strong. Without any answer they are zero.
 
     Source: Zhou et al., "Batch Calibration: Rethinking Calibration for In-Context Learning and
     Prompt Engineering", arXiv:2309.17249, equations 4 and 5.
-
-    Raises:
-        ValueError: no row has log-probabilities.
 
     >>> batch_offsets(np.log([[0.8, 0.2], [0.8, 0.2]])).round(3).tolist()
     [0.693, -0.693]
@@ -66,7 +63,7 @@ def batch_offsets(logprobs: npt.ArrayLike) -> Floats:
     shares = np.exp(log_shares(logprobs))
     known = ~np.isnan(shares).any(axis=-1)
     if not known.any():
-        raise ValueError("no row has log-probabilities: pass at least one answer to learn from")
+        return np.zeros(shares.shape[-1])
     offsets: Floats = np.log(np.maximum(shares[known].mean(axis=0), _FLOOR))
     centred: Floats = offsets - offsets.mean()
     return centred

@@ -132,17 +132,10 @@ def n_disjoint(grid: Grid, remedy: Remedy) -> int:
 
 
 def offsets_of(grid: Grid) -> Floats:
-    """The judge's prior for each label under each wording, in nats, shape (wordings, labels).
-
-    It is learned from all items of the grid; a wording without an answer has zeros.
-    """
+    """The judge's prior for each label under each wording, in nats, shape (wordings, labels)."""
     n_labels = len(grid.labels)
-    found = np.zeros((len(grid.wordings), n_labels))
-    for n in range(len(found)):
-        answers = grid.logprobs[:, n].reshape(-1, n_labels)
-        if not np.isnan(answers).any(axis=1).all():
-            found[n] = batch_offsets(answers)
-    return found
+    told = (grid.logprobs[:, n].reshape(-1, n_labels) for n in range(len(grid.wordings)))
+    return np.stack([batch_offsets(answers) for answers in told])
 
 
 def rule_of(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]) -> Rule:
