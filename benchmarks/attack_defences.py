@@ -171,8 +171,11 @@ def compare(place: Path) -> list[dict[str, Any]]:
 
     asked, rows = ways(entry), []
     about = asked.pop("address")
+    # In bfloat16 some margins are exactly 0; as in a judge's file, a tie goes to the first option.
     margin = {
-        (name, split): gold * np.mean([odds(split, t)[0] - odds(split, t)[1] for t in own], axis=0)
+        (name, split): gold * (
+            1e-9 + np.mean([odds(split, t)[0] - odds(split, t)[1] for t in own], axis=0)
+        )
         for name, own in asked.items() for split in ATTACKED
     }  # fmt: skip
     flags = {
@@ -181,7 +184,8 @@ def compare(place: Path) -> list[dict[str, Any]]:
     }
     facts = {"judge": judge, "task": task, "items": len(whole)}
     for split in ATTACKED:
-        first = (odds(split, entry.templates[0]) * np.array([gold, -gold]) > 0).ravel()
+        shown = odds(split, entry.templates[0]) + 1e-9
+        first = (shown * np.array([gold, -gold]) > 0).ravel()
         rows.append({**facts, "way": "one order", "attacked": split, "prompts": 1,
                      **share(first, np.tile(whole, 2))})  # fmt: skip
     for (name, split), values in margin.items():
