@@ -51,10 +51,10 @@ def estimate(
 ) -> None:
     """Estimate systems' scores and differences from many verdicts and some human labels.
 
-    Prints the judge's scores beside those corrected by the labels (prediction-powered inference;
-    Rogan-Gladen for two labels), whether the correction changes which system is better, and how
-    many more labels a decision needs. Labels must be a random sample of each system's outputs, or
-    picked by judgesense label.
+    Prints the judge's scores and the scores corrected by the labels (prediction-powered inference;
+    Rogan-Gladen for two labels). Says whether the correction changes which system is better, and
+    how many more labels a decision needs. The labelled outputs must be a random sample of each
+    system's, unless judgesense label picked them.
     """
     from judgesense.systems.estimate import estimate as run_estimate
 

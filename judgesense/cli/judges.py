@@ -30,7 +30,7 @@ def judges(
 ) -> None:
     """List the named judges (engine or endpoint, model, papers), or show one.
 
-    show prints a judge's settings, what papers state about it, and its published JSS.
+    judges show prints a judge's settings, what papers state about it, and its published JSS.
     """
     if (what == "show") == (name is None) or (options and what == "show"):
         raise JudgeSenseError("expected judges list, judges list --options or judges show NAME")

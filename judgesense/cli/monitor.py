@@ -31,9 +31,7 @@ def monitor(
     task: Annotated[str | None, opt.option("TASK", "Check one task only.")] = None,
     tolerance: Annotated[
         float,
-        opt.option(
-            "SHARE", "Largest share of verdicts changed beyond rewording that counts as fine."
-        ),
+        opt.option("SHARE", "Fine if at most this share of verdicts changes beyond rewording."),
     ] = 0.05,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",

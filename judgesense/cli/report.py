@@ -78,7 +78,7 @@ def compare(
         float | None,
         opt.option(
             "SHARE",
-            "Largest share of verdicts changed beyond rewording that counts as no more.",
+            "No more than a paraphrase if at most this share changes beyond rewording.",
             default=f"{NO_DIFFERENCE:g}",
         ),
     ] = None,
