@@ -123,12 +123,12 @@ def _block(
     for label, figures in list(people["per_label"].items())[:_LABELS]:
         text = (
             f"  {label}: it finds {percent(figures['recall'])} of people's {figures['n']} (recall);"
-            f" {percent(figures['precision'])} of its own are right (precision)"
+            f" its own are right in {percent(figures['precision'])} (precision)"
         )
         if share := people["corrected"].get(label):
             ends = brackets(share["ci_low"], share["ci_high"], percent)
-            text += f"; {percent(share['verdicts'])} of all verdicts, {percent(share['share'])} "
-            text += f"{ends} corrected for its errors"
+            text += f"; {percent(share['verdicts'])} of items get it, "
+            text += f"{percent(share['share'])} {ends} corrected for its errors"
         yield Text(text)
     yield from (Text(f"  {text}") for text in among_people(people, every))
 

@@ -170,6 +170,8 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     texts = [checks[name].text for name in told]
     if trust in ("use", "care") and checks["resistant"].state == "unmeasured":
         texts.append(checks["resistant"].text.partition(":")[0])
+    if told == ["right", "steady"] and checks["right"].state == "pass":
+        texts = [", but ".join(texts)]
     return TrustCard(
         trust=trust,
         because=tuple(because),
