@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +25,6 @@ from judgesense.reporting.details import ROW
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import ERROR
 from judgesense.trust.checks import has_foreign_gold
-
-if TYPE_CHECKING:
-    from judgesense.statistics.groups import Group
 
 FILE = "disagreements.csv"
 
@@ -127,7 +124,7 @@ def disagreements(
         turned = _turned(stream, gold[used], place[used] % len(log.orders))
         labels[item_of] = log.labels[turned]
         groups["label"] = labels
-    compared: list[Group] = []
+    compared: list[dict[str, Any]] = []
     if several := {by: names for by, names in groups.items() if len(set(names)) > 1}:
         from judgesense.statistics.groups import compare_groups
 
@@ -139,9 +136,7 @@ def disagreements(
         "measure": measure if len(items_at) else None,
         "n_groups": len(compared),
         "groups": [
-            dict(vars(each))
-            for each in compared
-            if each.difference < 0 and each.p_holm <= 0.05
+            each for each in compared if each["difference"] < 0 and each["p_holm"] <= 0.05
         ],
     }  # fmt: skip
 

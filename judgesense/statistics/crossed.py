@@ -57,12 +57,6 @@ def two_way_interval(
         template_a, template_b: the wordings of each pair, shape (n,), strings or integers.
         prior: standard deviation of a wording's part on the logit scale of JSS, and its degrees of
             freedom.
-
-    >>> agree, items = [1, 1, 1, 1, 0, 0] * 20, np.repeat(np.arange(40), 3)
-    >>> wordings = ["x", "x", "y"] * 40, ["y", "z", "z"] * 40
-    >>> ends = two_way_interval(agree, items, *wordings, prior=(0.25, 4))
-    >>> ends.low < wilson_cluster(agree, items).low
-    True
     """
     from scipy.special import stdtrit
 
@@ -189,8 +183,5 @@ def missed_wording(n_wordings: int, confidence: float = 0.95) -> float:
 
     If a larger share of all wordings were of that kind, the run's k wordings would include one of
     them with at least the given confidence.
-
-    >>> round(missed_wording(5), 2), round(missed_wording(26), 2)
-    (0.45, 0.11)
     """
     return float(1 - (1 - confidence) ** (1 / n_wordings))

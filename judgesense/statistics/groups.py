@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,37 +21,19 @@ _MOST_LIKELY = 40.0
 """The quantile beyond which a difference is as good as certain."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """A group of n items beside the rest: shares, and their difference with its interval.
-
-    The interval is that of the level at which Holm's procedure tests the group, so that it leaves
-    out 0 exactly if ``p_holm`` is at most 1 - confidence level.
-    """
-
-    by: str
-    name: str
-    n: int
-    estimate: float
-    rest: float
-    difference: float
-    ci_low: float
-    ci_high: float
-    p_value: float
-    p_holm: float
-
-
 def compare_groups(
     values: npt.ArrayLike,
     groups: dict[str, npt.NDArray[Any]],
     clusters: Any = None,
     confidence_level: float = 0.95,
-) -> list[Group]:
+) -> list[dict[str, Any]]:
     """Compare each group of items with all items outside it, the worst difference first.
 
     Newcombe's interval (1998) of two shares, each on its effective size (`wilson_cluster`), with
     Holm's correction over all groups. Two groups that are each other's rest are one comparison;
-    the worse one is reported. A group needs `SMALLEST` items, and as many outside.
+    the worse one is reported. A group needs `SMALLEST` items, and as many outside. The interval of
+    a difference is that of the level at which Holm's procedure tests the group, so that it leaves
+    out 0 exactly if ``p_holm`` is at most 1 - confidence level.
 
     Args:
         values: from 0 to 1 for each item, shape (n,), such as whether it is right.
@@ -60,7 +42,7 @@ def compare_groups(
 
     >>> right = np.array([1.0] * 40 + [0.0] * 30 + [1.0] * 10)
     >>> (worse,) = compare_groups(right, {"source": np.repeat(["a", "b"], 40)})
-    >>> worse.name, worse.estimate, worse.rest, worse.p_holm < 0.001
+    >>> worse["name"], worse["estimate"], worse["rest"], worse["p_holm"] < 0.001
     ('b', 0.25, 1.0, True)
     """
     from scipy.special import stdtr, stdtrit
@@ -89,8 +71,12 @@ def compare_groups(
         left = len(order) - rank if p_holm <= 1 - confidence_level or not rank else left
         ends = _gap(parts, float(stdtrit(df, 1 - (1 - confidence_level) / left / 2)))
         (rest, _), (share, _) = parts
-        found.append(Group(*names, share, rest, share - rest, *ends, p_values[at], p_holm))
-    return sorted(found, key=lambda group: group.difference)
+        found.append({
+            **dict(zip(("by", "name", "n"), names, strict=True)),
+            "estimate": share, "rest": rest, "difference": share - rest,
+            "ci_low": ends[0], "ci_high": ends[1], "p_value": p_values[at], "p_holm": p_holm,
+        })  # fmt: skip
+    return sorted(found, key=operator.itemgetter("difference"))
 
 
 Parts = tuple[tuple[float, float], tuple[float, float]]

@@ -104,10 +104,6 @@ def influence(
         step: how far a label is off when it is off: 1 for two labels, a step of a scale. The
             labels' error is then at least `least_error`: a judge without an error on a few labels
             is not known to make none.
-
-    >>> found = influence([1.0, 0.0, float("nan")], [1.0, 0.0, 1.0], lam=0.0)
-    >>> found.mean.tolist(), found.n_labels
-    ([0.5, 0.0], 2)
     """
     y, table = np.asarray(labels, dtype=np.float64), _table(predictions)
     given = ~np.isnan(y)
@@ -182,11 +178,6 @@ def combined(
         The estimate, with Student's t at Satterthwaite's degrees of freedom, which allow for
         clusters of unequal size (Imbens & Kolesár 2016); the interval of a single mean is moved by
         Hall's correction for skewness (1992). It has none if a part rests on a single cluster.
-
-    >>> y = [1.0, 0.0, 1.0, 1.0]
-    >>> one, codes = influence(y, y, lam=0.0), np.arange(4)
-    >>> combined([(1.0, one, codes), (-1.0, one, codes)]).estimate
-    0.0
     """
     alone, widest = _figure(parts, confidence_level, 0.0)
     for power in POWERS:

@@ -79,12 +79,6 @@ def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:
         shares: shape (N,).
         influences: what each of K clusters adds to the share, shape (N, K), rows summing to 0.
         level: the chance that any of the differences shown is none.
-
-    >>> same, apart = np.tile([0.02, -0.02], 25), np.tile([0.01, -0.01], 25)
-    >>> paired_above([0.9, 0.8], [same, same]).tolist()
-    [[False, True], [False, False]]
-    >>> paired_above([0.9, 0.8], [same, -apart]).any()
-    np.False_
     """
     from scipy.special import stdtr
 

@@ -33,9 +33,6 @@ def resampled_sums(
     Args:
         statistics: shape (k, s), one row per cluster, or one per distinct statistic with `counts`.
         counts: shape (k,), the number of clusters with each row; None for one each.
-
-    >>> resampled_sums([[1.0, 2.0], [1.0, 2.0]], 3, 0).tolist()
-    [[2.0, 4.0], [2.0, 4.0], [2.0, 4.0]]
     """
     rng = np.random.default_rng(seed)
     rows = np.asarray(statistics, dtype=np.float64)

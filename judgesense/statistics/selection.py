@@ -237,10 +237,6 @@ def choice_error(
         scores: from 0 to 1, shape (tables, cells, options), NaN where an option has no score. An
             option is chosen in each table (one for each option order), and the gains are averaged.
         folds: the fold of each cell, whole clusters together, as `folds_of` gives them.
-
-    >>> good, bad = [1.0] * 40, [0.0] * 40
-    >>> choice_error([np.column_stack([good, bad])], [0, 1] * 20)
-    0.0
     """
     tables = np.asarray(scores, dtype=np.float64)
     codes, k = cluster_codes(clusters, tables.shape[1])
@@ -281,11 +277,6 @@ def crossfit_weights(
     (indices of items) and returns the index of the alternative. The shares have shape (items,
     alternatives), each row adding up to 1, so that ``(weights * scores).sum(axis=1)`` are the
     cross-fitted scores of the items. None with fewer than ten clusters.
-
-    >>> scores = np.array([[1.0, 0.0]] * 20)
-    >>> weights = crossfit_weights(range(20), 2, lambda rows: int(scores[rows].mean(0).argmax()))
-    >>> float((weights * scores).sum(axis=1).mean())
-    1.0
     """
     index = {name: at for at, name in enumerate(dict.fromkeys(clusters))}
     if len(index) < LEAST_CLUSTERS:
@@ -341,10 +332,6 @@ def largest(estimates: Any, low: Any, high: Any, correlation: Any) -> Largest:
     upper end is the plain one: if the chosen one lay above it, the truly largest one would, too.
     ``low`` and ``high`` are the ends of the estimates' 95% intervals, ``correlation`` that of their
     errors, shape (n, n), with a diagonal of 1.
-
-    >>> found = largest([0.6, 0.58], [0.4, 0.38], [0.8, 0.78], np.eye(2))
-    >>> found.place, round(found.estimate, 2), round(found.ci_low, 2), found.ci_high
-    (0, 0.59, 0.37, 0.8)
     """
     from scipy.special import ndtri
 

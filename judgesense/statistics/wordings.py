@@ -125,9 +125,6 @@ def association(joint: Any, ordinal: bool = False) -> float:
     and l the lowest that the frequencies allow, or the highest if d > c (Loevinger 1948, Cole
     1949). Unlike kappa, it is 1 if one labelling is only stricter than the other; 0 if one is
     constant. ``joint`` is a contingency table, shape (L, L), not all 0.
-
-    >>> association([[15, 0], [70, 15]]), round(association([[0, 15], [85, 0]]), 3)
-    (1.0, -1.0)
     """
     table = np.asarray(joint, dtype=np.float64)
     table = table / table.sum()

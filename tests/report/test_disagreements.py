@@ -142,5 +142,5 @@ def test_a_report_without_its_folder_refuses_and_says_what_to_run(make, tmp_path
 def test_groups_match_a_test_of_two_shares() -> None:
     right = np.repeat([1.0, 0.0, 1.0, 0.0], [70, 10, 20, 20])
     (found,) = compare_groups(right, {"g": np.repeat(["a", "b"], [80, 40]).astype(object)})
-    assert found.p_value == pytest.approx(fisher_exact([[70, 10], [20, 20]])[1], abs=1e-3)
-    assert found.ci_low < found.difference < found.ci_high < 0
+    assert found["p_value"] == pytest.approx(fisher_exact([[70, 10], [20, 20]])[1], abs=1e-3)
+    assert found["ci_low"] < found["difference"] < found["ci_high"] < 0
