@@ -14,21 +14,15 @@ from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
 from judgesense.matching.choice import match_choice, match_likelihood, read_choice
 from judgesense.matching.maths import last_boxed, match_math
-from judgesense.matching.result import AnswerMatch, Reading, Reference, check_pairs
-from judgesense.matching.words import match_exact, match_f1, normalize, word_f1
+from judgesense.matching.result import AnswerMatch, Reference, check_pairs
+from judgesense.matching.words import match_exact, match_f1, word_f1
 
 __all__ = [
     "METHODS",
     "AnswerMatch",
-    "Reading",
     "last_boxed",
     "match_answers",
-    "match_choice",
-    "match_exact",
-    "match_f1",
     "match_likelihood",
-    "match_math",
-    "normalize",
     "read_choice",
     "word_f1",
 ]

@@ -68,11 +68,6 @@ def alternative_annotator(
 
     Returns:
         The outcome, or None with fewer than `FEWEST_PEOPLE` people who share items.
-
-    >>> people = [["A", "B"] * 20, ["A", "B"] * 20, ["B", "B"] * 20]
-    >>> found = alternative_annotator(["A", "B"] * 20, people)
-    >>> found.winning_rate, found.advantage_probability
-    (1.0, 1.0)
     """
     said = np.array(verdicts, dtype=object)
     given = np.array(labels, dtype=object).reshape(len(labels), len(said))

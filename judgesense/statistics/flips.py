@@ -164,10 +164,6 @@ def flip_overlap(decisions: Mapping[str, tuple[Labels, Labels]]) -> tuple[Codes,
     If every judge flips on a pair, the wording is the likelier cause, not the judges (JudgeSense,
     section 5.3). ``decisions`` are by judge those under one prompt and those under the other, of
     the same n pairs; the counts of judges have shape (n,) each.
-
-    >>> streams = {"one": (["A", "A"], ["B", "A"]), "two": (["A", "A"], ["B", "B"])}
-    >>> flip_overlap(streams)[0].tolist()
-    [2, 1]
     """
     flipped, judged = [], []
     for one, two in decisions.values():

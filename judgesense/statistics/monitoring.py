@@ -173,9 +173,6 @@ def lower_bound(values: Floats, evidence: float) -> float:
         values: shape (n,), numbers in [0, 1]; their order does not matter.
         evidence: the wealth that rules a mean out; 1 / alpha for a bound that holds with
             probability 1 - alpha at every look at once.
-
-    >>> round(lower_bound(np.array([1, 0, 1, 1] * 25), 20), 3)
-    0.613
     """
     from scipy.optimize import brentq
     from scipy.special import logsumexp

@@ -49,11 +49,6 @@ def ranks_of(above: Bools, names: Sequence[str]) -> tuple[Codes, Codes]:
     Args:
         above: whether the row's figure is shown to lie above the column's, shape (N, N).
         names: whose figures these are; several of one name count once, never against themselves.
-
-    >>> above = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)
-    >>> first, last = ranks_of(above, "abc")
-    >>> first.tolist(), last.tolist()
-    ([1, 1, 2], [2, 3, 3])
     """
 
     def others(shown: Bools) -> Codes:
@@ -125,11 +120,7 @@ def spearman_matrix(rows: Floats) -> Floats:
 
 
 def kendall_matrix(rows: Floats) -> Floats:
-    """Kendall's tau-b of every two rows, shape (R, R); constant rows give NaN.
-
-    >>> kendall_matrix(np.array([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]))[0, 1].round(3)
-    np.float64(0.333)
-    """
+    """Kendall's tau-b of every two rows, shape (R, R); constant rows give NaN."""
     concordance = np.zeros((len(rows), len(rows)))
     ranks = competition_ranks(rows)
     for column in range(rows.shape[1] - 1):

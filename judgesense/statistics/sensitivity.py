@@ -152,9 +152,6 @@ def template_spread(scores: Floats, n_permutations: int = 500, seed: int = 0) ->
     NaN is an answer without a score: it is left out of its template's mean, and dealt out with the
     others. The permutation test has the null hypothesis "templates are exchangeable on every
     item", as Cochran's Q for large samples.
-
-    >>> template_spread(np.array([[1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0]])).std
-    0.25
     """
     means = template_means(scores)
     if means is None:
@@ -188,10 +185,6 @@ def rank_agreement_interval(scores: Floats, n_resamples: int = 200, seed: int = 
     the models under every two templates. All templates share the resampled items, so with few
     items the interval is wide and may not be centred on rho. The ends are None with fewer than
     three models or two templates, and if no resample has a rho.
-
-    >>> scores = np.array([[[1.0, 1.0]] * 2, [[1.0, 0.0]] * 2, [[0.0, 0.0]] * 2])
-    >>> rank_agreement_interval(scores, n_resamples=20).high
-    1.0
     """
     n_models, n_templates, n_items = scores.shape
     if n_models < 3 or n_templates < 2:
