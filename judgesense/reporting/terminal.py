@@ -122,13 +122,13 @@ def _block(
         return
     for label, figures in list(people["per_label"].items())[:_LABELS]:
         text = (
-            f"  {label}: it finds {percent(figures['recall'])} of people's {figures['n']} (recall);"
-            f" its own are right in {percent(figures['precision'])} (precision)"
+            f"  {label}: the judge finds {percent(figures['recall'])} of people's {figures['n']} "
+            f"(recall) and is right in {percent(figures['precision'])} of its own (precision)"
         )
         if share := people["corrected"].get(label):
             ends = brackets(share["ci_low"], share["ci_high"], percent)
-            text += f"; {percent(share['verdicts'])} of items get it, "
-            text += f"{percent(share['share'])} {ends} corrected for its errors"
+            text += f"; it says so of {percent(share['verdicts'])} of all items, the true share "
+            text += f"is about {percent(share['share'])} {ends}"
         yield Text(text)
     yield from (Text(f"  {text}") for text in among_people(people, every))
 

@@ -5,6 +5,7 @@ One function decides it for the report, its pages, the terminal, ``check``, GitH
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -314,6 +315,14 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
         if limit is not None:
             text = f"{lead}Judge {items} items: they {likely}"
             return _step("add_items", text, commands.changed(limit=[str(items)]))
+        if found["open"] == ["right"] and found["n_labels"] < found["n_items"]:
+            labels = math.ceil(items * found["n_labels"] / found["n_items"])
+            text = (
+                f"{lead}Label the other {found['n_items'] - found['n_labels']} items{where} and add "
+                f"{labels - found['n_items']} labelled ones. {labels} labels in all would decide "
+                f"{what} with 80% probability. Then measure again:"
+            )
+            return _step("label_more", text, commands.changed() if data else None)
         text = f"{lead}Add {more} items{_where('to', data)}: {items} in all {likely}"
         return _step("add_items", text, commands.changed() if data else None)
     if (wordings := found["wordings_needed"]) is not None:
@@ -354,8 +363,8 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         text = f"Add another wording of the question{_where('to', file)}, "
         text += "to see whether the judge is steady:"
         if commands.format:
-            text = "To see whether rewording changes its verdicts, judge the items again with your "
-            text += "rubric: judgesense check RUBRIC.txt --data ITEMS --judge JUDGE."
+            text = "To see whether rewording changes its verdicts, save the judge's prompt as "
+            text += "RUBRIC.txt: judgesense check RUBRIC.txt --data ITEMS --judge JUDGE."
         return _step("add_wordings", text, commands.changed() if file else None)
     few = diagnostics["n_items"] < FEW_CLUSTERS
     if states["steady"] == "open" and planned is not None and not few:
