@@ -318,8 +318,8 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
         if found["open"] == ["right"] and found["n_labels"] < found["n_items"]:
             labels = math.ceil(items * found["n_labels"] / found["n_items"])
             text = (
-                f"{lead}Label the other {found['n_items'] - found['n_labels']} items{where} and add "
-                f"{labels - found['n_items']} labelled ones. {labels} labels in all would decide "
+                f"{lead}Label the other {found['n_items'] - found['n_labels']} items{where} and "
+                f"add {labels - found['n_items']} labelled ones. {labels} labels would decide "
                 f"{what} with 80% probability. Then measure again:"
             )
             return _step("label_more", text, commands.changed() if data else None)

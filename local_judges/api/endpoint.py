@@ -251,28 +251,41 @@ class Endpoint:
         Raises FatalError for failures that no other try and no other prompt can avoid, and
         JudgeSenseError for options that the endpoint's tokenizer cannot spell.
         """
-        started, count = time.perf_counter(), 0
-        while True:
-            count += 1
-            try:
-                answers = await self._try(create, requests, logprobs, started)
-                break
-            except _TryError as error:
-                wait = self.retry.wait(count, error.retry_after, self._noise())
-                seconds = time.perf_counter() - started
-                unreached = error.kind == "unreachable" and not self.proven
-                if (
-                    count < self.retry.attempts
-                    and seconds + wait < self.retry.budget_s
-                    and not (unreached and count >= 3)
-                ):
-                    await asyncio.sleep(wait)
-                    continue
-                if unreached:
-                    raise _never_answered(error.reason) from None
-                reason = f"{error.reason} ({count} tries in {seconds:.0f} s)"
-                answers = [Answer(error=reason) for _ in requests]
-                break
+        from tenacity import (
+            AsyncRetrying,
+            RetryCallState,
+            retry_if_exception_type,
+            stop_after_attempt,
+            stop_before_delay,
+        )
+
+        def error_of(state: RetryCallState) -> Any:
+            return state.outcome.exception() if state.outcome else None
+
+        def hopeless(state: RetryCallState) -> bool:
+            unreachable = error_of(state).kind == "unreachable"
+            return unreachable and not self.proven and state.attempt_number >= 3
+
+        def wait(state: RetryCallState) -> float:
+            retry_after = error_of(state).retry_after
+            return self.retry.wait(state.attempt_number, retry_after, self._noise())
+
+        retry, started = self.retry, time.perf_counter()
+        tries = AsyncRetrying(
+            retry=retry_if_exception_type(_TryError),
+            wait=wait,
+            stop=stop_after_attempt(retry.attempts) | stop_before_delay(retry.budget_s) | hopeless,  # type: ignore[operator]
+            reraise=True,
+        )
+        try:
+            answers: list[Answer] = await tries(self._try, create, requests, logprobs, started)
+        except _TryError as error:
+            if not self.proven and error.kind == "unreachable":
+                raise _never_answered(error.reason) from None
+            seconds = time.perf_counter() - started
+            count = tries.statistics["attempt_number"]
+            reason = f"{error.reason} ({count} tries in {seconds:.0f} s)"
+            answers = [Answer(error=reason) for _ in requests]
         for answer in answers:
             answer.latency_s = time.perf_counter() - started
         return answers
