@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 from judgesense.errors import JudgeSenseError
 
 _PATIENCE, _MOST_S = 0.1, 0.25
-"""A batch waits for the clients that were just answered: at most this share of the time of the
-batch before it, and at most these seconds."""
+"""A batch waits for the clients that were just answered: at most this share of the time that it
+takes, and at most these seconds."""
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -80,19 +80,17 @@ class Batcher(Generic[A, B]):
 
     async def run(self) -> None:
         """Answer batches until cancelled."""
-        taken, likely = 0.0, 1
+        likely = 0
         while True:
             # Clients ask again once they are answered; those who come in time share a batch.
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(_PATIENCE * taken, _MOST_S)):
+                async with asyncio.timeout(min(_PATIENCE * self._each_s * likely, _MOST_S)):
                     await self._until(likely)
             await self._until(1)
             batch = dict(islice(self._waiting.items(), self._at_once))
             for future in batch:
                 del self._waiting[future]
-            began = time.monotonic()
             await self._ask(batch)
-            taken = time.monotonic() - began
             likely = min(len(batch) + len(self._waiting), self._at_once)
 
     async def _until(self, waiting: int) -> None:
