@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from judgesense.errors import JudgeSenseError
 
-_PATIENCE, _MOST_S = 0.1, 0.25
+_PATIENCE, _MOST_S = 0.2, 0.5
 """A batch waits for the clients that were just answered: at most this share of the time that it
 takes, and at most these seconds."""
 
