@@ -63,7 +63,8 @@ def finish(results: list[dict[str, Any]]) -> None:
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows as a CSV file, numbers to three digits; a row may lack columns."""
     with path.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)))
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        writer = csv.DictWriter(out, names, lineterminator="\n")
         writer.writeheader()
         for row in rows:
             writer.writerow({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()})
