@@ -32,7 +32,7 @@ def machine(*packages: str) -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         cpu = next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), cpu)
     versions = [f"{package} {version(package)}" for package in packages]
-    return ", ".join([f"{os.cpu_count()} cores {cpu}", *versions])
+    return ", ".join([f"{os.cpu_count()} {cpu} cores", *versions])
 
 
 def factuality_requests(n: int) -> tuple[list[Request], str]:

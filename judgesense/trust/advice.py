@@ -106,9 +106,9 @@ def _on_card(card: Entry) -> Texts:
             if check["state"] == "unmeasured" and check["applies"] and name != "steady":
                 missing.append(check["text"])
         if missing:
-            yield "missing", f"{'; '.join(missing)}."
-    elif card["trust"] != "avoid":
-        details = card["checks"]["steady"]["details"]
+            yield "missing", " ".join(f"{text[:1].upper()}{text[1:]}." for text in missing)
+    details = card["checks"]["steady"]["details"]
+    if card["trust"] != "avoid" and details:
         yield (
             "missed",
             f"{details['n_wordings']} wordings can miss a kind that makes up less than "

@@ -117,10 +117,10 @@ def right(
     check = Check.of(
         found.kappa, low, high, threshold=threshold, n_items=n_items, text="", **details
     )
+    ends = "" if low is None else f" {brackets(low, high, lambda end: number(end, 2))}"
     figures = (
-        f"κ {number(found.kappa, 2)} {brackets(low, high, lambda end: number(end, 2))}; right on "
-        f"{percent(found.accuracy)} of prompts; always answering {found.constant_label}: "
-        f"{percent(found.constant_accuracy)}"
+        f"κ {number(found.kappa, 2)}{ends}; right on {percent(found.accuracy)} of prompts; "
+        f"always answering {found.constant_label}: {percent(found.constant_accuracy)}"
     )
     if check.state == "open":
         text = f"its agreement with {gold_name} is uncertain ({figures})"

@@ -25,7 +25,7 @@ from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, number, percent
 from judgesense.trust.card import Check, State
-from judgesense.trust.thresholds import LEAST_COVERAGE, MISSED_KIND, OPPOSITE, TURNED, WORDING_PRIOR
+from judgesense.trust.thresholds import LEAST_COVERAGE, OPPOSITE, TURNED, WORDING_PRIOR
 
 
 def steady(
@@ -79,8 +79,6 @@ def steady(
     ends, fixed = ends_of(same, decided), wilson_cluster(agree, clusters, confidence_level)
     jss, missed = float(agree.mean()), missed_wording(n_wordings)
     about = f"for these {n_wordings} {'wordings' if panel == 1 else 'panels'} and others like them"
-    if missed > MISSED_KIND:
-        about += f"; they can miss a kind that makes up {percent(missed)} of wordings"
     text = (
         f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
         f"{brackets(ends.low, ends.high)} {about})"

@@ -88,9 +88,6 @@ demo's weak judge the likelihood is highest at 0.20 and 4. A little more is take
 also hold for wordings whose log-odds of a verdict differ by 0.7 (`benchmarks/conclusions`).
 """
 
-MISSED_KIND = 0.1
-"""A kind of wording that may be missing is named if it can be more common than this."""
-
 TURNED = 0.5
 """Share of answers that turn where the right answer turns: below it, most of them ignore that."""
 
