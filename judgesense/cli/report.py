@@ -94,8 +94,8 @@ def compare(
     update. Says whether the update moves more verdicts than rewording the prompt does, in which
     direction, and on which items.
 
-    Exit codes: 0 done; with --migration, 0 no more than a paraphrase, 1 more, 3 cannot tell; 2 bad
-    usage or input.
+    Exit codes: 0 done; with --migration, 0 if the update changes no more than a paraphrase, 1 if
+    more, 3 if unclear; 2 bad usage or input.
     """
     if not migration:
         flags = {"--judge": judge, "--task": task, "--tolerance": tolerance}

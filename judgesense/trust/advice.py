@@ -111,7 +111,7 @@ def _on_card(card: Entry) -> Texts:
     if card["trust"] != "avoid" and details:
         yield (
             "missed",
-            f"{details['n_wordings']} wordings can miss a kind that makes up less than "
+            f"{details['n_wordings']} wordings may lack a kind of wording that makes up less than "
             f"{percent(details['missed'])} of all wordings.",
         )
 
@@ -121,8 +121,9 @@ def _on_gate(plans: list[Entry]) -> Texts:
     for entry in plans:
         if (gate := entry["gate"]) is not None:
             least = gate["passes_from"]
-            text = f"with as many other items, it would pass steady in {percent(gate['passes'])} "
-            text += f"of runs and fail it in {percent(gate['fails'])}. At this size, "
+            text = "with as many other items, the judge would pass `steady` in "
+            text += f"{percent(gate['passes'])} of runs and fail it in {percent(gate['fails'])}. "
+            text += "At this size, "
             if least is None:
                 yield "gate", f"{text}no JSS passes with 80% probability."
             else:

@@ -170,7 +170,16 @@ def against_baseline(
             notes.append(f"{task}: {left} item{s(left)} of only one result left out.")
         fewest = min(fewest or len(items), len(items))
         # The label of each item and order; that of the newer result counts.
-        gold = {(a.item, a.order): a.gold for a in [*before, *after] if a.gold is not None}
+        labels = [
+            {(a.item, a.order): a.gold for a in answers if a.gold is not None}
+            for answers in (before, after)
+        ]
+        gold = {**labels[0], **labels[1]}
+        if other := len({key[0] for key, label in labels[0].items() if gold[key] != label}):
+            notes.append(
+                f"{task}: {other} of {len(items)} items have another label in the baseline; both "
+                "results are compared with the new labels. Are these the same items?"
+            )
         orders = {each.order for each in before} & {each.order for each in after}
         shares = [_shares(*side, orders, gold) for side in ((one, before), (two, after))]
         clusters = {each.item: each.cluster for each in after}

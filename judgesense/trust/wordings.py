@@ -302,7 +302,7 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
         return None, f"too few independent items to compare wordings ({n_clusters})"
     shown = f"({p_value(choice.p_any_difference)}, {n_items} item{s(n_items)}"
     if table.family > 1:
-        shown += f", corrected for {table.family} such choices"
+        shown += f", corrected for {table.family} comparisons"
     shown += ")"
     if others:
         shown += f"; not compared, because judged on too few of these items: {join(others)}"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
+import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import run
 from judgesense.statistics.change import item_change, smallest_loss
@@ -106,3 +107,11 @@ def test_a_baseline_needs_common_items(tmp_path, new, message):
             against_baseline(other, old)
     with pytest.raises(JudgeSenseError, match="the margin must be between 0 and 1"):
         against_baseline(old, old, margin=0)
+
+
+def test_items_with_other_labels_than_the_baseline_are_counted(tmp_path):
+    rows = [{"item_id": str(n), "verdict": "AB"[n % 2], "label": "AB"[n % 2]} for n in range(20)]
+    other = [{**row, "label": "B"} if n < 6 else row for n, row in enumerate(rows)]
+    judgesense.check(rows, out=tmp_path / "old")
+    found = judgesense.check(other, out=tmp_path / "new", baseline=tmp_path / "old")
+    assert any(": 3 of 20 items have another label" in note for note in found.change.notes)
