@@ -28,7 +28,7 @@ def check(
     judge: Any = None,
     *,
     rubric: str | Path | None = None,
-    verdict: Sequence[str] = (),
+    verdict: str | Sequence[str] = (),
     human: str | Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
     map: Mapping[str, str] | None = None,
@@ -117,6 +117,7 @@ def check(
     {'POLITE': 1, 'RUDE': 1}
     """
     human = [human] if isinstance(human, str) else human
+    verdict = [verdict] if isinstance(verdict, str) else verdict
     given = dict(locals())
     tell, beside = note or to_stderr, Path(runs) if out is None else Path(out).parent
     source = rubric if source is None else source

@@ -126,6 +126,10 @@ def forest(
     axes.grid(axis="x", color=LINE, lw=0.6)
     axes.spines["left"].set_visible(False)
     axes.set_xlabel(xlabel, color=SOFT, size=9)
+    # Without it, `savefig` cuts off the names, which lie outside the axes.
+    figure.set_layout_engine("constrained")
+    for _ in range(3):  # The names' width depends on that of the axes.
+        figure.draw_without_rendering()
     return figure
 
 

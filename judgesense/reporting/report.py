@@ -111,6 +111,8 @@ class Report(ResultMapping):
     def plot(self) -> Any:
         """The same verdict after rewording, by task and judge, as a `matplotlib.figure.Figure`.
 
+        Where no rewording is measured, the share of people's labels that a judge matches.
+
         Raises JudgeSenseError for a report without judges, MissingExtraError without matplotlib.
         """
         return _forest(self)
@@ -261,8 +263,17 @@ def write_report(
 
 
 def _forest(report: Mapping[str, Any]) -> Any:
-    """JSS by task as a figure. Raises JudgeSenseError for a report without judges, and
-    MissingExtraError without matplotlib."""
+    """JSS by task as a figure, or accuracy where no rewording is measured. Raises JudgeSenseError
+    for a report without judges, and MissingExtraError without matplotlib."""
+    people = report["people"]
+    if people and all(row.figure["jss"] is None for row in rows(report) if not row.is_baseline):
+        shares = [
+            (each["task"], f"{each['judge']} · {each['human']}", each["accuracy"],
+             each["accuracy_ci_low"], each["accuracy_ci_high"])
+            for each in people
+        ]  # fmt: skip
+        xlabel = "Right: matches people's labels, with its 95% interval"
+        return plots.forest(shares, xlabel=xlabel, xlim=(-0.01, 1.01))
     lines = []
     for row in rows(report):
         figure, name = row.figure, row.texts["judge"]

@@ -73,7 +73,7 @@ def inspect(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_without_inspect_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "inspect_ai.model", None)
+    monkeypatch.setitem(sys.modules, "inspect_ai.scorer", None)
     monkeypatch.delitem(sys.modules, "judgesense.integrations.inspect", raising=False)
     with pytest.raises(MissingExtraError, match=r"judgesense\[inspect\]"):
         import judgesense.integrations.inspect  # noqa: F401
