@@ -101,6 +101,11 @@ class CheckResult(ResultMapping):
         """The next step of each judge and task: ``kind``, ``text`` and ``command``."""
         return self.report.next
 
+    @property
+    def people(self) -> list[dict[str, Any]]:
+        """How well the judge agrees with each person: ``accuracy``, ``kappa`` and more."""
+        return self.report.people
+
     def against(self, baseline: str | Path, margin: float = MARGIN) -> CheckResult:
         """The result, whose gate is what changed since an earlier check or run.
 
