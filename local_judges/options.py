@@ -33,7 +33,7 @@ machine."""
 OWN_KEYS = frozenset({"base_url", "provider", "key_variable", "price", "floating", "style"})
 """Options that have a key of their own in a judge file, outside ``options``."""
 
-SEVERAL = frozenset({"max_tokens", "price", "ray_actors"})
+SEVERAL = frozenset({"max_tokens", "price"})
 """Options whose values commas separate on a command line."""
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[a-z_][a-z0-9_]{0,63}")
@@ -181,13 +181,6 @@ class ApiOptions(SystemOneOptions, Options):
     style: Style = setting(Style(), "How to call the endpoint; keys below.")
 
 
-def _actors(value: Any) -> tuple[int, int]:
-    sizes = tuple(value) if isinstance(value, (list, tuple)) else (value, value)
-    if [type(size) for size in sizes] != [int, int] or not 1 <= sizes[0] <= sizes[1]:
-        raise ValueError("must be a number of actors, or a minimum and a maximum")
-    return sizes[0], sizes[1]
-
-
 def _gpus(value: float) -> float:
     if value < 0 or (value > 1 and value != int(value)):
         raise ValueError("must be a fraction of one GPU or a whole number of GPUs")
@@ -199,9 +192,7 @@ class RayOptions(Declared):
 
     actor_engine: str | None = setting(None, "Engine in each actor; transformers by default.")
     ray_address: str | None = setting(None, "auto or HOST:PORT; this machine by default.")
-    ray_actors: Annotated[tuple[int, int], PlainValidator(_actors)] | None = setting(
-        None, "N or MIN,MAX; one per GPU by default."
-    )
+    ray_actors: int | None = setting(None, "How many; one per GPU by default.", ge=1)
     ray_gpus: Annotated[Number, AfterValidator(_gpus)] | None = setting(
         None, "GPUs per actor; can be a fraction."
     )

@@ -1,20 +1,17 @@
-"""A run on a Ray cluster: each actor loads the judge once and judges one part after another.
+"""A run on a Ray cluster: each of n actors loads the judge once and judges every n-th part.
 
 An actor plans the parts, so that the settings that depend on the device (dtype, batch size) fit the
-machines that judge. The parts then pass as a Ray dataset through a pool of actors, which write the
-log and return only counts. Ray restarts a lost actor and gives its parts to another one; finished
-parts are kept.
+machines that judge. The actors write the log and return only counts. Ray gives the parts of a lost
+actor to another one; finished parts are kept. An actor for which no machine has room yet waits.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
 import socket
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,11 +41,8 @@ from local_judges.runner import (
     together,
 )
 
-PARTS_A_CALL, CALLS_AN_ACTOR = 16, 4
-"""At most so many parts in one call, as engines work best when they can read ahead; and at least so
-many calls per actor, if there are enough parts, which spreads the load."""
-LOSSES_A_CALL = 5
-"""How many actors may be lost over the same call before the run fails."""
+LOSSES = 5
+"""How many actors may be lost over the same parts before the run fails."""
 _LIMITS = ("max_cost", "requests_per_minute", "tokens_per_minute")
 _REACH_WITHIN_S = 5.0
 
@@ -75,7 +69,6 @@ class RayCluster(RayOptions):
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         try:
             import ray
-            import ray.data
         except ImportError as error:
             raise MissingExtraError("ray", "ray", "--engine ray") from error
         if ray.is_initialized():
@@ -122,15 +115,13 @@ class RayCluster(RayOptions):
             )
         note(f"{takes}, but no machine of the Ray cluster has them now; waiting for one to join")
 
-    def pool(self) -> tuple[int, int]:
-        """The minimum and the maximum number of actors."""
+    def shares(self) -> int:
+        """The number of actors."""
         import ray
 
-        if self.ray_actors is not None:
-            return self.ray_actors
         gpus = self.resources()["num_gpus"]
         fit = int(ray.cluster_resources().get("GPU", 0) // gpus) if gpus else 1
-        return max(fit, 1), max(fit, 1)
+        return self.ray_actors or max(fit, 1)
 
 
 def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str, Any]]:
@@ -196,8 +187,8 @@ class RayJudge:
         """The description by the actor's judge, with the resources of the actors."""
         import ray
 
-        pool = {"actors": [*self._cluster.pool()], "ray": ray.__version__}
-        return {**self._describe, "cluster": {**self._cluster.resources(), **pool}}
+        cluster = {"actors": self._cluster.shares(), "ray": ray.__version__}
+        return {**self._describe, "cluster": {**self._cluster.resources(), **cluster}}
 
     def run(
         self,
@@ -219,73 +210,64 @@ class RayJudge:
 
         require_scorings(self.name, self.scorings, scorings)
         prompts = ray.put(benchmark.prompts)
-        parts: list[Part] = self._on_a_machine(
-            _planned, prompts, frozenset(scorings), judge_index, repeats, seed
-        )
+        options = {"judge_index": judge_index, "repeats": repeats, "seed": seed}
+        parts = self._on_a_machine(_planned, prompts, frozenset(scorings), options)
         begin()
-        set_aside_unplanned(self._home.folder / PARTS, parts, judge_index, self._note)
+        folder = self._home.folder / PARTS
+        set_aside_unplanned(folder, parts, judge_index, self._note)
         aliases = {key: dict(each) for key, each in benchmark.aliases.items()}
-        shared = (self._home, self.name, prompts, ray.put(parts), tuple(scorings), aliases)
-        outcomes = [JudgeOutcome(self.name)]
-        total, started = len(Requests(benchmark.prompts)) * repeats, time.perf_counter()
+        n = min(self._cluster.shares(), len(parts))
+        started, outcomes = time.perf_counter(), [JudgeOutcome(self.name)]
+        left = {part.name: sum(map(len, part.batches)) for part in parts}
+        total = sum(left.values())
+        asked = (self.name, prompts, tuple(scorings), aliases)
+        running = [self._task(_asked, *asked, parts[number::n]) for number in range(n)]
         try:
             with progress(self.name, total) as advance:
-                for reply in self._replies(len(parts), shared):
-                    for line in reply["notes"]:
-                        self._note(line)
-                    outcomes.append(JudgeOutcome(**reply["outcome"]))
-                    advance(outcomes[-1].planned)
+                while running:
+                    done, running = ray.wait(running, timeout=1.0)
+                    for name in [name for name in left if (folder / name).exists()]:
+                        advance(left.pop(name))
+                    for outcome, notes in map(self._value, done):
+                        outcomes.append(outcome)
+                        for line in notes:
+                            self._note(line)
         except KeyboardInterrupt:
-            raise Interrupted(together(outcomes).planned, total) from None
+            raise Interrupted(total - sum(left.values()), total) from None
+        finally:
+            for task in running:
+                ray.cancel(task, force=True)
         whole = together(outcomes)
         whole.seconds = time.perf_counter() - started
         return whole
 
-    def _replies(self, n_parts: int, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
-        """What the actors reply, as it comes."""
+    def _on_a_machine(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._value(self._task(function, *arguments))
+
+    def _task(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Start a function of `_Home` on a machine; if that is lost, on another."""
         import ray
 
-        least, most = self._cluster.pool()
-        a_call = max(1, min(PARTS_A_CALL, n_parts // (CALLS_AN_ACTOR * most)))
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = context.print_on_execution_start = False
-        # Its errors reach us as exceptions.
-        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-        calls = ray.data.range(n_parts, override_num_blocks=-(-n_parts // a_call))
-        with warnings.catch_warnings():
-            # Before Ray 2.64 there is no other way to set these two limits.
-            warnings.filterwarnings("ignore", "`ray_remote_args`")
-            answered = calls.map_batches(
-                _PartJudge, fn_constructor_args=shared, batch_size=None, batch_format="numpy",
-                compute=ray.data.ActorPoolStrategy(min_size=least, max_size=most),
-                max_restarts=-1, max_task_retries=LOSSES_A_CALL, **self._cluster.resources(),
-            )  # fmt: skip
+        remote = ray.remote(_caught).options(**self._cluster.resources(), max_retries=LOSSES)
+        return remote.remote(function, self._home, *arguments)
+
+    def _value(self, task: Any) -> Any:
+        """What a task returns. Raises its error, and JudgeSenseError if its machines are lost."""
+        import ray
+
         try:
-            for row in answered.iter_rows():
-                yield _value(json.loads(row["reply"]))
-        except ray.exceptions.RayActorError as error:
+            reply = ray.get(task)
+        except ray.exceptions.RayTaskError:
+            raise
+        except ray.exceptions.RayError as error:
             raise JudgeSenseError(
-                f"the Ray cluster lost {LOSSES_A_CALL + 1} actors over the same prompts "
+                f"the Ray cluster lost {LOSSES + 1} actors over the same prompts "
                 f"({' '.join(str(error).split())}); finished parts are kept. The model may need "
                 "more memory than the machine has"
             ) from error
-
-    def _on_a_machine(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of a function of the loaded judge where an actor will run.
-
-        Raises JudgeSenseError for its errors, and if every machine is lost that tries.
-        """
-        import ray
-
-        task = ray.remote(_caught).options(**self._cluster.resources(), max_retries=LOSSES_A_CALL)
-        try:
-            return _value(ray.get(task.remote(function, self._home, *arguments)))
-        except ray.exceptions.RayError as error:
-            if isinstance(error, ray.exceptions.RayTaskError):
-                raise
-            raise JudgeSenseError(
-                f"no actor of the Ray cluster could load the judge: {' '.join(str(error).split())}"
-            ) from error
+        if "error" in reply:
+            raise JudgeSenseError(reply["error"])
+        return reply["value"]
 
     def close(self) -> None:
         """Nothing to free: the actors end with the run."""
@@ -323,13 +305,6 @@ def _caught(function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         return {"error": f"{error} (on the machine {socket.gethostname()})"}
 
 
-def _value(reply: Mapping[str, Any]) -> Any:
-    """The value of a reply of `_caught`. Raises its error."""
-    if "error" in reply:
-        raise JudgeSenseError(reply["error"])
-    return reply["value"]
-
-
 def _described(home: _Home) -> dict[str, Any]:
     judge = home.load()
     described = dict(judge.describe())
@@ -337,44 +312,23 @@ def _described(home: _Home) -> dict[str, Any]:
 
 
 def _planned(
-    home: _Home, prompts: pa.Table, scorings: frozenset[str], index: int, repeats: int, seed: int
+    home: _Home, prompts: pa.Table, scorings: frozenset[str], options: Mapping[str, int]
 ) -> list[Part]:
-    options = {"judge_index": index, "repeats": repeats, "seed": seed}
     return plan_parts(home.load(), Requests(prompts), scorings, **options)
 
 
-class _PartJudge:
-    """An actor of the pool: judges parts and writes them."""
-
-    def __init__(
-        self, home: _Home, name: str, prompts: Any, parts: Any, scorings: tuple[str, ...],
-        aliases: Mapping[str, Aliases],
-    ) -> None:  # fmt: skip
-        import ray
-
-        self._parts: Sequence[Part] = ray.get(parts)
-        self._home, self._name, self._scorings, self._aliases = home, name, scorings, aliases
-        self._prompts: pa.Table = ray.get(prompts)
-        self._requests = Requests(self._prompts)
-        self._judge: Judge | None = None
-
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        """One row per call: the outcome and the notes, or the error that stops the run."""
-        parts = [self._parts[number] for number in batch["id"]]
-        return {"reply": [json.dumps(_caught(self._answer, parts))]}
-
-    def _answer(self, parts: Sequence[Part]) -> dict[str, Any]:
-        self._judge = judge = self._judge or self._home.load()
-        if judge.name != self._name:
-            raise JudgeSenseError(
-                f"the judge is {judge.name} on this machine, but {self._name} where the run was "
-                "planned; use machines with the same weights and the same kind of device"
-            )
-        log = decision_log(
-            self._home.folder / PARTS, judge.name, self._requests, self._prompts, self._scorings,
-            self._aliases,
-        )  # fmt: skip
-        notes: list[str] = []
-        wanted = frozenset(self._scorings)
-        outcome = ask_parts(judge, self._requests, parts, wanted, log, notes.append)
-        return {"outcome": {**vars(outcome), "counters": {**outcome.counters}}, "notes": notes}
+def _asked(
+    home: _Home, name: str, prompts: pa.Table, scorings: Sequence[str],
+    aliases: Mapping[str, Aliases], parts: Sequence[Part],
+) -> tuple[JudgeOutcome, list[str]]:  # fmt: skip
+    """Judge the parts that are not in the log yet: all, or those that a lost machine left."""
+    judge, requests, notes = home.load(), Requests(prompts), list[str]()
+    if judge.name != name:
+        raise JudgeSenseError(
+            f"the judge is {judge.name} on this machine, but {name} where the run was planned; use "
+            "machines with the same weights and the same kind of device"
+        )
+    log = decision_log(home.folder / PARTS, name, requests, prompts, scorings, aliases)
+    outcome = ask_parts(judge, requests, parts, frozenset(scorings), log, notes.append)
+    judge.close()
+    return outcome, notes

@@ -117,7 +117,7 @@ def test_a_killed_actor_loses_and_doubles_nothing(
         while time.monotonic() < until and not killed:
             if list(tmp_path.glob("decisions/part-*.parquet")):
                 for process in psutil.Process().children(recursive=True):
-                    if process.name().startswith("ray::MapWorker"):
+                    if process.name().startswith("ray::_caught"):
                         os.kill(process.pid, signal.SIGKILL)
                         killed.append(process.pid)
             time.sleep(0.1)
@@ -131,7 +131,7 @@ def test_a_killed_actor_loses_and_doubles_nothing(
     assert not list(tmp_path.rglob("*.tmp"))
     (judge,) = json.loads((tmp_path / "run.json").read_text())["judges"]
     assert judge["counters"]["prompts"] == 148
-    assert judge["describe"]["cluster"]["actors"] == [1, 1]
+    assert judge["describe"]["cluster"]["actors"] == 1
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_actors_ask_a_stabilised_judge(
     assert told[0] == told[1]
     assert len({row["margin"] for row in told[0]}) == 6
     (judge,) = json.loads((tmp_path / "ray.jsonl.run" / "run.json").read_text())["judges"]
-    assert judge["describe"]["cluster"]["actors"] == [1, 1]
+    assert judge["describe"]["cluster"]["actors"] == 1
 
 
 @pytest.mark.slow
@@ -209,8 +209,7 @@ def test_two_processes_share_a_run(alone: list[dict[str, object]], tmp_path: Pat
     [
         ({"ray_actors": 2}, "ray_actors is for --engine ray"),
         ({"engine": "vllm", "actor_engine": "vllm"}, "actor_engine is for --engine ray"),
-        ({"engine": "ray", "ray_actors": 0}, "a minimum and a maximum"),
-        ({"engine": "ray", "ray_actors": (4, 2)}, "a minimum and a maximum"),
+        ({"engine": "ray", "ray_actors": 0}, "greater than or equal to 1"),
         ({"engine": "ray", "ray_gpus": 1.5}, "fraction of one GPU"),
         ({"engine": "ray", "ray_disk": 1}, "ray_disk: unknown option"),
     ],
