@@ -131,7 +131,7 @@ class TransformersJudge(LocalModel):
         """The transformers model, loaded on first use."""
         if self._model is None:
             from local_judges.local.forward import difference
-            from local_judges.local.prepacked import prepack, trim
+            from local_judges.local.prepacked import prepack
 
             probe = self.tokenizer(["One two.", "One six, ten."], add_special_tokens=False)
             model = load_model(self.folder, self.dtype, self.device)
@@ -141,7 +141,6 @@ class TransformersJudge(LocalModel):
                     f"{self.source.name} does not use transformers' attention as other models do "
                     f"({reason}); use --engine vllm"
                 )
-            trim()
             self._model = model
         return self._model
 
