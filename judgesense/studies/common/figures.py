@@ -1,7 +1,7 @@
-"""The kinds of figures that studies declare: points, bars, heatmaps, lines and scatters.
+"""The kinds of figures that studies declare: points, heatmaps and lines.
 
 A kind names the columns of the records that it draws. Colours are Okabe and Ito's
-(`judgesense.reporting.plots`); every series also differs in marker, line or hatching, so the
+(`judgesense.reporting.plots`); every series also differs in marker or line, so the
 figures work in black and white.
 """
 
@@ -13,8 +13,6 @@ from typing import Any, Protocol
 
 from judgesense.reporting import plots
 from judgesense.reporting.palette import (
-    CYCLE,
-    DASHES,
     DIVERGING,
     INK,
     LINE,
@@ -27,8 +25,8 @@ from judgesense.text import number
 
 Row = Mapping[str, Any]
 
-Of = str | Callable[[Row], Any]
-"""A column, or a function of a record."""
+Of = str | Callable[[Row], Any] | None
+"""A column, or a function of a record; None for nothing."""
 
 PANELS = 3
 """Panels beside each other."""
@@ -45,7 +43,7 @@ class Kind(Protocol):
 
 
 def _get(row: Row, of: Of) -> Any:
-    return row[of] if isinstance(of, str) else of(row)
+    return row[of] if isinstance(of, str) else of and of(row)
 
 
 def _values(rows: Sequence[Row], of: Of) -> list[Any]:
@@ -58,13 +56,14 @@ class Points:
     """Values with intervals, a line each, in groups (a forest plot).
 
     ``values`` maps a label to the columns of value, low and high; a label is added to the name.
-    ``limits`` grow until they hold all values.
+    ``hollow`` is a second value. ``limits`` grow until they hold all values.
     """
 
     group: Of
     name: Of
     values: Mapping[str, tuple[Of, Of, Of]]
     xlabel: str
+    hollow: Of = None
     threshold: float | None = None
     limits: tuple[float, float] = (0.0, 1.0)
 
@@ -74,14 +73,14 @@ class Points:
             ForestRow(
                 str(_get(row, self.group)),
                 f"{_get(row, self.name)}: {label}" if label else str(_get(row, self.name)),
-                *(_get(row, column) for column in columns),
+                *(_get(row, column) for column in (*columns, self.hollow)),
             )
             for row in rows
             for label, columns in self.values.items()
         ]
         order = list(dict.fromkeys(line.group for line in lines))
         lines.sort(key=lambda line: order.index(line.group))
-        known = [value for line in lines for value in line[2:5] if value is not None]
+        known = [value for line in lines for value in line[2:6] if value is not None]
         limits = min(self.limits[0], *known, 1.0), max(self.limits[1], *known, 0.0)
         return plots.forest(lines, xlabel=self.xlabel, threshold=self.threshold, xlim=limits)
 
@@ -157,51 +156,10 @@ class Heatmap:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bars:
-    """A bar per record and series, with its value at the end; ``series`` maps labels to columns.
-
-    The first series is hatched.
-    """
-
-    name: Of
-    series: Mapping[str, Of]
-    xlabel: str
-    threshold: float | None = None
-
-    def draw(self, rows: Sequence[Row]) -> Any:
-        """The matplotlib figure."""
-        figure, axes = canvas(6.4, 0.9 + (0.16 + 0.2 * len(self.series)) * len(rows))
-        if self.threshold is not None:
-            axes.axvline(self.threshold, color=SOFT, lw=0.9, ls=DASHES)
-        height = 0.8 / len(self.series)
-        for index, (label, column) in enumerate(self.series.items()):
-            places = [at - 0.4 + (index + 0.5) * height for at in range(len(rows))]
-            values = [_get(row, column) for row in rows]
-            axes.barh(
-                places, [value or 0.0 for value in values], 0.86 * height, label=plain(label),
-                color="white" if index == 0 else CYCLE[index - 1], ec=CYCLE[max(index - 1, 0)],
-                hatch="////" if index == 0 else None, lw=0.8,
-            )  # fmt: skip
-            for place, value in zip(places, values, strict=True):
-                end = (value or 0.0) + 0.01
-                axes.text(end, place, number(value), size=7, va="center", color=INK)
-        axes.set_yticks(range(len(rows)), [plain(_get(row, self.name)) for row in rows], size=8)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlim(0, 1.1)
-        axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-        axes.set_xlabel(self.xlabel, color=SOFT, size=9)
-        axes.legend(
-            fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1),
-            ncols=len(self.series),
-        )  # fmt: skip
-        return figure
-
-
-@dataclass(frozen=True, kw_only=True)
 class Lines:
     """A line per series over x, in a panel per value of ``panel``; records without y are left out.
 
-    x may be text.
+    x may be text. Not ``joined``, each record is a point.
     """
 
     x: Of
@@ -209,7 +167,8 @@ class Lines:
     series: Of
     xlabel: str
     ylabel: str
-    panel: Of | None = None
+    panel: Of = None
+    joined: bool = True
 
     def draw(self, rows: Sequence[Row]) -> Any:
         """The matplotlib figure."""
@@ -226,7 +185,8 @@ class Lines:
                 colour, marker = look(at := names.index(name))
                 axes.plot(
                     x, [_get(row, self.y) for row in line], color=colour, marker=marker,
-                    ls=LINES[at % len(LINES)], lw=1.8, ms=6, mec="white", label=plain(name),
+                    ls=LINES[at % len(LINES)] if self.joined else "", lw=1.8, ms=6, mec="white",
+                    label=plain(name),
                 )  # fmt: skip
             if texts:
                 turned = max(map(len, places)) > LONG_NAME
@@ -234,32 +194,12 @@ class Lines:
                     range(len(places)), [plain(place) for place in places], size=8,
                     rotation=30 if turned else 0, ha="right" if turned else "center",
                 )  # fmt: skip
-            elif len(places) <= MOST_TICKS:
+            elif self.joined and len(places) <= MOST_TICKS:
                 axes.set_xticks(sorted(places))
         return _finished(figure, self.xlabel, self.ylabel)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scatter(Lines):
-    """A point per record of `Lines`."""
-
-    def draw(self, rows: Sequence[Row]) -> Any:
-        """The matplotlib figure."""
-        known = [row for row in rows if _get(row, self.y) is not None]
-        figure, panels = _panels(known, self.panel)
-        for axes, own in panels:
-            for index, name in enumerate(_values(known, self.series)):
-                points = [row for row in own if _get(row, self.series) == name]
-                colour, marker = look(index)
-                axes.scatter(
-                    [_get(row, self.x) for row in points], [_get(row, self.y) for row in points],
-                    c=colour, marker=marker, s=42, edgecolors="white", linewidths=0.7,
-                    label=plain(name), zorder=3,
-                )  # fmt: skip
-        return _finished(figure, self.xlabel, self.ylabel)
-
-
-def _panels(rows: Sequence[Row], by: Of | None) -> tuple[Any, list[tuple[Any, list[Row]]]]:
+def _panels(rows: Sequence[Row], by: Of) -> tuple[Any, list[tuple[Any, list[Row]]]]:
     """A figure with a panel per value of a column, and each panel's axes with its records."""
     values = [None] if by is None else _values(rows, by)
     columns = min(PANELS, len(values))

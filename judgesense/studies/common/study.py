@@ -18,7 +18,7 @@ the page:
             yield {"model": cell.model, "accuracy": cell.mean, "n_items": cell.n}
 
     STUDY = Study("my-study", "My study", tables=[accuracy], findings=[findings],
-                  figures=[Figure("accuracy", "…", "accuracy", Bars("model", {"": "accuracy"}))])
+                  figures=[Figure("accuracy", "…", "accuracy", Points(...))])
     result = STUDY.result(cells, settings={"judges": [...]})
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judgesense.reporting.tables import undecided_share
-from judgesense.studies.common.figures import Bars, Heatmap, Points
+from judgesense.studies.common.figures import Heatmap, Points
 from judgesense.studies.common.study import Figure, Study, Tables
 from judgesense.studies.judge_sensitivity import tables
 from judgesense.studies.judge_sensitivity.runs import JudgedCase
@@ -131,11 +131,11 @@ FIGURES = (
     ),
     Figure(
         "fig_3",
-        "Figure 3: effect of the inverted wording on JSS, raw and corrected",
+        "Figure 3: effect of the inverted wording on JSS, raw (hollow) and corrected",
         "table_3",
-        Bars(
-            name=_judge, series={"raw": "jss_raw", "corrected": "jss"}, xlabel="JSS",
-            threshold=STEADY_JSS,
+        Points(
+            group="measured", name=_judge, values={"": ("jss", None, None)}, hollow="jss_raw",
+            xlabel="JSS", threshold=STEADY_JSS,
         ),
     ),
     Figure(

@@ -17,7 +17,7 @@ from judgesense.reporting.result import Record, Result
 from judgesense.reporting.run_tables import cost_table
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.inputs import check_number
-from judgesense.studies.common.figures import Heatmap, Scatter
+from judgesense.studies.common.figures import Heatmap, Lines
 from judgesense.studies.common.question_sets import check_models
 from judgesense.studies.common.study import Figure, Study, Tables, need_judges
 from judgesense.studies.paraphrase_robustness import tables
@@ -99,8 +99,8 @@ STUDY = Study(
                 for figure in ("gap", "sensitivity")
                 for row in made["configurations"].rows
             ),
-            Scatter(x="accuracy", y="spread", series="kind", panel="figure", xlabel="accuracy",
-                    ylabel="spread over paraphrases"),
+            Lines(x="accuracy", y="spread", series="kind", panel="figure", xlabel="accuracy",
+                  ylabel="spread over paraphrases", joined=False),
         ),
         Figure(
             "accuracy_heatmap",
