@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -327,22 +327,21 @@ def write_rows(rows: Rows, folder: Path) -> None:
 
 
 def read_rows(folder: Path) -> Rows:
-    """The rows of a folder's ``disagreements.csv``, as `disagreements` and `add_texts` make them.
+    """The rows of a folder's ``disagreements.csv``: `COLUMNS`, then those of the imported file.
 
     Raises JudgeSenseError if there is none, or if it is damaged.
     """
     csv.field_size_limit(2**31 - 1)
-    path, found = folder / FILE, []
+    path, found = folder / FILE, Rows()
     try:
         with path.open(encoding="utf-8", newline="") as source:
             for line in csv.DictReader(source, strict=True):
-                cells = {cell_text(name): cell_text(text) for name, text in line.items()}
-                row: dict[str, Any] = {name: cells.pop(name) or None for name in COLUMNS}
+                row: dict[str, Any] = {
+                    cell_text(name): cell_text(text) or None for name, text in line.items()
+                }
                 row |= {name: json.loads(row[name] or "{}") for name in _JSON}
                 row["kinds"] = (row["kinds"] or "").split(", ")
                 row["margin"] = None if row["margin"] is None else float(row["margin"])
-                theirs = {name.removesuffix(" (item)"): text for name, text in cells.items()}
-                row["columns"] = {name: text for name, text in theirs.items() if text}
                 found.append(row)
     except FileNotFoundError:
         raise JudgeSenseError(f"no {path}; write it with: judgesense report {folder}") from None
@@ -351,14 +350,3 @@ def read_rows(folder: Path) -> Rows:
             f"{path} is damaged ({error}); write it again with: judgesense report {folder}"
         ) from error
     return found
-
-
-def flat(rows: Iterable[Mapping[str, Any]]) -> Rows:
-    """The rows with the imported file's columns as columns of their own."""
-    return [
-        {**{name: row[name] for name in COLUMNS}, **{
-            f"{name} (item)" if name in COLUMNS else name: text
-            for name, text in row["columns"].items()
-        }}
-        for row in rows
-    ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -133,9 +133,9 @@ def escape_latex(text: str) -> str:
     return " ".join(text.split()).translate(_LATEX)
 
 
-def render_markdown(report: Mapping[str, Any], figures: Sequence[str] = ()) -> str:
-    """The report as Markdown; ``figures`` are paths relative to the run's folder."""
-    text = render("report.md", report, figures=figures, improve=report.get("improve"))
+def render_markdown(report: Mapping[str, Any]) -> str:
+    """The report as Markdown."""
+    text = render("report.md", report, improve=report.get("improve"))
     return _BLANK_LINES.sub("\n\n", text).rstrip() + "\n"
 
 

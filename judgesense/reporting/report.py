@@ -12,15 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.decisions.log import part_files, raw_texts
-from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import read_json
 from judgesense.reporting import plots
-from judgesense.reporting.disagreements import (
-    flat,
-    read_rows,
-    write_rows,
-)
+from judgesense.reporting.disagreements import read_rows, write_rows
 from judgesense.reporting.measure import Rows, measure
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import COLUMNS, advice_by_case, rows
@@ -115,7 +111,25 @@ class Report(ResultMapping):
 
         Raises JudgeSenseError for a report without judges, MissingExtraError without matplotlib.
         """
-        return _forest(self)
+        people = self.people
+        if people and all(row.figure["jss"] is None for row in rows(self) if not row.is_baseline):
+            shares = [
+                (each["task"], f"{each['judge']} · {each['human']}", each["accuracy"],
+                 each["accuracy_ci_low"], each["accuracy_ci_high"])
+                for each in people
+            ]  # fmt: skip
+            xlabel = "Right: matches people's labels, with its 95% interval"
+            return plots.forest(shares, xlabel=xlabel, xlim=(-0.01, 1.01))
+        lines = []
+        for row in rows(self):
+            figure, name = row.figure, row.texts["judge"]
+            ends = (None, None) if row.is_baseline else (figure["ci_low"], figure["ci_high"])
+            name += "" if row.is_baseline else f" · {row.cell['scoring']}"
+            lines.append((row.cell["task"], name, figure["jss"], *ends, None, row.tone))
+        if not lines:
+            raise JudgeSenseError("the report has no judge to draw")
+        xlabel = "JSS (same verdict after rewording) with its 95% interval"
+        return plots.forest(lines, xlabel=xlabel, threshold=STEADY_JSS, xlim=(-0.01, 1.01))
 
     def __repr__(self) -> str:
         cards = self.trust
@@ -140,11 +154,11 @@ class Report(ResultMapping):
         """
         if self.out is None:
             raise JudgeSenseError("no folder: take the report of one run, judgesense report DIR")
-        found = flat(read_rows(self.out))
+        rows = read_rows(self.out)
         try:
-            return data_frame(found)
+            return data_frame(rows)
         except ImportError:
-            return found
+            return rows
 
     def __str__(self) -> str:
         page = [] if self.out is None else [f"{self.out}/report.html shows the verdicts."]
@@ -221,14 +235,9 @@ IMPROVE_FILE = "improve.json"
 """What ``judgesense improve`` wrote beside the answers it got."""
 
 
-def write_report(
-    run_dir: Path, thresholds: Mapping[str, object] | None = None, *, figures: bool = True
-) -> dict[str, Any]:
-    """Measure a run and write its report (``.json``, ``.md``, ``.html``), ``disagreements.csv`` and
-    the figures.
-
-    Each file is written whole or not at all. Without matplotlib the figures are left out and
-    ``notes`` says so.
+def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """Measure a run and write its report (``.json``, ``.md``, ``.html``) and ``disagreements.csv``,
+    each file whole or not at all.
 
     Returns the contents of ``report.json``. Raises JudgeSenseError as `measure_run` does, if the
     folder holds the report of a newer version, and if it cannot be written.
@@ -243,14 +252,10 @@ def write_report(
     if (searched := run_dir / IMPROVE_FILE).exists():
         found = read_json(searched)
         report["improve"] = {key: found[key] for key in ("text", "rows", "table", "footnotes")}
-    # Of one judge's two wordings on a task, figures show nothing that the tables do not.
-    tells = len(report["trust"]) > 1 or len(report["templates"]) > 2
-    tells &= any(cell["jss"] is not None for cell in report["cells"])
     try:
-        drawn = _write_figures(report, run_dir / "figures") if tells and figures else []
         text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
         write_text(run_dir / REPORT_FILE, text + "\n")
-        write_text(run_dir / "report.md", render_markdown(report, drawn))
+        write_text(run_dir / "report.md", render_markdown(report))
         write_text(run_dir / "report.html", render_html(report, listed))
         if part_files(run_dir):
             write_rows(listed, run_dir)
@@ -260,41 +265,6 @@ def write_report(
             f"to print it instead: judgesense report {run_dir} --format md"
         ) from error
     return report
-
-
-def _forest(report: Mapping[str, Any]) -> Any:
-    """JSS by task as a figure, or accuracy where no rewording is measured. Raises JudgeSenseError
-    for a report without judges, and MissingExtraError without matplotlib."""
-    people = report["people"]
-    if people and all(row.figure["jss"] is None for row in rows(report) if not row.is_baseline):
-        shares = [
-            (each["task"], f"{each['judge']} · {each['human']}", each["accuracy"],
-             each["accuracy_ci_low"], each["accuracy_ci_high"])
-            for each in people
-        ]  # fmt: skip
-        xlabel = "Right: matches people's labels, with its 95% interval"
-        return plots.forest(shares, xlabel=xlabel, xlim=(-0.01, 1.01))
-    lines = []
-    for row in rows(report):
-        figure, name = row.figure, row.texts["judge"]
-        ends = (None, None) if row.is_baseline else (figure["ci_low"], figure["ci_high"])
-        name += "" if row.is_baseline else f" · {row.cell['scoring']}"
-        lines.append((row.cell["task"], name, figure["jss"], *ends, None, row.tone))
-    if not lines:
-        raise JudgeSenseError("the report has no judge to draw")
-    xlabel = "JSS (same verdict after rewording) with its 95% interval"
-    return plots.forest(lines, xlabel=xlabel, threshold=STEADY_JSS, xlim=(-0.01, 1.01))
-
-
-def _write_figures(report: dict[str, Any], folder: Path) -> list[str]:
-    """Draw the figure and return its name; without matplotlib, note that in the report."""
-    try:
-        plots.save(_forest(report), folder, "jss_by_task", ("png",))
-    except MissingExtraError as error:
-        if (note := f"No figures: {error}") not in report["notes"]:
-            report["notes"].append(note)
-        return []
-    return [f"{folder.name}/jss_by_task.png"]
 
 
 def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None = None) -> Report:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
@@ -133,10 +132,3 @@ class Make:
 @pytest.fixture(scope="session")
 def make() -> Make:
     return Make()
-
-
-@pytest.fixture
-def without_matplotlib(monkeypatch) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)

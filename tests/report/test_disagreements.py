@@ -120,7 +120,7 @@ def test_the_file_the_page_and_the_frame_have_the_same_rows(make, tmp_path) -> N
     assert [row["item_id"] for row in cells] == [str(n) for n in range(0, 60, 3)]
     assert cells[1]["text (item)"].endswith("<script>left</script>")
     assert json.loads(cells[0]["answers"]) == {"as judged": "because 0"}
-    assert [row["columns"]["channel"] for row in read_rows(folder)] == ["chat"] * 20
+    assert [row["channel"] for row in read_rows(folder)] == ["chat"] * 20
     frame = report.disagreements()
     assert list(frame["item_id"]) == [row["item_id"] for row in cells]
     assert list(frame["channel"]) == ["chat"] * 20

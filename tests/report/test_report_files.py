@@ -21,7 +21,6 @@ from judgesense.reporting.report import write_report
 from judgesense.reporting.terminal import render_terminal
 
 HOSTILE = '<script>alert("1")</script>|`$x$`\\end{table}&_%'
-PNG = b"\x89PNG"
 
 
 @pytest.fixture
@@ -46,29 +45,13 @@ def hostile(make):
     return measure(log, benchmark.pairs, run=run, prompts=text)
 
 
-def test_a_run_gets_its_report_page_and_figures(run_dir: Path) -> None:
-    pytest.importorskip("matplotlib")
+def test_a_run_gets_its_report_and_page(run_dir: Path) -> None:
     report = write_report(run_dir)
     assert json.loads((run_dir / "report.json").read_text()) == report
-    figures = sorted(path.name for path in (run_dir / "figures").iterdir())
-    assert figures == ["jss_by_task.png"]
-    assert all((run_dir / "figures" / name).read_bytes().startswith(PNG) for name in figures)
-    linked = re.findall(r"\]\((figures/[^)]*)\)", (run_dir / "report.md").read_text())
-    assert sorted(linked) == [f"figures/{name}" for name in figures]
     assert not [path.name for path in run_dir.rglob("*.tmp")]
     before = {p: p.read_bytes() for p in run_dir.glob("report.*")}
     write_report(run_dir)
     assert {p: p.read_bytes() for p in run_dir.glob("report.*")} == before
-
-
-def test_without_matplotlib_the_report_says_so_and_goes_on(
-    run_dir: Path, without_matplotlib
-) -> None:
-    report = write_report(run_dir)
-    assert "matplotlib" in report["notes"][0]
-    assert "package 'matplotlib'" in (run_dir / "report.md").read_text()
-    assert "matplotlib" in (run_dir / "report.html").read_text()
-    assert not (run_dir / "figures").exists()
 
 
 class Page(HTMLParser):
@@ -139,9 +122,7 @@ def test_the_command_prints_every_format_and_then_writes_nothing(run_dir: Path) 
     assert not (run_dir / "report.json").exists()
 
 
-def test_several_runs_are_one_table_with_each_baseline_once(
-    run_dir: Path, make, without_matplotlib
-) -> None:
+def test_several_runs_are_one_table_with_each_baseline_once(run_dir: Path, make) -> None:
     benchmark = make.benchmark(
         make.YESNO, [make.PLAIN, make.PLAIN, make.INVERTED], ["YES", "NO"] * 8
     )
@@ -197,9 +178,7 @@ def test_the_report_of_an_earlier_version_is_measured_anew(run_dir: Path, tmp_pa
         judgesense.report(tmp_path)
 
 
-def test_a_folder_with_nothing_but_a_report_can_be_printed(
-    run_dir: Path, tmp_path: Path, without_matplotlib
-) -> None:
+def test_a_folder_with_nothing_but_a_report_can_be_printed(run_dir: Path, tmp_path: Path) -> None:
     report = write_report(run_dir)
     alone = tmp_path / "alone"
     alone.mkdir()

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.trust.card import CHECKS
 
-pytestmark = pytest.mark.usefixtures("without_matplotlib")
 NOT = {"YES": "NO", "NO": "YES"}
 COLUMNS = (
     "judge", "task", "scoring", "item_id", "cluster_id", "template_id", "order", "raw_decision",
