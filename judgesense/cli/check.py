@@ -35,9 +35,7 @@ def check(
     verdict: Annotated[
         str | None, opt.option("COL,...", "The columns of FILE with verdicts, one per judge.")
     ] = None,
-    human: Annotated[
-        str | None, opt.option("COL,...", "The columns with people's labels, one per person.")
-    ] = None,
+    human: opt.Human = None,
     columns: Annotated[
         list[str] | None,
         opt.option("ROLE=COL,...", "Other columns of FILE, such as item_id=question; repeatable."),
@@ -70,12 +68,8 @@ def check(
         Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
     ] = None,
     judge: Annotated[str | None, opt.option("JUDGE", f"{opt.ANY_JUDGE}.", "--judge", "-j")] = None,
-    answers: Annotated[
-        str | None, opt.option("A,B", "The possible answers; the gold labels by default.")
-    ] = None,
-    options: Annotated[
-        str | None, opt.option("A=COLUMN,B=COLUMN", "For a choice: the column of each answer.")
-    ] = None,
+    answers: opt.Answers = None,
+    options: opt.Options = None,
     threshold: Annotated[
         float, opt.option("JSS", "PASS above this JSS, FAIL below it (0 to 1).")
     ] = STEADY_JSS,

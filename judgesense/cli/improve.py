@@ -10,7 +10,7 @@ import typer
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
-_OWN = ("human", "answers", "options", "task", "scoring", "limit", "remedy", "templates", "attacks")
+_OWN = ("task", "scoring", "remedy", "templates")
 """Keys of ``--set`` that are not the judge's."""
 
 
@@ -30,6 +30,9 @@ def improve(
         Path | None, opt.option("FILE", "Labelled items: JSONL, CSV or Parquet.")
     ] = None,
     judge: opt.SomeJudges = None,
+    human: opt.Human = None,
+    answers: opt.Answers = None,
+    options: opt.Options = None,
     budget: Annotated[
         str, opt.option("N|USD", "Prompts per item, or money: 20, $2 or 2usd.")
     ] = "20",
@@ -43,14 +46,15 @@ def improve(
     max_error: Annotated[
         float, opt.option("SHARE", "Largest share of wrong verdicts without ask_person.")
     ] = 0.05,
+    attacks: opt.Attacks = None,
+    limit: opt.Limit = None,
     seed: opt.Seed = 0,
     settings: Annotated[
         list[str] | None,
         opt.option(
             "KEY=VALUE",
-            "human=COL, answers=[A,B], options={A: COL, B: COL}, task, scoring, limit, "
-            "attacks=quick; with --log: "
-            "task, scoring, remedy, templates; or an option of the judge. Repeatable.",
+            "task, scoring; with --log also remedy, templates; or an option of the judge. "
+            "Repeatable.",
             "--set",
         ),
     ] = None,
@@ -72,11 +76,14 @@ def improve(
     if log is not None:
         from judgesense.cli.judge import stabilise
 
-        taken = {"RUBRIC": source, "--data": data, "--paraphraser": paraphraser}
+        taken = {
+            "RUBRIC": source, "--data": data, "--paraphraser": paraphraser, "--human": human,
+            "--answers": answers, "--options": options, "--attacks": attacks, "--limit": limit,
+        }  # fmt: skip
         if given := [name for name, value in taken.items() if value is not None]:
             raise JudgeSenseError(f"{given[0]} with --log: the run has the rubric and the items")
-        if unknown := sorted({*values, *own} - {"task", "scoring", "remedy", "templates"}):
-            raise JudgeSenseError(f"--set {unknown[0]} does not go with --log: nothing is asked")
+        if values:
+            raise JudgeSenseError(f"--set {min(values)} does not go with --log: nothing is asked")
         if judge and len(judge) > 1:
             raise JudgeSenseError("--log: name one judge of the run")
         stabilise(log, out, judge[0] if judge else None, max_error=max_error, format=format, **own)
@@ -87,12 +94,13 @@ def improve(
     from judgesense.improving.improve import improve as run_improve
     from judgesense.improving.plan import dry_run as planned
 
-    if isinstance(own.get("human"), str):
-        own["human"] = opt.names(own["human"])
-    if isinstance(own.get("answers"), str):
-        own["answers"] = opt.names(own["answers"])
-    shared: dict[str, Any] = {"budget": budget, "out": out, "paraphraser": paraphraser, **own,
-                              "note": opt.note, **values}  # fmt: skip
+    if asks_log := sorted(own.keys() & {"remedy", "templates"}):
+        raise JudgeSenseError(f"--set {asks_log[0]} is for --log DIR, not for a rubric")
+    shared: dict[str, Any] = {
+        "budget": budget, "out": out, "paraphraser": paraphraser, "human": opt.names(human) or (),
+        "answers": opt.names(answers), "options": opt.pairs(options, "--options") or None,
+        "attacks": attacks, "limit": limit, "note": opt.note, **own, **values,
+    }  # fmt: skip
     assert source is not None
     assert data is not None
     if dry_run:

@@ -106,6 +106,13 @@ Attacks = Annotated[
         "or none.",
     ),
 ]
+Human = Annotated[
+    str | None, option("COL,...", "The columns with people's labels, one per person.")
+]
+Answers = Annotated[str | None, option("A,B", "The possible answers; the gold labels by default.")]
+Options = Annotated[
+    str | None, option("A=COLUMN,B=COLUMN", "For a choice: the column of each answer.")
+]
 Limit = Annotated[int | None, option("N", "At most N items per task.", min=1)]
 Mirror = Annotated[
     Path | None,

@@ -259,8 +259,8 @@ def test_the_command_plans_and_refuses(tmp_path: Path) -> None:
     (tmp_path / "r.txt").write_text(RUBRIC)
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     args = ["improve", str(tmp_path / "r.txt"), "--data", str(tmp_path / "d.jsonl"),
-            "--set", "options={A: one, B: two}", "--out", str(tmp_path / "j.yaml")]  # fmt: skip
-    more = ["--set", "attacks=quick", "--judge", "smollm2-135m", "--dry-run"]
+            "--options", "A=one,B=two", "--out", str(tmp_path / "j.yaml")]  # fmt: skip
+    more = ["--attacks", "quick", "--judge", "smollm2-135m", "--dry-run"]
     shown = CliRunner().invoke(app, [*args, *more])
     assert "80 labelled items and 80 attacked copies" in shown.output
     assert isinstance(CliRunner().invoke(app, args).exception, JudgeSenseError)
