@@ -19,7 +19,6 @@ from judgesense.files.documents import read_yaml
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned, number, s
 from judgesense_dataset.audit.rows import AuditRow, TaskRows, read_audit_rows
-from judgesense_dataset.audit.shortcuts import FEATURES, shortcuts, words
 from judgesense_dataset.polarity import is_identity
 
 ERROR, WARNING, INFO = "error", "warning", "info"
@@ -222,26 +221,6 @@ def _texts(task: TaskRows) -> Facts:
         yield "text_not_shown", _pairs(absent)
 
 
-def _shortcuts(task: TaskRows) -> Facts:
-    places = 2 if task.comparative else 1
-    first = {row.item_id: row for row in reversed(task.rows)}
-    graded = [
-        (row.cluster_id, str(row.gold), row.texts,
-         words(*(value for value in row.fields.values() if value.strip() not in row.texts)))
-        for row in first.values()
-        if row.gold in task.labels and len(row.texts) == places
-    ]  # fmt: skip
-    items = _count(len(graded), "item")
-    for name, accuracy, low, high in shortcuts(graded, task.labels):
-        yield (
-            f"{name}_shortcut",
-            {
-                "feature": FEATURES[name], "accuracy": accuracy, "low": low, "high": high,
-                "items": items if task.comparative else f"the pairs of {items}",
-            },
-        )  # fmt: skip
-
-
 def _origins(task: TaskRows) -> Facts:
     rows = task.rows
     if nameless := sum(not row.license for row in rows):
@@ -268,7 +247,7 @@ def _oracle(task: TaskRows) -> Facts:
         )
 
 
-_CHECKS = (_repeats, _items, _gold, _maps, _wordings, _texts, _shortcuts, _origins, _oracle)
+_CHECKS = (_repeats, _items, _gold, _maps, _wordings, _texts, _origins, _oracle)
 
 
 _COLUMNS = ("task", "rows", "items", "prompts", "pairs", "oracle raw", "oracle mapped", "gold")

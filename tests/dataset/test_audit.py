@@ -143,7 +143,7 @@ def test_the_published_set_is_described_as_it_is(published: Path) -> None:
     reasons = {f["code"] for task in tasks.values() for f in task["findings"]}
     assert reasons >= {
         "duplicate_pairs", "few_items", "gold_one_item_each", "source_unproven",
-        "gold_one_label", "length_shortcut", "overlap_shortcut", "effective_sample_size",
+        "gold_one_label", "effective_sample_size",
     }  # fmt: skip
 
 
