@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.labels import TaskLabels, show_labels
 from judgesense.importers.readings import Parser, Readings
-from judgesense.importers.rows import SPOOLED, Columns, batch_of, checked
+from judgesense.importers.rows import SPOOLED, batch_of, checked
 from judgesense.tasks import is_scale
 
 KEY = ("judge", "task", "scoring", "item_id", "template_id", "order", "repeat", "variant")
 """What distinguishes two decisions."""
 
-_ROWS, _CHARACTERS = 1 << 15, 1 << 26
-"""A part ends after this many rows, or about this many bytes of text."""
-_IN_MEMORY = 1 << 24
-"""In bytes; more goes to a temporary file."""
+_ROWS, _BYTES = 1 << 15, 1 << 26
+"""A part has at most this many rows, and about this many bytes."""
 
 
 def build_parts(
@@ -52,20 +51,31 @@ def build_parts(
     if labels is not None and (len(labels) < 2 or len(set(labels)) < len(labels)):
         raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(labels)}")
     tasks: dict[str, TaskLabels] = {}
-    with _Spool() as spool:
-        for rows in blocks:
-            block = checked(columns.long(rows), columns.of_long())
-            spool.add(block)
-            show_labels(tasks, block)
+    with tempfile.TemporaryDirectory() as scratch:
+        # A log may be larger than memory, and its labels are known after its last row.
+        path = Path(scratch, "rows.parquet")
+        try:
+            with pq.ParquetWriter(path, SPOOLED, compression="zstd") as writer:
+                for rows in blocks:
+                    block = checked(columns.long(rows), columns.of_long())
+                    writer.write_batch(batch_of(block))
+                    show_labels(tasks, block)
+        except JudgeSenseError:
+            _require_distinct(path)  # An earlier row is named first.
+            raise
         if not tasks:
             raise JudgeSenseError("the source has no rows to import")
+        _require_distinct(path)
         spaces = {
             name: tuple(labels) if labels is not None else task.space(name)
             for name, task in tasks.items()
         }
         readings = Readings(spaces, parse)
-        for table in spool.tables():
-            write(readings.decide(table))
+        with pq.ParquetFile(path) as file:
+            n, groups = file.metadata.num_rows, range(file.num_row_groups)
+            size = sum(file.metadata.row_group(at).total_byte_size for at in groups)
+            for batch in file.iter_batches(min(_ROWS, 1 + n * _BYTES // size)):
+                write(readings.decide(pa.Table.from_batches([batch])))
     return {
         "tasks": {
             task: {
@@ -82,69 +92,17 @@ def build_parts(
     }
 
 
-class _Spool:
-    """Rows of an import on their way to disk: a log may be larger than memory.
-
-    They lie compressed in memory, and in a temporary file once they take more than 16 MB.
-    """
-
-    def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
-        sink = pa.PythonFile(self._file, mode="w")
-        self._writer = pa.ipc.new_stream(sink, SPOOLED, options=options)
-        # A hash takes a tenth of the key's memory; equal hashes are compared in full.
-        self._seen: set[int] = set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def add(self, columns: Columns) -> None:
-        """Keep some rows. Raises JudgeSenseError for a row that is there already."""
-        batch = batch_of(columns)
-        variants = columns["variant"] or [None] * batch.num_rows
-        keys = list(zip(*(columns[name] or variants for name in KEY), strict=True))
-        hashes = list(map(hash, keys))
-        distinct = set(hashes)
-        if len(distinct) < len(keys) or not self._seen.isdisjoint(distinct):
-            self._refuse_repeats(keys, columns["place"] or [])
-        self._seen |= distinct
-        self._writer.write_batch(batch)
-
-    def _refuse_repeats(self, keys: Sequence[tuple[Any, ...]], places: Sequence[str]) -> None:
-        wanted = set(keys)
-        earlier: dict[tuple[Any, ...], str] = {}
-        for table in self.tables():
-            there = zip(*(table[name].to_pylist() for name in KEY), strict=True)
-            for key, place in zip(there, table["place"].to_pylist(), strict=True):
-                if key in wanted:
-                    earlier[key] = place
-        for key, place in zip(keys, places, strict=True):
-            if key in earlier:
-                raise JudgeSenseError(
-                    f"{place}: item {key[KEY.index('item_id')]!r} has a verdict already, in "
-                    f"{earlier[key]}; name the column that tells the rows apart: --columns "
-                    "item_id=COLUMN, or repeat=, system_id=, template_id= or order=COLUMN"
-                )
-            earlier[key] = place
-
-    def tables(self) -> Iterator[pa.Table]:
-        """All rows, some at a time, in the order in which they came; none can be added then."""
-        self._writer.close()
-        self._file.seek(0)
-        some: list[pa.RecordBatch] = []
-        rows = characters = 0
-        for batch in pa.ipc.open_stream(pa.PythonFile(self._file, mode="r")):
-            while batch.num_rows:
-                some.append(batch.slice(0, _ROWS - rows))
-                batch = batch.slice(some[-1].num_rows)
-                rows += some[-1].num_rows
-                characters += pc.sum(pc.binary_length(some[-1]["raw_text"])).as_py() or 0
-                if rows >= _ROWS or characters >= _CHARACTERS:
-                    yield pa.Table.from_batches(some).combine_chunks()
-                    some, rows, characters = [], 0, 0
-        if some:
-            yield pa.Table.from_batches(some).combine_chunks()
+def _require_distinct(path: Path) -> None:
+    """Raise JudgeSenseError for two rows of the same key."""
+    keys = pq.read_table(path, columns=[*KEY])
+    if keys.group_by(KEY).aggregate([]).num_rows == keys.num_rows:
+        return
+    earlier: dict[tuple[Any, ...], str] = {}
+    for row in pq.read_table(path, columns=[*KEY, "place"]).to_pylist():
+        place = row.pop("place")
+        if (first := earlier.setdefault(tuple(row.values()), place)) is not place:
+            raise JudgeSenseError(
+                f"{place}: item {row['item_id']!r} has a verdict already, in {first}; name the "
+                "column that tells the rows apart: --columns item_id=COLUMN, or repeat=, "
+                "system_id=, template_id= or order=COLUMN"
+            )

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,8 +50,8 @@ class ItemColumns:
     """Writes ``items.parquet``: what a file has on each item in the columns that neither the column
     map nor ``read`` names."""
 
-    def __init__(self, out: Path, columns: ColumnMap, read: Collection[str]) -> None:
-        self._path, self._columns = out / ITEMS_FILE, columns
+    def __init__(self, folder: Path, columns: ColumnMap, read: Collection[str]) -> None:
+        self._path, self._columns = folder / ITEMS_FILE, columns
         sources = {
             part
             for target in TARGETS
@@ -61,7 +60,6 @@ class ItemColumns:
         }
         # The id of a prompt is read, not its text; what people see of an item is in it.
         self._read = {*read, *sources} - {"prompt", columns.given.get("prompt")}
-        self._hidden = out / f".{ITEMS_FILE}.{uuid4().hex[:8]}.tmp"
         self._seen: set[str] = set()
         self._writer: pq.ParquetWriter | None = None
 
@@ -80,18 +78,14 @@ class ItemColumns:
                         values.append(cell)
         if found["item_id"]:
             if self._writer is None:
-                self._hidden.parent.mkdir(parents=True, exist_ok=True)
-                self._writer = pq.ParquetWriter(self._hidden, ITEM_SCHEMA, compression="zstd")
+                self._writer = pq.ParquetWriter(self._path, ITEM_SCHEMA, compression="zstd")
             self._writer.write_table(pa.table(found, schema=ITEM_SCHEMA))
         return rows
 
-    def close(self, *, keep: bool) -> None:
-        """Give the file its name, or remove it. Raises OSError."""
+    def close(self) -> None:
+        """Finish the file. Raises OSError."""
         if self._writer is not None:
             self._writer.close()
-            if keep:
-                self._hidden.replace(self._path)
-        self._hidden.unlink(missing_ok=True)
 
 
 def _text(value: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -109,27 +110,27 @@ def import_log(
         asked["joined"] = hashlib.sha256(json.dumps(joined, sort_keys=True).encode()).hexdigest()
     if (done := _finished(out, asked)) is not None:
         return done
-    parts, column_map, judged = _Parts(out), ColumnMap(columns or {}, importer.columns), Items()
+    column_map, judged = ColumnMap(columns or {}, importer.columns), Items()
     blocks: Iterable[Rows] = (r for path in files for r in importer.rows(path, pick, judged))
     labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse, joined or {})
     if people is not None:
         blocks = map(labels_of.labelled, blocks)
-    items = ItemColumns(out, column_map, (ROW, "labels", *(people or ())))
-    if column_map.given.get("raw_decision") != EVERY_OTHER:
-        blocks = map(items.kept, blocks)
-    whole = False
     try:
-        built = build_parts(blocks, column_map, space, parse, parts.write)
-        parts.keep()
-        if people:
-            write_part(labels_of.table(), out, PEOPLE_FILE)
-        whole = True
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as hidden:
+            parts = _Parts(Path(hidden))
+            items = ItemColumns(Path(hidden), column_map, (ROW, "labels", *(people or ())))
+            if column_map.given.get("raw_decision") != EVERY_OTHER:
+                blocks = map(items.kept, blocks)
+            try:
+                built = build_parts(blocks, column_map, space, parse, parts.write)
+            finally:
+                items.close()
+            if people:
+                write_part(labels_of.table(), Path(hidden), PEOPLE_FILE)
+            parts.keep(out)
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
-    finally:
-        items.close(keep=whole)
-        for path in parts.hidden.values():
-            path.unlink(missing_ok=True)
     record = {
         "schema": 1,
         "run_id": f"{out.resolve().name}-{asked['sha256'][:8]}",
@@ -156,11 +157,10 @@ def import_log(
 
 
 class _Parts:
-    """The parts of an import: hidden until all of them are written, and counted on the way."""
+    """The parts of an import in a hidden folder until all are written, counted on the way."""
 
-    def __init__(self, out: Path) -> None:
-        self._out = out
-        self.hidden: dict[str, Path] = {}
+    def __init__(self, hidden: Path) -> None:
+        self._hidden = hidden
         self.rows: dict[str, int] = {}
         self.without_gold = 0
         self.values: dict[str, dict[Any, None]] = {
@@ -168,24 +168,24 @@ class _Parts:
         }
 
     def write(self, table: pa.Table) -> None:
-        """Write the next part under another name. Raises OSError."""
+        """Write the next part. Raises OSError."""
         name = f"part-{len(self.rows):05}.parquet"
-        self.hidden[name] = write_part(table, self._out / PARTS, f".{name}.tmp")
+        write_part(table, self._hidden / PARTS, name)
         self.rows[name] = table.num_rows
         self.without_gold += table["gold"].null_count
         for column, found in self.values.items():
             found.update(dict.fromkeys(table[column].unique().to_pylist()))
 
-    def keep(self) -> None:
-        """Give all parts their names. Raises JudgeSenseError if the folder has other parts."""
-        if others := {part.name for part in part_files(self._out)} - set(self.rows):
+    def keep(self, out: Path) -> None:
+        """Move all files to ``out``. Raises JudgeSenseError if it has other parts."""
+        if others := {part.name for part in part_files(out)} - set(self.rows):
             raise JudgeSenseError(
-                f"{self._out / PARTS} holds {min(others)}, which no run.json mentions; set --out "
+                f"{out / PARTS} holds {min(others)}, which no run.json mentions; set --out "
                 "to another folder"
             )
-        for name, path in self.hidden.items():
-            path.replace(path.with_name(name))
-        self.hidden = {}
+        (out / PARTS).mkdir(parents=True, exist_ok=True)
+        for path in self._hidden.rglob("*.parquet"):
+            path.replace(out / path.relative_to(self._hidden))
 
 
 def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -26,7 +26,6 @@ def _rows(n: int) -> list[str]:
 def chunked(monkeypatch) -> None:
     monkeypatch.setattr(table_files, "AT_ONCE", 3)
     monkeypatch.setattr(build, "_ROWS", 5)
-    monkeypatch.setattr(build, "_IN_MEMORY", 1000)
 
 
 def _write(folder: Path, rows: list[str]) -> Path:
@@ -40,7 +39,6 @@ def test_a_log_in_chunks_is_the_log_in_one(tmp_path, monkeypatch) -> None:
     whole = import_log(file, "table", tmp_path / "whole")
     monkeypatch.setattr(table_files, "AT_ONCE", 3)
     monkeypatch.setattr(build, "_ROWS", 5)
-    monkeypatch.setattr(build, "_IN_MEMORY", 1000)
     found = import_log(file, "table", tmp_path / "parts")
     assert list(found["parts"].values()) == [5, 5, 5, 5, 4]
     assert read_log(tmp_path / "parts").equals(read_log(tmp_path / "whole"))
