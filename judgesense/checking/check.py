@@ -8,18 +8,30 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from judgesense.checking.result import RUNS, CheckResult, Inconclusive
-from judgesense.checking.rubric import check_rubric
+from judgesense.checking.result import RUNS, CheckResult, Inconclusive, result_of
+from judgesense.checking.rubric import PARAPHRASES, read_items, with_quick_attacks, writer_of
 from judgesense.checking.verdicts import check_file
+from judgesense.decisions.log import SCORINGS, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept, kept_text
-from judgesense.files.disk import require_file
+from judgesense.files.disk import require_file, sha256_of
 from judgesense.files.tables import SUFFIXES
-from judgesense.pipeline import require_known, to_stderr
-from judgesense.run_folder.folder import RUN_FILE
+from judgesense.pipeline import (
+    Settings,
+    execute,
+    folder_for,
+    require_known,
+    resolve_all,
+    to_stderr,
+)
+from judgesense.pipeline.data import DataReference, attacked, varied
+from judgesense.reporting.report import Report, write_report
+from judgesense.reporting.run_tables import cases
+from judgesense.run_folder.folder import RUN_FILE, read_record, save_run
+from judgesense.run_folder.invocation import invocation
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.trust.baseline import items_of_baseline, what_it_finds
-from judgesense.trust.thresholds import MARGIN, STEADY_JSS
+from judgesense.trust.thresholds import MARGIN, STEADY_JSS, Thresholds
 
 
 def check(
@@ -157,17 +169,79 @@ def check(
     if baseline is not None:
         baseline = kept(baseline, beside, "baseline")
         tell(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
-    own = {name: given[name] for name in ("answers", "inconclusive", "out", "runs", *_OF_RUBRICS)}
-    found = check_rubric(
-        _rubric_file(source, beside), kept(data, beside, "data"), judge, human=tuple(human),
-        note=tell, judge_options=judge_options, **own,
-    )  # fmt: skip
+    from judgesense_dataset.pairing import build
+    from judgesense_dataset.rubric import propose_wordings, read_wordings
+
+    path, file = _rubric_file(source, beside), kept(data, beside, "data")
+    if scoring not in SCORINGS:
+        raise JudgeSenseError(f"unknown scoring {scoring!r}; choose one of {', '.join(SCORINGS)}")
+    if not 0 <= threshold <= 1:
+        raise JudgeSenseError(f"the threshold must be between 0 and 1, got {threshold}")
+    if inconclusive not in (None, "pass", "fail"):
+        raise JudgeSenseError(f"inconclusive is {inconclusive!r}: choose pass or fail")
+    (spec,) = resolve_all([judge], scoring, judge_options)
+    if getattr(spec, "engine", None) == "systemone":
+        given["scoring"] = scoring = "options"  # It writes no text.
+    settings = Settings.of(scoring, None, None, repeats, seed, limit)
+    entry, items = read_items(path, file, human, answers, options, tell)
+    own, task = entry, entry.task
+    place, spent = Path(wordings or path.with_suffix(".wordings.yaml")), 0.0
+    if wordings is not None or place.exists():
+        if paraphraser is not None or paraphrases is not None:
+            tell(
+                f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
+                "remove the file or leave out --wordings"
+            )
+        entry = read_wordings(place, own)
+    elif paraphrases != 0:
+        # The judge's settings (endpoint, key) do not apply to another paraphraser.
+        proposer = (judge, judge_options) if paraphraser is None else (paraphraser, {})
+        with writer_of(*proposer, seed) as writer:
+            before = getattr(writer, "spent", 0.0)
+            entry = propose_wordings(own, writer, paraphrases or PARAPHRASES, place, tell)
+            spent = getattr(writer, "spent", 0.0) - before
+    identity = {
+        "rubric": sha256_of(path), "data": sha256_of(file),
+        **({"human": list(human)} if human else {}),
+        # Without a file there is the rubric's own wording alone.
+        "wordings": sha256_of(place) if place.exists() else None,
+        "answers": list(task.labels), "options": dict(task.options),
+    }  # fmt: skip
+    benchmark = build({task.name: entry}, items, "full", seed=seed)
+    reference = DataReference(identity, lambda: benchmark, lambda: ({task.name: entry}, items))
+    judged = attacked(varied(reference, variants), attacks)
+    if attacks is None:
+        judged = with_quick_attacks(judged, settings, tell)
+    facts: list[Any] = [identity, scoring, repeats, seed, limit]
+    facts += [list(variants)] if variants else []
+    facts += [judged.attacks] if judged.attacks else []
+    folder = Path(out or folder_for(Path(runs), path.stem, [spec], facts))
+    asked = {"rubric": path, "data": file, "judge": judge, "human": tuple(human)}
+    more = ("answers", *_OF_RUBRICS, "inconclusive", "out", "runs", "judge_options")
+    asked |= {name: given[name] for name in more}
+    started = invocation("check", check, asked)
+    report = execute([spec], judged, settings, folder, tell, spent=spent, started=started)
+    # The thresholds are kept in run.json for every later report.
+    record, thresholds = read_record(folder) or {}, {"steady": threshold}
+    if Thresholds().but(record.get("thresholds")) != Thresholds().but(thresholds):
+        save_run(folder, {**record, "thresholds": thresholds})
+        report = write_report(folder)
+    ((_, _, cell),) = cases(report)
+    ranked = answers is not None or task.ordinal
+    result = result_of(report, cell, read_log(folder), entry, ranked)
+    result.settings = {
+        "rubric": str(path), "data": str(file), "judge": cell["judge"],
+        "items": min(limit or len(items), len(items)), "wordings": len(entry.templates),
+        "repeats": repeats, "scoring": scoring, "signature": cell["signature"],
+    }  # fmt: skip
+    found = CheckResult.of(Report.of(report, folder), folder, result, inconclusive)
+    result.write(folder / "check")
     return found if baseline is None else found.against(baseline, margin)
 
 
 _OF_VERDICTS = ("verdict", "columns", "map", "pick", "epsilon")
 _OF_RUBRICS = (
-    "wordings", "paraphraser", "paraphrases", "options", "threshold", "scoring", "variants",
+    "options", "wordings", "paraphraser", "paraphrases", "threshold", "scoring", "variants",
     "attacks", "repeats", "seed", "limit",
 )  # fmt: skip
 """Arguments of `check` that verdicts, or rubrics, alone have."""

@@ -159,8 +159,8 @@ def check(
         if dry_run:
             from judgesense.checking.rubric import planned
 
-            own |= {name: shared[name] for name in ("human", "answers", "note")}
-            typer.echo(planned(source, data, **own))
+            read = (shared["human"], shared["answers"], own.pop("options"), opt.note)
+            typer.echo(planned(source, data, *read, **own))
             return
         found = run_check(
             source, data, judge, paraphraser=paraphraser, threshold=threshold, scoring=scoring,
