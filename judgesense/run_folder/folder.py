@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from judgesense.decisions.log import PARTS, conform, part_files, read_log, read_part, require_parts
+from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_writable, sha256_of, write_text, writing
 from judgesense.files.documents import fit, parse_json
@@ -76,6 +77,11 @@ class Run:
     def figures(self) -> pa.Table:
         """The decision log without the judges' texts (``raw_text`` is null), as figures need it."""
         return read_log(self.folder, texts=False)
+
+    @cached_property
+    def judged(self) -> list[Stream]:
+        """The decisions of each judge on each task under each scoring, lined up with the pairs."""
+        return view(self.figures, self.pairs, self.record).judged
 
     @cached_property
     def pairs(self) -> pa.Table | None:

@@ -6,16 +6,20 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from judgesense.decisions.view import Stream, view
+import numpy as np
+
+from judgesense.decisions.rows import Answers
+from judgesense.decisions.stream import Stream, distinct
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.change import item_change, smallest_loss
 from judgesense.statistics.result import ResultMapping, data_frame
-from judgesense.tasks import ERROR, ORDERS
+from judgesense.tasks import ERROR, ORDERS, UNDECIDED
 from judgesense.text import join, percent, s, signed
 from judgesense.trust.card import Gate
+from judgesense.trust.pairing import grouped
 from judgesense.trust.rewording import same_polarity
 from judgesense.trust.thresholds import MARGIN
 
@@ -124,8 +128,7 @@ def what_it_finds(n_items: int) -> str:
 
 def items_of_baseline(baseline: str | Path) -> int:
     """How many items an earlier run judged. Raises JudgeSenseError for a folder without a run."""
-    counts = [len({each.item for each in _answers(one)}) for one in _streams(Path(baseline))]
-    return max(counts, default=0)
+    return max(distinct(each.log.item[each.rows]) for each in read_run(Path(baseline)).judged)
 
 
 def against_baseline(
@@ -148,7 +151,7 @@ def against_baseline(
     """
     if not 0 < margin < 1:
         raise JudgeSenseError(f"the margin must be between 0 and 1, got {margin}")
-    both = _matched(_streams(Path(run_dir)), _streams(Path(baseline)))
+    both = _matched(read_run(Path(run_dir)).judged, read_run(Path(baseline)).judged)
     if not both:
         raise JudgeSenseError(
             f"nothing to compare: {baseline} has no judge of a task of {run_dir}, or several"
@@ -156,41 +159,41 @@ def against_baseline(
     conclusions: list[dict[str, Any]] = []
     moved: list[dict[str, Any]] = []
     notes: list[str] = []
-    fewest = 0
+    sizes: list[int] = []
     for one, two in both:
-        task, before, after = two.task.name, _answers(one), _answers(two)
-        every = [{each.item for each in answers} for answers in (before, after)]
-        items = every[0] & every[1]
+        task, before, after = two.task.name, one.answers(), two.answers()
+        items, every = {*before.item} & {*after.item}, {*before.item, *after.item}
         if not items:
             raise JudgeSenseError(
                 f"task {task}: {run_dir} and {baseline} have no item in common; give both the "
                 "same item_id"
             )
-        if left := len(every[0] | every[1]) - len(items):
+        if left := len(every) - len(items):
             notes.append(f"{task}: {left} item{s(left)} of only one result left out.")
-        fewest = min(fewest or len(items), len(items))
+        sizes.append(len(items))
         # The label of each item and order; that of the newer result counts.
-        labels = [
-            {(a.item, a.order): a.gold for a in answers if a.gold is not None}
-            for answers in (before, after)
-        ]
-        gold = {**labels[0], **labels[1]}
-        if other := len({key[0] for key, label in labels[0].items() if gold[key] != label}):
+        old, new = (
+            {at: label for at, label in zip(_places(side), side.gold, strict=True) if label}
+            for side in (before, after)
+        )
+        gold = old | new
+        if other := len({at[0] for at, label in old.items() if gold[at] != label}):
             notes.append(
                 f"{task}: {other} of {len(items)} items have another label in the baseline; both "
                 "results are compared with the new labels. Are these the same items?"
             )
-        orders = {each.order for each in before} & {each.order for each in after}
+        orders = {*before.order} & {*after.order}
         shares = [_shares(*side, orders, gold) for side in ((one, before), (two, after))]
-        clusters = {each.item: each.cluster for each in after}
+        clusters = dict(zip(after.item, after.cluster.tolist(), strict=True))
         conclusions += _conclusions(two, shares, items, clusters, margin)
-        moved += _moved(task, before, after, gold, items)
+        moved += _moved(task, before, after, gold)
+    fewest = min(sizes)
     return BaselineComparison(conclusions, moved, margin, fewest, smallest_loss(fewest), notes)
 
 
-def _streams(run_dir: Path) -> list[Stream]:
-    run = read_run(run_dir)
-    return view(run.figures, run.pairs, run.record).judged
+def _places(answers: Answers) -> Iterator[tuple[str, str]]:
+    """Item and option order of each answer."""
+    return zip(answers.item, answers.order, strict=True)
 
 
 def _matched(new: list[Stream], old: list[Stream]) -> list[tuple[Stream, Stream]]:
@@ -203,59 +206,30 @@ def _matched(new: list[Stream], old: list[Stream]) -> list[tuple[Stream, Stream]
         lambda _: (),
     ]
     for key in keys:
-        before: dict[tuple[str, ...], list[Stream]] = defaultdict(list)
-        after: dict[tuple[str, ...], list[Stream]] = defaultdict(list)
-        for found, streams in ((before, old), (after, new)):
-            for stream in streams:
-                found[key(stream)].append(stream)
+        before, after = (grouped(map(key, streams), streams) for streams in (old, new))
         both = [
             (before[name][0], each[0])
             for name, each in after.items()
-            if len(each) == len(before[name]) == 1
+            if len(each) == len(before.get(name, ())) == 1
         ]
         if both:
             return both
     return []
 
 
-class _Answer(NamedTuple):
-    """A judged prompt."""
-
-    item: str
-    order: str
-    wording: str
-    verdict: str
-    gold: str | None
-    cluster: int
-
-
-def _answers(stream: Stream) -> list[_Answer]:
-    """The judged prompts, failed requests included."""
-    log = stream.log
-    return [
-        _Answer(
-            log.items[log.item[row]], log.orders[log.order[row]], log.templates[log.template[row]],
-            str(log.labels[code]),
-            str(log.labels[log.gold[row]]) if log.gold[row] >= 0 else None,
-            int(log.cluster[row]),
-        )
-        for row, code in zip(stream.rows.tolist(), stream.decision.tolist(), strict=True)
-    ]  # fmt: skip
-
-
 def _shares(
-    stream: Stream, answers: list[_Answer], orders: set[str], gold: Gold
+    stream: Stream, answers: Answers, orders: set[str], gold: Gold
 ) -> dict[str, dict[str, float]]:
     """Each figure's share of an item's prompts or pairs, in the orders that both results have."""
-    undecided = {str(label) for label in stream.log.labels[stream.log.undecided]}
-    by_item: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, list[tuple[str, bool]]] = {figure: [] for figure in FIGURES}
     choices: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for item, order, wording, verdict, _, _ in answers:
+    for at, wording, verdict in zip(_places(answers), answers.template, answers.label, strict=True):
+        item, order = at
         if order not in orders or verdict == ERROR:
             continue
-        by_item["readable"][item].append(verdict not in undecided)
-        if (item, order) in gold:
-            by_item["right"][item].append(verdict == gold[item, order])
+        found["readable"].append((item, verdict not in UNDECIDED))
+        if at in gold:
+            found["right"].append((item, verdict == gold[at]))
         choices[item, wording][order] = verdict
     if stream.task.comparative and set(ORDERS) <= orders:
         for (item, _), of_order in choices.items():
@@ -263,16 +237,18 @@ def _shares(
                 chosen = set(of_order.values())
                 # The same choice has another name in each order.
                 same = len(chosen) == len(ORDERS) and chosen <= set(stream.task.labels[:2])
-                by_item["fair"][item].append(same)
-    pairs = stream.pairs
-    used = same_polarity(stream) & stream.known
+                found["fair"].append((item, same))
     agree = stream.decided() & (stream.mapped_a == stream.mapped_b)
-    for place in used.nonzero()[0].tolist():
-        if stream.log.orders[pairs.order[place]] in orders:
-            by_item["steady"][pairs.items[pairs.item[place]]].append(bool(agree[place]))
+    for place in np.flatnonzero(same_polarity(stream) & stream.known):
+        item, _, _, order = stream.places[place]
+        if order in orders:
+            found["steady"].append((item, bool(agree[place])))
     return {
-        figure: {item: sum(each) / len(each) for item, each in items.items()}
-        for figure, items in by_item.items()
+        figure: {
+            item: sum(each) / len(each) for item, each in grouped(*zip(*rows, strict=True)).items()
+        }
+        for figure, rows in found.items()
+        if rows
     }
 
 
@@ -284,18 +260,15 @@ def _conclusions(
     margin: float,
 ) -> Iterator[dict[str, Any]]:
     """The entries of a judge and task, in the order of `FIGURES`."""
-    sides: dict[str, tuple[list[float], list[float], list[int]]] = {}
+    columns: dict[str, list[tuple[Any, ...]]] = {}
     for figure in FIGURES:
         before, after = (each.get(figure, {}) for each in shares)
         if common := sorted(items & before.keys() & after.keys()):
-            sides[figure] = (
-                [before[item] for item in common],
-                [after[item] for item in common],
-                [clusters[item] for item in common],
-            )
+            rows = ((before[item], after[item], clusters[item]) for item in common)
+            columns[figure] = list(zip(*rows, strict=True))
     # A figure that moved on no item cannot be called worse: the error is divided among the others.
-    figures = max(1, sum(one != two for one, two, _ in sides.values()))
-    for figure, (one, two, shared) in sides.items():
+    figures = max(1, sum(one != two for one, two, _ in columns.values()))
+    for figure, (one, two, shared) in columns.items():
         change = item_change(one, two, shared, figures=figures if one != two else 1)
         conclusion = what = change.conclusion(margin)
         if conclusion == "no worse":
@@ -312,21 +285,17 @@ def _conclusions(
         }  # fmt: skip
 
 
-def _moved(
-    task: str, before: list[_Answer], after: list[_Answer], gold: Gold, items: set[str]
-) -> Iterator[dict[str, Any]]:
-    """The common items and orders whose most frequent verdict is another one."""
-    usual: list[dict[tuple[str, str], str]] = []
-    for answers in (before, after):
-        votes: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        for each in answers:
-            if each.verdict != ERROR:
-                votes[each.item, each.order][each.verdict] += 1
-        usual.append({at: min(n, key=lambda word: (-n[word], word)) for at, n in votes.items()})
-    for item, order in sorted(usual[0].keys() & usual[1].keys()):
-        first, second = (each[item, order] for each in usual)
-        label = gold.get((item, order))
-        if item in items and first != second:
+def _moved(task: str, before: Answers, after: Answers, gold: Gold) -> Iterator[dict[str, Any]]:
+    """The items and orders of both whose most frequent verdict is another one."""
+    usual = []
+    for side in (before, after):
+        votes = grouped(_places(side), side.label)
+        kept = {at: sorted(v for v in given if v != ERROR) for at, given in votes.items()}
+        usual.append({at: Counter(v).most_common(1)[0][0] for at, v in kept.items() if v})
+    for at in sorted(usual[0].keys() & usual[1].keys()):
+        first, second = (each[at] for each in usual)
+        label = gold.get(at)
+        if first != second:
             kind = {first: "broken", second: "fixed"}.get(label or "", "changed")
-            yield {"task": task, "item_id": item, "order": order, "before": first,
+            yield {"task": task, "item_id": at[0], "order": at[1], "before": first,
                    "after": second, "gold": label, "kind": kind}  # fmt: skip

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from judgesense.decisions.rows import Answers
 from judgesense.decisions.stream import Stream, distinct
-from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import task_rank
@@ -22,9 +22,11 @@ from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.planning import smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.selection import largest
+from judgesense.tasks import UNDECIDED
 from judgesense.text import brackets, join, number, p_value, percent, s, short_names, signed
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
+from judgesense.trust.pairing import first_rows, grouped, shared_rows
 from judgesense.trust.thresholds import SIGNIFICANT
 from judgesense.trust.wordings import Wordings
 
@@ -34,103 +36,73 @@ WORDS = {
 }
 """Unit, figure and advantage of each measure."""
 
-Cards = dict[tuple[str, str, str], TrustCard]
-"""Task, judge and scoring -> trust card."""
+
+@dataclass(frozen=True)
+class _Judged:
+    """A judge of a run, its trust card, and where its pairs and its prompts with gold are."""
+
+    stream: Stream
+    card: TrustCard
+
+    @cached_property
+    def pairs(self) -> dict[Hashable, int]:
+        """Both prompts' ids -> the judged pair; runs may differ in which prompt comes first."""
+        rows = np.flatnonzero(self.stream.known)
+        one, two = (ids.take(pa.array(rows)) for ids in self.stream.pairs.prompt_ids)
+        return first_rows(
+            map(frozenset, zip(one.to_pylist(), two.to_pylist(), strict=True)), rows.tolist()
+        )
+
+    @cached_property
+    def prompts(self) -> dict[Hashable, int]:
+        """The ids of a prompt and its item -> the place of the answer, where gold is known."""
+        place = np.flatnonzero(self.stream.log.gold[self.stream.rows] >= 0)
+        ids = self.stream.log.table.select(["prompt_id", "item_id"])
+        columns = ids.take(pa.array(self.stream.rows[place])).columns
+        return first_rows(zip(*(c.to_pylist() for c in columns), strict=True), place.tolist())
 
 
-def _streams(run_dir: Path) -> tuple[list[Stream], Cards]:
-    """The judges of a run, and their trust cards, which are those of its report."""
-    run = read_run(run_dir)
-    streams = view(run.figures, run.pairs, run.record).judged
-    streams.sort(key=lambda stream: (task_rank(stream.task.name), stream.judge))
-    cards = {}
-    for stream in streams:
-        mislabelled = Wordings.of(stream).mislabelled
-        key = (stream.task.name, stream.judge, stream.scoring)
-        cards[key] = trust_card(stream, mislabelled=mislabelled)
-    return streams, cards
-
-
-def _compare(one: Stream, two: Stream) -> Iterator[dict[str, Any]]:
-    matched = _match(_pair_table(one), _pair_table(two), ["first", "second"])
-    if matched is None:
-        return
-    left, right, clusters, items = matched
-    sides = [(one, one.sides("mapped"), left), (two, two.sides("mapped"), right)]
-    agree = [codes[0][rows] == codes[1][rows] for _, codes, rows in sides]
-    undecided = np.any(
-        [side.log.undecided[code[rows]] for side, codes, rows in sides for code in codes], axis=0
+def _judges(run_dir: Path) -> list[_Judged]:
+    """The judges of a run, with the trust cards of its report."""
+    streams = sorted(
+        read_run(run_dir).judged, key=lambda each: (task_rank(each.task.name), each.judge)
     )
-    yield _entry(one, two, "jss", agree, undecided, clusters, items)
-    matched = _match(_prompt_table(one), _prompt_table(two), ["prompt_id", "item_id"])
-    if matched is None:
+    return [
+        _Judged(each, trust_card(each, mislabelled=Wordings.of(each).mislabelled))
+        for each in streams
+    ]
+
+
+def _compare(a: _Judged, b: _Judged) -> Iterator[dict[str, Any]]:
+    one, two = a.stream, b.stream
+    left, right = shared_rows(a.pairs, b.pairs)
+    if not len(left):
         return
-    left, right, clusters, items = matched
-    places = one.rows[left], two.rows[right]
-    gold, other = (
-        side.log.labels[side.log.gold[rows]] for side, rows in zip((one, two), places, strict=True)
-    )
+    codes = [
+        (side.log, side.mapped_a[rows], side.mapped_b[rows])
+        for side, rows in ((one, left), (two, right))
+    ]
+    undecided = np.any([log.undecided[pair] for log, *both in codes for pair in both], axis=0)
+    agree = [first == second for _, first, second in codes]
+    yield _entry(one, two, "jss", agree, undecided, one.pairs.cluster[left], one.pairs.item[left])
+    left, right = shared_rows(a.prompts, b.prompts)
+    if not len(left):
+        return
+    answers = Answers.at(one.log, one.rows[left]), Answers.at(two.log, two.rows[right])
+    gold, other = (side.gold for side in answers)
     if len(differing := np.flatnonzero(gold != other)):
         # The judges would be held to two standards.
         first = differing[0]
-        item = one.log.items[one.log.item[places[0][first]]]
         raise JudgeSenseError(
             f"{one.task.name}: the runs have different gold labels for {len(differing)} of "
-            f"{len(gold)} prompts; item {item!r} is {gold[first]} in the first and {other[first]} "
-            "in the second. Judge both on the same data"
+            f"{len(gold)} prompts; item {answers[0].item[first]!r} is {gold[first]} in the first "
+            f"and {other[first]} in the second. Judge both on the same data"
         )
-    decided = [side.decision[rows] for side, rows in ((one, left), (two, right))]
-    undecided = one.log.undecided[decided[0]] | two.log.undecided[decided[1]]
-    if undecided.all():
-        return
-    hits = [side.log.labels[codes] == gold for side, codes in zip((one, two), decided, strict=True)]
-    yield _entry(one, two, "accuracy", hits, undecided, clusters, items)
-
-
-def _pair_table(side: Stream) -> pa.Table:
-    """The pairs that a judge has judged: both prompts' ids, cluster and item, and their place.
-
-    The ids are sorted within a pair: runs and imports may differ in which prompt comes first.
-    """
-    rows = np.flatnonzero(side.known)
-    one, two = (ids.take(pa.array(rows)).cast(pa.string()) for ids in side.pairs.prompt_ids)
-    swap = pc.greater(one, two)
-    return pa.table({
-        "first": pc.if_else(swap, two, one),
-        "second": pc.if_else(swap, one, two),
-        "cluster": side.pairs.cluster[rows],
-        "item": side.pairs.item[rows],
-        "row": rows,
-    })  # fmt: skip
-
-
-def _prompt_table(side: Stream) -> pa.Table:
-    """The judged prompts with a gold label, each once."""
-    place = np.flatnonzero(side.log.gold[side.rows] >= 0)
-    rows = side.rows[place]
-    ids = side.log.table.select(["prompt_id", "item_id"]).take(pa.array(rows))
-    return pa.table({
-        "prompt_id": ids["prompt_id"],
-        "item_id": ids["item_id"],
-        "cluster": side.log.cluster[rows],
-        "item": side.log.item[rows],
-        "row": place,
-    })  # fmt: skip
-
-
-def _match(one: pa.Table, two: pa.Table, keys: list[str]) -> tuple[Codes, ...] | None:
-    """Rows that both tables hold, in the first one's order: places in both, cluster, item."""
-    one, two = (
-        table.group_by(keys, use_threads=False).aggregate(
-            [("row", "first"), ("cluster", "first"), ("item", "first")]
-        )
-        for table in (one, two)
-    )
-    both = one.join(two, keys, right_suffix="_b", join_type="inner").sort_by("row_first")
-    if not both.num_rows:
-        return None
-    names = ("row_first", "row_first_b", "cluster_first", "item_first")
-    return tuple(both[name].to_numpy() for name in names)
+    undecided = np.any([np.isin(side.label, UNDECIDED) for side in answers], axis=0)
+    if not undecided.all():
+        hits = [side.label == gold for side in answers]
+        items = one.log.item[answers[0].rows]
+        yield _entry(one, two, "accuracy", hits, undecided, answers[0].cluster, items)
 
 
 def _entry(
@@ -199,12 +171,12 @@ def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
 
 
 def _recommend(
-    jss: Mapping[str, Any], accuracy: Mapping[str, Any] | None, names: Mapping[str, str],
-    cards: Mapping[str, TrustCard],
-) -> str:  # fmt: skip
+    entries: Sequence[Mapping[str, Any]], names: Mapping[str, str], cards: Mapping[str, TrustCard]
+) -> str:
     """Which of two judges to prefer on a task; never one whose card says ``avoid``."""
+    jss, *accuracy = entries
     name = {side: _name(jss, side, names) for side in "ab"}
-    steady, right = winner(jss), winner(accuracy) if accuracy else None
+    steady, right = winner(jss), winner(accuracy[0]) if accuracy else None
     ahead = [f"{name[right]} {WORDS['accuracy'][2]}"] if right else []
     ahead += [f"{name[steady]} {WORDS['jss'][2]}"] if steady else []
     best, able = right or steady, [side for side in "ab" if cards[side].trust != "avoid"]
@@ -318,89 +290,69 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     """
     dirs = [Path(a), Path(b)]
     same_run = dirs[0].resolve() == dirs[1].resolve()
-    first, cards = _streams(dirs[0])
-    second, other_cards = (first, cards) if same_run else _streams(dirs[1])
-    if same_run and len({stream.judge for stream in first}) < 2:
+    first = _judges(dirs[0])
+    second = first if same_run else _judges(dirs[1])
+    if same_run and len({each.stream.judge for each in first}) < 2:
         raise JudgeSenseError(
-            f"{dirs[0]} holds one judge, {first[0].judge}, and nothing to compare it with; "
+            f"{dirs[0]} holds one judge, {first[0].stream.judge}, and nothing to compare it with; "
             "name the folder of another run"
         )
-    shared = {stream.scoring for stream in first} & {stream.scoring for stream in second}
+    shared = {each.stream.scoring for each in first} & {each.stream.scoring for each in second}
     couples = []
-    for one, two in product(first, second):
+    for left, right in product(first, second):
+        one, two = left.stream, right.stream
         if one.task.name != two.task.name or (shared and one.scoring != two.scoring):
             continue
-        if (not same_run or one.judge < two.judge) and (entries := list(_compare(one, two))):
-            couples.append(entries)
-    found = [entry for entries in couples for entry in entries]
+        if (not same_run or one.judge < two.judge) and (entries := list(_compare(left, right))):
+            couples.append(({"a": left.card, "b": right.card}, entries))
+    found = [entry for _, entries in couples for entry in entries]
     if not found:
-        told = []
-        for folder, streams in zip(dirs, (first, second), strict=True):
-            pairs = {stream.task.name: len(stream.pairs) for stream in streams}
-            told.append(f"{folder} judged {sum(pairs.values())} pairs of {join(list(pairs))}")
+        judged = []
+        for folder, judges in zip(dirs, (first, second), strict=True):
+            pairs = {each.stream.task.name: len(each.stream.pairs) for each in judges}
+            judged.append(f"{folder} judged {sum(pairs.values())} pairs of {join(list(pairs))}")
         raise JudgeSenseError(
-            f"the runs share no pairs: {', '.join(told)}. Run both judges on the same data"
+            f"the runs share no pairs: {', '.join(judged)}. Run both judges on the same data"
         )
     for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
         entry["p_holm"] = adjusted
     names = short_names({e[key] for e in found for key in ("judge_a", "judge_b")})
-    advice = []
-    for entries in couples:
-        jss, accuracy = entries[0], entries[1] if len(entries) > 1 else None
-        of_couple = {
-            "a": cards[jss["task"], jss["judge_a"], jss["scoring_a"]],
-            "b": other_cards[jss["task"], jss["judge_b"], jss["scoring_b"]],
-        }
+    for cards, entries in couples:
         for entry in entries:
-            entry |= {f"trust_{side}": card.trust for side, card in of_couple.items()}
+            entry |= {f"trust_{side}": card.trust for side, card in cards.items()}
             entry["text"] = _sentence(entry, names)
-        advice.append(_recommend(jss, accuracy, names, of_couple))
     best = []
-    groups: dict[tuple[str, str], list[tuple[Stream, TrustCard]]] = {}
-    for streams, of_run in [(first, cards), (second, other_cards)][: 1 if same_run else 2]:
-        for stream in streams:
-            card = of_run[stream.task.name, stream.judge, stream.scoring]
-            groups.setdefault((stream.task.name, stream.scoring), []).append((stream, card))
-    for (task, scoring), judged in groups.items():
-        if (highest := _best(judged)) is not None:
-            ends = brackets(highest["ci_low"], highest["ci_high"], lambda end: number(end, 2))
-            text = (
-                f"{task}: of {highest['n_judges']} judges, {names[highest['judge']]} has the "
-                f"highest κ with gold, {number(highest['kappa'], 2)} on {highest['n_items']} "
-                "items; corrected for being the highest, "
-                f"{number(highest['corrected'], 2)} {ends}."
-            )
-            best.append({**highest, "task": task, "scoring": scoring, "text": text})
+    for judges in (first,) if same_run else (first, second):
+        groups = grouped(((e.stream.task.name, e.stream.scoring) for e in judges), judges)
+        best += [_best(each, names) for each in groups.values()]
     return Comparison(
-        best=best,
-        advice=advice,
+        best=[each for each in best if each is not None],
+        advice=[_recommend(entries, names, cards) for cards, entries in couples],
         comparisons=found,
         n_tests=sum(entry["p_value"] is not None for entry in found),
         runs=[str(path) for path in dirs],
     )
 
 
-def _best(judged: Iterable[tuple[Stream, TrustCard]]) -> dict[str, Any] | None:
+def _best(judges: Sequence[_Judged], names: Mapping[str, str]) -> dict[str, Any] | None:
     """The judge with the highest kappa, and where that kappa lies if it is the highest of several.
 
     None with fewer than two judges that have an interval. The kappas are taken to vary together as
     the judges' right answers to the same items do.
     """
     known, figures, rights = [], [], []
-    for stream, card in judged:
-        check = card.checks["right"]
+    for each in judges:
+        check = each.card.checks["right"]
         if check.estimate is None or check.ci_low is None or check.ci_high is None:
             continue
-        known.append((stream.judge, check.n_items))
+        known.append((each.stream, check.n_items))
         figures.append((check.estimate, check.ci_low, check.ci_high))
-        prompts = _prompt_table(stream)
-        rows = prompts["row"].to_numpy()
-        hits = stream.decision[rows] == stream.log.gold[stream.rows[rows]]
-        moved: dict[str, float] = {}
-        for item, gap in zip(prompts["item_id"].to_pylist(), hits - hits.mean(), strict=True):
-            moved[item] = moved.get(item, 0.0) + float(gap)
-        rights.append(moved)
-    if len({judge for judge, _ in known}) < 2:
+        places = list(each.prompts.values())
+        answers = Answers.at(each.stream.log, each.stream.rows[places])
+        hits = answers.label == answers.gold
+        gaps = grouped(answers.item, (hits - hits.mean()).tolist())
+        rights.append({item: sum(of_item) for item, of_item in gaps.items()})
+    if len({stream.judge for stream, _ in known}) < 2:
         return None
     items = dict.fromkeys(item for moved in rights for item in moved)
     table = np.array([[moved.get(item, 0.0) for item in items] for moved in rights])
@@ -409,8 +361,16 @@ def _best(judged: Iterable[tuple[Stream, TrustCard]]) -> dict[str, Any] | None:
     np.fill_diagonal(alike, 1.0)
     kappas, low, high = zip(*figures, strict=True)
     found = largest(kappas, low, high, alike)
-    judge, n_items = known[found.place]
+    (stream, n_items), kappa = known[found.place], kappas[found.place]
+    task, judge = stream.task.name, stream.judge
+    ends = brackets(found.ci_low, found.ci_high, lambda end: number(end, 2))
+    text = (
+        f"{task}: of {len(known)} judges, {names[judge]} has the highest κ with gold, "
+        f"{number(kappa, 2)} on {n_items} items; corrected for being the highest, "
+        f"{number(found.estimate, 2)} {ends}."
+    )
     return {
-        "judge": judge, "n_judges": len(known), "n_items": n_items, "kappa": kappas[found.place],
+        "judge": judge, "n_judges": len(known), "n_items": n_items, "kappa": kappa,
         "corrected": found.estimate, "ci_low": found.ci_low, "ci_high": found.ci_high,
+        "task": task, "scoring": stream.scoring, "text": text,
     }  # fmt: skip
