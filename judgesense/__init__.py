@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from judgesense.statistics.sensitivity import prompt_sensitivity as prompt_sensitivity
     from judgesense.systems.estimate import estimate as estimate
     from judgesense.systems.estimate_result import Estimate as Estimate
+    from judgesense.systems.migration import Migration as Migration
     from judgesense.systems.migration import migration as migration
-    from judgesense.systems.migration_result import Migration as Migration
     from judgesense.systems.monitor import Monitoring as Monitoring
     from judgesense.systems.monitor import monitor as monitor
     from judgesense.systems.verdict_files import read_verdicts as read_verdicts
@@ -55,7 +55,7 @@ _HOMES = {
     "Comparison": "judgesense.trust.compare",
     "Estimate": "judgesense.systems.estimate_result",
     "Improved": "judgesense.improving.result",
-    "Migration": "judgesense.systems.migration_result",
+    "Migration": "judgesense.systems.migration",
     "Monitoring": "judgesense.systems.monitor",
     "Question": "local_judges.responder",
     "Report": "judgesense.reporting.report",

@@ -16,7 +16,6 @@ from hub_scripts.hub import hub_client, transport_errors
 from hub_scripts.leaderboard.rows import Key, Tables
 from hub_scripts.results import checked_report
 from judgesense.decisions.log import PARTS, part_files
-from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE, read_run
 from judgesense.run_folder.report import REPORT_FILE, saved_report
@@ -129,9 +128,8 @@ def gold_tables(folder: Path) -> dict[Key, Tables]:
     """
     if not part_files(folder):
         return {}
-    run = read_run(folder)
     found: dict[Key, Tables] = {}
-    for stream in view(run.figures, run.pairs, run.record).judged:
+    for stream in read_run(folder).judged:
         answers, labels = stream.answers(), stream.task.labels
         answered = answers.label != ERROR
         used = answered & np.isin(answers.gold, labels)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,28 +15,171 @@ from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Words
 from judgesense.statistics.comparison import PairedDifference, holm, paired_test
 from judgesense.statistics.planning import Pilot
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.updates import Excess
-from judgesense.systems.migration_result import (
-    Claim,
-    LabelShift,
-    Migration,
-    MovedItem,
-    TaskMigration,
-    claim_text,
-)
 from judgesense.systems.shared_prompts import (
     SharedPrompts,
-    grouped,
+    moved_text,
     notes_on,
     read_tasks,
+    require_rules,
+    rewording_text,
     shared_prompts,
 )
 from judgesense.tasks import UNDECIDED
-from judgesense.trust.thresholds import NO_DIFFERENCE
+from judgesense.text import brackets, join, number, percent, signed
+from judgesense.trust.pairing import grouped
+from judgesense.trust.thresholds import NO_DIFFERENCE, SIGNIFICANT
+
+Claim = Literal["no more", "more", "cannot tell"]
+
+_EXIT: dict[Claim, int] = {"more": 1, "cannot tell": 3, "no more": 0}
+"""The exit code of each claim, the worst claim first."""
 
 _NO_EXCESS = Excess(None, None, None, None, None, 0, random=False)
 
-_WORST: tuple[Claim, ...] = ("more", "cannot tell", "no more")
+_SHOWN = 10
+"""Items that the text lists for each task."""
+
+_CAUSES = {
+    "one wording": "the old run asked one wording, so rewording is not measured: judge OLD under "
+    "at least two wordings",
+    "one label": "all verdicts of both are one label, and a judge that does not read would move as "
+    "little: add items with another label",
+    "few wordings": "the wordings differ too much for more items to tell: add wordings",
+    "one cluster": "one item, or one cluster of items, has no interval: add items",
+}
+
+
+@dataclass(frozen=True)
+class LabelShift:
+    """How the share of one label changed. ``label`` may be ``first shown``, UNCLEAR or REFUSED.
+
+    ``difference`` is new minus old, with an uncorrected 95% interval; ``p_holm`` is corrected over
+    the labels of the task.
+    """
+
+    label: str
+    old: float | None
+    new: float | None
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class MovedItem:
+    """An item with moved verdicts: ``moved`` of its ``prompts``.
+
+    ``old`` and ``new`` are its most frequent verdicts. ``reworded`` is how often the old judge's
+    verdict on the item differs between two wordings; None with one wording.
+    """
+
+    item_id: str
+    prompts: int
+    moved: int
+    old: str
+    new: str
+    reworded: float | None
+
+
+@dataclass(frozen=True)
+class TaskMigration:
+    """What an update changes on one task and scoring.
+
+    ``claim`` is about ``excess``: the share of verdicts that the update moves minus the share that
+    rewording moves. ``more`` says that it lies above 0, ``no more`` that it lies below
+    ``tolerance``; each is wrong in at most ``error`` of runs, which is what its ends ``ci_low`` and
+    ``ci_high`` are made for. ``about`` names its condition: from four wordings on, it is about
+    ``wordings like these``, and ``claim_these``, with its ends ``these_ci_low`` and
+    ``these_ci_high``, about these alone; with fewer, it is about ``these wordings`` itself, and
+    other paraphrases may move more or less. ``cause`` names what keeps the claim from being told:
+    ``open`` (too few items), ``few wordings`` (which differ so much that more items would not
+    tell), ``one wording``, ``one label`` or ``one cluster``; else it is None. ``asked_again``
+    is the share that the old judge moves on the same prompt. ``items_needed`` settles an open
+    claim with 80% probability. UNCLEAR and REFUSED count as verdicts of their own.
+    """
+
+    task: str
+    scoring: str
+    judge_old: str
+    judge_new: str
+    claim: Claim
+    about: Literal["these wordings", "wordings like these"]
+    cause: str | None
+    text: str
+    tolerance: float
+    error: float
+    moved: float
+    reworded: float | None
+    asked_again: float | None
+    excess: float | None
+    ci_low: float | None
+    ci_high: float | None
+    claim_these: Claim | None
+    these_ci_low: float | None
+    these_ci_high: float | None
+    excess_again: float | None
+    excess_again_ci_low: float | None
+    excess_again_ci_high: float | None
+    n_prompts: int
+    n_items: int
+    n_clusters: int
+    n_wordings: int
+    items_needed: int | None
+    direction: tuple[LabelShift, ...]
+    accuracy_old: float | None
+    accuracy_new: float | None
+    accuracy_difference: float | None
+    accuracy_ci_low: float | None
+    accuracy_ci_high: float | None
+    items: tuple[MovedItem, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Migration(ResultMapping):
+    """One judge before and after an update, by task and scoring.
+
+    ``claim`` is the worst of the tasks': ``more``, then ``cannot tell``, then ``no more``. The
+    chance that any task's claim is wrong is at most ``error``. ``notes`` say what was left out, and
+    if the names are those of two judges. ``sources`` are the old and the new folder or file.
+    """
+
+    claim: Claim
+    tasks: tuple[TaskMigration, ...]
+    notes: tuple[str, ...]
+    sources: tuple[str, str]
+    error: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 for ``no more``, 1 for ``more``, 3 for ``cannot tell``."""
+        return _EXIT[self.claim]
+
+    def to_pandas(self) -> Any:
+        """The tasks as a `pandas.DataFrame`, without their lists of labels and items."""
+        lists = ("direction", "items")
+        rows = (task.__dict__ for task in self.tasks)
+        return data_frame([{k: v for k, v in row.items() if k not in lists} for row in rows])
+
+    def __str__(self) -> str:
+        lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
+        for task in self.tasks:
+            heading = f"{task.task} ({task.scoring})" if task.scoring else task.task
+            lines += ["", heading, *(f"  - {line}" for line in details_text(task))]
+        lines += [
+            "",
+            "Each end of a difference is wrong in at most "
+            f"{100 * self.tasks[0].error:.3g}% of runs, so that "
+            f"{'a claim' if len(self.tasks) == 1 else 'any of the claims'} is wrong in at most "
+            f"{100 * self.error:.3g}%. Items, or the clusters that they share, are the sample; "
+            "from four wordings on, wordings are too; with fewer, the claim is about these alone.",
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_table((), [(line,) for line in str(self).splitlines() if line])
 
 
 def migration(
@@ -78,18 +223,12 @@ def migration(
     >>> update.claim, update.tasks[0].moved, update.tasks[0].reworded
     ('more', 1.0, 0.0)
     """
-    if not 0 <= tolerance < 1:
-        raise JudgeSenseError(f"tolerance is {tolerance!r}; pass a number from 0 to 1")
-    if not 0 < error < 0.5:
-        raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
-    names = (judge, judge) if judge is None or isinstance(judge, str) else judge
-    shared = shared_prompts(
-        read_tasks(old, names[0], task, reference=True), read_tasks(new, names[1], task)
-    )
+    one, two = require_rules(tolerance, error, judge)
+    shared = shared_prompts(read_tasks(old, one, task, reference=True), read_tasks(new, two, task))
     tasks = tuple(_compare(each, tolerance, error / len(shared)) for each in shared)
     claims = {each.claim for each in tasks}
     return Migration(
-        claim=next(claim for claim in _WORST if claim in claims),
+        claim=next(claim for claim in _EXIT if claim in claims),
         tasks=tasks,
         notes=notes_on(shared, same_judge=True),
         sources=(str(old), str(new)),
@@ -111,17 +250,15 @@ def _compare(shared: SharedPrompts, tolerance: float, error: float) -> TaskMigra
         cause = "few wordings" if needed is None and excess.random else cause
     right = _accuracy(shared)
     update = TaskMigration(
-        task=shared.task,
-        scoring=shared.scoring,
-        judge_old=shared.before.table.judge,
-        judge_new=shared.after.table.judge,
+        **shared.figures,
+        judge_old=shared.before.judge,
+        judge_new=shared.after.judge,
         claim=claim,
         about="wordings like these" if excess.random else "these wordings",
         cause=cause,
         text="",
         tolerance=float(tolerance),
         error=error,
-        moved=float(shared.moved.mean()),
         reworded=excess.other,
         asked_again=noise.other,
         excess=excess.excess,
@@ -133,8 +270,6 @@ def _compare(shared: SharedPrompts, tolerance: float, error: float) -> TaskMigra
         excess_again=noise.excess,
         excess_again_ci_low=noise.low,
         excess_again_ci_high=noise.high,
-        n_prompts=len(shared.moved),
-        n_items=len(set(shared.items)),
         n_clusters=len(set(shared.clusters)),
         n_wordings=len({*shared.wordings, *shared.pair_wording}),
         items_needed=needed,
@@ -183,7 +318,7 @@ def _direction(shared: SharedPrompts) -> tuple[LabelShift, ...]:
     """The share of each label before and after; nothing if no verdict moved."""
     if not shared.moved.any():
         return ()
-    table = shared.before.table
+    table = shared.before
     labels = [label for label in table.labels if label in shared.labels]
     labels += sorted(shared.labels - set(labels))
     labels += [label for label in UNDECIDED if label in {*shared.old, *shared.new}]
@@ -203,13 +338,13 @@ def _direction(shared: SharedPrompts) -> tuple[LabelShift, ...]:
 
 def _accuracy(shared: SharedPrompts) -> PairedDifference:
     """How often the verdicts match gold before and after, on the prompts that have it."""
-    one = shared.before.table.column("gold")[shared.old_row]
-    two = shared.after.table.column("gold")[shared.new_row]
+    one = shared.before.column("gold")[shared.old_row]
+    two = shared.after.column("gold")[shared.new_row]
     for item, a, b in zip(shared.items, one, two, strict=True):
         if None not in (a, b) and a != b:
             raise JudgeSenseError(
                 f"{shared.task}: item {item!r} has the gold label {a} in "
-                f"{shared.before.table.source} and {b} in {shared.after.table.source}; compare on "
+                f"{shared.before.source} and {b} in {shared.after.source}; compare on "
                 "the same labels"
             )
     gold = np.where(one == None, two, one)  # noqa: E711
@@ -242,3 +377,87 @@ def _moved_items(shared: SharedPrompts) -> tuple[MovedItem, ...]:
 def _usual(verdicts: Words) -> str:
     counts = Counter[str](sorted(verdicts))
     return max(counts, key=lambda verdict: counts[verdict])
+
+
+def claim_text(task: TaskMigration) -> str:
+    """The claim on a task in a sentence or two, with its figures."""
+    figures = f"it {moved_text(task)}"
+    if task.excess is not None:
+        figures += f", {rewording_text(task)}"
+    gained = [shift for shift in _clear(task.direction) if (shift.difference or 0.0) > 0]
+    if gained:
+        most = max(gained, key=lambda shift: shift.difference or 0.0)
+        figures += f"; towards {most.label}, {percent(most.old)} to {percent(most.new)}"
+    than = "than a paraphrase does"
+    if task.about == "these wordings":
+        than = f"than rewording does between these {task.n_wordings} wordings"
+    if task.claim == "more":
+        return f"{task.task}: the update moves more verdicts {than} ({figures})."
+    alone = ""
+    if task.claim_these not in (None, task.claim):
+        moves = {
+            "more": "it moves more than rewording", "no more": "it moves no more than rewording",
+        }.get(task.claim_these, "it cannot be told")  # fmt: skip
+        ends = brackets(task.these_ci_low, task.these_ci_high, signed)
+        alone = (
+            f" Under these wordings alone, {moves} {ends}; the claim is about wordings like these."
+        )
+    if task.claim == "no more":
+        within = ""
+        if task.ci_high is not None and task.ci_high > 0:
+            within = f", give or take {number(task.tolerance, 2)}"
+        aside = ", but in one direction" if gained else ""
+        return (
+            f"{task.task}: the update moves no more verdicts {than}{within}{aside} ({figures})."
+            f"{alone}"
+        )
+    why = _CAUSES.get(task.cause or "", "too few items")
+    if task.items_needed is not None:
+        why = f"about {task.items_needed:,} items would tell, if the difference is as measured"
+    return (
+        f"{task.task}: cannot tell whether the update moves more verdicts {than} ({figures}); "
+        f"{why}.{alone}"
+    )
+
+
+def details_text(task: TaskMigration) -> Iterator[str]:
+    """The other figures of a task, a line each."""
+    if task.asked_again is not None:
+        ends = brackets(task.excess_again_ci_low, task.excess_again_ci_high, signed)
+        yield (
+            f"repeating the prompts changes {percent(task.asked_again)} of the old judge's "
+            f"verdicts; the update changes {signed(task.excess_again)} more {ends}"
+        )
+    shifts = _clear(task.direction)
+    for shift in shifts:
+        yield (
+            f"{shift.label}: {percent(shift.old)} before, {percent(shift.new)} after "
+            f"({signed(shift.difference)} {brackets(shift.ci_low, shift.ci_high, signed)})"
+        )
+    if task.direction and not shifts:
+        yield "no label is clearly more frequent than before"
+    if task.accuracy_difference is not None:
+        ends = brackets(task.accuracy_ci_low, task.accuracy_ci_high, signed)
+        yield (
+            f"matches gold: {percent(task.accuracy_old)} before, {percent(task.accuracy_new)} "
+            f"after ({signed(task.accuracy_difference)} {ends})"
+        )
+    if task.items:
+        shown = [_item(item) for item in task.items[:_SHOWN]]
+        rest = len(task.items) - len(shown)
+        yield (
+            f"moved items: {join(shown) if not rest else ', '.join(shown)}"
+            f"{f', and {rest} more (--format json lists all)' if rest else ''}"
+        )
+
+
+def _clear(shifts: Sequence[LabelShift]) -> list[LabelShift]:
+    """The labels whose share has clearly changed."""
+    return [shift for shift in shifts if shift.p_holm is not None and shift.p_holm < SIGNIFICANT]
+
+
+def _item(item: MovedItem) -> str:
+    of = "" if item.prompts == 1 else f", {item.moved} of {item.prompts}"
+    if item.old == item.new:
+        return f"{item.item_id} (mostly {item.old}{of})"
+    return f"{item.item_id} ({item.old} to {item.new}{of})"

@@ -1,42 +1,90 @@
-"""Does a judge still give the verdicts that it gave? A look a week, as long as you like."""
+"""Does a judge still give the verdicts that it gave? A look a week, as long as you like.
+
+The history of a monitored judge is a JSONL file with one line for each look.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import read_text, sha256_of, writing
+from judgesense.files.documents import OwnShape, fit, parse_json
+from judgesense.run_folder.folder import digests_of, read_record
 from judgesense.run_folder.record import now
 from judgesense.statistics.monitoring import watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.systems.monitor_history import (
-    SCHEMA_VERSION,
-    Look,
-    StreamLook,
-    add_look,
-    read_history,
-    require_same_rules,
-)
 from judgesense.systems.shared_prompts import (
     SharedPrompts,
-    grouped,
+    moved_text,
     notes_on,
     read_tasks,
+    require_rules,
+    rewording_text,
     shared_prompts,
 )
-from judgesense.text import brackets, percent, s, signed
+from judgesense.text import percent, s, signed
+from judgesense.trust.pairing import grouped
 
 Status = Literal["fine", "alarm", "cannot tell"]
 
 TOLERANCE = 0.05
 """Excess over rewording, as a share of verdicts, that a look must rule out to be fine."""
 
-_WORST: tuple[Status, ...] = ("alarm", "cannot tell", "fine")
+_EXIT: dict[Status, int] = {"alarm": 1, "cannot tell": 3, "fine": 0}
+"""The exit code of each status, the worst status first."""
+
+SCHEMA_VERSION = 1
+"""The version of a line that is written; a newer one is refused."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class StreamLook(OwnShape):
+    """A look at one task and scoring.
+
+    ``clusters`` are the shares of verdicts that moved and that rewording moves, by cluster.
+    ``one_label`` says that all verdicts of baseline and run are one label.
+    """
+
+    task: str
+    scoring: str
+    judge: str
+    clusters: dict[str, tuple[Share, Share]]
+    n_prompts: int
+    n_items: int
+    moved: float
+    reworded: float | None
+    excess: float | None
+    ci_low: float | None
+    ci_high: float | None
+    one_label: bool
+
+
+class Look(OwnShape):
+    """One look: when, at which run, against which baseline and by which rules.
+
+    ``allow`` and ``same_items`` are rules of 0.2 that could be set; only their defaults are read.
+    """
+
+    schema_: int = Field(alias="schema", le=SCHEMA_VERSION)
+    at: str
+    run: str
+    digest: str
+    baseline: str
+    tests: int
+    error: float
+    allow: None = None
+    same_items: Literal["once"] = "once"
+    streams: list[StreamLook]
 
 
 @dataclass(frozen=True)
@@ -105,7 +153,7 @@ class Monitoring(ResultMapping):
     @property
     def exit_code(self) -> int:
         """0 for ``fine``, 1 for ``alarm``, 3 for ``cannot tell``."""
-        return {"fine": 0, "alarm": 1, "cannot tell": 3}[self.status]
+        return _EXIT[self.status]
 
     def to_pandas(self) -> Any:
         """All looks as a `pandas.DataFrame`, one row for each task and look."""
@@ -178,22 +226,17 @@ def monitor(
     >>> state.tasks[0].moved
     0.0
     """
-    if not 0 <= tolerance < 1:
-        raise JudgeSenseError(f"tolerance is {tolerance!r}; pass a number from 0 to 1")
-    if not 0 < error <= 0.5:
-        raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
-    names = (judge, judge) if judge is None or isinstance(judge, str) else judge
-    baseline = read_tasks(against, names[1], reference=True)
+    one, two = require_rules(tolerance, error, judge)
+    baseline, judged = read_tasks(against, two, reference=True), read_tasks(run, one, task)
     tests = len(baseline)
-    judged = read_tasks(run, names[0], task)
     if task is not None:
-        baseline = [each for each in baseline if each.table.task in (task, "")] or baseline
+        baseline = [each for each in baseline if each.task in (task, "")] or baseline
     shared = shared_prompts(baseline, judged)
     base, run_path = Path(against), Path(run)
     path = base / "monitor.jsonl" if base.is_dir() else base.with_name(f"{base.stem}.monitor.jsonl")
     if history is not None:
         path = Path(history)
-    digest = judged[0].digest
+    digest = _digest(run_path)
     if run_path.is_file():
         # A steady judge may fill two files with the same verdicts.
         digest = f"{digest[:32]}-{run_path.stat().st_mtime_ns}-{run_path.name}"
@@ -202,7 +245,7 @@ def monitor(
         at=now(),
         run=run_path.resolve().name,
         digest=digest,
-        baseline=baseline[0].digest,
+        baseline=_digest(base),
         tests=tests,
         error=error,
         streams=[_stream_look(each) for each in shared],
@@ -217,7 +260,7 @@ def monitor(
     tasks = tuple(_state(stream, looks, tolerance) for stream in look.streams)
     statuses = {each.status for each in tasks}
     return Monitoring(
-        status=next(status for status in _WORST if status in statuses),
+        status=next(status for status in _EXIT if status in statuses),
         tasks=tasks,
         notes=notes_on(shared, same_judge=False),
         n_looks=len(looks),
@@ -225,6 +268,62 @@ def monitor(
         recorded=record and not known,
         error=error,
     )
+
+
+def read_history(history: Path) -> list[Look]:
+    """The looks so far, in their order; none without a file.
+
+    Raises JudgeSenseError, naming the line, for one that is damaged or of a newer version.
+    """
+    if not history.exists():
+        return []
+    looks = []
+    for number, line in enumerate(read_text(history).splitlines(), 1):
+        place = f"{history}, line {number}"
+        try:
+            looks.append(fit(Look, parse_json(line, place), place, "a look"))
+        except JudgeSenseError as error:
+            raise JudgeSenseError(
+                f"{error}. The line is damaged or written by a newer JudgeSense: restore "
+                f"{history.name} from a copy, upgrade, or set another --history to begin again"
+            ) from error
+    return looks
+
+
+def add_look(history: Path, look: Look) -> None:
+    """Append a look's line to the history."""
+    with writing(history.parent):
+        history.parent.mkdir(parents=True, exist_ok=True)
+        with history.open("a", encoding="utf-8") as lines:
+            lines.write(look.model_dump_json(by_alias=True) + "\n")
+
+
+def require_same_rules(history: Path, looks: Sequence[Look], now: Look) -> None:
+    """Raise JudgeSenseError if the looks so far have another baseline, or other rules.
+
+    An error that is chosen after the looks is no error.
+    """
+    for number, look in enumerate(looks, 1):
+        if look.baseline != now.baseline:
+            raise JudgeSenseError(
+                f"{history}, line {number}: this is the history of another baseline, or the "
+                "baseline has changed since; set another --history"
+            )
+        for name in ("error", "tests"):
+            was, is_now = getattr(look, name), getattr(now, name)
+            if was != is_now:
+                raise JudgeSenseError(
+                    f"{history}, line {number}: {name} was {was} and is now {is_now}; keep it, or "
+                    "set another --history"
+                )
+
+
+def _digest(source: Path) -> str:
+    """What identifies the contents of a run's folder or a file of verdicts."""
+    if not source.is_dir():
+        return sha256_of(source)
+    digests = (read_record(source) or {}).get("digests") or digests_of(source)
+    return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
 
 
 def _stream_look(shared: SharedPrompts) -> StreamLook:
@@ -235,16 +334,12 @@ def _stream_look(shared: SharedPrompts) -> StreamLook:
     if excess is not None:
         floor = grouped(shared.clusters[shared.pair_row], shared.pair_differs)
     return StreamLook(
-        task=shared.task,
-        scoring=shared.scoring,
-        judge=shared.after.table.judge,
+        **shared.figures,
+        judge=shared.after.judge,
         clusters={
             cluster: (float(np.mean(rows)), float(np.mean(floor[cluster])))
             for cluster, rows in grouped(shared.clusters, shared.moved).items()
         },
-        n_prompts=len(shared.moved),
-        n_items=len(set(shared.items)),
-        moved=float(shared.moved.mean()),
         reworded=excess and excess.other,
         excess=excess and excess.excess,
         ci_low=excess and excess.low,
@@ -274,19 +369,11 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
         status = "fine"
     ln10 = math.log(10)
     state = TaskMonitoring(
-        task=last.task,
-        scoring=last.scoring,
+        **last.model_dump(exclude={"judge", "clusters", "one_label"}),
         status=status,
         text="",
         error=error,
         tolerance=float(tolerance),
-        moved=last.moved,
-        reworded=last.reworded,
-        excess=last.excess,
-        ci_low=last.ci_low,
-        ci_high=last.ci_high,
-        n_prompts=last.n_prompts,
-        n_items=last.n_items,
         n_new=len(last.clusters.keys() - earlier),
         alarm_look=None if alarm is None else alarm[0],
         alarm_run=None if alarm is None else alarm[1].run,
@@ -306,11 +393,7 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
 
 def _text(state: TaskMonitoring, one_label: bool) -> str:
     """The status of a task in one or two sentences, with its figures."""
-    figures = (
-        f"this look moved {percent(state.moved)} of {state.n_prompts} verdicts on "
-        f"{state.n_items} items, rewording {percent(state.reworded)}; difference "
-        f"{signed(state.excess)} {brackets(state.ci_low, state.ci_high, signed)}"
-    )
+    figures = f"this look {moved_text(state)}, {rewording_text(state)}"
     if state.status == "alarm":
         lower = f", by at least {signed(state.excess_low)}" if state.excess_low > 0 else ""
         return (

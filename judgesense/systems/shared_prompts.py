@@ -2,78 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import sha256_of
-from judgesense.run_folder.folder import digests_of, read_run
-from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.run_folder.folder import read_run
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.updates import Excess, excess_moves
 from judgesense.systems.verdict_files import read_verdicts, table_of_stream
 from judgesense.systems.verdict_table import VerdictTable, chosen, number_of, objects
 from judgesense.tasks import ERROR, UNDECIDED
-from judgesense.text import join
+from judgesense.text import brackets, join, percent, signed
+from judgesense.trust.pairing import first_rows, grouped, shared_rows
 from judgesense.trust.wordings import Wordings
-
-_KEY = ("item_id", "system_id", "wording", "order")
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedTask:
-    """One judge's verdicts on one task.
-
-    ``table`` lacks the wordings in ``left_out``. ``prompt_ids`` has one id per row; it is None for
-    a file, and ``scoring`` is "". ``digest`` identifies the contents of the source.
-    """
-
-    table: VerdictTable
-    scoring: str
-    left_out: tuple[str, ...]
-    prompt_ids: Words | None
-    digest: str
-
-    @cached_property
-    def keys(self) -> list[tuple[Any, ...]]:
-        """Item, system, wording and order of each row."""
-        return list(zip(*(self.table.column(name) for name in _KEY), strict=True))
-
-    @cached_property
-    def first(self) -> dict[tuple[Any, ...], int]:
-        """Each prompt's first answer: its key -> its row."""
-        repeats = self.table.column("repeat")
-        rows: dict[tuple[Any, ...], int] = {}
-        for row in np.argsort(repeats, kind="stable").tolist():
-            rows.setdefault(self.keys[row], row)
-        return rows
-
-    @cached_property
-    def verdicts(self) -> Words:
-        """The verdict of each row; UNCLEAR and REFUSED are verdicts of their own."""
-        return self.table.column("verdict")
-
-    @cached_property
-    def answered(self) -> Bools:
-        """Which rows have an answer, readable or not; a failed request has none."""
-        mask: Bools = self.verdicts != ERROR
-        return mask
 
 
 def read_tasks(
-    source: str | Path,
-    judge: str | None = None,
-    task: str | None = None,
-    *,
-    reference: bool = False,
-) -> list[JudgedTask]:
+    source: str | Path, judge: str | None, task: str | None = None, *, reference: bool = False
+) -> list[VerdictTable]:
     """A judge's verdicts in a run's folder or a file of verdicts, by task and scoring.
 
     A ``reference`` leaves out inverted wordings, and those that look inverted or mislabelled
@@ -82,34 +32,24 @@ def read_tasks(
     """
     path = Path(source)
     if not path.is_dir():
-        table = read_verdicts(path, judge=judge, task=task)
-        return [JudgedTask(table, "", (), None, sha256_of(path))]
+        return [read_verdicts(path, judge=judge, task=task)]
     run = read_run(path)
     if "asked" in run.record and not run.record.get("finished"):
         raise JudgeSenseError(
             f"{path} is still being judged; wait until it ends, or rerun its command to finish it"
         )
-    digests = run.record.get("digests") or digests_of(path)
-    digest = hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
-    streams = view(run.figures, run.pairs, run.record).judged
-    names = sorted({stream.task.name for stream in streams})
+    names = sorted({stream.task.name for stream in run.judged})
     if task is not None and task not in names:
         raise JudgeSenseError(f"{path} has no task {task!r}; choose from {', '.join(names)}")
-    tasks = []
-    for n in chosen([(stream.judge, "") for stream in streams], judge, None, str(path)):
-        stream = streams[n]
-        if task not in (None, stream.task.name):
-            continue
-        left_out = stream.inverted | Wordings.of(stream).mislabelled if reference else frozenset()
-        table = table_of_stream(stream, path)
-        kept = ~np.isin(table.column("wording"), list(left_out))
-        prompt_ids = objects(stream.answers(repeats=True).column("prompt_id").to_pylist())[kept]
-        table = replace(table, table=table.table.filter(pa.array(kept)))
-        tasks.append(JudgedTask(table, stream.scoring, tuple(sorted(left_out)), prompt_ids, digest))
-    return tasks
+    tables = []
+    for n in chosen([(stream.judge, "") for stream in run.judged], judge, None, str(path)):
+        stream = run.judged[n]
+        if task in (None, stream.task.name):
+            left_out = stream.inverted | Wordings.of(stream).mislabelled if reference else ()
+            tables.append(table_of_stream(stream, path, left_out))
+    return tables
 
 
-@dataclass(frozen=True, eq=False)
 class SharedPrompts:
     """The prompts that a judge answered before and after, in the order of before, shape (n,) each.
 
@@ -118,35 +58,75 @@ class SharedPrompts:
     once for every other wording of its item that was answered before, with the other wording and
     whether its verdict differs. Left out are ``n_failed`` prompts that were not answered at one of
     the times, ``n_changed`` whose text differs, and ``n_single`` with one wording where others have
-    several.
+    several. Raises JudgeSenseError if the labels differ, or without a shared prompt.
     """
 
-    before: JudgedTask
-    after: JudgedTask
-    old_row: Codes
-    new_row: Codes
-    old: Words
-    new: Words
-    moved: Bools
-    items: Words
-    clusters: Words
-    wordings: Words
-    pair_row: Codes
-    pair_wording: Words
-    pair_differs: Bools
-    n_failed: int
-    n_changed: int
-    n_single: int
+    def __init__(self, before: VerdictTable, after: VerdictTable) -> None:
+        _require_same_scale(before, after)
+        self.before, self.after = before, after
+        self._first = _first_answers(before)
+        common = np.stack(shared_rows(self._first, _first_answers(after)))
+        same_text = common
+        if before.prompt_ids is not None and after.prompt_ids is not None:
+            same_text = common[:, before.prompt_ids[common[0]] == after.prompt_ids[common[1]]]
+        self._verdicts = before.column("verdict")
+        old, new = self._verdicts[same_text[0]], after.column("verdict")[same_text[1]]
+        rows = same_text[:, (old != ERROR) & (new != ERROR)]
+        if not rows.size:
+            reason = "no common items under the same wordings"
+            if same_text.size:
+                reason = "no common prompt with two answers: every request failed"
+            elif common.size:
+                reason = "no common prompts: all items or wordings have another text"
+            raise JudgeSenseError(
+                f"{before.source} and {after.source} have {reason}. Judge the same items under "
+                "the same wordings"
+            )
+        self.n_failed = same_text.shape[1] - rows.shape[1]
+        self.n_changed = common.shape[1] - same_text.shape[1]
+        reworded = np.unique(self._other_wordings(rows[0])[0])
+        self.n_single = rows.shape[1] - len(reworded) if len(reworded) else 0
+        if self.n_single:
+            # Both shares have to be of the same items.
+            rows = rows[:, reworded]
+        self.old_row, self.new_row = rows
+        self.old, self.new = self._verdicts[self.old_row], after.column("verdict")[self.new_row]
+        self.moved: Bools = self.old != self.new
+        self.items = before.column("item_id")[self.old_row]
+        self.clusters = before.column("cluster_id")[self.old_row]
+        wordings = objects([word or "" for word in before.column("wording")])
+        self.wordings = wordings[self.old_row]
+        self.pair_row, other = self._other_wordings(self.old_row)
+        self.pair_wording = wordings[other]
+        self.pair_differs: Bools = self.old[self.pair_row] != self._verdicts[other]
+
+    def _other_wordings(self, rows: Codes) -> tuple[Codes, Codes]:
+        """Each row under every other wording on the same item and order: its place, the other."""
+        places = {row: (i, s, o) for (i, s, _, o), row in self._first.items()}
+        answered = [row for row in places if self._verdicts[row] != ERROR]
+        groups = grouped([places[row] for row in answered], answered)
+        pairs = [
+            (place, other)
+            for place, row in enumerate(rows.tolist())
+            for other in groups[places[row]]
+            if other != row
+        ]
+        place, other = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return place, other
 
     @property
     def task(self) -> str:
         """The task's name; ``verdicts`` where neither source names one."""
-        return self.before.table.task or self.after.table.task or "verdicts"
+        return self.before.task or self.after.task or "verdicts"
 
     @property
-    def scoring(self) -> str:
-        """The scoring; "" for files."""
-        return self.before.scoring or self.after.scoring
+    def figures(self) -> dict[str, Any]:
+        """What both results of a comparison have: whose verdicts, how many, how many moved."""
+        return {
+            "task": self.task, "scoring": self.before.scoring or self.after.scoring,
+            "moved": float(self.moved.mean()), "n_prompts": len(self.moved),
+            "n_items": len(set(self.items)),
+        }  # fmt: skip
 
     @cached_property
     def labels(self) -> set[str]:
@@ -178,22 +158,35 @@ class SharedPrompts:
 
     def beyond_noise(self, error: float) -> Excess | None:
         """What moved beyond asking the judge of before again; None without repeated prompts."""
-        judged = self.before
-        clusters, differs = [], []
-        shared = dict(
-            zip((judged.keys[row] for row in self.old_row.tolist()), self.clusters, strict=True)
-        )
-        for row, key in enumerate(judged.keys):
-            first = judged.first[key]
-            if row != first and key in shared and judged.answered[[row, first]].all():
-                clusters.append(shared[key])
-                differs.append(judged.verdicts[row] != judged.verdicts[first])
+        keys, clusters, differs = _keys(self.before), [], []
+        shared = {
+            keys[row]: (row, cluster)
+            for row, cluster in zip(self.old_row.tolist(), self.clusters, strict=True)
+        }
+        for row, (key, verdict) in enumerate(zip(keys, self._verdicts, strict=True)):
+            first, cluster = shared.get(key, (row, ""))
+            if row != first and verdict != ERROR:
+                clusters.append(cluster)
+                differs.append(verdict != self._verdicts[first])
         if not clusters:
             return None
         return excess_moves(self.moved, self.clusters.tolist(), differs, clusters, error=error)
 
 
-def shared_prompts(old: Sequence[JudgedTask], new: Sequence[JudgedTask]) -> list[SharedPrompts]:
+def _keys(table: VerdictTable) -> list[tuple[Any, ...]]:
+    """Item, system, wording and order of each row."""
+    columns = ("item_id", "system_id", "wording", "order")
+    return list(zip(*map(table.column, columns), strict=True))
+
+
+def _first_answers(table: VerdictTable) -> dict[tuple[Any, ...], int]:
+    """Each prompt's first answer: its key -> its row."""
+    keys = _keys(table)
+    rows = np.argsort(table.column("repeat"), kind="stable").tolist()
+    return first_rows([keys[row] for row in rows], rows)
+
+
+def shared_prompts(old: Sequence[VerdictTable], new: Sequence[VerdictTable]) -> list[SharedPrompts]:
     """The shared prompts of each task and scoring; a file without a task fits the only other one.
 
     Raises JudgeSenseError if there is no common task or prompt, or if a task's labels differ.
@@ -201,15 +194,14 @@ def shared_prompts(old: Sequence[JudgedTask], new: Sequence[JudgedTask]) -> list
     shared = []
     for one in old:
         for two in new:
-            unnamed = "" in (one.table.task, two.table.task) and len(old) == len(new) == 1
-            same_task = one.table.task == two.table.task or unnamed
-            if same_task and ("" in (one.scoring, two.scoring) or one.scoring == two.scoring):
-                _require_same_scale(one.table, two.table)
-                shared.append(_shared(one, two))
+            unnamed = "" in (one.task, two.task) and len(old) == len(new) == 1
+            same_scoring = "" in (one.scoring, two.scoring) or one.scoring == two.scoring
+            if (one.task == two.task or unnamed) and same_scoring:
+                shared.append(SharedPrompts(one, two))
     if not shared:
         judged = (
-            f"{tasks[0].table.source} judged {join([f'{t.table.task} {t.scoring}' for t in tasks])}"
-            for tasks in (old, new)
+            f"{tables[0].source} judged {join([f'{t.task} {t.scoring}' for t in tables])}"
+            for tables in (old, new)
         )
         raise JudgeSenseError(f"no common task: {' and '.join(judged)}. Name the same task")
     return shared
@@ -230,78 +222,30 @@ def _require_same_scale(one: VerdictTable, two: VerdictTable) -> None:
         )
 
 
-def _shared(old: JudgedTask, new: JudgedTask) -> SharedPrompts:
-    """The prompts that were answered at both times. Raises JudgeSenseError if there are none."""
-    common = [(row, new.first[key]) for key, row in old.first.items() if key in new.first]
-    same_text = common
-    if old.prompt_ids is not None and new.prompt_ids is not None:
-        same_text = [(a, b) for a, b in common if old.prompt_ids[a] == new.prompt_ids[b]]
-    answered = [(a, b) for a, b in same_text if old.answered[a] and new.answered[b]]
-    if not answered:
-        reason = "no common items under the same wordings"
-        if same_text:
-            reason = "no common prompt with two answers: every request failed"
-        elif common:
-            reason = "no common prompts: all items or wordings have another text"
-        raise JudgeSenseError(
-            f"{old.table.source} and {new.table.source} have {reason}. Judge the same items under "
-            "the same wordings"
-        )
-    rows = np.array(answered, dtype=np.int64)
-    reworded = np.unique(_other_wordings(old, rows[:, 0])[0])
-    n_single = len(rows) - len(reworded) if len(reworded) else 0
-    if n_single:
-        # Both shares have to be of the same items.
-        rows = rows[reworded]
-    old_row, new_row = rows.T
-    before, after = old.verdicts[old_row], new.verdicts[new_row]
-    place, other = _other_wordings(old, old_row)
-    return SharedPrompts(
-        before=old,
-        after=new,
-        old_row=old_row,
-        new_row=new_row,
-        old=before,
-        new=after,
-        moved=before != after,
-        items=old.table.column("item_id")[old_row],
-        clusters=old.table.column("cluster_id")[old_row],
-        wordings=_wordings(old, old_row),
-        pair_row=place,
-        pair_wording=_wordings(old, other),
-        pair_differs=np.asarray(before[place] != old.verdicts[other], dtype=bool),
-        n_failed=len(same_text) - len(answered),
-        n_changed=len(common) - len(same_text),
-        n_single=n_single,
-    )
+def require_rules(
+    tolerance: float, error: float, judge: str | tuple[str, str] | None
+) -> tuple[str | None, str | None]:
+    """The judge of each result. Raises JudgeSenseError for a tolerance or error that is no share.
 
-
-def grouped(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, list[Any]]:
-    """The values by key, both in order of appearance.
-
-    >>> grouped(["a", "b", "a"], [1, 2, 3])
-    {'a': [1, 3], 'b': [2]}
+    An ``error`` of a half would be no claim.
     """
-    groups: dict[Any, list[Any]] = {}
-    for key, value in zip(keys, values, strict=True):
-        groups.setdefault(key, []).append(value)
-    return groups
+    if not 0 <= tolerance < 1:
+        raise JudgeSenseError(f"tolerance is {tolerance!r}; pass a number from 0 to 1")
+    if not 0 < error < 0.5:
+        raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
+    return (judge, judge) if judge is None or isinstance(judge, str) else judge
 
 
-def _other_wordings(judged: JudgedTask, rows: Codes) -> tuple[Codes, Codes]:
-    """Each row under every other wording on the same item and order: its place, the other row."""
-    kept = [(key, row) for key, row in judged.first.items() if judged.answered[row]]
-    groups = grouped(((k[0], k[1], k[3]) for k, _ in kept), (row for _, row in kept))
-    pairs = []
-    for place, row in enumerate(rows.tolist()):
-        item, system, _, order = judged.keys[row]
-        pairs += [(place, other) for other in groups[item, system, order] if other != row]
-    places, others = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return places, others
+def moved_text(task: Any) -> str:
+    """How many verdicts moved, from a task's result."""
+    share = percent(task.moved)
+    return f"moved {share} of {task.n_prompts} verdicts on {task.n_items} items"
 
 
-def _wordings(judged: JudgedTask, rows: Codes) -> Words:
-    return objects([word or "" for word in judged.table.column("wording")[rows]])
+def rewording_text(task: Any) -> str:
+    """How many verdicts rewording moves, and what moved beyond that, from a task's result."""
+    ends = brackets(task.ci_low, task.ci_high, signed)
+    return f"rewording {percent(task.reworded)}; difference {signed(task.excess)} {ends}"
 
 
 def notes_on(shared: Sequence[SharedPrompts], *, same_judge: bool) -> tuple[str, ...]:
@@ -310,7 +254,7 @@ def notes_on(shared: Sequence[SharedPrompts], *, same_judge: bool) -> tuple[str,
     ``same_judge``: also say if both times have the same judge, fingerprint included.
     """
     notes = []
-    one, two = shared[0].before.table.judge, shared[0].after.table.judge
+    one, two = shared[0].before.judge, shared[0].after.judge
     if one and two and one.split("@")[0] != two.split("@")[0]:
         notes.append(f"{one} and {two} have different names; they are compared as one judge")
     if same_judge and one == two and "@" in one:

@@ -6,7 +6,7 @@ Decisions about systems and the monitoring of a judge start from `read_verdicts`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BeforeValidator, FiniteFloat
 
-from judgesense.decisions.view import Stream, view
+from judgesense.decisions.rows import Answers
+from judgesense.decisions.stream import Stream
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.documents import Count, S, Shape, fit
 from judgesense.files.tables import SUFFIXES, Record, read_table
 from judgesense.run_folder.folder import read_run
-from judgesense.systems.verdict_table import SCHEMA, VerdictTable, chosen, labels_of
+from judgesense.systems.verdict_table import SCHEMA, VerdictTable, chosen, labels_of, objects
 from judgesense.tasks import is_scale
 from judgesense.trust.grid import label_shares
 
@@ -122,9 +123,8 @@ def read_verdicts(
     """
     path = kept(source, RUNS, "verdicts")
     if path.is_dir():
-        run = read_run(path)
         # All equivalent wordings, repeats included.
-        streams = view(run.figures, run.pairs, run.record).judged
+        streams = read_run(path).judged
         return table_of_stream(one_stream(streams, judge, task, scoring, str(path)), path)
     if not path.is_file():
         raise JudgeSenseError(
@@ -229,10 +229,16 @@ def one_stream(
     return streams[chosen(named, judge, task, source)[0]]
 
 
-def table_of_stream(stream: Stream, folder: Path) -> VerdictTable:
-    """The verdicts of a stream, one row for each of its `answers`, repeats included."""
+def table_of_stream(stream: Stream, folder: Path, left_out: Collection[str] = ()) -> VerdictTable:
+    """The verdicts of a stream, one row for each of its `answers`, repeats included.
+
+    Those under the wordings in ``left_out`` are left out.
+    """
     labels = stream.task.labels
     answers = stream.answers(repeats=True)
+    if left_out:
+        kept = ~np.isin(answers.template, list(left_out))
+        answers = Answers.at(stream.log, answers.rows[kept])
     orders = answers.order.tolist()
     swapped = dict(zip(labels, reversed(labels), strict=True))
     turns = stream.task.comparative and len(labels) == 2
@@ -261,7 +267,11 @@ def table_of_stream(stream: Stream, folder: Path) -> VerdictTable:
         "repeat": answers.repeat.tolist(),
     }
     table = pa.Table.from_pydict(columns, schema=SCHEMA)
-    return VerdictTable(table, labels, str(folder), stream.judge, stream.task.name, stated=True)
+    return VerdictTable(
+        table, labels, str(folder), stream.judge, stream.task.name, stated=True,
+        scoring=stream.scoring, prompt_ids=objects(answers.column("prompt_id").to_pylist()),
+        left_out=tuple(sorted(left_out)),
+    )  # fmt: skip
 
 
 def _option_columns(stream: Stream, rows: Any, verdicts: list[str]) -> dict[str, list[Any]]:

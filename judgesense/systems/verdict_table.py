@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.arrays import Floats
+from judgesense.statistics.arrays import Floats, Words
 from judgesense.statistics.result import data_frame
 from judgesense.tasks import UNDECIDED
 
@@ -54,7 +54,8 @@ class VerdictTable:
     is the decision space in order, as the source states it or as its verdicts show it. ``source``
     is the file or folder, ``judge`` and ``task`` are "" where it names none. ``stated`` says
     whether the source states its labels; otherwise some may never have been given. ``shown`` has
-    the file's other columns by row: what a person needs to see to judge the output.
+    the file's other columns by row: what a person needs to see to judge the output. A run has a
+    ``scoring`` and ``prompt_ids``, one per row; ``left_out`` are wordings that the table lacks.
     """
 
     table: pa.Table
@@ -64,6 +65,9 @@ class VerdictTable:
     task: str = ""
     stated: bool = False
     shown: tuple[Mapping[str, Any], ...] = ()
+    scoring: str = ""
+    prompt_ids: Words | None = None
+    left_out: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -17,7 +17,7 @@ from judgesense.files.documents import parse_json, parse_yaml, read_json, read_n
 from judgesense.files.tables import column_names, read_parquet, read_table
 from judgesense.run_folder.folder import read_record
 from judgesense.run_folder.report import load_report
-from judgesense.systems.monitor_history import read_history
+from judgesense.systems.monitor import read_history
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "run.json": lambda path: read_record(path.parent),

@@ -7,8 +7,7 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.systems.monitor import monitor
-from judgesense.systems.monitor_history import read_history
+from judgesense.systems.monitor import monitor, read_history
 
 POOL = 180
 
