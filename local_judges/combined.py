@@ -1,11 +1,16 @@
-"""Several judges that decide together: a cascade, or a jury.
+"""An improved judge as a judge: it asks the prompts of its rules, and gives one verdict.
 
-Each is a judge of its own rule (:mod:`local_judges.stabilised`) that gets the same messages.
+A file has one judge with its rule, or several that get the same messages and decide together: a
+cascade, or a jury. It needs no more than the messages, so it runs wherever a judge does: in any
+engine, in Ray's actors, in resumed runs.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,89 +21,213 @@ from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.calibration import mean_log_odds
 from judgesense.tasks import Template
+from judgesense.trust.card import AS_ASKED
+from judgesense.trust.grid import label_logprobs
+from judgesense.trust.rules import Decided, Rule
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.runner import ask_all
-from local_judges.stabilised import StabilisedJudge, margin_of_votes, summed
+from local_judges.stabilised import Members, Messages, key_of
 from local_judges.stabilised_file import Stabilised
 
+log = logging.getLogger(__name__)
 
-class CombinedJudge:
-    """A judge that asks several and gives one verdict on each message.
+_AT_ONCE = 128
+"""Messages per batch: their prompts are asked together."""
+
+
+class Stage:
+    """One judge of a file, which is asked several prompts per message and gives one verdict.
+
+    A rule of one wording is applied to the message's own wording; a panel asks its own wordings,
+    whatever the message's. A message is taken apart by the layout of the file's templates.
+    """
+
+    def __init__(self, stabilised: Stabilised, inner: Judge, same_judge: bool) -> None:
+        wanted = str(stabilised.judge.get("name", inner.name))
+        if inner.name != wanted:
+            differs = (
+                f"{stabilised.where} was made with the judge {wanted}, and this is {inner.name}: "
+                "its weights, dtype, chat template, system prompt or decoding differ"
+            )
+            if same_judge:
+                raise JudgeSenseError(f"{differs}. Use the same ones, or stabilise this judge")
+            log.warning("%s; the file's card and expected accuracy are not about it", differs)
+        changed = stabilised.rule.remedy != AS_ASKED
+        if stabilised.scoring not in inner.scorings and not changed:
+            (offered, *_) = sorted(inner.scorings)
+            raise JudgeSenseError(
+                f"judge {inner.name} has no {stabilised.scoring} scoring; set --scoring {offered}"
+            )
+        if stabilised.scoring not in inner.scorings:
+            raise JudgeSenseError(
+                f"{stabilised.where} needs {stabilised.scoring} scoring, and judge {inner.name} "
+                f"offers {', '.join(sorted(inner.scorings))}"
+            )
+        self.stabilised, self.inner, self.messages = stabilised, inner, Messages(stabilised)
+        digest = hashlib.sha256(f"{inner.name} {stabilised.digest}".encode()).hexdigest()[:8]
+        self.name = f"{inner.name.split('@')[0]}-stabilised@{digest}" if changed else inner.name
+
+    def describe(self) -> dict[str, Any]:
+        """The rule, the wordings, and the judge that is asked."""
+        return {
+            "stabilised": self.stabilised.rule.to_dict(),
+            "wordings": {t.template_id: t.text for t in self.stabilised.entry.templates},
+            "judge": dict(self.inner.describe()),
+        }
+
+    def prompts(self, requests: Iterable[Request]) -> list[Request]:
+        """The distinct prompts behind some messages."""
+        distinct: dict[str, Request] = {}
+        for request in requests:
+            members = self.messages.members(request)
+            if isinstance(members, Members):
+                distinct.update(members.by_key)
+        return list(distinct.values())
+
+    def answers(self, requests: Sequence[Request]) -> list[Answer]:
+        """One verdict per message; its tokens and cost are those of all its prompts."""
+        # Without options it is no verdict: a request for a paraphrase, say.
+        plain = [request for request in requests if not request.options]
+        replies: dict[str, Answer] = {}
+        kinds = (self.stabilised.scoring, self.prompts(requests)), ("generate", plain)
+        for scoring, prompts in kinds:
+            if prompts:
+                given = ask_all(self.inner, prompts, {scoring})
+                replies |= zip(map(key_of, prompts), given, strict=True)
+        counted: set[str] = set()
+        return [self._answer(request, replies, counted) for request in requests]
+
+    def _answer(self, request: Request, replies: Mapping[str, Answer], counted: set[str]) -> Answer:
+        """The verdict on a message from the answers behind it; ``counted`` are the prompts whose
+        cost is in another message's verdict."""
+        if not request.options:
+            return replies[key_of(request)]
+        members = self.messages.members(request)
+        if isinstance(members, str):
+            return Answer(error=members)
+        rows = [[replies[key_of(member)] for member in row] for row in members.requests]
+        answers = [answer for row in rows for answer in row]
+        fresh = [replies[key] for key in members.by_key if key not in counted]
+        counted.update(members.by_key)
+        common = {
+            **_summed(fresh, "input_tokens", "output_tokens", "cost_usd"),
+            **_summed(answers, "latency_s"),
+        }
+        if failed := [answer.error for answer in answers if answer.error is not None]:
+            return Answer(error=failed[0], **common)
+        if all(answer.refused for answer in answers):
+            return Answer(refused=True, **common)
+        logprobs = _logprobs(rows, members, self.stabilised.rule)
+        decided = members.rule.decide(logprobs)
+        values = _as_options(decided, members.template, members.rule.labels, request.options)
+        if values is None:
+            return Answer(text="", **common)
+        masses = [answer.option_mass for answer in answers if answer.option_mass is not None]
+        text = ""
+        if decided.codes[0] >= 0:
+            text = request.options[int(np.argmax(values))]
+            if members.rule.read == "vote" and len(answers) > 1:
+                text += _votes(decided, logprobs, members)
+        return Answer(
+            text=text,
+            option_logprobs=values if self.stabilised.scoring == "options" else None,
+            option_mass=float(np.mean(masses)) if masses else None,
+            **common,
+        )
+
+
+class StabilisedJudge:
+    """The judge of a file: one, or several that give one verdict on each message.
 
     In a ``cascade`` the next judge is asked where the one before is less sure than its margin, or
     gives no verdict; in a ``jury`` all are asked, and the mean of their log-odds decides, or the
     majority where they give texts.
 
     Args:
-        stabilised: the file, whose ``others`` are the further judges.
-        members: the judges in the file's order, each with its own rule.
+        stabilised: the judge's file, as read.
+        inner: the judges that are asked, in the file's order.
+        same_judge: refuse a judge whose name (with its fingerprint) is not the file's.
+
+    Raises:
+        JudgeSenseError: another judge, or another number of judges, than the file's, or one that
+            gives no log-probabilities where the rule needs them.
     """
 
-    def __init__(self, stabilised: Stabilised, members: Sequence[StabilisedJudge]) -> None:
-        self.stabilised, self.members = stabilised, list(members)
-        self.margins = [stabilised.margin, *(each.margin for each in stabilised.others)]
-        self.scorings = frozenset.intersection(*(each.scorings for each in self.members))
-        self.name = self.members[0].name
-        if stabilised.others:
-            names = " ".join(each.name for each in self.members)
+    def __init__(self, stabilised: Stabilised, *inner: Judge, same_judge: bool = True) -> None:
+        files = (replace(stabilised, others=(), combine=None), *stabilised.others)
+        if len(inner) != len(files):
+            raise JudgeSenseError(
+                f"{stabilised.where} asks {len(files)} judges, got {len(inner)}: "
+                "pass a list of them in the file's order"
+            )
+        self.stabilised, self.inner = stabilised, inner
+        self.stages = [
+            Stage(own, judge, same_judge) for own, judge in zip(files, inner, strict=True)
+        ]
+        # A verdict read from probabilities can also be given as text.
+        self.scorings = frozenset({stabilised.scoring, "generate"})
+        self.name = self.stages[0].name
+        if stabilised.combine:
+            names = " ".join(each.name for each in self.stages)
             digest = hashlib.sha256(f"{names} {stabilised.digest}".encode()).hexdigest()[:8]
             self.name = f"{self.name.split('@')[0]}-{stabilised.combine}@{digest}"
 
     def describe(self) -> Mapping[str, Any]:
-        """How the judges decide together, and each of them."""
-        if not self.stabilised.others:
-            return self.members[0].describe()
+        """How the judges decide together, and each of them; or the one judge."""
+        if not self.stabilised.combine:
+            return self.stages[0].describe()
         return {
             "combine": self.stabilised.combine,
-            "margins": self.margins,
-            "judges": [{"name": each.name, **each.describe()} for each in self.members],
+            "margins": [each.stabilised.margin for each in self.stages],
+            "judges": [{"name": each.name, **each.describe()} for each in self.stages],
         }
 
     def plan(self, requests: Sequence[Request], scorings: frozenset[str]) -> list[Sequence[int]]:
-        """Batches as the first judge plans them."""
-        return self.members[0].plan(requests, scorings)
+        """Batches in which messages that share prompts (both orders of an item) lie together."""
+        first_with: dict[str, int] = {}
+        first = []
+        for number, request in enumerate(requests):
+            keys = [prompt.prompt_id for prompt in self.stages[0].prompts([request])]
+            at = min((first_with[key] for key in keys if key in first_with), default=number)
+            for key in keys:
+                first_with.setdefault(key, at)
+            first.append(at)
+        order = sorted(range(len(first)), key=lambda number: (first[number], number))
+        return [order[at : at + _AT_ONCE] for at in range(0, len(order), _AT_ONCE)]
 
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
         """One verdict per message; its tokens and cost are those of all judges asked."""
-        if not self.stabilised.others:
-            yield from self.members[0].judge(batches, scorings)
-            return
-        scoring = self.stabilised.scoring
         for index, requests in batches:
             if self.stabilised.combine == "jury":
-                told = [ask_all(each, requests, {scoring}) for each in self.members]
+                told = [each.answers(requests) for each in self.stages]
                 columns = zip(requests, zip(*told, strict=True), strict=True)
                 yield index, [self._jury(request, answers) for request, answers in columns]
                 continue
-            final = ask_all(self.members[0], requests, {scoring})
+            final = self.stages[0].answers(requests)
             left = list(range(len(final)))
-            for margin, judge in zip(self.margins, self.members[1:], strict=False):
+            for before, stage in zip(self.stages, self.stages[1:], strict=False):
+                margin = before.stabilised.margin
                 assert margin is not None
                 clear = {n for n in left if self._margin(requests[n], final[n]) >= margin}
                 for n in clear:
                     final[n] = self._cleared(requests[n], final[n])
                 left = [n for n in left if n not in clear]
-                more = ask_all(judge, [requests[n] for n in left], {scoring}) if left else []
+                more = stage.answers([requests[n] for n in left])
                 for n, answer in zip(left, more, strict=True):
                     final[n] = _together(answer, [final[n], answer])
             yield index, final
-
-    def _template(self, request: Request) -> Template:
-        """A wording that allows the options of a message."""
-        options = set(request.options)
-        templates = self.stabilised.entry.templates
-        return next((t for t in templates if set(t.label_map) == options), templates[0])
 
     def _margin(self, request: Request, answer: Answer) -> float:
         """How sure a judge is, in nats or shares of votes; -1 without a verdict."""
         if answer.error is not None or answer.refused:
             return -1.0
         if self.stabilised.scoring == "generate":
+            options, templates = set(request.options), self.stabilised.entry.templates
+            own = next((t for t in templates if set(t.label_map) == options), templates[0])
             raw = parse(answer.text or "", request.options, {})
-            found = margin_of_votes(answer.text or "", self._template(request))
-            return found if raw in request.options else -1.0
+            return margin_of_votes(answer.text or "", own) if raw in options else -1.0
         if answer.option_logprobs is None:
             return -1.0
         first, second = sorted(answer.option_logprobs, reverse=True)[:2]
@@ -110,7 +239,7 @@ class CombinedJudge:
         threshold = self.stabilised.threshold
         if threshold is None or (own := self._margin(request, answer)) >= threshold:
             return answer
-        if answer.option_logprobs is None or self.stabilised.scoring == "generate":
+        if answer.option_logprobs is None:
             return replace(answer, text=(answer.text or "").partition("\n\nvotes: ")[0])
         stretched = np.array(answer.option_logprobs) * ((threshold + 1e-6) / own)
         values = stretched - np.logaddexp.reduce(stretched)
@@ -119,7 +248,7 @@ class CombinedJudge:
     def _jury(self, request: Request, answers: Sequence[Answer]) -> Answer:
         """The verdict of a jury; an error only if every judge has one."""
         given = [each for each in answers if each.error is None and not each.refused]
-        if not given:
+        if not given or not request.options:
             return _together(answers[0], answers)
         if self.stabilised.scoring == "generate":
             counts = dict.fromkeys(request.options, 0)
@@ -139,27 +268,20 @@ class CombinedJudge:
 
     def close(self) -> None:
         """Free the judges."""
-        for each in self.members:
+        for each in self.inner:
             each.close()
 
 
-def _together(verdict: Answer, asked: Sequence[Answer]) -> Answer:
-    """A verdict with the tokens, seconds and cost of all the answers behind it."""
-    names = ("input_tokens", "output_tokens", "latency_s", "cost_usd")
-    return replace(verdict, **summed(asked, *names))
-
-
-class BudgetedCombinedJudge(CombinedJudge):
+class BudgetedStabilisedJudge(StabilisedJudge):
     """Judges of which some cost money (or one that does); all spend from one budget."""
 
     @property
     def _paid(self) -> dict[int, Any]:
         """The judges that cost money, once each."""
-        inner = [each.inner for each in self.members]
-        return {id(each): each for each in inner if isinstance(each, Budgeted)}
+        return {id(each): each for each in self.inner if isinstance(each, Budgeted)}
 
     def _prompts_to(self, paid: Any, requests: Sequence[Request]) -> list[Request]:
-        return [p for each in self.members if each.inner is paid for p in each.prompts(requests)]
+        return [p for each in self.stages if each.inner is paid for p in each.prompts(requests)]
 
     @property
     def spent(self) -> float:
@@ -173,7 +295,7 @@ class BudgetedCombinedJudge(CombinedJudge):
     @property
     def price(self) -> Any:
         """The price of the one judge; None of several."""
-        return None if self.stabilised.others else getattr(self.members[0].inner, "price", None)
+        return None if self.stabilised.combine else getattr(self.inner[0], "price", None)
 
     def estimate(self, requests: Sequence[Request]) -> float | None:
         """The highest possible cost: every judge is asked. None without a price."""
@@ -198,21 +320,83 @@ class BudgetedCombinedJudge(CombinedJudge):
 
 
 def stabilised_judge(
-    stabilised: Stabilised, inner: Judge, *others: Judge, same_judge: bool = True
-) -> Judge:
-    """The judge of a file that asks this one, and the ``others`` of a cascade or jury in their
-    order; with a budget if one of them has one.
+    stabilised: Stabilised, *inner: Judge, same_judge: bool = True
+) -> StabilisedJudge:
+    """The judge of a file that asks these judges, in the file's order; with a budget if one of them
+    has one. Raises JudgeSenseError as :class:`StabilisedJudge`."""
+    paid = any(isinstance(each, Budgeted) for each in inner)
+    made = BudgetedStabilisedJudge if paid else StabilisedJudge
+    return made(stabilised, *inner, same_judge=same_judge)
 
-    Raises JudgeSenseError for another number of judges than the file's.
+
+def _together(verdict: Answer, asked: Sequence[Answer]) -> Answer:
+    """A verdict with the tokens, seconds and cost of all the answers behind it."""
+    names = ("input_tokens", "output_tokens", "latency_s", "cost_usd")
+    return replace(verdict, **_summed(asked, *names))
+
+
+def _summed(answers: Iterable[Answer], *names: str) -> dict[str, Any]:
+    """Sums of fields over answers; None where no answer has the field."""
+    rows = list(answers)
+    known = {name: [v for row in rows if (v := getattr(row, name)) is not None] for name in names}
+    return {name: sum(values) if values else None for name, values in known.items()}
+
+
+def _logprobs(rows: list[list[Answer]], members: Members, rule: Rule) -> np.ndarray:
+    """The answers as log-probabilities of the labels as shown, shape (1, wordings, orders, L)."""
+    values = np.full((1, len(rows), len(rule.orders), len(rule.labels)), np.nan)
+    for w, (row, template) in enumerate(zip(rows, members.templates, strict=True)):
+        options = tuple(template.label_map)
+        for o, answer in enumerate(row):
+            if rule.read == "vote" and not answer.refused:
+                raw = parse(answer.text or "", options, template.aliases)
+                values[0, w, o] = label_logprobs(template.label_map, rule.labels, verdict=raw)
+            elif rule.read != "vote" and answer.option_logprobs is not None:
+                shown = dict(zip(options, answer.option_logprobs, strict=True))
+                values[0, w, o] = label_logprobs(template.label_map, rule.labels, shown)
+    return values
+
+
+def _as_options(
+    decided: Decided, template: Template, labels: tuple[str, ...], options: tuple[str, ...]
+) -> tuple[float, ...] | None:
+    """The labels' log-probabilities as those of the message's options; None if undecided.
+
+    Several options of one label share its probability; the runner takes the first of a tie.
     """
-    if len(others) != len(stabilised.others):
-        raise JudgeSenseError(
-            f"{stabilised.where} asks {1 + len(stabilised.others)} judges, got {1 + len(others)}: "
-            "pass a list of them in the file's order"
-        )
-    first = replace(stabilised, others=(), combine=None)
-    stages = zip((first, *stabilised.others), (inner, *others), strict=True)
-    members = [StabilisedJudge(each, own, same_judge=same_judge) for each, own in stages]
-    if any(isinstance(own, Budgeted) for own in (inner, *others)):
-        return BudgetedCombinedJudge(stabilised, members)
-    return CombinedJudge(stabilised, members) if others else members[0]
+    values = decided.logprobs[0]
+    if np.isnan(values).any():
+        return None
+    sharing = Counter(template.label_map.values())
+    by_option = []
+    for option in options:
+        label = template.label_map[option]
+        by_option.append(float(values[labels.index(label)] - np.log(sharing[label])))
+    return tuple(max(value, -700.0) for value in by_option)
+
+
+def _votes(decided: Decided, logprobs: np.ndarray, members: Members) -> str:
+    """The readable votes by option, in a verdict's text: what :func:`margin_of_votes` reads."""
+    readable = int((~np.isnan(logprobs[..., 0])).sum())
+    counts = np.rint(decided.shares[0] * readable).astype(int)
+    labels, options = members.rule.labels, members.template.label_map.items()
+    listed = [f"{option} {counts[labels.index(label)]}" for option, label in options]
+    return f"\n\nvotes: {', '.join(listed)}"
+
+
+def margin_of_votes(text: str, template: Template) -> float:
+    """The share of votes between the two best labels of a vote's text; 1 for a single verdict.
+
+    >>> one = Template("r1", "relevance", "Which?", "{instruction}", {"A": "A", "B": "B"})
+    >>> margin_of_votes("A\\n\\nvotes: A 2, B 1", one).__round__(3), margin_of_votes("A", one)
+    (0.333, 1.0)
+    """
+    _, found, listed = text.partition("\n\nvotes: ")
+    if not found:
+        return 1.0
+    counts: dict[str, int] = {}
+    for option, label in template.label_map.items():
+        if match := re.search(rf"(?:^|, ){re.escape(option)} (\d+)(?=, |$)", listed):
+            counts[label] = int(match.group(1))
+    ranked = sorted(counts.values(), reverse=True)
+    return (ranked[0] - ranked[1]) / sum(ranked)

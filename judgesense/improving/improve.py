@@ -151,7 +151,6 @@ def improve(
             with writing(folder):
                 pq.write_table(table_of_prompts(asking.prompts.values()), folder / PROMPTS_FILE)
         run.finish()
-        result.write()
         with writing(folder):
             shown = {"table": as_table(result.rows), "footnotes": footnotes(result)}
             stated = {**result.to_dict(), **shown, "request": [request, sha256_of(plan.out)]}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judgesense.files.disk import write_text, writing
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import aligned, brackets, number, percent, s, signed
 
@@ -94,25 +93,6 @@ class Improved(ResultMapping):
         if path is not None:
             save(drawn, Path(path).parent, Path(path).stem, [Path(path).suffix.lstrip(".")])
         return drawn
-
-    def write(self) -> None:
-        """Write the report beside the answers: ``improve.md``, and ``improve.png`` where matplotlib
-        is installed."""
-        from judgesense.errors import MissingExtraError
-
-        picture = ""
-        try:
-            self.plot(self.run_folder / "improve.png")
-            picture = "\n![prompts per item against right](improve.png)\n"
-        except MissingExtraError:
-            pass
-        heading, *rows = as_table(self.rows)
-        lines = [f"# {self.out.name}: {self.way}", "", f"{self.text}.", ""]
-        lines += [f"| {' | '.join(heading)} |", f"|{'---|' * len(heading)}"]
-        lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
-        lines += [picture, *(f"- {line}" for line in footnotes(self))]
-        with writing(self.run_folder):
-            write_text(self.run_folder / "improve.md", "\n".join(lines) + "\n")
 
 
 def figure(row: Row, key: str, form: Callable[[float | None], str]) -> str:

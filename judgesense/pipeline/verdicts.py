@@ -25,11 +25,12 @@ from judgesense.trust.card import AS_ASKED
 from judgesense.trust.rules import TIE, Rule
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
+from local_judges.combined import margin_of_votes, stabilised_judge
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decide
 from local_judges.runner import ask_all
-from local_judges.stabilised import Messages, margin_of_votes
+from local_judges.stabilised import Messages
 from local_judges.stabilised_file import Stabilised, read_stabilised
 
 
@@ -217,8 +218,6 @@ def load_judge(
     >>> own([{"query": "sun", "passage_a": "a star", "passage_b": "a moon"}])[0].verdict
     'A'
     """
-    from local_judges.combined import stabilised_judge
-
     if judge is None:
         found = _resolved(file, task, wording, scoring, None, judge_options)
         loaded = found.load() if isinstance(found, JudgeSpec) else found
@@ -242,8 +241,6 @@ def _resolved(
     options: Mapping[str, Any],
 ) -> Any:
     """The judge with its rule, not loaded if it was named: an object with ``stabilised``."""
-    from local_judges.combined import stabilised_judge
-
     (found,) = resolve_all([judge], scoring or "options", options)
     if isinstance(found, JudgeSpec) and found.stabilised is not None:
         if task not in (None, found.stabilised.entry.task.name):

@@ -262,7 +262,7 @@ def load_served(judge: Any, **options: Any) -> ServedJudge:
     if isinstance(judge, (str, Path)) and Path(judge).suffix in (".yaml", ".yml"):
         one = load_judge(judge, **options)
         # What is asked as it was sent goes to the first judge of several.
-        plain = getattr(one.judge, "members", [one.judge])[0].inner
+        plain = one.judge.inner[0]  # type: ignore[attr-defined]
         return ServedJudge({one.stabilised.entry.task.name: one}, Path(judge).stem, plain)
     task, wording = options.pop("task", None), options.pop("wording", None)
     scoring = options.pop("scoring", None)

@@ -77,7 +77,6 @@ def test_a_better_way_is_found_within_the_budget_and_its_promise_kept(tmp_path: 
     assert found.prompts <= 14 * len(ROWS)
     assert found.n_held_out == 40
     assert sum(row["written"] for row in found.rows) == 1
-    assert found.text in (found.run_folder / "improve.md").read_text()
     judgesense.report(found.run_folder)
     report = json.loads((found.run_folder / "report.json").read_text())
     assert report["improve"]["rows"] == json.loads(json.dumps(found.rows))

@@ -19,10 +19,9 @@ from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
-from local_judges.combined import stabilised_judge
+from local_judges.combined import StabilisedJudge, stabilised_judge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
-from local_judges.stabilised import StabilisedJudge
 from local_judges.stabilised_file import MARK, read_stabilised
 
 
