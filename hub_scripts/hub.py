@@ -105,19 +105,9 @@ def diff(publication: Publication, remote: Mapping[str, str]) -> Changes:
 
 def _hashes(content: Content) -> tuple[str, str]:
     """The two hashes by which the Hub knows a content: SHA-256, and git's blob hash."""
-    size = len(content) if isinstance(content, bytes) else content.stat().st_size
-    large = hashlib.sha256()
-    blob = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-    for chunk in [content] if isinstance(content, bytes) else _chunks(content):
-        large.update(chunk)
-        blob.update(chunk)
-    return large.hexdigest(), blob.hexdigest()
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            yield chunk
+    data = content if isinstance(content, bytes) else content.read_bytes()
+    blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False)
+    return hashlib.sha256(data).hexdigest(), blob.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -140,21 +130,15 @@ class PublishOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as JSON values, without the contents of files."""
-        publication, changes = self.publication, self.changes
+        publication, own = self.publication, dict(vars(self))
+        del own["publication"], own["changes"]
         return {
             "repo_id": publication.repo_id,
             "repo_type": publication.repo_type,
-            "remote": self.remote,
-            "added": changes.added,
-            "changed": changes.changed,
-            "removed": changes.removed,
-            "unchanged": changes.unchanged,
-            "commit": self.commit,
             "tag": publication.tag,
-            "tagged": self.tagged,
-            "tag_elsewhere": self.tag_elsewhere,
-            "pull_request": self.pull_request,
             "notes": list(publication.notes),
+            **vars(self.changes),
+            **own,
         }
 
 
@@ -186,11 +170,11 @@ def publish(
         )
     repository = _Repository(hub, publication)
     try:
-        with repository.errors(unreachable=_UnreachableError):
+        with repository.errors():
             head, changes = repository.compare()
-    except _UnreachableError as error:
+    except UnreachableError:
         if not dry_run:
-            raise JudgeSenseError(str(error)) from error
+            raise
         return PublishOutcome(publication, diff(publication, {}), "unknown")
     if pull_request and head is None:
         raise JudgeSenseError(
@@ -201,7 +185,10 @@ def publish(
         return PublishOutcome(publication, changes, "new" if head is None else "there")
     with repository.errors():
         if head is None:
-            return _create(repository, private)
+            sdk = {} if publication.sdk is None else {"space_sdk": publication.sdk}
+            repository.api.create_repo(**repository.where, private=private or None, **sdk)
+            head, changes = repository.compare()
+            return _commit(repository, changes, head, "new")
         if pull_request:
             return _offer(repository, changes, head)
         try:
@@ -210,14 +197,6 @@ def publish(
             if error.response.status_code != 403 or not publication.shared:
                 raise
             return _offer(repository, changes, head)
-
-
-def _create(repository: _Repository, private: bool) -> PublishOutcome:
-    sdk = repository.publication.sdk
-    more = {} if sdk is None else {"space_sdk": sdk}
-    repository.api.create_repo(**repository.where, private=private or None, **more)
-    head, changes = repository.compare()
-    return _commit(repository, changes, head, "new")
 
 
 def _commit(
@@ -260,7 +239,7 @@ def _offer(repository: _Repository, changes: Changes, head: str | None) -> Publi
     return PublishOutcome(publication, changes, "there", commit, pull_request=url)
 
 
-class _UnreachableError(Exception):
+class UnreachableError(JudgeSenseError):
     """The Hub cannot be reached."""
 
 
@@ -312,13 +291,13 @@ class _Repository:
         )
 
     @contextmanager
-    def errors(self, unreachable: type[Exception] = JudgeSenseError) -> Iterator[None]:
+    def errors(self) -> Iterator[None]:
         """Turn the client's errors into one line that says what to do."""
         raised = self._hub.errors
         try:
             yield
         except raised.OfflineModeIsEnabled:
-            raise unreachable(
+            raise UnreachableError(
                 "HF_HUB_OFFLINE switches the Hub off; unset it, or see what would be published "
                 "with --dry-run"
             ) from None
@@ -335,9 +314,9 @@ class _Repository:
                 raise JudgeSenseError(self._refusal(cause)) from error
             if not isinstance(cause, transport_errors()):
                 raise
-            raise unreachable(self._out_of_reach(cause)) from error
+            raise UnreachableError(self._out_of_reach(cause)) from error
         except transport_errors() as error:
-            raise unreachable(self._out_of_reach(error)) from error
+            raise UnreachableError(self._out_of_reach(error)) from error
 
     def _out_of_reach(self, error: BaseException) -> str:
         return (

@@ -42,8 +42,19 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
             "Parquet files); make one with: judgesense dataset build --out DIR"
         )
     load_benchmark(folder)
-    if audited:
-        _refuse_errors(folder)
+    errors = [
+        (name, finding)
+        for name, task in (audit(folder).tasks.items() if audited else ())
+        for finding in task.findings
+        if finding.severity == ERROR
+    ]
+    if errors:
+        name, finding = errors[0]
+        more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
+        raise JudgeSenseError(
+            f"the audit of {folder} finds errors, the first in {name}: {finding.code}: "
+            f"{finding.message}{more}; list them with: judgesense dataset audit {folder}"
+        )
     data = {path for files in configs(folder).values() for path in files}
     files: dict[str, Content] = {README: folder / README}
     files |= {path.relative_to(folder).as_posix(): path for path in sorted(data)}
@@ -58,22 +69,6 @@ def dataset_publication(folder: Path, repo_id: str, *, audited: bool = True) -> 
             or (fnmatchcase(path, f"*/{SPLIT}.parquet") and path.count("/") == 1)
         ),
     )
-
-
-def _refuse_errors(folder: Path) -> None:
-    errors = [
-        (name, finding)
-        for name, task in audit(folder).tasks.items()
-        for finding in task.findings
-        if finding.severity == ERROR
-    ]
-    if errors:
-        name, finding = errors[0]
-        more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
-        raise JudgeSenseError(
-            f"the audit of {folder} finds errors, the first in {name}: {finding.code}: "
-            f"{finding.message}{more}; list them with: judgesense dataset audit {folder}"
-        )
 
 
 def metric_publications(

@@ -103,7 +103,9 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
         record = without_paths(record)
         if "digests" in record:
             record["digests"] = {
-                path.removeprefix(f"{name}/"): _digest(content)
+                path.removeprefix(f"{name}/"): hashlib.sha256(content).hexdigest()
+                if isinstance(content, bytes)
+                else sha256_of(content)
                 for path, content in files.items()
                 if path.endswith(".parquet")
             }
@@ -150,12 +152,6 @@ def _fit_part(part: Path) -> Content:
     written = io.BytesIO()
     encode_part(changed, written)
     return written.getvalue()
-
-
-def _digest(content: Content) -> str:
-    if isinstance(content, Path):
-        return sha256_of(content)
-    return hashlib.sha256(content).hexdigest()
 
 
 def _json(value: Any) -> bytes:

@@ -63,12 +63,6 @@ class Tables:
     answered: float = 1.0
 
 
-def judge_page(run: str, judge: str) -> str:
-    """The path of the page of a run's judge: readable, and another one for every judge."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", judge.partition("@")[0])[:60].strip(".-") or "judge"
-    return f"judges/{name}-{hashlib.sha256(f'{run}|{judge}'.encode()).hexdigest()[:8]}.html"
-
-
 def entries(
     report: Mapping[str, Any], run: str, gold: Mapping[Key, Tables] = NOTHING
 ) -> Iterator[Row]:
@@ -213,6 +207,8 @@ def row_of(
         tables: its answers beside the gold labels, None without any.
     """
     run, judge, task, scoring, pairs, data = named
+    page = re.sub(r"[^A-Za-z0-9._-]+", "-", judge.partition("@")[0])[:60].strip(".-") or "judge"
+    page += f"-{hashlib.sha256(f'{run}|{judge}'.encode()).hexdigest()[:8]}.html"
     checks: Mapping[str, Figures] = (card or {}).get("checks", {})
     steady = checks.get("steady", {"estimate": None})
     figure = {key: mapped[key] for key in ("jss", "ci_low", "ci_high")}
@@ -241,7 +237,7 @@ def row_of(
         "no_rank": None,
         "judge": judge,
         "run": run,
-        "page": judge_page(run, judge),
+        "page": f"judges/{page}",
         "model": model,
         "weights": weights,
         "trust": card["trust"] if card else None,

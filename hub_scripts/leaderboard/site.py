@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hub_scripts.hub import DATASET, HUB_SITE, LEADERBOARD, PAPER, REPOSITORY, Publication
+from hub_scripts.hub import DATASET, HUB_SITE, PAPER, REPOSITORY, Publication
 from hub_scripts.leaderboard.rows import (
     FIGURE,
     NOTHING,
@@ -99,6 +99,11 @@ def write_pages(
     if published:
         logs = read_json(PUBLISHED_LOGS)
         rows = in_order([*rows, *logs["rows"], *figure_rows()])
+    judged: dict[str, set[str]] = {}
+    by_page: dict[str, list[Row]] = {}
+    for row in rows:
+        by_page.setdefault(row["page"], []).append(row)
+        judged.setdefault(row["task"], set()).update([row["judge"]] * bool(row["labels"]))
     started = (str(run.get("started")) for report in reports.values() for run in report["runs"])
     days = [day[0] for each in started if (day := _DAY.match(each))]
     board = {
@@ -107,7 +112,8 @@ def write_pages(
         "sources": logs["sources"],
         "runs": len(reports),
         "day": max(days, default=None),
-        "first_task": _first_task(rows),
+        # The one that most judges have judged beside gold labels.
+        "first_task": max(judged, key=lambda task: len(judged[task]), default=None),
         "rows": rows,
         "left_out": [{"run": run, "why": why} for run, why in left_out.items()],
     }
@@ -119,14 +125,29 @@ def write_pages(
     colours = f":root {{ {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
     ordered = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
     files = {
-        "index.html": _index(made, board),
+        "index.html": _index(made, board, by_page),
         "published.html": made.get_template("published.html").render(
             root="", withdrawn=WITHDRAWN, explained=ROWS, figures=ordered
         ),
         "board.json": json.dumps(board, ensure_ascii=False, allow_nan=False, indent=0),
-        **_judge_pages(made, rows, {**reports, **logs["reports"]}, logs["sources"], address),
         **{f"reports/{run}.html": render_html(report) for run, report in reports.items()},
     }
+    every = {**reports, **logs["reports"]}
+    for path, own in by_page.items():
+        judge, run = own[0]["judge"], own[0]["run"]
+        cards, remedies = (
+            [entry for entry in every.get(run, NOTHING).get(name, ()) if entry["judge"] == judge]
+            for name in ("trust", "remedies")
+        )
+        files[path] = made.get_template("judge.html").render(
+            root="../",
+            rows=own,
+            cards=cards,
+            remedies=remedies,
+            log=logs["sources"].get(own[0]["source"] or ""),
+            source=None if address is None else f"{address}/{run}",
+            version=__version__,
+        )
     for name, start in (("board.css", colours), ("board.js", ""), ("README.md", "")):
         files[name] = start + (TEMPLATES / name).read_text("utf-8")
     for path, text in files.items():
@@ -135,23 +156,7 @@ def write_pages(
     return board
 
 
-def _first_task(rows: list[Row]) -> str | None:
-    """The task to show first: the one that most judges have judged beside gold labels."""
-    judged: dict[str, set[str]] = {}
-    for row in rows:
-        judged.setdefault(row["task"], set()).update([row["judge"]] * bool(row["labels"]))
-    return max(judged, key=lambda task: len(judged[task]), default=None)
-
-
-def _by_page(rows: list[Row]) -> dict[str, list[Row]]:
-    """The rows of each judge by its page."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row["page"], []).append(row)
-    return found
-
-
-def _index(made: Environment, board: Mapping[str, Any]) -> str:
+def _index(made: Environment, board: Mapping[str, Any], by_page: Mapping[str, list[Row]]) -> str:
     rows = board["rows"]
     by_task = groupby(rows, key=lambda row: row["task"])
     by_group = groupby(rows, key=lambda row: (row["task"], row["pairs"], row["scoring"]))
@@ -161,56 +166,9 @@ def _index(made: Environment, board: Mapping[str, Any]) -> str:
         tasks=[(task, answer(list(own))) for task, own in by_task],
         groups=[list(group) for _, group in by_group],
         names=short_names({row["judge"] for row in rows}),
-        by_page=_by_page(rows),
+        by_page=by_page,
         links=LINKS,
-        bibtex=bibtex(board["day"]),
         choices={key: sorted({row[key] for row in rows if row[key]}) for key in ("kind", "trust")},
-    )
-
-
-def _judge_pages(
-    made: Environment,
-    rows: list[Row],
-    reports: Mapping[str, Mapping[str, Any]],
-    sources: Mapping[str, Any],
-    address: str | None,
-) -> dict[str, str]:
-    template, pages = made.get_template("judge.html"), {}
-    for path, own in _by_page(rows).items():
-        judge, run = own[0]["judge"], own[0]["run"]
-        cards, remedies = (
-            [entry for entry in reports.get(run, NOTHING).get(name, ()) if entry["judge"] == judge]
-            for name in ("trust", "remedies")
-        )
-        pages[path] = template.render(
-            root="../",
-            rows=own,
-            cards=cards,
-            remedies=remedies,
-            log=sources.get(own[0]["source"] or ""),
-            source=None if address is None else f"{address}/{run}",
-            version=__version__,
-        )
-    return pages
-
-
-def bibtex(day: str | None) -> str:
-    """Entries for the leaderboard as of a day (YYYY-MM-DD), and for the paper behind it.
-
-    >>> bibtex("2026-11-22").splitlines()[3]
-    '  year  = {2026},'
-    """
-    dated = f"  year  = {{{day[:4]}}},\n  note  = {{Runs up to {day}}},\n" if day else ""
-    return (
-        "@misc{judgesense-leaderboard,\n"
-        "  title = {JudgeSense leaderboard},\n"
-        "  author = {{The JudgeSense authors}},\n"
-        f"{dated}"
-        f"  url   = {{{HUB_SITE}/spaces/{LEADERBOARD}}}\n}}\n"
-        "@misc{judgesense-paper,\n"
-        "  title = {JudgeSense: A Benchmark for Prompt Sensitivity in LLM-as-a-Judge Systems},\n"
-        f"  eprint = {{{PAPER.rsplit('/', 1)[1]}}},\n  archivePrefix = {{arXiv}},\n"
-        f"  url   = {{{PAPER}}}\n}}\n"
     )
 
 

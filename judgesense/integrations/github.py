@@ -193,12 +193,6 @@ def check_step(environ: Mapping[str, str]) -> int:
         annotate("error", "JudgeSense", str(error))
         runner.summarise(f"### JudgeSense: error\n\n{quiet(str(error))}\n")
         return 2
-    _write(found, rubric, proposed, runner)
-    return 0
-
-
-def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runner) -> None:
-    """The summary, the badge, the outputs and an annotation."""
     write_text(found.out / BADGE_FILE, render_badge(found.report))
     runner.summarise(summary_of(found, rubric, proposed))
     runner.tell(
@@ -209,6 +203,7 @@ def _write(found: CheckResult, rubric: Path, proposed: Path | None, runner: Runn
     level = "warning" if found.decision == "INCONCLUSIVE" else "notice"
     level = level if found.exit_code == 0 else "error"
     annotate(level, f"JudgeSense: {found.decision}", f"{rubric}: {found.verdict}")
+    return 0
 
 
 def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -> str:
