@@ -75,11 +75,6 @@ def _content() -> Mapping[str, Any]:
     return content
 
 
-def simpleqa_grader() -> str:
-    """This project's prompt that grades SimpleQA answers."""
-    return str(_content()["grader"])
-
-
 @cache
 def paper_templates(kind: str) -> tuple[AnswerTemplate, ...]:
     """The paper's 12 templates of a set."""
@@ -94,15 +89,13 @@ def paper_templates(kind: str) -> tuple[AnswerTemplate, ...]:
             text = f"{examples}\n\n{entry['before']}{{question}}{entry['after']}"
         elif kind == FACTS:
             text = entry + "{question}"
-        labels = _labels(text) if kind == CHOICE else ()
-        templates.append(AnswerTemplate(f"{kind}-{number:02d}", text, labels))
+        labels = []
+        for option in OPTION_FIELDS if kind == CHOICE else ():
+            # The last label before the option on its line: "Option A: " gives A.
+            line = text[: text.index(f"{{{option}}}")].rpartition("\n")[2]
+            labels.append(_LABEL.findall(line)[-1])
+        templates.append(AnswerTemplate(f"{kind}-{number:02d}", text, tuple(labels)))
     return tuple(templates)
-
-
-def _labels(text: str) -> tuple[str, ...]:
-    """The last label before each option on its line: "Option A: " gives A."""
-    lines = (text[: text.index(f"{{{field}}}")].rpartition("\n")[2] for field in OPTION_FIELDS)
-    return tuple(_LABEL.findall(line)[-1] for line in lines)
 
 
 Note = Callable[[str], None]
@@ -323,7 +316,7 @@ def _message(answers: BenchmarkAnswers, response: BenchmarkResponse) -> str:
     item, text = response.item, response.text
     if answers.kind == FACTS:
         values = {"question": item.question, "target": item.answers[0], "predicted_answer": text}
-        return fill(simpleqa_grader(), values)
+        return fill(str(_content()["grader"]), values)
     question, reference = item.question, list(item.answers)
     if item.options:
         shown = [f"{a}: {b}" for a, b in zip(response.template.labels, item.options, strict=True)]

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import FiniteFloat
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import read_yaml
+from judgesense.files.documents import Shape, fit, read_yaml
 from judgesense.files.tables import read_table
 from judgesense.matching import match_likelihood
 from judgesense.matching.choice import match_choice
@@ -36,6 +37,7 @@ from judgesense.studies.common.question_sets import (
     ask_all,
     fill,
 )
+from judgesense.systems.verdict_files import Id, SomeId
 from local_judges.responder import Question
 
 TASKS = ("gsm8k", "mmlu")
@@ -168,6 +170,14 @@ def ask(
             )
 
 
+class _Score(Shape):
+    prompt: Id
+    item: Id
+    score: FiniteFloat
+    task: SomeId = None
+    model: SomeId = None
+
+
 def read_scores(path: Path) -> list[PromptScores]:
     """Read a table with the columns prompt, item and score, and optionally model and task (else
     the name of the file).
@@ -176,48 +186,32 @@ def read_scores(path: Path) -> list[PromptScores]:
     better. Raises JudgeSenseError naming the row, or the prompt and item, of a score that is
     missing, not a number, or repeated.
     """
-    cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    groups: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for record in read_table(path):
-        values = record.values
-        for column in ("prompt", "item", "score"):
-            if values.get(column) in (None, ""):
-                raise JudgeSenseError(
-                    f"{record.place}, column {column}: no value; a score table needs the columns "
-                    f"prompt, item and score, this one has {', '.join(map(str, values))}"
-                )
-        group = (str(values.get("task") or path.name), str(values.get("model") or ""))
-        cell = (str(values["prompt"]), str(values["item"]))
-        try:
-            score = float(values["score"])
-        except (OverflowError, TypeError, ValueError):
-            score = math.nan
-        if not math.isfinite(score):
+        row = fit(_Score, record.values, record.place, "a score of a prompt on an item")
+        cells = groups.setdefault((row.task or path.name, row.model or ""), {})
+        if (row.prompt, row.item) in cells:
             raise JudgeSenseError(
-                f"{record.place}, column score: {values['score']!r} is not a finite number"
+                f"{record.place}: prompt {row.prompt!r} on item {row.item!r} appears twice"
             )
-        if cell in cells.setdefault(group, {}):
+        cells[row.prompt, row.item] = row.score
+    found = []
+    for (task, model), cells in groups.items():
+        prompts = tuple(dict.fromkeys(prompt for prompt, _ in cells))
+        items = tuple(dict.fromkeys(item for _, item in cells))
+        if len(prompts) < 2:
             raise JudgeSenseError(
-                f"{record.place}: prompt {cell[0]!r} on item {cell[1]!r} appears twice"
+                f"{path}: {task}, {model} has one prompt only; a ranking needs two"
             )
-        cells[group][cell] = score
-    return [_scores_of(path, task, model, found) for (task, model), found in cells.items()]
-
-
-def _scores_of(
-    path: Path, task: str, model: str, cells: Mapping[tuple[str, str], float]
-) -> PromptScores:
-    prompts = tuple(dict.fromkeys(prompt for prompt, _ in cells))
-    items = tuple(dict.fromkeys(item for _, item in cells))
-    if len(prompts) < 2:
-        raise JudgeSenseError(f"{path}: {task}, {model} has one prompt only; a ranking needs two")
-    if missing := [(p, i) for p in prompts for i in items if (p, i) not in cells]:
-        prompt, item = missing[0]
-        raise JudgeSenseError(
-            f"{path}: no score of prompt {prompt!r} on item {item!r}; every prompt needs a score "
-            "on every item"
-        )
-    table = np.array([[cells[prompt, item] for item in items] for prompt in prompts])
-    return PromptScores(task, model, "", prompts, items, table)
+        if missing := [(p, i) for p in prompts for i in items if (p, i) not in cells]:
+            prompt, item = missing[0]
+            raise JudgeSenseError(
+                f"{path}: no score of prompt {prompt!r} on item {item!r}; every prompt needs a "
+                "score on every item"
+            )
+        table = np.array([[cells[prompt, item] for item in items] for prompt in prompts])
+        found.append(PromptScores(task, model, "", prompts, items, table))
+    return found
 
 
 SIZES = (50, 100, 200)
