@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -33,29 +32,6 @@ VARIABLE = "JUDGESENSE_JUDGES"
 """The environment variable that names your own judge file."""
 
 _BUILT_IN = Path(__file__).parent / "data" / "judges.yaml"
-
-
-@dataclass(frozen=True)
-class JudgeEntry:
-    """A named judge: how to reach it, and what is known about it.
-
-    ``options`` are the engine's, with those of the endpoint. ``model`` is None where no source
-    states an id. ``price`` has ``input`` and ``output`` in US dollars per million tokens, with
-    their ``source`` and ``date``. ``papers`` quotes what each paper states about the model;
-    ``file`` is your own file that defines the judge, or "" for the package's.
-    """
-
-    name: str
-    engine: str
-    model: str | None
-    summary: str
-    options: Mapping[str, Any]
-    endpoint: str | None
-    floating: bool
-    price: Mapping[str, Any] | None
-    papers: Mapping[str, str]
-    notes: Sequence[str]
-    file: str
 
 
 def _judge_name(name: str) -> str:
@@ -89,10 +65,24 @@ class _JudgeKeys(Declared):
     model: str | None = None
     floating: bool = False
     options: dict[str, Any] = Field({})
-    style: dict[str, Any] = Field({})
+    style: dict[str, Any] = Field({}, exclude=True)
     price: _PriceKeys | None = None
     papers: dict[str, str] = Field({})
     notes: list[str] = Field([])
+
+
+class JudgeEntry(_JudgeKeys):
+    """A named judge: how to reach it, and what is known about it.
+
+    ``options`` are the engine's, with those of the endpoint and its style. ``model`` is None where
+    no source states an id. ``price`` is in US dollars per million tokens. ``papers`` quotes what
+    each paper states about the model; ``file`` is your own file that defines the judge, or "" for
+    the package's.
+    """
+
+    engine: str
+    name: str
+    file: str
 
 
 class _JudgeFile(Declared):
@@ -192,9 +182,9 @@ def _entry(
     if keys.floating:
         options["floating"] = True
     checked(ENGINES[engine], options, f"{place}.")
-    stated = keys.model_dump(exclude={"engine", "options", "style"})
     file = "" if path == _BUILT_IN else str(path)
-    return JudgeEntry(name=name, engine=engine, options=options, file=file, **stated)
+    own = {"engine": engine, "options": options, "name": name, "file": file}
+    return JudgeEntry.model_construct(**{**dict(keys), **own})
 
 
 def _options(keys: _EndpointKeys | _JudgeKeys, engine: str, place: str) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def _show(name: str, format: str) -> None:
     judge, figures = entry(name), to_show(name)
     opt.output(
         format,
-        lambda: {**asdict(judge), "published": [asdict(figure) for figure in figures]},
+        lambda: {**judge.model_dump(), "published": [asdict(figure) for figure in figures]},
         lambda: _print(judge, figures),
     )
 
@@ -143,8 +143,8 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
         price = "not stated; --set price=INPUT,OUTPUT"
         if known := judge.price:
             price = (
-                f"{known['input']:g} in, {known['output']:g} out, US dollars per million tokens "
-                f"({known['source']}, {known['date']})"
+                f"{known.input:g} in, {known.output:g} out, US dollars per million tokens "
+                f"({known.source}, {known.date})"
             )
         facts.append(("price", price))
     shown = {k: v for k, v in options.items() if k not in ("style", "floating", "price")}
