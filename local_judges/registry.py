@@ -137,7 +137,7 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
 
     A named judge comes first, then an existing path, then ``org/name`` as a Hub id. A ``base_url``
     means the engine ``api``; ``model`` among the options is the endpoint's name of the model. A
-    YAML file is an improved judge.
+    YAML file is an improved judge; of several in it, the options are for the first one.
 
     Raises JudgeSenseError for an unknown judge or option (names those that are like it), a value
     of the wrong type, and a named judge whose model id no source states, unless you give one.
@@ -146,7 +146,9 @@ def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSp
         raise JudgeSenseError(f"unknown engine {engine!r}; the engines are {', '.join(ENGINES)}")
     given = {key: value for key, value in options.items() if value is not None}
     if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and not path.is_dir():
-        return _stabilised(path, engine, given)
+        stabilised = read_stabilised(path)
+        others = tuple(_of_file(path, each, None, {}) for each in stabilised.others)
+        return replace(_of_file(path, stabilised, engine, given), others=others)
     model = given.pop("model", None)
     if engine is None and given.get("base_url"):
         engine = "api"
@@ -255,21 +257,13 @@ def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
     raise _unknown(judge, ": not a name, a folder, a file or a Hub id (org/name)")
 
 
-def _stabilised(path: Path, engine: str | None, given: Mapping[str, Any]) -> JudgeSpec:
-    """The judge that a judge's file names, with the file's rule; of several, options given are for
-    the first one.
-
-    Another engine, model or option makes it another judge than the one that was measured.
-    """
-    stabilised = read_stabilised(path)
-    spec = _of_file(path, stabilised, engine, given)
-    others = tuple(_of_file(path, each, None, {}) for each in stabilised.others)
-    return replace(spec, others=others)
-
-
 def _of_file(
     path: Path, stabilised: Stabilised, engine: str | None, given: Mapping[str, Any]
 ) -> JudgeSpec:
+    """The judge that a judge's file names, with the file's rule.
+
+    Another engine, model or option makes it another judge than the one that was measured.
+    """
     source = stabilised.judge
     if "engine" not in source:
         raise JudgeSenseError(

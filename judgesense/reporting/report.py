@@ -97,7 +97,24 @@ class Report(ResultMapping):
         next step.
         """
         steps = {identity(step): step["kind"] for step in self.next}
-        return data_frame([_card_row(card, steps.get(identity(card))) for card in self.trust])
+        rows = []
+        for card in self.trust:
+            checks = card["checks"]
+            rows.append({
+                **{name: card[name] for name in ("judge", "task", "scoring", "trust")},
+                "because": ", ".join(card["because"]),
+                "jss": checks["steady"]["estimate"],
+                "ci_low": checks["steady"]["ci_low"],
+                "ci_high": checks["steady"]["ci_high"],
+                "kappa": checks["right"]["estimate"],
+                "right": checks["right"]["details"].get("accuracy"),
+                "fair": checks["fair"]["estimate"],
+                "readable": checks["readable"]["estimate"],
+                "n_items": checks["readable"]["n_items"],
+                "next": steps.get(identity(card)),
+                "run_id": card["run_id"],
+            })  # fmt: skip
+        return data_frame(rows)
 
     def cells_frame(self) -> Any:
         """The cells as a `pandas.DataFrame`, one row per judge, task, scoring, order and set of
@@ -184,24 +201,6 @@ class Report(ResultMapping):
 
 _CASES = 6
 """Judges and tasks whose conclusion a notebook shows."""
-
-
-def _card_row(card: Mapping[str, Any], step: str | None) -> dict[str, Any]:
-    checks = card["checks"]
-    return {
-        **{name: card[name] for name in ("judge", "task", "scoring", "trust")},
-        "because": ", ".join(card["because"]),
-        "jss": checks["steady"]["estimate"],
-        "ci_low": checks["steady"]["ci_low"],
-        "ci_high": checks["steady"]["ci_high"],
-        "kappa": checks["right"]["estimate"],
-        "right": checks["right"]["details"].get("accuracy"),
-        "fair": checks["fair"]["estimate"],
-        "readable": checks["readable"]["estimate"],
-        "n_items": checks["readable"]["n_items"],
-        "next": step,
-        "run_id": card["run_id"],
-    }
 
 
 def measure_run(

@@ -117,10 +117,6 @@ class Case:
         }
 
 
-def _cases(report: Mapping[str, Any]) -> list[Case]:
-    return [Case(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
-
-
 def reasons(card: Entry) -> Iterator[str]:
     """Why a trust card does not say `use`, worst first, each in about six words."""
     for name in card["because"]:
@@ -161,7 +157,7 @@ def first_screen(report: Mapping[str, Any]) -> Data:
     Of a judge and task that were scored in two ways, the better one is in ``rows`` and the other
     in ``others``.
     """
-    cases = _cases(report)
+    cases = [Case(report, card) for card in report["trust"] if card["judge"] not in BASELINES]
     names = short_names({case.judge for case in cases})
     for case in cases:
         case.name = middle_cut(names[case.judge])
@@ -180,6 +176,9 @@ def first_screen(report: Mapping[str, Any]) -> Data:
             n_wordings = max(n_wordings, case.checks["steady"]["details"].get("n_wordings") or 0)
         else:
             others.append(case.row())
+    usable = {"use": 0, "care": 1, None: 2}
+    step = min(first, key=lambda case: (usable[case.usable], case.rank), default=None)
+    steps = {identity(entry): entry for entry in report["next"]}
     accuracy = None if unfinished else _accuracy(first)
     title = accuracy or _title(first)
     return {
@@ -192,7 +191,7 @@ def first_screen(report: Mapping[str, Any]) -> Data:
         "remedies": _remedies(first),
         "wordings": list(_wordings(first)),
         "n_wordings": n_wordings,
-        "next": _next(report, first),
+        "next": step and steps.get(step.key),
         "one_judge": len(names) == 1,
     }
 
@@ -259,14 +258,6 @@ def _wordings(cases: Sequence[Case]) -> Iterator[Data]:
                 "is_best": advised["template"] is not None,
                 "equal": len(advised["best_set"]),
             }
-
-
-def _next(report: Mapping[str, Any], cases: Sequence[Case]) -> Entry | None:
-    """The next step for the most usable case."""
-    order = {"use": 0, "care": 1, None: 2}
-    best = min(cases, key=lambda case: (order[case.usable], case.rank), default=None)
-    steps = {identity(step): step for step in report["next"]}
-    return None if best is None else steps.get(best.key)
 
 
 def _accuracy(cases: Sequence[Case]) -> str | None:

@@ -61,7 +61,12 @@ class LocalModel:
         self._tags = self._thinking_tags()
         self.config = transformers.AutoConfig.from_pretrained(self.folder).get_text_config()
         self.context = int(getattr(self.config, "max_position_embeddings", None) or 1 << 30)
-        self.stop_tokens = self._stop_tokens()
+        # The tokenizer's and the generation configuration's.
+        ends = {self.tokenizer.eos_token_id}
+        if (self.folder / "generation_config.json").is_file():
+            configured = transformers.GenerationConfig.from_pretrained(self.folder).eos_token_id
+            ends.update(configured if isinstance(configured, list) else [configured])
+        self.stop_tokens: list[int] = sorted(ends - {None})
         self.decoding = Decoding(options.max_tokens, options.temperature, options.seed)
         self._tries: dict[tuple[tuple[str, ...], str], OptionTrie] = {}
 
@@ -164,13 +169,3 @@ class LocalModel:
             for number, token in added
             if token.special and THINKING_TAG.fullmatch(token.content)
         }
-
-    def _stop_tokens(self) -> list[int]:
-        """The tokens that end an answer: the tokenizer's and the generation configuration's."""
-        import transformers
-
-        tokens = {self.tokenizer.eos_token_id}
-        if (self.folder / "generation_config.json").is_file():
-            configured = transformers.GenerationConfig.from_pretrained(self.folder).eos_token_id
-            tokens.update(configured if isinstance(configured, list) else [configured])
-        return sorted(tokens - {None})
