@@ -267,6 +267,15 @@ class Stabilised:
         return parse_stabilised, (self.text(), self.where)
 
 
+def judge_entry(name: str, identity: Plain) -> Plain:
+    """The judge of a file, by its identity in a run's record; a function has its name alone."""
+    options = dict(identity)
+    if "engine" not in options:
+        return {"name": name}
+    stated = {key: options.pop(key) for key in ("judge", "engine", "model")}
+    return {"name": name, **stated, "options": options}
+
+
 def digest_of(entry: TaskTemplates, rule: Rule) -> str:
     """Eight hex digits of a rule and the wordings that it may ask."""
     templates = {t.template_id: (t.text, t.layout, dict(t.label_map)) for t in entry.templates}

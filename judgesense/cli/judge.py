@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,21 +129,19 @@ def stabilise(
             "remedy": found.rule.remedy, "expected": found.expected,
             "ask_person": found.ask_person, "card": found.card,
         },
-        lambda: _print_stabilised(found, out, max_error),
+        lambda: _print_stabilised(found, out),
     )  # fmt: skip
 
 
-def _print_stabilised(found: Stabilised, out: Path, max_error: float) -> None:
-    from judgesense.text import brackets, number, percent, s
+def _print_stabilised(found: Stabilised, out: Path) -> None:
+    from judgesense.improving.result import promise
+    from judgesense.text import brackets, percent, s
 
-    expected, ask = found.expected, found.ask_person
-    prompts = expected["prompts_per_item"]
+    expected = found.expected
+    prompts, cost = expected["prompts_per_item"], expected["usd_per_item"]
     typer.echo(f"{out}: {found.judge['name']} on {found.entry.task.name}, {found.rule.remedy}")
-    cost = expected["usd_per_item"]
-    typer.echo(
-        f"  cost: {prompts} prompt{s(prompts)} per item"
-        + ("" if cost is None else f", about ${cost:.4g}")
-    )
+    dear = "" if cost is None else f", about ${cost:.4g}"
+    typer.echo(f"  cost: {prompts} prompt{s(prompts)} per item{dear}")
     if expected["accuracy"] is not None:
         ends = brackets(expected["ci_low"], expected["ci_high"], percent)
         typer.echo(
@@ -156,21 +153,5 @@ def _print_stabilised(found: Stabilised, out: Path, max_error: float) -> None:
         typer.echo(
             f"  trust {name.replace('as asked', 'without the remedy')}: {card['trust']}{why}"
         )
-    if ask.get("threshold") is not None:
-        where = "about ties"
-        if (threshold := ask["threshold"]) and found.rule.read == "vote":
-            where = f"below a margin of {number(threshold)}"
-        elif threshold:
-            where = f"where another label is over {percent(math.exp(-threshold))} as likely"
-        typer.echo(
-            f"  ask_person is true {where}; of the other {percent(ask['answered'])} of items, at "
-            f"most {percent(ask['error_bound'])} are wrong, with 95% confidence"
-        )
-    else:
-        needed = ask.get("needed")
-        more = f" (needs at least {needed} verdicts with gold labels)" if needed else ""
-        typer.echo(
-            f"  ask_person stays empty: no threshold limits wrong verdicts to {percent(max_error)} "
-            f"with 95% confidence{more}"
-        )
+    typer.echo(f"  {promise(found.ask_person)}")
     typer.echo(f"\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet")

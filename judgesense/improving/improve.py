@@ -34,7 +34,7 @@ from judgesense.version import __version__
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.registry import JudgeSpec, load_writer
-from local_judges.stabilised_file import Stabilised
+from local_judges.stabilised_file import Stabilised, judge_entry
 
 PROPOSALS = 4
 """Paraphrases to ask of a model."""
@@ -229,12 +229,8 @@ def _as_file(
             rule = replace(rule, offsets={**rule.offsets, **mean})
         number = table.voices[leaf.voice].judge
         own = plan.specs[number]
-        judge: dict[str, Any] = {"name": judges[number].name}
-        if isinstance(own, JudgeSpec):
-            # With an engine it can be loaded by name.
-            options = own.identity()
-            judge |= {key: options.pop(key) for key in ("judge", "engine", "model")}
-            judge["options"] = options
+        identity = own.identity() if isinstance(own, JudgeSpec) else {}
+        judge = judge_entry(judges[number].name, identity)
         stages.append(Stabilised(judge, entry, rule, margin=margin))
     row = next(each for each in found.rows if each["written"])
     expected = {

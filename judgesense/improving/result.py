@@ -126,28 +126,32 @@ def as_table(rows: Sequence[Row]) -> list[list[str]]:
 
 def footnotes(found: Improved) -> list[str]:
     """What the table's figures are about, the promise, and what was spent."""
-    ask, spent = found.ask_person, f"{found.prompts} prompts"
+    spent = f"{found.prompts} prompts"
     if found.usd is not None:
         spent += f", ${found.usd:.4f}"
-    lines = [
+    return [
         f"Figures are from {found.n_held_out} items that were not used to choose; * is the way in "
         "the file, + no cheaper way is as right.",
         f"The search tried {found.n_candidates} ways on up to {found.n_search} other items; "
         f"{found.run_folder} contains {spent} (budget {found.budget}).",
+        promise(found.ask_person),
+        *(f"Note: {note}." for note in found.notes),
     ]
+
+
+def promise(ask: Mapping[str, Any]) -> str:
+    """The promise of a file's ``ask_person`` in words."""
     if ask.get("threshold") is not None:
-        lines.append(
+        return (
             f"Without a person, {percent(ask['answered'])} of items get a verdict, of which at "
             f"most {percent(ask['error_bound'])} are wrong, with 95% confidence."
         )
-    else:
-        needed, n = ask.get("needed"), ask.get("verdicts", 0)
-        more = f" (needs at least {needed} held-out labels)" if needed and needed > n else ""
-        lines.append(
-            "ask_person stays empty: no threshold limits wrong verdicts to "
-            f"{percent(ask['max_error'])} with 95% confidence{more}."
-        )
-    return [*lines, *(f"Note: {note}." for note in found.notes)]
+    needed, n = ask.get("needed"), ask.get("verdicts", 0)
+    more = f" (needs at least {needed} verdicts with gold labels)" if needed and needed > n else ""
+    return (
+        "ask_person stays empty: no threshold limits wrong verdicts to "
+        f"{percent(ask['max_error'])} with 95% confidence{more}."
+    )
 
 
 def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:

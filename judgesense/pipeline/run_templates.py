@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,14 +20,9 @@ from judgesense_dataset.templates import TaskTemplates, load_templates
 
 
 def wordings_of(
-    run: Run,
-    stream: Stream,
-    grid: Grid,
-    rule: Rule,
-    more: Collection[str],
-    templates: str | Path | None,
+    run: Run, stream: Stream, grid: Grid, rule: Rule, templates: str | Path | None
 ) -> TaskTemplates:
-    """The task and the rule's wordings with their texts; ``more`` wordings where known."""
+    """The task and the rule's wordings with their texts; others with offsets where known."""
     known = _own_templates(run, stream.task.name, templates)
     if run.prompts is None and known is None:
         raise JudgeSenseError(
@@ -42,18 +36,25 @@ def wordings_of(
             "begin: choose a --remedy of another wording, or use a run with more wordings"
         )
     found = [_template(run, stream.task.name, wording, known) for wording in rule.wordings]
-    for wording in (n for n in more if n not in (*rule.wordings, *formed, OTHER_WORDINGS)):
-        # Not asked by the file itself, so it may be absent.
-        with suppress(JudgeSenseError):
-            found.append(_template(run, stream.task.name, wording, known))
-    kept = {template.template_id: template for template in found}
-    task = known.task if known is not None else _task(run, grid)
+    for wording in rule.offsets:
+        if wording not in (*rule.wordings, *formed, OTHER_WORDINGS):
+            # Not asked by the file itself, so it may be absent.
+            with suppress(JudgeSenseError):
+                found.append(_template(run, stream.task.name, wording, known))
+    if known is not None:
+        task = known.task
+    else:
+        recorded = (run.record.get("tasks") or {}).get(grid.task) or {}
+        options = dict(recorded.get("options") or {})
+        if not options and grid.comparative and grid.task in known_tasks():
+            options = dict(known_tasks()[grid.task].task.options)
+        task = Task(grid.task, grid.labels, bool(recorded.get("ordinal")), options)
     if task.labels != rule.labels:
         raise JudgeSenseError(
             f"the template file's task {task.name} has the labels {join(task.labels)}, and the "
             f"run has {join(rule.labels)}"
         )
-    return TaskTemplates(task, tuple(kept.values()))
+    return TaskTemplates(task, tuple(found))
 
 
 def in_reply_form(run: Run, stream: Stream) -> list[str]:
@@ -114,11 +115,3 @@ def _template(run: Run, task: str, wording: str, known: TaskTemplates | None) ->
             "file that the dataset was built with: --templates FILE"
         )
     return Template(wording, task, found[0].text, found[0].layout, label_map)
-
-
-def _task(run: Run, grid: Grid) -> Task:
-    recorded = (run.record.get("tasks") or {}).get(grid.task) or {}
-    options = dict(recorded.get("options") or {})
-    if not options and grid.comparative and grid.task in known_tasks():
-        options = dict(known_tasks()[grid.task].task.options)
-    return Task(grid.task, grid.labels, bool(recorded.get("ordinal")), options)

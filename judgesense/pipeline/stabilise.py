@@ -12,7 +12,7 @@ import numpy as np
 from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
-from judgesense.run_folder.folder import Run, read_run
+from judgesense.run_folder.folder import read_run
 from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.intervals import share_fields
 from judgesense.systems.verdict_files import one_stream
@@ -24,7 +24,7 @@ from judgesense.trust.remedies import cheapest_that_passes, remedies
 from judgesense.trust.rules import OTHER_WORDINGS, TIE, Decided, Rule
 from judgesense.trust.thresholds import FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.trust.wordings import Wordings, wordings
-from local_judges.stabilised_file import Stabilised, digest_of
+from local_judges.stabilised_file import Stabilised, digest_of, judge_entry
 
 CONFIDENCE = 0.95
 """The confidence of the bound of wrong verdicts."""
@@ -81,35 +81,40 @@ def stabilise(
     if not 0 < max_error < 1:
         raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
     run = read_run(Path(run_dir))
-    streams = view(run.log, run.pairs, run.record).judged
+    record = run.record
+    streams = view(run.log, run.pairs, record).judged
     stream = one_stream(streams, judge, task, scoring, str(run_dir))
     table = Wordings.of(stream)
     flags = {row["template"]: row["flag"] for row in wordings(table)}
     flags |= dict.fromkeys(in_reply_form(run, stream), "reply form")
-    thresholds = Thresholds().but(run.record.get("thresholds"))
+    thresholds = Thresholds().but(record.get("thresholds"))
     asked = trust_card(stream, thresholds=thresholds, mislabelled=table.mislabelled)
     rows = remedies(stream, asked, thresholds, table.mislabelled)
     grid = grid_of(stream, frozenset(table.mislabelled))
     chosen = _remedy(grid, rows, remedy)
     rule, held_out = to_write(grid, chosen, flags)
-    entry = wordings_of(run, stream, grid, rule, rule.offsets, templates)
-    known = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
-    offsets = {name: _short(own) for name, own in rule.offsets.items() if name in known}
+    entry = wordings_of(run, stream, grid, rule, templates)
+    shown = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
+    offsets = {name: _short(own) for name, own in rule.offsets.items() if name in shown}
     rule = replace(rule, offsets=offsets)
     after = next((row for row in rows if row["remedy"] == chosen.name), None)
     cards: dict[str, Any] = {}
     for name, row in ((AS_ASKED, rows[0]), ("with the remedy", after)):
         if row and row["trust"]:
-            checks = {
+            cards[name] = {"trust": row["trust"], "because": row["because"], "checks": {
                 check: _short({key: figures[key] for key in _CHECK_KEYS})
                 for check, figures in row["checks"].items()
-            }
-            cards[name] = {
-                "trust": row["trust"], "because": list(row["because"]), "checks": checks,
-            }  # fmt: skip
-    record = run.record
+            }}  # fmt: skip
+    names = [entry.get("name") for entry in record.get("judges") or []]
+    identities = (record.get("asked") or {}).get("judges") or []
+    known = stream.judge in names and len(names) == len(identities)
+    identity = identities[names.index(stream.judge)] if known else {}
+    if "stabilised" in identity:
+        raise JudgeSenseError(
+            f"{stream.judge} is an improved judge already; improve the judge it asks"
+        )
     made = Stabilised(
-        judge=_judge_of(run, stream.judge),
+        judge=judge_entry(stream.judge, identity),
         entry=entry,
         rule=rule,
         ask_person=_ask(grid, held_out, max_error, rule),
@@ -195,18 +200,3 @@ def _expected(grid: Grid, decided: Decided, rule: Rule) -> dict[str, Any]:
 def _short(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values, with six digits."""
     return {k: round(float(v), 6) if isinstance(v, float) else v for k, v in figures.items()}
-
-
-def _judge_of(run: Run, name: str) -> dict[str, Any]:
-    """The judge as the run asked for it: its engine, model and options."""
-    asked = (run.record.get("asked") or {}).get("judges") or []
-    names = [entry.get("name") for entry in run.record.get("judges") or []]
-    own = dict(asked[names.index(name)]) if name in names and len(names) == len(asked) else {}
-    found: dict[str, Any] = {"name": name}
-    if "stabilised" in own:
-        raise JudgeSenseError(f"{name} is an improved judge already; improve the judge it asks")
-    if "engine" in own:
-        for key in ("judge", "engine", "model"):
-            found[key] = own.pop(key)
-        found["options"] = own
-    return found
