@@ -24,9 +24,10 @@ from judgesense.files.tables import SUFFIXES, csv_text, read_table_rows
 from judgesense.importers.column_names import columns_of, plain
 from judgesense.importers.columns import NAMES
 from judgesense.importers.recognise import require_columns, understand
+from judgesense.run_folder.folder import Run, read_run
 from judgesense.run_folder.record import now
 from judgesense.systems.human_labels import LabelRow
-from judgesense.systems.label_next import pick, texts_of
+from judgesense.systems.label_next import pick
 from judgesense.systems.units import ALL, Units, strata_of, units_of
 from judgesense.systems.verdict_files import ROW, SomeId, read_rows, read_verdicts
 from judgesense.systems.verdict_table import SCHEMA, VerdictTable
@@ -66,7 +67,7 @@ class Labelling:
     """The items to label, in their order, and the labels given so far; safe between threads.
 
     ``table`` has the verdicts; items alone have UNCLEAR ones. ``texts`` are what is shown of each
-    row of the table, None reads it from the table's run, and ``show`` names those to show: by
+    row of the table, and ``show`` names those to show: by
     default all but those that name systems. A file ``out`` that exists is continued. Raises
     JudgeSenseError for more labels than keys, and for a file of labels of other items.
     """
@@ -77,7 +78,7 @@ class Labelling:
         labels: Sequence[str],
         out: Path,
         *,
-        texts: Sequence[Mapping[str, Any]] | None = None,
+        texts: Sequence[Mapping[str, Any]],
         show: Sequence[str] = (),
         seed: int = 0,
         limit: int | None = None,
@@ -90,17 +91,13 @@ class Labelling:
         self.labels, self.out, self.source = tuple(labels), out, table.source
         self.positive, self._units = _units(table)
         units = self._units
-        if texts is None:
-            texts = texts_of(table, units, np.arange(len(units)))
-        else:
-            texts = [texts[row] for row in units.rows]
         self._shown = [
             {
                 name: str(text)
                 for name, text in own.items()
                 if (name in show if show else not _SYSTEM.fullmatch(plain(name)))
             }
-            for own in texts
+            for own in (texts[row] for row in units.rows)
         ]
         verdicts = not np.isnan(units.means).all()
         self._strata = strata_of(units).astype(str) if verdicts else np.full(len(units), "")
@@ -258,7 +255,10 @@ def open_labelling(
     more: dict[str, Any] = {"seed": seed, "limit": limit, "show": show or ()}
     if source.is_dir():
         table = read_verdicts(source, judge=judge, task=task)
-        return Labelling(table, answers or table.labels, out or source / "labels.csv", **more), {}
+        by_item = _texts_of(read_run(source))
+        texts = [by_item.get(item, {}) for item in table.column("item_id")]
+        target = out or source / "labels.csv"
+        return Labelling(table, answers or table.labels, target, texts=texts, **more), {}
     if source.suffix.lower() not in SUFFIXES:
         raise JudgeSenseError(
             f"{source}: label reads tables ({', '.join(SUFFIXES)}) and folders of runs; for a log "
@@ -309,6 +309,18 @@ def open_labelling(
     ]
     choices = answers or (table.labels if len(table.labels) <= MOST_LABELS else labels)
     return Labelling(table, choices or table.labels, target, texts=texts, **more), columns
+
+
+def _texts_of(run: Run) -> dict[str, dict[str, str]]:
+    """What a run has on each item: the other columns of an imported file, or its first prompt."""
+    texts: dict[str, dict[str, str]] = {}
+    if run.items is not None:
+        for item, name, text in zip(*run.items.to_pydict().values(), strict=True):
+            texts.setdefault(item, {})[name] = text
+    elif run.prompts is not None:
+        for row in run.prompts.select(["item_id", "text"]).to_pylist():
+            texts.setdefault(row["item_id"], {"prompt": row["text"]})
+    return texts
 
 
 def _of_table(

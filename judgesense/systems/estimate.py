@@ -12,7 +12,7 @@ import numpy as np
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
-from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.planning import Pilot
 from judgesense.statistics.prediction_powered import (
@@ -92,34 +92,35 @@ def estimate(
     if not 0 < confidence_level < 1:
         raise JudgeSenseError(f"confidence_level is {confidence_level}: pass a number such as 0.95")
     table = read_verdicts(verdicts, judge=judge, task=task, scoring=scoring, columns=columns)
-    units = units_of(table, positive)
+    units, level = units_of(table, positive), confidence_level
     given = read_labels(
         labels, table, units,
         positive=positive, columns=label_columns, mapping=map, raters=raters,
     )  # fmt: skip
-    data, level = _Data(table, units, given, positive), confidence_level
-    parts = [data.system(code) for code in _chosen(units, systems)]
+    step, low, high = _scale_of(table, units, given, positive)
+    strata = strata_of(units).astype(str) if given.picked else None
+    parts = [_system(units, code, given, strata, step) for code in _chosen(units, systems)]
     good = None if units.comparative else table.good(positive)
-    rows = [_system_row(data, part, good is not None, level) for part in parts]
+    rows = [_system_row(part, good is not None, (low, high), level) for part in parts]
     pairs = [(part,) for part in parts] if units.comparative else list(combinations(parts, 2))
     rows.sort(key=lambda row: -(row["naive"] if row["corrected"] is None else row["corrected"]))
     return Estimate(
         systems=rows,
-        comparisons=_comparisons(data, pairs, level),
+        comparisons=_comparisons(pairs, high - low, level),
         judge=table.judge,
         task=table.task,
         positive=good,
         wordings=list(units.wordings) if len(units.wordings) > 1 else [],
-        n_outputs=sum(len(part.rows) for part in parts),
+        n_outputs=sum(len(part.labels) for part in parts),
         n_items=len(np.unique(np.concatenate([part.cluster for part in parts]))),
-        n_labels=int(sum((~np.isnan(given.values[part.rows])).sum() for part in parts)),
+        n_labels=sum(part.n_labels for part in parts),
         n_raters=given.raters,
         alpha=given.alpha,
         n_ties=given.ties,
         picked=given.picked,
         confidence_level=level,
         sources=[table.source, *given.sources],
-        notes=_notes(data, rows),
+        notes=_notes(given, len(units.wordings), rows),
     )
 
 
@@ -138,46 +139,36 @@ def _chosen(units: Units, systems: Sequence[str] | None) -> list[int]:
 
 @dataclass(frozen=True)
 class _System:
-    """A system's units and what its score is made of; ``powered`` is None with too few labels."""
+    """A system's mean verdicts and labels, NaN where unknown, and what its score is made of.
+
+    ``strata`` is None for random labels, ``powered`` with too few labels.
+    """
 
     name: str
-    rows: Codes
+    means: Floats
+    labels: Floats
+    cluster: Codes
+    strata: Words | None
     naive: Influence
     powered: Influence | None
-    cluster: Codes
+
+    @property
+    def n_labels(self) -> int:
+        return int((~np.isnan(self.labels)).sum())
 
 
-class _Data:
-    """Verdicts and labels as arrays, in the shape that the statistics take."""
-
-    def __init__(
-        self, table: VerdictTable, units: Units, given: Labels, positive: str | None
-    ) -> None:
-        self.units, self.given = units, given
-        self.strata = strata_of(units).astype(str) if given.picked else None
-        self.step, self.low, self.high = _scale_of(table, units, given, positive)
-
-    def system(self, code: int) -> _System:
-        """A system. Raises JudgeSenseError if none of its outputs has a verdict."""
-        rows = np.flatnonzero(self.units.of(code))
-        name, predictions = self.units.systems[code], self.units.predictions[rows]
-        if np.isnan(predictions).all():
-            raise JudgeSenseError(f"no output of {name!r} has a verdict; judge some")
-        cluster, labels, powered = self.units.cluster[rows], self.given.values[rows], None
-        if (~np.isnan(labels)).sum() >= FEWEST_LABELS:
-            strata = None if self.strata is None else self.strata[rows]
-            powered = influence(
-                labels, predictions, clusters=cluster, strata=strata, step=self.step
-            )
-        return _System(name, rows, self.naive(rows, predictions), powered, cluster)
-
-    def naive(self, rows: Codes, predictions: Floats) -> Influence:
-        """The mean verdict on some units."""
-        return naive_influence(predictions, clusters=self.units.cluster[rows], step=self.step)
-
-    def inside(self, value: float | None) -> float | None:
-        """An end of an interval, kept on the scale."""
-        return None if value is None else min(self.high, max(self.low, value))
+def _system(units: Units, code: int, given: Labels, strata: Words | None, step: float) -> _System:
+    """A system. Raises JudgeSenseError if none of its outputs has a verdict."""
+    rows = units.of(code)
+    name, predictions = units.systems[code], units.predictions[rows]
+    if np.isnan(predictions).all():
+        raise JudgeSenseError(f"no output of {name!r} has a verdict; judge some")
+    cluster, labels, powered = units.cluster[rows], given.values[rows], None
+    own = None if strata is None else strata[rows]
+    if (~np.isnan(labels)).sum() >= FEWEST_LABELS:
+        powered = influence(labels, predictions, clusters=cluster, strata=own, step=step)
+    naive = naive_influence(predictions, clusters=cluster, step=step)
+    return _System(name, units.means[rows], labels, cluster, own, naive, powered)
 
 
 def _scale_of(
@@ -197,24 +188,29 @@ def _scale_of(
     return float(np.nanmax(shown) - np.nanmin(shown)) / STEPS, -math.inf, math.inf
 
 
-def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[str, Any]:
-    labels, means = data.given.values[part.rows], data.units.means[part.rows]
-    count = int((~np.isnan(labels)).sum())
+def _within(value: float | None, low: float, high: float) -> float | None:
+    return None if value is None else min(high, max(low, value))
+
+
+def _system_row(
+    part: _System, binary: bool, scale: tuple[float, float], level: float
+) -> dict[str, Any]:
+    labels, means, count = part.labels, part.means, part.n_labels
     naive = combined([(1.0, part.naive, part.cluster)], level)
     tuned = None if part.powered is None else combined([(1.0, part.powered, part.cluster)], level)
     row: dict[str, Any] = {
         "system": part.name,
-        "n_outputs": len(part.rows),
+        "n_outputs": len(labels),
         "n_labels": count,
         "n_undecided": int(np.isnan(means).sum()),
         "naive": naive.estimate,
-        "naive_ci_low": data.inside(naive.ci_low),
-        "naive_ci_high": data.inside(naive.ci_high),
+        "naive_ci_low": _within(naive.ci_low, *scale),
+        "naive_ci_high": _within(naive.ci_high, *scale),
         "corrected": tuned and tuned.estimate,
-        "ci_low": tuned and data.inside(tuned.ci_low),
-        "ci_high": tuned and data.inside(tuned.ci_high),
+        "ci_low": tuned and _within(tuned.ci_low, *scale),
+        "ci_high": tuned and _within(tuned.ci_high, *scale),
         "weight": tuned and tuned.weight,
-        "labels_only": float(np.nanmean(labels)) if count and not data.given.picked else None,
+        "labels_only": float(np.nanmean(labels)) if count and part.strata is None else None,
         **dict.fromkeys(("rogan_gladen", "rg_ci_low", "rg_ci_high", "sensitivity", "specificity")),
     }
     reasons = []
@@ -223,12 +219,17 @@ def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[
     elif tuned.error is None:
         reasons.append("no interval: its outputs, or those with labels, share one cluster_id")
     if binary and count:
-        undecided = np.isnan(means) | (means == 0.5)
+        undecided, weights = np.isnan(means) | (means == 0.5), None
+        if part.strata is not None:
+            # Units of its stratum per label.
+            _, codes = np.unique(part.strata, return_inverse=True)
+            taken = np.bincount(codes[~np.isnan(labels)], minlength=int(codes.max()) + 1)
+            weights = (np.bincount(codes) / np.maximum(taken, 1))[codes]
         rate = rogan_gladen(
             np.where(np.isin(labels, (0.0, 1.0)), labels, np.nan),
             np.where(undecided, np.nan, (means > 0.5).astype(np.float64)),
             clusters=part.cluster,
-            weights=_weights(data, part.rows),
+            weights=weights,
             confidence_level=level,
         )
         row |= {"rogan_gladen": rate.rate, "rg_ci_low": rate.ci_low, "rg_ci_high": rate.ci_high,
@@ -239,26 +240,15 @@ def _system_row(data: _Data, part: _System, binary: bool, level: float) -> dict[
     return row
 
 
-def _weights(data: _Data, rows: Codes) -> Floats | None:
-    """Units of its stratum per label, for labels picked by a plan; None for random labels."""
-    if data.strata is None:
-        return None
-    _, codes = np.unique(data.strata[rows], return_inverse=True)
-    labelled = ~np.isnan(data.given.values[rows])
-    count = np.bincount(codes[labelled], minlength=int(codes.max()) + 1)
-    weights: Floats = (np.bincount(codes) / np.maximum(count, 1))[codes]
-    return weights
-
-
 def _comparisons(
-    data: _Data, pairs: Sequence[tuple[_System, ...]], level: float
+    pairs: Sequence[tuple[_System, ...]], width: float, level: float
 ) -> list[dict[str, Any]]:
     """A row for each pair of systems, or for each system that is a comparison itself (``x|y``).
 
     Decisions are over all comparisons as one family (Holm); ``labels_needed`` says what would still
-    decide.
+    decide. ``width`` is that of the scale.
     """
-    rows = [_row(data, systems, level) for systems in pairs]
+    rows = [_row(systems, width, level) for systems in pairs]
     naive_p = holm([naive.p_value for _, naive, _ in rows])
     corrected_p = holm([found.p_value if found else None for _, _, found in rows])
     for (row, naive, found), p_naive, p in zip(rows, naive_p, corrected_p, strict=True):
@@ -291,15 +281,16 @@ def labels_needed(found: Powered, level: float) -> int | None:
 
 
 def _row(
-    data: _Data, systems: tuple[_System, ...], level: float
+    systems: tuple[_System, ...], width: float, level: float
 ) -> tuple[dict[str, Any], Powered, Powered | None]:
     """A comparison's figures, and its naive and its corrected estimate less the threshold.
 
     The estimate is the difference of two systems' means, or a comparison's win rate less a half.
     """
     wins = len(systems) == 1
-    names = tuple(systems[0].name.split("|")) if wins else tuple(each.name for each in systems)
+    names = systems[0].name.split("|") if wins else [each.name for each in systems]
     threshold = 0.5 if wins else 0.0
+    scale = (0.0, 1.0) if wins else (-width, width)
 
     def less_threshold(parts: Sequence[Influence]) -> Powered:
         moved = [replace(part, mean=part.mean - np.array([threshold, 0.0])) for part in parts]
@@ -307,17 +298,12 @@ def _row(
         return combined([(sign, part, each.cluster) for sign, part, each in signs], level)
 
     def shown(value: float | None) -> float | None:
-        if value is None:
-            return None
-        if wins:
-            return min(1.0, max(0.0, value + threshold))
-        most = data.high - data.low
-        return min(most, max(-most, value))
+        return _within(value if value is None else value + threshold, *scale)
 
     naive = less_threshold([each.naive for each in systems])
     powered = [each.powered for each in systems if each.powered is not None]
     found = less_threshold(powered) if len(powered) == len(systems) else None
-    row: dict[str, Any] = {
+    return {
         "system_a": names[0],
         "system_b": names[1],
         "measure": "win_rate" if wins else "difference",
@@ -328,10 +314,8 @@ def _row(
         "ci_low": found and shown(found.ci_low),
         "ci_high": found and shown(found.ci_high),
         "p_value": found and found.p_value,
-    }
-    labels = np.concatenate([data.given.values[each.rows] for each in systems])
-    row["n_labels"] = int((~np.isnan(labels)).sum())
-    return row, naive, found
+        "n_labels": sum(each.n_labels for each in systems),
+    }, naive, found  # fmt: skip
 
 
 def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: float) -> str | None:
@@ -342,8 +326,7 @@ def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: floa
     return str(row["system_a"] if found.estimate > 0 else row["system_b"])
 
 
-def _notes(data: _Data, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    given, n_wordings = data.given, len(data.units.wordings)
+def _notes(given: Labels, n_wordings: int, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     lost = sum(row["n_undecided"] for row in rows)
     notes = {
         f"{lost} outputs have no verdict: left out of the judge alone, and predicted by the mean "

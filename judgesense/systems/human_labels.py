@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,28 +84,52 @@ def read_labels(
     if isinstance(files, (list, tuple)) and all(isinstance(each, (str, Path)) for each in files):
         given = list(files)
     sources = [kept(each, RUNS, "labels") for each in given]
-    matched = _Matched(table, units)
+    outputs: dict[str, dict[str, int]] = {}
+    for number, (item, code) in enumerate(zip(units.items, units.system, strict=True)):
+        outputs.setdefault(item, {})[units.systems[code]] = number
+    by_unit: dict[int, dict[str, tuple[float, str]]] = {}
+    strata, picked, unmatched = strata_of(units), False, list[str]()
     for source in sources:
         rows = list(read_rows(source, LabelRow, columns or {}, "--label-columns"))
         labels = objects([(mapping or {}).get(row.label or "", row.label) for row, _ in rows])
         numbers = numbers_of(labels, table, positive)
         for (row, record), value in zip(rows, numbers.tolist(), strict=True):
-            if row.label is not None:
-                matched.add(row, value, record.place)
-    by_unit = matched.by_unit
+            if row.label is None:
+                continue
+            place = record.place
+            if np.isnan(value):
+                raise _off_scale(table, place)
+            unit, flipped = _unit(row, place, units, outputs.get(row.item_id, {}))
+            if unit is None:
+                unmatched.append(place)
+                continue
+            by_rater, rater = by_unit.setdefault(unit, {}), row.rater or ""
+            if rater in by_rater:
+                raise JudgeSenseError(
+                    f"{place}: a second label on item {row.item_id!r}, already in "
+                    f"{by_rater[rater][1]}; remove one, or name the people in a column rater"
+                )
+            by_rater[rater] = (1 - value if flipped else value, place)
+            picked |= row.stratum is not None
+            if row.stratum not in (None, strata[unit]):
+                raise JudgeSenseError(
+                    f"{place}, stratum: {row.stratum!r}, but these verdicts put the output into "
+                    f"{strata[unit]!r}; use the verdicts that the labels were picked from"
+                )
     if not by_unit:
         raise JudgeSenseError(
-            f"{', '.join(map(str, sources))}: none of {len(matched.unmatched)} labels matches a "
+            f"{', '.join(map(str, sources))}: none of {len(unmatched)} labels matches a "
             f"verdict of {table.source}; item_id (and system_id) must be the same in both"
         )
-    matched.check_scale(positive)
+    if not table.comparative and table.good(positive) is None:
+        _check_scale(table, [each for by_rater in by_unit.values() for each in by_rater.values()])
     single, ties = np.full(len(units), np.nan), 0
     for unit, by_rater in by_unit.items():
-        given = [value for value, _ in by_rater.values()]
-        counts = Counter(given)
+        values = [value for value, _ in by_rater.values()]
+        counts = Counter(values)
         most = [value for value, count in counts.items() if count == max(counts.values())]
         ties += len(most) > 1
-        single[unit] = float(np.mean(most if raters == "majority" else given))
+        single[unit] = float(np.mean(most if raters == "majority" else values))
     people = sorted({rater for by_rater in by_unit.values() for rater in by_rater})
     alpha = None
     if len(people) > 1:
@@ -118,90 +142,51 @@ def read_labels(
         alpha = krippendorff_alpha(
             ratings, "ordinal" if ordinal else "nominal", sorted(seen, key=float)
         )
-    return Labels(
-        single,
-        matched.picked,
-        len(people),
-        alpha,
-        ties,
-        tuple(matched.unmatched),
-        tuple(map(str, sources)),
-    )
+    names = tuple(map(str, sources))
+    return Labels(single, picked, len(people), alpha, ties, tuple(unmatched), names)
 
 
-class _Matched:
-    """Labels by unit and person, each a number with its place (file and row)."""
+def _unit(
+    row: LabelRow, place: str, units: Units, outputs: Mapping[str, int]
+) -> tuple[int | None, bool]:
+    """The unit of a label, None without a verdict, and whether its label names them turned round.
 
-    def __init__(self, table: VerdictTable, units: Units) -> None:
-        self.table, self.units = table, units
-        self.by_unit: dict[int, dict[str, tuple[float, str]]] = {}
-        self.unmatched: list[str] = []
-        self.strata = strata_of(units)
-        self.picked = False
-        self.by_item: dict[str, dict[str, int]] = {}
-        for number, (item, code) in enumerate(zip(units.items, units.system, strict=True)):
-            self.by_item.setdefault(item, {})[units.systems[code]] = number
-
-    def add(self, row: LabelRow, value: float, place: str) -> None:
-        """Take one label; ``value`` is NaN if it is not on the judge's scale."""
-        item, system, rater = row.item_id, row.system_id, row.rater or ""
-        if np.isnan(value):
-            raise self._off_scale(place)
-        outputs = self.by_item.get(item, {})
-        if system is None:
-            if len(outputs) > 1:
-                raise JudgeSenseError(
-                    f"{place}: item {item!r} has outputs of {len(outputs)} systems; add a column "
-                    "system_id that says which one was labelled"
-                )
-            unit = next(iter(outputs.values()), None)
-            flipped = unit is not None and self.units.flipped[unit]
-        else:
-            name = "|".join(sorted(system.split("|")))
-            if name not in self.units.systems:
-                raise JudgeSenseError(
-                    f"{place}, system_id: {system!r} has no verdicts; the systems are "
-                    f"{', '.join(self.units.systems)}"
-                )
-            unit, flipped = outputs.get(name), name != system
-        if unit is None:
-            self.unmatched.append(place)
-            return
-        labels = self.by_unit.setdefault(unit, {})
-        if rater in labels:
+    ``outputs`` are the units of the item by system.
+    """
+    if row.system_id is None:
+        if len(outputs) > 1:
             raise JudgeSenseError(
-                f"{place}: a second label on item {item!r}, already in {labels[rater][1]}; "
-                "remove one, or name the people in a column rater"
+                f"{place}: item {row.item_id!r} has outputs of {len(outputs)} systems; add a "
+                "column system_id that says which one was labelled"
             )
-        labels[rater] = (1 - value if flipped else value, place)
-        if row.stratum is not None:
-            self.picked = True
-            if row.stratum != self.strata[unit]:
-                raise JudgeSenseError(
-                    f"{place}, stratum: {row.stratum!r}, but these verdicts put the output into "
-                    f"{self.strata[unit]!r}; use the verdicts that the labels were picked from"
-                )
-
-    def _off_scale(self, place: str) -> JudgeSenseError:
-        return JudgeSenseError(
-            f"{place}, label: not on the judge's scale ({', '.join(self.table.labels[:8])}); map "
-            "people's labels to the judge's with --map THEIRS=OURS"
+        unit = next(iter(outputs.values()), None)
+        return unit, unit is not None and bool(units.flipped[unit])
+    name = "|".join(sorted(row.system_id.split("|")))
+    if name not in units.systems:
+        raise JudgeSenseError(
+            f"{place}, system_id: {row.system_id!r} has no verdicts; the systems are "
+            f"{', '.join(units.systems)}"
         )
+    return outputs.get(name), name != row.system_id
 
-    def check_scale(self, positive: str | None) -> None:
-        """Raise JudgeSenseError, with the place, for numbers on another scale than the verdicts.
 
-        The source may state its scale. Otherwise people may go beyond the verdicts by the width of
-        what these show; labels of 0 and 1 alone are another scale than ratings from 1 on.
-        """
-        table = self.table
-        if table.comparative or table.good(positive) is not None:
-            return
-        labels = [each for by_rater in self.by_unit.values() for each in by_rater.values()]
-        scale = [float(label) for label in table.labels]
-        low, high = min(scale), max(scale)
-        reach = 0.0 if table.stated else max(high - low, 1.0)
-        binary = {value for value, _ in labels} == {0.0, 1.0} and low >= 1 and len(scale) > 2
-        for value, place in labels:
-            if binary or not low - reach <= value <= high + reach:
-                raise self._off_scale(place)
+def _check_scale(table: VerdictTable, labels: Sequence[tuple[float, str]]) -> None:
+    """Raise JudgeSenseError, with the place, for numbers on another scale than the verdicts.
+
+    The source may state its scale. Otherwise people may go beyond the verdicts by the width of
+    what these show; labels of 0 and 1 alone are another scale than ratings from 1 on.
+    """
+    scale = [float(label) for label in table.labels]
+    low, high = min(scale), max(scale)
+    reach = 0.0 if table.stated else max(high - low, 1.0)
+    binary = {value for value, _ in labels} == {0.0, 1.0} and low >= 1 and len(scale) > 2
+    for value, place in labels:
+        if binary or not low - reach <= value <= high + reach:
+            raise _off_scale(table, place)
+
+
+def _off_scale(table: VerdictTable, place: str) -> JudgeSenseError:
+    return JudgeSenseError(
+        f"{place}, label: not on the judge's scale ({', '.join(table.labels[:8])}); map people's "
+        "labels to the judge's with --map THEIRS=OURS"
+    )

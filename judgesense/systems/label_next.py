@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from judgesense.decisions.log import read_part
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import ITEMS_FILE, PROMPTS_FILE
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.systems.units import Units, strata_of
-from judgesense.systems.verdict_table import VerdictTable
 
 _SURE = 0.25
 """What an output counts at least, beside 1 for a doubtful one: sure verdicts are wrong too."""
@@ -72,21 +67,3 @@ def doubts(units: Units) -> Floats:
     spread[known] = np.nanstd(verdicts[known], axis=1) / (reach or 1.0)
     by_margin = np.where(np.isnan(units.margin), 0.0, 1 - units.margin)
     return np.where(known, np.clip(np.maximum(spread, by_margin), 0.0, 1.0), 1.0)
-
-
-def texts_of(table: VerdictTable, units: Units, picked: Codes) -> list[Mapping[str, Any]]:
-    """What people see of each picked output; nothing where no source has its text."""
-    if any(table.shown):
-        return [table.shown[row] for row in units.rows[picked].tolist()]
-    source = Path(table.source)
-    folder = source if source.is_dir() else source.with_name(f"{source.name}.run")
-    texts: dict[str, dict[str, str]] = {}
-    if (folder / ITEMS_FILE).is_file():
-        columns = read_part(folder / ITEMS_FILE).to_pydict()
-        for item, name, text in zip(*columns.values(), strict=True):
-            texts.setdefault(item, {})[name] = text
-    elif (folder / PROMPTS_FILE).is_file():
-        columns = read_part(folder / PROMPTS_FILE).select(["item_id", "text"]).to_pydict()
-        for item, text in zip(*columns.values(), strict=True):
-            texts.setdefault(item, {"prompt": text})
-    return [texts.get(item, {}) for item in units.items[picked]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.arrays import Words
 from judgesense.statistics.comparison import PairedDifference, holm, paired_test
 from judgesense.statistics.planning import Pilot
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
@@ -28,15 +26,13 @@ from judgesense.systems.shared_prompts import (
 )
 from judgesense.tasks import UNDECIDED
 from judgesense.text import brackets, join, number, percent, signed
-from judgesense.trust.pairing import grouped
+from judgesense.trust.pairing import grouped, most_frequent
 from judgesense.trust.thresholds import NO_DIFFERENCE, SIGNIFICANT
 
 Claim = Literal["no more", "more", "cannot tell"]
 
 _EXIT: dict[Claim, int] = {"more": 1, "cannot tell": 3, "no more": 0}
 """The exit code of each claim, the worst claim first."""
-
-_NO_EXCESS = Excess(None, None, None, None, None, 0, random=False)
 
 _SHOWN = 10
 """Items that the text lists for each task."""
@@ -237,36 +233,28 @@ def migration(
 
 
 def _compare(shared: SharedPrompts, tolerance: float, error: float) -> TaskMigration:
-    excess = shared.beyond_rewording(error) or _NO_EXCESS
-    noise = shared.beyond_noise(error) or _NO_EXCESS
+    excess, noise = shared.beyond_rewording(error), shared.beyond_noise(error)
+    these, random = shared.beyond_rewording(error, like_these=False), excess.random
     claim, cause = _claim(shared, excess, tolerance)
-    these, claim_these = _NO_EXCESS, None
-    if excess.random:
-        these = shared.beyond_rewording(error, like_these=False) or _NO_EXCESS
-        claim_these = _claim(shared, these, tolerance)[0]
     needed = None
     if cause == "open":
-        needed = _needed(excess, these if excess.random else excess, tolerance, error, shared)
-        cause = "few wordings" if needed is None and excess.random else cause
+        needed = _needed(excess, these, tolerance, error, shared)
+        cause = "few wordings" if needed is None and random else cause
     right = _accuracy(shared)
     update = TaskMigration(
-        **shared.figures,
+        **shared.figures(excess),
         judge_old=shared.before.judge,
         judge_new=shared.after.judge,
         claim=claim,
-        about="wordings like these" if excess.random else "these wordings",
+        about="wordings like these" if random else "these wordings",
         cause=cause,
         text="",
         tolerance=float(tolerance),
         error=error,
-        reworded=excess.other,
         asked_again=noise.other,
-        excess=excess.excess,
-        ci_low=excess.low,
-        ci_high=excess.high,
-        claim_these=claim_these,
-        these_ci_low=these.low,
-        these_ci_high=these.high,
+        claim_these=_claim(shared, these, tolerance)[0] if random else None,
+        these_ci_low=these.low if random else None,
+        these_ci_high=these.high if random else None,
         excess_again=noise.excess,
         excess_again_ci_low=noise.low,
         excess_again_ci_high=noise.high,
@@ -365,18 +353,13 @@ def _moved_items(shared: SharedPrompts) -> tuple[MovedItem, ...]:
                     item_id=item,
                     prompts=len(rows),
                     moved=moved,
-                    old=_usual(shared.old[rows]),
-                    new=_usual(shared.new[rows]),
+                    old=most_frequent(shared.old[rows]),
+                    new=most_frequent(shared.new[rows]),
                     reworded=None if pairs is None else sum(pairs) / len(pairs),
                 )
             )
     items.sort(key=lambda e: (-e.moved / e.prompts, e.reworded or 0.0, -e.moved, e.item_id))
     return tuple(items)
-
-
-def _usual(verdicts: Words) -> str:
-    counts = Counter[str](sorted(verdicts))
-    return max(counts, key=lambda verdict: counts[verdict])
 
 
 def claim_text(task: TaskMigration) -> str:

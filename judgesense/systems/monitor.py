@@ -328,22 +328,17 @@ def _digest(source: Path) -> str:
 
 def _stream_look(shared: SharedPrompts) -> StreamLook:
     """This look's figures of a task."""
-    excess = shared.beyond_rewording(0.05)
     # Without a second wording nothing is evidence: what moved is compared with itself.
     floor = grouped(shared.clusters, shared.moved)
-    if excess is not None:
+    if len(shared.pair_row):
         floor = grouped(shared.clusters[shared.pair_row], shared.pair_differs)
     return StreamLook(
-        **shared.figures,
+        **shared.figures(shared.beyond_rewording(0.05)),
         judge=shared.after.judge,
         clusters={
             cluster: (float(np.mean(rows)), float(np.mean(floor[cluster])))
             for cluster, rows in grouped(shared.clusters, shared.moved).items()
         },
-        reworded=excess and excess.other,
-        excess=excess and excess.excess,
-        ci_low=excess and excess.low,
-        ci_high=excess and excess.high,
         one_label=shared.one_label,
     )
 

@@ -20,6 +20,8 @@ from judgesense.text import brackets, join, percent, signed
 from judgesense.trust.pairing import first_rows, grouped, shared_rows
 from judgesense.trust.wordings import Wordings
 
+_NO_EXCESS = Excess(None, None, None, None, None, 0, random=False)
+
 
 def read_tasks(
     source: str | Path, judge: str | None, task: str | None = None, *, reference: bool = False
@@ -119,13 +121,13 @@ class SharedPrompts:
         """The task's name; ``verdicts`` where neither source names one."""
         return self.before.task or self.after.task or "verdicts"
 
-    @property
-    def figures(self) -> dict[str, Any]:
-        """What both results of a comparison have: whose verdicts, how many, how many moved."""
+    def figures(self, excess: Excess) -> dict[str, Any]:
+        """What every result has: whose verdicts, how many, and how many moved beyond rewording."""
         return {
             "task": self.task, "scoring": self.before.scoring or self.after.scoring,
-            "moved": float(self.moved.mean()), "n_prompts": len(self.moved),
-            "n_items": len(set(self.items)),
+            "moved": float(self.moved.mean()), "reworded": excess.other, "excess": excess.excess,
+            "ci_low": excess.low, "ci_high": excess.high,
+            "n_prompts": len(self.moved), "n_items": len(set(self.items)),
         }  # fmt: skip
 
     @cached_property
@@ -138,13 +140,13 @@ class SharedPrompts:
         """Whether all verdicts are one label, as of a judge that does not read."""
         return len(self.labels) == 1 and not self.moved.any()
 
-    def beyond_rewording(self, error: float, *, like_these: bool = True) -> Excess | None:
-        """What moved beyond rewording; None if one wording was judged before.
+    def beyond_rewording(self, error: float, *, like_these: bool = True) -> Excess:
+        """What moved beyond rewording; without figures if one wording was judged before.
 
         The ends are for wordings like these, from four on, or else for these alone.
         """
         if not len(self.pair_row):
-            return None
+            return _NO_EXCESS
         pairs = self.wordings[self.pair_row].tolist(), self.pair_wording.tolist()
         return excess_moves(
             self.moved,
@@ -156,8 +158,8 @@ class SharedPrompts:
             error=error,
         )
 
-    def beyond_noise(self, error: float) -> Excess | None:
-        """What moved beyond asking the judge of before again; None without repeated prompts."""
+    def beyond_noise(self, error: float) -> Excess:
+        """What moved beyond asking the judge of before again; no figures without repeats."""
         keys, clusters, differs = _keys(self.before), [], []
         shared = {
             keys[row]: (row, cluster)
@@ -169,7 +171,7 @@ class SharedPrompts:
                 clusters.append(cluster)
                 differs.append(verdict != self._verdicts[first])
         if not clusters:
-            return None
+            return _NO_EXCESS
         return excess_moves(self.moved, self.clusters.tolist(), differs, clusters, error=error)
 
 

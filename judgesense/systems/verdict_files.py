@@ -146,18 +146,8 @@ def read_verdicts(
         ],
     }
     table = pa.Table.from_pydict(cells, schema=SCHEMA)
-    read = {*SCHEMA.names, *(columns or {}).values()}
-    return VerdictTable(
-        table,
-        labels_of(table, str(path)),
-        str(path),
-        rows[0][0].judge or "",
-        rows[0][0].task or "",
-        shown=tuple(
-            {k: v for k, v in record.values.items() if k not in read and v is not None}
-            for _, record in rows
-        ),
-    )
+    names = rows[0][0].judge or "", rows[0][0].task or ""
+    return VerdictTable(table, labels_of(table, str(path)), str(path), *names)
 
 
 def read_rows(

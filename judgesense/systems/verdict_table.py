@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -53,8 +53,7 @@ class VerdictTable:
     ``table`` has the columns of `SCHEMA`; ``cluster_id`` and ``repeat`` are never null. ``labels``
     is the decision space in order, as the source states it or as its verdicts show it. ``source``
     is the file or folder, ``judge`` and ``task`` are "" where it names none. ``stated`` says
-    whether the source states its labels; otherwise some may never have been given. ``shown`` has
-    the file's other columns by row: what a person needs to see to judge the output. A run has a
+    whether the source states its labels; otherwise some may never have been given. A run has a
     ``scoring`` and ``prompt_ids``, one per row; ``left_out`` are wordings that the table lacks.
     """
 
@@ -64,7 +63,6 @@ class VerdictTable:
     judge: str = ""
     task: str = ""
     stated: bool = False
-    shown: tuple[Mapping[str, Any], ...] = ()
     scoring: str = ""
     prompt_ids: Words | None = None
     left_out: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.tasks import ERROR, ORDERS, UNDECIDED
 from judgesense.text import join, percent, s, signed
 from judgesense.trust.card import Gate
-from judgesense.trust.pairing import grouped
+from judgesense.trust.pairing import grouped, most_frequent
 from judgesense.trust.rewording import same_polarity
 from judgesense.trust.thresholds import MARGIN
 
@@ -290,8 +290,8 @@ def _moved(task: str, before: Answers, after: Answers, gold: Gold) -> Iterator[d
     usual = []
     for side in (before, after):
         votes = grouped(_places(side), side.label)
-        kept = {at: sorted(v for v in given if v != ERROR) for at, given in votes.items()}
-        usual.append({at: Counter(v).most_common(1)[0][0] for at, v in kept.items() if v})
+        kept = {at: [v for v in given if v != ERROR] for at, given in votes.items()}
+        usual.append({at: most_frequent(given) for at, given in kept.items() if given})
     for at in sorted(usual[0].keys() & usual[1].keys()):
         first, second = (each[at] for each in usual)
         label = gold.get(at)

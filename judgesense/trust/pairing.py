@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
@@ -43,3 +44,12 @@ def grouped(keys: Iterable[K], values: Iterable[V]) -> dict[K, list[V]]:
     for key, value in zip(keys, values, strict=True):
         groups.setdefault(key, []).append(value)
     return groups
+
+
+def most_frequent(verdicts: Iterable[str]) -> str:
+    """The most frequent verdict; the first by name of several.
+
+    >>> most_frequent(["YES", "NO"])
+    'NO'
+    """
+    return Counter(sorted(verdicts)).most_common(1)[0][0]
