@@ -142,7 +142,6 @@ def _key(table: pa.Table, *columns: str) -> pa.Array:
 
 
 def _shown_in(pairs: pa.Table, prompts: pa.Table, orders: list[str]) -> pa.Table:
-    """The pairs, with each comparative pair once in each of the orders."""
     available = set(pc.unique(prompts["order"]).to_pylist())
     plain = pairs.filter(pc.equal(pairs["order"], NO_ORDER))
     shown = pairs.filter(pc.not_equal(pairs["order"], NO_ORDER))

@@ -20,9 +20,10 @@ from judgesense.decisions.log import ATTACK
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, fit_node, invalid, read_nodes
 from judgesense.run_folder.folder import VARIANT_SCHEMA
-from judgesense.tasks import Item, Prompt, Task, Template, render
+from judgesense.tasks import Item, Task, Template, render
 from judgesense_dataset.templates import DATA, TaskTemplates
 from judgesense_dataset.variant_changes import VariantMaker, judged_field
+from judgesense_dataset.variant_design import row_of
 from judgesense_dataset.variants import Variant
 
 ATTACKS = DATA / "attacks.yaml"
@@ -199,7 +200,7 @@ def with_attacks(
         for number, item in enumerate(losing):
             for order in shown:
                 if (name, item.item_id, order, base.template_id) not in known:
-                    rows.append(_row(render(task, base, item, order), None))
+                    rows.append(row_of(render(task, base, item, order), again=False))
                 for variant, fact, shown_item in attacked_items(
                     task,
                     base,
@@ -213,7 +214,9 @@ def with_attacks(
                     for suffix, template in asked_as.items():
                         texts[f"{variant}{suffix}"] = fact
                         prompt = render(task, template, shown_item, order)
-                        rows.append(_row(prompt, f"{variant}{suffix}"))
+                        # It is asked once, however often a run asks the others.
+                        attacked = {"variant": f"{variant}{suffix}", "variant_class": ATTACK}
+                        rows.append(row_of(prompt, again=None, **attacked))
     if not texts:
         raise JudgeSenseError(
             "no item has a side that should lose: attacks need gold labels (or a scale), and items "
@@ -303,13 +306,3 @@ def attacked_items(
             "language": phrasing.language, "split": phrasing.split,
         }  # fmt: skip
         yield f"{kind.name}#{number + 1}", fact, changed
-
-
-def _row(prompt: Prompt, variant: str | None) -> dict[str, Any]:
-    """A prompt's row; an attack is asked once, however often a run asks the others."""
-    return {
-        **{name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)},
-        "variant": variant,
-        "variant_class": ATTACK if variant else None,
-        "again": None if variant else False,
-    }

@@ -188,7 +188,6 @@ def _sources(
     own: own_source.OwnData | None,
     own_task: str | None,
 ) -> list[DataSource]:
-    """The sources by name, checked to have templates for their tasks."""
     sources = []
     for name in dict.fromkeys(n for one in names for n in (NAMES if one == "all" else [one])):
         if name != "own":
@@ -253,7 +252,6 @@ def _pairs_wanted(
 def _prompt_rows(
     entry: TaskTemplates, items: Sequence[Item], orders: str
 ) -> Iterator[dict[str, Any]]:
-    """The grid of item, order and template: ``folder.PROMPT_ROWS``, and aliases if there are."""
     by_id = {item.item_id: item for item in items}
     aliases = {
         template.template_id: json.dumps(dict(template.aliases), ensure_ascii=False)
@@ -268,7 +266,6 @@ def _prompt_rows(
 
 
 def _write_card(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write README.md, the dataset's card with the YAML header that the Hub reads."""
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from judgesense.benchmark import Benchmark
 from judgesense.files.documents import read_yaml
@@ -16,6 +15,7 @@ from judgesense_dataset.pairing import build, group_items, pair_rows, plan
 from judgesense_dataset.templates import (
     DATA,
     EMBEDDED_SOURCE,
+    LANGUAGE_FILES,
     TRANSLATION,
     TaskTemplates,
     load_items,
@@ -29,33 +29,20 @@ EMBEDDED_PAIRS = 250
 """Pairs per task: every item in five, so that nearly every item is asked in all five wordings."""
 
 
-class _Files(NamedTuple):
-    """The files of an embedded set, its language, and its pairs per task (None for all)."""
-
-    templates: Path
-    items: Path
-    language: str = "en"
-    pairs: int | None = EMBEDDED_PAIRS
-
-
-def _translated(language: str, pairs: int | None = None) -> _Files:
-    folder = DATA / language
-    return _Files(folder / "templates.yaml", folder, language, pairs)
-
-
 EMBEDDED, SCALE = "embedded", "embedded-scale"
+TEMPLATES = DATA / "templates.yaml"
 _SETS = {
-    EMBEDDED: _Files(DATA / "templates.yaml", DATA),
-    "embedded-de": _translated("de", EMBEDDED_PAIRS),
-    "embedded-es": _translated("es"),
-    "embedded-zh": _translated("zh"),
-    SCALE: _Files(DATA / "scale_templates.yaml", DATA),
+    EMBEDDED: (TEMPLATES, DATA, EMBEDDED_PAIRS),
+    "embedded-de": (LANGUAGE_FILES["de"], DATA / "de", EMBEDDED_PAIRS),
+    "embedded-es": (LANGUAGE_FILES["es"], DATA / "es", None),
+    "embedded-zh": (LANGUAGE_FILES["zh"], DATA / "zh", None),
+    SCALE: (DATA / "scale_templates.yaml", DATA, EMBEDDED_PAIRS),
 }
+"""By name, the file of templates, the folder of items, and the pairs per task (None for all)."""
+
 EMBEDDED_SETS = tuple(_SETS)
 """The names of the sets that come with the package: the English benchmark, its German translation,
 25 of its items in Spanish and in Chinese, and its binary tasks asked on a scale from 1 to 5."""
-
-TEMPLATES = DATA / "templates.yaml"
 
 VERDICTS = DATA / "verdicts.jsonl"
 """The verdicts on the English pairs: ``judgesense dataset validate embedded --judge smollm2-135m
@@ -95,14 +82,14 @@ def embedded_items(name: str = EMBEDDED) -> list[Item]:
         replace(item, source=EMBEDDED_SOURCE, revision=EMBEDDED_VERSION, license="cc-by-4.0")
         for task, entry in wordings.items()
         if task in templates
-        for item in load_items(_SETS[name].items / f"{task}.jsonl", entry.task, entry.fields)
+        for item in load_items(_SETS[name][1] / f"{task}.jsonl", entry.task, entry.fields)
     ]
     return [replace(item, gold=None) for item in items] if name == SCALE else items
 
 
 def embedded_templates(name: str = EMBEDDED) -> dict[str, TaskTemplates]:
     """The tasks of an embedded set with their templates."""
-    return load_templates(_SETS[name].templates)
+    return load_templates(_SETS[name][0])
 
 
 def load_embedded(name: str = EMBEDDED) -> Benchmark:
@@ -117,14 +104,14 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
     >>> load_embedded().pairs.num_rows
     1000
     """
-    files, templates = _SETS[name], embedded_templates(name)
+    (file, folder, n_pairs), templates = _SETS[name], embedded_templates(name)
     digest = hashlib.sha256()
-    for path in (files.templates, *(files.items / f"{task}.jsonl" for task in templates)):
+    for path in (file, *(folder / f"{task}.jsonl" for task in templates)):
         digest.update(path.read_bytes())
     source = {"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()}
-    if files.language != "en":
+    if folder != DATA:
         source["translation"] = TRANSLATION
-    return build(templates, embedded_items(name), pairs=files.pairs, source=source)
+    return build(templates, embedded_items(name), pairs=n_pairs, source=source)
 
 
 def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
@@ -135,7 +122,7 @@ def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
     verdicts = load_verdicts(VERDICTS) if name == EMBEDDED else {}
     known = embedded_templates(name)
     for task, group in group_items(known, embedded_items(name)).items():
-        cells = plan(known[task], group, "balanced", _SETS[name].pairs, 0, "counterbalanced")
+        cells = plan(known[task], group, "balanced", _SETS[name][2], 0, "counterbalanced")
         for row in pair_rows(known[task], group, cells):
             yield {**row, **verdicts.get(row["pair_id"], {})}
 

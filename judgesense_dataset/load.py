@@ -201,7 +201,6 @@ def jsonl_pairs(folder: Path) -> Iterator[tuple[Mapping[str, Any], dict[str, Any
 
 
 def _pair_rows(located: Located) -> pa.Table:
-    """The pairs of a folder, completed to ``folder.PAIR_ROWS``."""
     folder, rows = located.folder, list[Mapping[str, Any]]()
     if not is_hub_folder(folder):
         rows = [row for _, row in jsonl_pairs(folder)]
@@ -225,7 +224,6 @@ def _pair_rows(located: Located) -> pa.Table:
 
 
 def _tasks(table: pa.Table, where: str) -> dict[str, Task]:
-    """The tasks of the pairs: known tasks where the labels are the same."""
     tasks = {}
     for name in pc.unique(table["task_type"]).to_pylist():
         part = table.filter(pc.equal(table["task_type"], name))
@@ -245,8 +243,6 @@ def _tasks(table: pa.Table, where: str) -> dict[str, Task]:
 
 
 def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
-    """Raise JudgeSenseError, naming row and column, for rows that cannot be measured."""
-
     def refuse(bad: pa.ChunkedArray, column: str, reason: str) -> None:
         if (at := pc.index(bad, True).as_py()) >= 0:
             pair, value = rows["pair_id"][at].as_py(), rows[column][at].as_py()
@@ -292,7 +288,6 @@ def _grid(folder: Path) -> pa.Table | None:
 
 
 def _require_values(table: pa.Table, needed: Sequence[str], place: str) -> None:
-    """Raise JudgeSenseError, naming row and column, for a value that is missing."""
     for name in needed:
         if table[name].null_count:
             row = table[name].is_null().index(True).as_py() + 1
@@ -304,7 +299,6 @@ class _AliasColumn(Shape):
 
 
 def _aliases(folder: Path) -> dict[str, Aliases]:
-    """The aliases of the templates, by template id; raises JudgeSenseError for invalid ones."""
     if not is_hub_folder(folder) or PROMPTS not in configs(folder):
         return {}
     if not all(ALIASES in column_names(path) for path in configs(folder)[PROMPTS]):
@@ -323,7 +317,6 @@ def _aliases(folder: Path) -> dict[str, Aliases]:
 
 
 def _prompts_of(rows: pa.Table) -> pa.Table:
-    """The prompts of the pairs, once per item, order and template, by first occurrence."""
     prompts: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in chain.from_iterable(b.to_pylist() for b in rows.to_batches(max_chunksize=2048)):
         for side in "ab":
@@ -345,7 +338,6 @@ def _prompts_of(rows: pa.Table) -> pa.Table:
 
 
 def _pairs_of(rows: pa.Table) -> pa.Table:
-    """The rows with prompt ids in place of the prompts' texts."""
     columns = {name: rows[name] for name in PAIR_SCHEMA.names if name in rows.column_names}
     columns["task"] = rows["task_type"]
     for side in "ab":

@@ -230,7 +230,6 @@ def pair_rows(
 
 
 def _expected(prompt: Prompt) -> str | None:
-    """The raw answer that means the prompt's gold label; None without one."""
     answers = load_label_map(prompt.label_map).items()
     return next((raw for raw, label in answers if label == prompt.gold), None)
 

@@ -152,7 +152,6 @@ def _requests(entry: TaskTemplates) -> Iterator[tuple[Template, str]]:
 
 
 def _clean(text: str) -> str:
-    """The answer without a label, quotation marks, or further paragraphs."""
     first = _LABEL.sub("", text.strip()).strip().split("\n\n")[0]
     return " ".join(first.split()).strip("\"'“”*` ")
 
@@ -187,7 +186,6 @@ def _same_meaning(
     dropped: Counter[str],
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """The texts that keep the meaning, according to the cosine and to the judge."""
     measures = measure([(base.text, text) for text, base in texts], embedder)
     near = [(*one, at) for one, at in zip(texts, measures, strict=True) if at.verdict]
     if far := len(texts) - len(near):

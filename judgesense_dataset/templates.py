@@ -8,7 +8,7 @@ are rows of a table: the columns that the layout shows, and optionally ``item_id
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -98,54 +98,27 @@ class TaskTemplates:
 
 @dataclass(frozen=True, slots=True)
 class LayoutPattern:
-    """A layout as a pattern: ``literals`` around the fields ``names``, which match as little, or as
-    ``much``, as possible."""
+    """A layout as a pattern with a group for each of ``names``; ``step`` -1 reads from the end."""
 
     names: tuple[str, ...]
-    literals: tuple[str, ...]
-    much: bool
+    pattern: re.Pattern[str]
+    step: int
 
     def fullmatch(self, text: str) -> dict[str, str] | None:
-        """The fields in a text; None if it is not laid out so.
-
-        It takes time linear in the text: what is judged may be made to look like the layout.
-        """
-        if not self.names:
-            return {} if text == self.literals[0] else None
-        first, *inner, last = self.literals
-        start, end = len(first), len(text) - len(last)
-        if start > end or not (text.startswith(first) and text.endswith(last)):
+        """The fields in a text; None if it is not laid out so."""
+        if (match := self.pattern.fullmatch(text[:: self.step])) is None:
             return None
-        ends = []
-        for literal in reversed(inner) if self.much else inner:
-            at = text.rfind(literal, start, end) if self.much else text.find(literal, start, end)
-            if at < 0:
-                return None
-            ends.append((at, at + len(literal)))
-            start, end = (start, at) if self.much else (at + len(literal), end)
-        cuts = [(0, len(first)), *sorted(ends), (len(text) - len(last), len(text))]
-        fields: dict[str, str] = {}
-        for name, (_, begin), (stop, _) in zip(self.names, cuts, cuts[1:], strict=False):
-            if fields.setdefault(name, text[begin:stop]) != text[begin:stop]:
-                return self._backtracking(text)
-        return fields
-
-    def _backtracking(self, text: str) -> dict[str, str] | None:
-        """As `fullmatch`, for a field that is shown twice and holds a literal."""
-        pattern, seen = re.escape(self.literals[0]), set[str]()
-        for name, literal in zip(self.names, self.literals[1:], strict=True):
-            field = f"(?P<{name}>.{'*' if self.much else '*?'})"
-            pattern += (f"(?P={name})" if name in seen else field) + re.escape(literal)
-            seen.add(name)
-        match = re.fullmatch(pattern, text, re.DOTALL)
-        return match.groupdict() if match else None
+        found = (group[:: self.step] for group in match.groups())
+        return dict(zip(self.names, found, strict=True))
 
 
 @lru_cache(maxsize=256)
 def layout_patterns(whole: str) -> tuple[LayoutPattern, LayoutPattern]:
     """A layout with its wording as two patterns: fields match as little, or as much, as possible.
 
-    Where the two read a prompt differently, a field's text looks like the layout.
+    Where the two read a prompt differently, a field's text looks like the layout. Unless a field is
+    shown twice, they take time linear in the text: what is judged may be made to look like the
+    layout.
 
     >>> little, much = layout_patterns("Which? A: {one} B: {two}")
     >>> little.fullmatch("Which? A: x B: y B: z")
@@ -153,8 +126,23 @@ def layout_patterns(whole: str) -> tuple[LayoutPattern, LayoutPattern]:
     """
     # A message shows the text itself where the layout would guard it.
     parts = re.split(r"\{(\w+)\}", PLACEHOLDER.sub(r"{\1}", whole))
-    names, literals = tuple(parts[1::2]), tuple(parts[::2])
-    return LayoutPattern(names, literals, False), LayoutPattern(names, literals, True)
+    if len(set(parts[1::2])) < len(parts[1::2]):
+        return _pattern(parts, 1, "(.*?)", "{}"), _pattern(parts, 1, "(.*)", "{}")
+    # Up to the first place of what follows, from either end.
+    backwards = [part[::-1] for part in reversed(parts)]
+    return _pattern(parts, 1, "(.*?)", "(?>{})"), _pattern(backwards, -1, "(.*?)", "(?>{})")
+
+
+def _pattern(parts: Sequence[str], step: int, field: str, whole: str) -> LayoutPattern:
+    """Literals and names of fields in turn, read in one direction, as a pattern."""
+    groups: dict[str, int] = {}
+    pattern = re.escape(parts[0])
+    for at in range(1, len(parts), 2):
+        name, literal = parts[at][::step], re.escape(parts[at + 1])
+        shown = rf"(?:\{groups[name]})" if name in groups else field
+        groups.setdefault(name, len(groups) + 1)
+        pattern += (whole if at + 2 < len(parts) else "{}").format(shown + literal)
+    return LayoutPattern(tuple(groups), re.compile(pattern, re.DOTALL), step)
 
 
 def patterns_of(template: Template) -> tuple[LayoutPattern, LayoutPattern]:

@@ -127,7 +127,6 @@ def validate(
 def _inputs(
     rows: Sequence[Mapping[str, Any]], judges: Sequence[Any], humans: Sequence[Path]
 ) -> dict[str, Any]:
-    """Everything that fixes the verdicts: the pairs, the judges, and the files read."""
     from local_judges.protocol import Judge
     from local_judges.registry import load_judge, resolve
 
@@ -158,7 +157,6 @@ class _Record(Shape, extra="allow"):
 
 
 def _earlier(place: Path, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record of a finished validation of these inputs, if there is one."""
     path = place / RECORD
     if not path.exists():
         return None
@@ -185,7 +183,6 @@ def _summary(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
 
 
 def _agreement(votes: Mapping[str, Sequence[Vote]]) -> list[dict[str, Any]]:
-    """Percent agreement and Cohen's kappa of every two voices, over the pairs both decide."""
     agreement = []
     for first, second in combinations([name for name in votes if name != POLARITY], 2):
         both = [

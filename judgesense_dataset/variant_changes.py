@@ -169,7 +169,6 @@ class VariantMaker:
         return replace(item, fields=donor.fields, gold=donor.gold)
 
     def _shots(self, k: int, item: Item) -> list[Item]:
-        """k examples with gold labels from other clusters, the labels in turn."""
         rng = np.random.default_rng([self.seed, 29, *self.task.name.encode()])
         able = [self.pool[n] for n in rng.permutation(len(self.pool)).tolist()]
         able = [o for o in able if o.gold is not None and o.cluster_id != item.cluster_id]
@@ -258,7 +257,6 @@ def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Te
 
 
 def _cased(name: str, casing: str, labels: Sequence[str]) -> str:
-    """The field's name in another case; the name of an option stays."""
     if not casing or name in labels:
         return name
     return str(getattr(name, casing)())

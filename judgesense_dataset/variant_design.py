@@ -73,9 +73,13 @@ def with_variants(
         for item in chosen:
             for order in shown:
                 plain = render(task, base, item, order)
-                rows.append(_row(plain, None, again=True))
+                rows.append(row_of(plain, again=True))
                 for variant, prompt, system in _prompts(maker, made, item, order):
-                    rows.append(_row(prompt, variant, system=system))
+                    rows.append(row_of(
+                        prompt, again=False, variant=variant.name, system=system,
+                        variant_class=variant.variant_class, effort=variant.effort,
+                        reply_form=variant.reply_form,
+                    ))  # fmt: skip
                     used.add(variant.name)
                     if variant.variant_class == EQUIVALENT:
                         other = replace(prompt, template_id=f"{base.template_id}+{variant.name}")
@@ -206,21 +210,13 @@ def _named(template: Template, variant: Variant) -> str:
     return f"{template.template_id}+{variant.name}"
 
 
-def _row(prompt: Prompt, variant: Variant | None, *, again: bool = False, system: str = "") -> Row:
-    return {
-        **{name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)},
-        "variant": variant.name if variant else None,
-        "variant_class": variant.variant_class if variant else None,
-        "again": again,
-        "system": system or None,
-        "effort": (variant.effort or None) if variant else None,
-        "reply_form": (variant.reply_form or None) if variant else None,
-    }
+def row_of(prompt: Prompt, again: bool | None, **more: str) -> Row:
+    """A prompt's row in the table of prompts; what is empty is null."""
+    own = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
+    return {**own, "again": again, **{name: value or None for name, value in more.items()}}
 
 
 def _others(prompts: pa.Table, star: pa.Table) -> pa.Table:
-    """The prompts that the star does not have, with its columns."""
-
     def cells(table: pa.Table) -> pa.Array:
         names = ("task", "item_id", "order", "template_id")
         return pc.binary_join_element_wise(*(table[name] for name in names), "\n")

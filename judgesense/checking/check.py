@@ -248,12 +248,10 @@ _OF_RUBRICS = (
 
 
 def _is_text(rubric: str) -> bool:
-    """Whether a text is a rubric itself, and not the name of its file."""
     return ("\n" in rubric or "{" in rubric) and not os.path.exists(rubric)
 
 
 def _rubric_file(rubric: Any, folder: Path) -> Path:
-    """The file of a rubric; its text is written to one, beside which its wordings are kept."""
     if not isinstance(rubric, (str, Path)):
         raise JudgeSenseError(
             f"the first argument is a {type(rubric).__name__}: with data= and judge= it is the "

@@ -201,7 +201,6 @@ class Labelling:
             }
 
     def _save(self, rows: dict[tuple[str, int], dict[str, Any]]) -> None:
-        """Write all labels and wait until they are on disk; on an error, the old ones stay."""
         taken = Counter(self._strata[unit] for unit in
                         {unit for (_, unit), row in rows.items() if row["label"]})  # fmt: skip
         sizes = Counter(self._strata.tolist())

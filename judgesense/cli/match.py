@@ -11,6 +11,7 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
+from judgesense.text import middle_cut
 
 if TYPE_CHECKING:
     from judgesense.matching.scores import ModelScores
@@ -210,5 +211,4 @@ def _example(row: ResponseRow) -> str:
 
 
 def _short(text: str, length: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= length else f"{flat[: length // 2]} … {flat[-length // 2 :]}"
+    return middle_cut(" ".join(text.split()), length)

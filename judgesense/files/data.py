@@ -88,7 +88,6 @@ def kept_text(text: str, folder: Path, name: str, suffix: str) -> Path:
 
 
 def _listed(data: Any) -> Any:
-    """The rows of a frame by its own method, which no library needs to be imported for."""
     if hasattr(data, "iterrows"):
         # pandas turns whole numbers beside empty cells into 4.0; convert_dtypes turns them back.
         whole = data.convert_dtypes().astype(object)

@@ -94,7 +94,6 @@ number, unable to parse string as a number; found 'high'
 
 
 def _path(values: Any, loc: Sequence[int | str], missing: bool) -> str:
-    """Where a field is, as ``a.b[0]``, without the names that pydantic gives to alternatives."""
     path = ""
     for number, at in enumerate(loc, 1):
         if isinstance(at, int) and isinstance(values, list):
@@ -191,12 +190,6 @@ class YamlNode:
             )
         return self.value
 
-    def sequence(self, what: str) -> list[YamlNode]:
-        """The value as a list."""
-        if not isinstance(self.value, list):
-            raise self.fail(f"{what} must be a list")
-        return self.value
-
     def text(self, what: str) -> str:
         """The value as non-empty text."""
         if not isinstance(self.value, str) or not self.value.strip():
@@ -236,7 +229,6 @@ def fit_node(shape: type[S], node: YamlNode, what: str, **more: Any) -> S:
 
 
 def _plain(node: YamlNode) -> Any:
-    """A YAML value without its places."""
     value = node.value
     if isinstance(value, dict):
         return dict(zip(value, map(_plain, value.values()), strict=True))
@@ -302,7 +294,6 @@ def _yaml(text: str, where: str, *, as_nodes: bool) -> Any:
 
 
 def _require_bounded(text: str, where: str) -> None:
-    """Refuse text beyond the limits, reading it as a flat stream before any node is made."""
     depth = values = aliases = 0
     anchored: list[int] = []
     for event in yaml.parse(text, Loader=_PARSER):

@@ -142,7 +142,6 @@ def is_dataset(path: Path) -> bool:
 
 
 def _dataset_rows(path: Path) -> Iterator[Rows]:
-    """The rows of every split, from the Arrow files that ``state.json`` lists."""
     splits = [path]
     if (index := path / DATASET_FILES[1]).is_file():
         splits = [path / name for name in read_json(index)["splits"]]
@@ -161,7 +160,6 @@ def _dataset_rows(path: Path) -> Iterator[Rows]:
 
 
 def _document_rows(path: Path) -> Iterator[Rows]:
-    """The objects of a JSON list, which may be at ``data``."""
     listed = read_json(path)
     listed = listed.get("data") if isinstance(listed, dict) else listed
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
@@ -170,7 +168,6 @@ def _document_rows(path: Path) -> Iterator[Rows]:
 
 
 def _json_lines(path: Path) -> Iterator[Record]:
-    """The objects of a JSON-lines file; blank lines are skipped."""
     try:
         with path.open(encoding=_encoding(path)) as lines:
             for number, line in enumerate(lines, 1):
@@ -219,7 +216,6 @@ def cell_text(cell: str) -> str:
 
 
 def _csv_rows(path: Path) -> Iterator[Rows]:
-    """The rows that are not blank, under the names of the header."""
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
@@ -282,7 +278,6 @@ _READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
 
 
 def _encoding(path: Path) -> str:
-    """UTF-16 if the file's first bytes say so, as Excel's do; else UTF-8."""
     with path.open("rb") as source:
         is_utf16 = source.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return "utf-16" if is_utf16 else "utf-8-sig"

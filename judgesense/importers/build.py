@@ -57,7 +57,7 @@ def build_parts(
         try:
             with pq.ParquetWriter(path, SPOOLED, compression="zstd") as writer:
                 for rows in blocks:
-                    block = checked(columns.long(rows), columns.of_long())
+                    block = checked(*columns.long(rows))
                     writer.write_batch(batch_of(block))
                     show_labels(tasks, block)
         except JudgeSenseError:

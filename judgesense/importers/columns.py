@@ -65,14 +65,15 @@ class ColumnMap:
             )
         return values
 
-    def long(self, rows: Rows) -> Rows:
-        """Rows with one column per judge, as one row per decision; other rows as they are.
+    def long(self, rows: Rows) -> tuple[Rows, ColumnMap]:
+        """Rows with one column per judge, as one row per decision, and their map; other rows as
+        they are.
 
         Each row becomes as many as there are judges, with the columns ``judge`` and
         ``raw_decision``. Raises JudgeSenseError if no column is left for a judge.
 
         >>> columns = ColumnMap({"raw_decision": "*", "item_id": "id"}, {})
-        >>> long = columns.long(Rows({"id": [1], "gpt": ["YES"], "llama": ["NO"]}, ["row 1"]))
+        >>> long, _ = columns.long(Rows({"id": [1], "gpt": ["YES"], "llama": ["NO"]}, ["row 1"]))
         >>> long.columns["judge"], long.columns["raw_decision"], long.columns["id"]
         (['gpt', 'llama'], ['YES', 'NO'], [1, 1])
         """
@@ -84,7 +85,7 @@ class ColumnMap:
             if not judges:
                 raise JudgeSenseError(f"{rows.places[0]}: no column is left that names a judge")
         elif source in rows.columns or len(judges := source.split(",")) < 2:
-            return rows
+            return rows, self
         each_judge = {"raw_decision": judges}
         for target, source in self.given.items():
             several = len(parts := source.split(",")) == len(judges) > 1
@@ -99,17 +100,9 @@ class ColumnMap:
         for target, names in each_judge.items():
             parted = zip(*(self._named(rows, name, target) for name in names), strict=True)
             columns[target] = [value for row in parted for value in row]
-        return Rows(columns, [place for place in rows.places for _ in judges])
-
-    def of_long(self) -> ColumnMap:
-        """The map for what `long` makes."""
-        several = len(self.given.get("raw_decision", "").split(","))
-        given = {
-            name: source
-            for name, source in self.given.items()
-            if source != EVERY_OTHER and (several == 1 or len(source.split(",")) != several)
-        }
-        return ColumnMap(given, self.default)
+        left = {name: source for name, source in self.given.items() if name not in each_judge}
+        places = [place for place in rows.places for _ in judges]
+        return Rows(columns, places), ColumnMap(left, self.default)
 
 
 def _values(rows: Rows, name: str) -> list[Any] | None:

@@ -169,7 +169,6 @@ def _sample(values: Any, place: str) -> Sample:
 
 
 def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
-    """The value with the texts that the log keeps apart and refers to."""
     if isinstance(value, str) and value.startswith(_ATTACHMENT):
         return attachments.get(value.removeprefix(_ATTACHMENT), value)
     if isinstance(value, dict):
@@ -180,7 +179,6 @@ def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
 
 
 def _zipped(path: Path, archive: zipfile.ZipFile) -> Iterator[tuple[str, Any]]:
-    """The samples of an archive, each in a file or in a folder of files."""
     names = sorted(archive.namelist())
     for name in filter(_SAMPLE.fullmatch, names):
         values = _read(path, archive, name)
@@ -217,7 +215,6 @@ def _read(path: Path, archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _content(message: Any) -> str | None:
-    """The text of a message, whose content is a text or a list of parts."""
     content = message.get("content") if isinstance(message, Mapping) else message
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, Mapping)]

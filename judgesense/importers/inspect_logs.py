@@ -95,7 +95,6 @@ def _judgement(evaluation: Evaluation, sample: Sample, pick: str | None) -> dict
 
 
 def _graders(evaluation: Evaluation, samples: Sequence[Sample]) -> list[str]:
-    """The scorers in which a model graded, in the order of the log."""
     names = [
         name
         for sample in samples
@@ -156,7 +155,6 @@ def _graded_by(evaluation: Evaluation, scorer: str) -> tuple[list[str], tuple[st
 def _verdicts(
     evaluation: Evaluation, models: Sequence[str], sample: Sample, score: Score | None, place: str
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The judges of a sample and what they said: one grader, or a panel and each of its members."""
     judge = " + ".join(models) or (score.grader if score else None) or evaluation.model
     if score is None:
         said = sample.message or "the sample failed before the scorer ran"

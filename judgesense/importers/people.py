@@ -89,7 +89,6 @@ class PeopleLabels:
         return gold
 
     def _cells(self, rows: Rows, name: str) -> list[Any]:
-        """The texts of one of the file's own columns."""
         return texts_of(_AS_NAMED.column(rows, name)) or [None] * len(rows)
 
     def _without_reasons(self, words: list[Any], reasons: list[Any]) -> list[str | None]:
@@ -109,7 +108,6 @@ class PeopleLabels:
         return pa.table(self._kept, schema=PEOPLE_SCHEMA)
 
     def _word(self, cell: str | None) -> str | None:
-        """A cell as a label of the task where it is one; each distinct cell is looked up once."""
         if cell not in self._known:
             word = word_of(cell)
             self._known[cell] = None if word is None else self._read(word)

@@ -157,7 +157,6 @@ def _graded(result: Result, place: str, items: Items) -> Iterator[Record]:
 
 
 def _asked(result: Result) -> Iterator[tuple[Assertion, Component | None]]:
-    """A result's assertions and what became of them: nothing, if the result failed."""
     if result.components is None:
         for assertion in result.testCase.asserts or ():
             yield assertion, None
@@ -180,7 +179,6 @@ def _verdict(component: Component, turned: bool) -> dict[str, Any]:
 
 
 def _provider(value: Any) -> str | None:
-    """A provider's name, from its id or an object that has one."""
     if isinstance(value, Mapping):
         value = value.get("label") or value.get("id") or _provider(value.get("text"))
     return value if isinstance(value, str) and value else None

@@ -29,20 +29,6 @@ _STATUS = {UNCLEAR: "unclear", REFUSED: "refused", ERROR: "error"}
 _OF_STATUS = {status: word for word, status in _STATUS.items()}
 
 
-class _Answer(NamedTuple):
-    """What a verdict depends on. ``text`` is None where the decision is a label already."""
-
-    task: str
-    status: str | None
-    raw: str | None
-    text: str | None
-    decision: str | None
-    gold: str | None
-    gold_flips: bool
-    error: str | None
-    best: str | None
-
-
 class _Reading(NamedTuple):
     """What a row is read as: columns of the decision log."""
 
@@ -77,14 +63,13 @@ class Readings:
         codes = [numbers.setdefault(answer, len(numbers)) for answer in self._answers(table, best)]
         sizes = np.bincount(codes, minlength=len(numbers)).tolist()
         readings = []
-        answers = list(map(_Answer._make, numbers))
-        for number, (answer, size) in enumerate(zip(answers, sizes, strict=True)):
+        for number, (answer, size) in enumerate(zip(numbers, sizes, strict=True)):
             try:
-                readings.append(self._read(answer, size))
+                readings.append(self._read(size, *answer))
             except JudgeSenseError as error:
                 place = table["place"][codes.index(number)]
                 raise JudgeSenseError(f"{place}, {error}") from error
-            self.counts[answer.task][readings[-1].status] += size
+            self.counts[answer[0]][readings[-1].status] += size
         at = pa.array(codes, pa.int32())
         columns = {name: table[name] for name in SCHEMA.names}
         for name, values in zip(_Reading._fields, zip(*readings, strict=True), strict=True):
@@ -94,7 +79,7 @@ class Readings:
         return pa.table(columns, schema=SCHEMA)
 
     def _answers(self, table: pa.Table, best: list[str | None]) -> Iterable[tuple[Any, ...]]:
-        """The fields of each row's `_Answer`."""
+        """What each row's verdict depends on; no text where the decision is a label already."""
         tasks, raws = _values(table, "task"), _values(table, "raw_decision")
         is_read = {
             (task, raw): raw is not None
@@ -111,9 +96,11 @@ class Readings:
         flips = table["gold_flips"].to_pylist()
         return zip(tasks, status, raws, texts, decision, gold, flips, error, best, strict=True)
 
-    def _read(self, answer: _Answer, size: int) -> _Reading:
-        """The verdict of some rows; their place stands before an error's text."""
-        task, status, raw, text, decision, gold, gold_flips, error, best = answer
+    def _read(
+        self, size: int, task: str, status: str | None, raw: str | None, text: str | None,
+        decision: str | None, gold: str | None, gold_flips: bool, error: str | None,
+        best: str | None,
+    ) -> _Reading:  # fmt: skip
         labels = self._spaces[task]
         stated = raw
         if status in _OF_STATUS:
@@ -186,7 +173,6 @@ def _of_options(lists: pa.ListArray) -> tuple[list[str | None], Any, Any]:
 
 
 def _values(table: pa.Table, name: str) -> list[Any]:
-    """A column of text as Python values."""
     column = table[name]
     if column.null_count == len(column):
         return [None] * len(column)

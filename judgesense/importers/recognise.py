@@ -94,7 +94,6 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
 
 
 def _comparable(ours: set[str], theirs: set[str]) -> bool:
-    """Whether two vocabularies share a word, or mean the same by words of `SAME`."""
     families = ({*" ".join(family).split()} for family in SAME)
     return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
 
@@ -219,7 +218,6 @@ def understand(
 
 
 def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
-    """The columns with verdicts: by name, those with people's words, or the judge's texts."""
     by_name = {plain(name): name for name in reversed([*found])}
     for key in VERDICTS:
         if (name := by_name.get(key)) and (key != "judge" or {*found[name].words} & vocabulary):
@@ -418,7 +416,6 @@ def _space(
 
 
 def _ordered(words: Iterable[str]) -> tuple[str, ...]:
-    """Labels in order: a scale with every step of it, other words by name."""
     if is_scale(names := sorted(set(words))):
         low, high = (pick(map(int, names)) for pick in (min, max))
         if high - low < MOST_LABELS:

@@ -125,7 +125,6 @@ def batch_of(columns: Columns) -> pa.RecordBatch:
 
 
 def _zipped(columns: Columns, n: int, *names: str) -> list[tuple[Any, ...]]:
-    """The rows' values in some columns."""
     empty = [None] * n
     return list(zip(*(columns[name] or empty for name in names), strict=True))
 
@@ -157,7 +156,6 @@ def _text(value: Any) -> str | None:
 def _each(
     values: list[Any], read: Callable[[Any], Any], name: str, places: Sequence[str]
 ) -> list[Any]:
-    """What each text says, read once for all rows that have it."""
     known: dict[str | None, Any] = {None: None}
     for value in dict.fromkeys(values):
         try:
@@ -200,7 +198,6 @@ def _options(values: Values, places: Sequence[str]) -> Values:
 
 
 def _prompt_ids(columns: Columns, n: int, prompts: Values) -> list[str]:
-    """As stated, or else of the prompt, or else of what stands for it."""
     ids = columns["prompt_id"]
     if ids is not None and None not in ids:
         return ids

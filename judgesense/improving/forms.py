@@ -19,7 +19,7 @@ from judgesense.tasks import Template
 from judgesense_dataset.paraphrase import reason_to_drop
 from judgesense_dataset.rubric import read_wordings
 from judgesense_dataset.templates import DATA, TaskTemplates
-from judgesense_dataset.validators import EmbedderMissing, measure
+from judgesense_dataset.validators import measure
 from judgesense_dataset.variant_changes import VariantMaker
 from judgesense_dataset.variants import DEFENCES, load_variants
 
@@ -162,7 +162,7 @@ def validated(
             kept.append(each)
     try:
         measures = measure([(base.text, each.text) for each in kept])
-    except (EmbedderMissing, JudgeSenseError) as error:
+    except JudgeSenseError as error:
         note(f"the meaning of {len(kept)} paraphrases is not compared: {error}")
         return kept
     near = []

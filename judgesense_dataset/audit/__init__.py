@@ -70,13 +70,11 @@ def _count(n: int, noun: str) -> str:
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:
-    """The first names, and the number of the others."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def _pairs(names: Sequence[str]) -> dict[str, str]:
-    """The facts of a finding about pairs."""
     names = list(dict.fromkeys(names))
     return {"pairs": _count(len(names), "pair"), "names": _some(names)}
 
@@ -171,7 +169,6 @@ def _gold(task: TaskRows) -> Facts:
 
 
 def _maps(task: TaskRows) -> Facts:
-    """Label maps against the meaning of the wordings."""
     outside, swapped = [], []
     missing: dict[str, list[str]] = defaultdict(list)
     for row in task.rows:
@@ -204,7 +201,6 @@ def _wordings(task: TaskRows) -> Facts:
 
 
 def _texts(task: TaskRows) -> Facts:
-    """Prompts that show only the beginning of the judged text, or nothing of it."""
     cut: list[str] = []
     absent: list[str] = []
     for row in task.rows:

@@ -36,11 +36,6 @@ class AuditPrompt:
     meaning: LabelMap | None
 
     @property
-    def inverted(self) -> bool:
-        """Whether an answer means another label than the one of its name."""
-        return not is_identity(self.meaning or self.map)
-
-    @property
     def misread(self) -> bool:
         """Whether the recorded label map, or its absence, contradicts the wording."""
         if self.meaning is None:
@@ -204,7 +199,6 @@ def _prompt(
     known: LabelMap | None,
     instruction: str,
 ) -> AuditPrompt:
-    """A prompt with what its wording means: known from its template, or read from a cue."""
     same, meaning = dict(zip(labels, labels, strict=True)), known
     if known is None and labels and (asks := cue(instruction, labels)):
         meaning = inverted_map(labels) if asks == INVERTED else same
@@ -213,7 +207,6 @@ def _prompt(
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """An unknown task's decision space: from the label maps, else the gold labels."""
     maps = (
         _label_map(row, f"label_map_{letter}")
         for row in rows
@@ -228,7 +221,6 @@ def _labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _label_map(row: Mapping[str, Any], column: str) -> LabelMap:
-    """A label map of a row; a file may hold a JSON object or a JSON string."""
     value = row[column]
     try:
         return load_label_map(value if isinstance(value, str) else json.dumps(value))

@@ -110,7 +110,6 @@ def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> li
 
 
 def _passages(corpus: SourceTable) -> tuple[dict[str, str], int]:
-    """Title and text of each passage on one line, as BEIR's own retrievers read them."""
     texts: dict[str, str] = {}
     empty = 0
     for place, row in corpus:
@@ -126,7 +125,6 @@ def _passages(corpus: SourceTable) -> tuple[dict[str, str], int]:
 def _judgements(
     tables: Iterable[SourceTable],
 ) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
-    """All judged passages of each query, and the relevant ones."""
     judged: dict[str, set[str]] = defaultdict(set)
     positives: dict[str, list[str]] = defaultdict(list)
     for table in tables:

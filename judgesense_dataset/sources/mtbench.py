@@ -93,7 +93,6 @@ def _vote(row: dict[str, Any], place: str) -> str:
 
 
 def _shown(row: dict[str, Any], place: str) -> tuple[str, dict[str, str]]:
-    """The query and each model's answer up to the row's turn."""
     turns = row["turn"]
     texts: dict[str, list[str]] = {}
     for side in "ab":

@@ -86,7 +86,6 @@ def _swapped(item: Item) -> Item:
 
 
 def _rows(reader: Reader) -> tuple[list[dict[str, str]], str]:
-    """The test set's rows, and its revision: a commit, or the hash of a mirror's file."""
     if reader.mirror is not None:
         path = reader.mirror / NAME / FILE
         if not path.is_file():

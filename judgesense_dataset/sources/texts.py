@@ -100,7 +100,6 @@ def summeval(reader: Reader, n: int | None, seed: int) -> Collected:
 
 
 def _ratings(row: Mapping[str, Any], place: str) -> list[float]:
-    """The experts' mean ratings of a row's summaries, one each."""
     means: list[float] = row["coherence"]
     if len(means) != len(row["machine_summaries"]):
         raise JudgeSenseError(
