@@ -22,8 +22,7 @@ from judgesense.files.documents import Shape, Text, fit_node, invalid, read_node
 from judgesense.run_folder.folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Task, Template, render
 from judgesense_dataset.templates import DATA, TaskTemplates
-from judgesense_dataset.variant_changes import VariantMaker, judged_field
-from judgesense_dataset.variant_design import row_of
+from judgesense_dataset.variant_changes import VariantMaker, judged_field, row_of
 from judgesense_dataset.variants import Variant
 
 ATTACKS = DATA / "attacks.yaml"

@@ -14,7 +14,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from judgesense.tasks import Item, Task, Template, render
+from judgesense.run_folder.folder import VARIANT_SCHEMA
+from judgesense.tasks import Item, Prompt, Task, Template, render
 from judgesense_dataset.pairing import JUDGED
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import (
@@ -298,3 +299,9 @@ def _single(fields: Iterable[str]) -> str:
     """The judged one of several fields: one of `JUDGED`, or the last."""
     *_, last = names = list(fields)
     return next((name for name in JUDGED if name in names), last)
+
+
+def row_of(prompt: Prompt, again: bool | None, **more: str) -> dict[str, object]:
+    """A prompt's row in the table of prompts; what is empty is null."""
+    own = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
+    return {**own, "again": again, **{name: value or None for name, value in more.items()}}

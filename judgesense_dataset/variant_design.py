@@ -14,7 +14,7 @@ from judgesense.run_folder.folder import PAIR_SCHEMA, VARIANT_SCHEMA
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
 from judgesense_dataset.polarity import INVERTED, cue, names_answer
 from judgesense_dataset.templates import TRANSLATION, TaskTemplates
-from judgesense_dataset.variant_changes import EXAMPLES, VariantMaker
+from judgesense_dataset.variant_changes import EXAMPLES, VariantMaker, row_of
 from judgesense_dataset.variants import VARIANTS, Variant
 
 Made = tuple[Variant, Template]
@@ -208,12 +208,6 @@ def _for_other_labels(variant: Variant, template: Template, task: Task) -> bool:
 
 def _named(template: Template, variant: Variant) -> str:
     return f"{template.template_id}+{variant.name}"
-
-
-def row_of(prompt: Prompt, again: bool | None, **more: str) -> Row:
-    """A prompt's row in the table of prompts; what is empty is null."""
-    own = {name: getattr(prompt, name) for name in VARIANT_SCHEMA.names if hasattr(prompt, name)}
-    return {**own, "again": again, **{name: value or None for name, value in more.items()}}
 
 
 def _others(prompts: pa.Table, star: pa.Table) -> pa.Table:
