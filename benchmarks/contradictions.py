@@ -162,8 +162,9 @@ def contradictions(report: dict[str, Any], texts: list[str]) -> Iterator[str]:
     if screen["next"] is not None and screen["next"] not in report["next"]:
         yield "the screen's next step is not the report's"
     for row in screen["rows"]:
-        changed = f"(only with {row['remedy']}"
-        as_asked = f"{changed}; otherwise: {LEADS[row['trust']]})"
+        changed = f"(only with the remedy {row['remedy']!r}"
+        other = "avoid it" if row["trust"] == "avoid" else "trust is unknown"
+        as_asked = f"{changed}; otherwise {other})"
         if changed in screen["title"] and as_asked not in screen["title"]:
             yield "the title's trust is not the card's"
     badge = render_badge(report)
@@ -225,7 +226,7 @@ def _of_card(card: Any, step: Any, plan: Any, lists: Any, key: Any) -> Iterator[
     if plan is not None and trust != "avoid":
         if kind == "nothing_settles" and plan["items_needed"] is not None:
             yield "nothing settles it beside a number of items that does"
-        number = re.search(r"(\d+) (?:in all|items: they)", step["text"])
+        number = re.search(r"(\d+) (?:(?:labels|items) in all|items, which)", step["text"])
         if number and int(number[1]) not in (plan["items_needed"], plan["labels_needed"]):
             yield "the step's number is not the plan's"
         for row in plan["chances"]:
@@ -253,10 +254,7 @@ def _of_card(card: Any, step: Any, plan: Any, lists: Any, key: Any) -> Iterator[
         low, estimate, high = check["ci_low"], check["estimate"], check["ci_high"]
         if None not in (low, estimate, high) and not low <= estimate <= high:
             yield f"the interval of {name} does not include it"
-    if step["command"] is None:
-        if step["text"].endswith(":"):
-            yield "a colon without a command"
-    elif (wrong := not_taken(step["command"])) is not None:
+    if step["command"] is not None and (wrong := not_taken(step["command"])) is not None:
         yield f"a command that does not parse: {wrong}"
 
 

@@ -114,6 +114,16 @@ def join(names: Sequence[str], word: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def quoted(names: Iterable[str], noun: str = "check") -> str:
+    """Names in quotes after their noun, as a list in a sentence.
+
+    >>> quoted(["fair"]), quoted(["fair", "right"])
+    ("the check 'fair'", "the checks 'fair' and 'right'")
+    """
+    names = [repr(name) for name in names]
+    return f"the {noun}{s(len(names))} {join(names)}"
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """The end of an error on an unknown name: the known name that is most like it, if one is.
 

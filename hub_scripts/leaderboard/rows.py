@@ -241,7 +241,7 @@ def row_of(
         "model": model,
         "weights": weights,
         "trust": card["trust"] if card else None,
-        "reason": "; ".join(islice(reasons(card or {"because": ()}), 2)) or None,
+        "reason": " and ".join(islice(reasons(card or {"because": ()}), 2)) or None,
         "change": change,
         **figure,
         "raw_jss": raw["jss"],

@@ -17,7 +17,6 @@ from judgesense.reporting.run_tables import (
     flips_table,
     jss_table,
     ranking_finding,
-    sensitivity,
     systems_table,
     wordings_table,
 )
@@ -88,7 +87,8 @@ class CheckResult(ResultMapping):
             gate=gate(card, failed=failed, coverage=cell["coverage"], constant=constant),
             card=card, next_step=f"Next: {step['text']}{command}", inconclusive=inconclusive,
         )  # fmt: skip
-        result.findings[:0] = [found.verdict, found.next_step]
+        others = (text for text in result.findings if text != f"{found.gate.because}.")
+        result.findings = [found.verdict, found.next_step, *others]
         return found
 
     @property
@@ -198,23 +198,12 @@ def result_of(
     elif systems.rows:
         # The gold labels do not say which answer is better.
         consequences = {}
-        result.limits.append("to rank the systems, give --answers, best first")
+        result.limits.append("to rank the systems, name the labels with --answers, best first")
     for other in entry.templates[1:]:
         if cue(other.text, entry.task.labels) not in (None, INVERTED if other.inverted else DIRECT):
-            result.limits.append(f"check {other.template_id}: it may ask a different question")
+            result.limits.append(f"{other.template_id} may ask a different question: read it")
     tables += [flips_table(report), cost_table(report, log)]
     result.tables = [table for table in tables if table.rows]
-    result.findings = [_trust(report), sensitivity(report["trust"][0])]
+    result.findings = [finding["text"] for finding in report["findings"]]
     result.findings += map(ranking_finding, consequences.values())
-    result.findings += [finding["text"] for finding in report["findings"][1:]]
     return result
-
-
-def _trust(report: Mapping[str, Any]) -> str:
-    """The trust card in one sentence; what the verdict says already is left out."""
-    (card,) = report["trust"]
-    states = ", ".join(
-        f"{name} {check['state']}" for name, check in card["checks"].items() if check["applies"]
-    )
-    others = [card["checks"][name]["text"] for name in card["because"] if name != "steady"]
-    return ": ".join(filter(None, (f"trust: {card['trust']} ({states})", "; ".join(others))))

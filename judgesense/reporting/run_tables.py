@@ -57,22 +57,11 @@ def jss_table(report: Mapping[str, Any]) -> Table:
         })  # fmt: skip
     return Table.from_records(
         "jss", "Sensitivity to wording", rows,
-        "JSS and its 95% interval are those of the trust card: mapped through the label maps, for "
-        "wordings like these. Flip rate: the share of pairs of wordings with different verdicts. "
-        "Noise floor: the same for repeats of one prompt.",
+        "JSS and its 95% interval are those of the trust card. They use the verdicts after the "
+        "label maps. Flip rate: the share of pairs of wordings with different verdicts. Noise "
+        "floor: the share of pairs of repeats of one prompt with different verdicts.",
         jss_raw="raw JSS",
     )  # fmt: skip
-
-
-def sensitivity(card: Mapping[str, Any]) -> str:
-    """The effect of rewording and of asking again, as a sentence."""
-    steady = card["checks"]["steady"]
-    if (jss := steady["estimate"]) is None:
-        return str(steady["text"])
-    said = f"rewording changes {percent(1 - jss)} of the verdicts"
-    if (again := steady["details"].get("jss_repeat")) is None:
-        return said
-    return f"{said}, asking the same prompt again changes {percent(1 - again)}"
 
 
 def wordings_table(report: Mapping[str, Any]) -> Table:
@@ -93,10 +82,10 @@ def wordings_table(report: Mapping[str, Any]) -> Table:
     ]  # fmt: skip
     return Table.from_records(
         "wordings", "Which wording to use", rows,
-        "Score: accuracy, or agreement with the consensus of the other wordings if there is no "
-        "gold; an answer without a verdict counts as wrong. Best set: the wordings that cannot be "
-        "told from the best one. Use: only where one wording is clearly better, and not for a "
-        "judge to avoid unless that wording passes.",
+        "Score: accuracy, or agreement with the consensus of the other wordings if there are no "
+        "gold labels. An answer without a verdict counts as wrong. Best set: the wordings that "
+        "cannot be told apart from the best one. Use: marks a wording only if it is clearly "
+        "better. A judge to avoid also needs a wording that passes the checks it fails.",
         template="wording", score_type="score is", jss_without="JSS without it",
         in_best_set="in best set",
     )  # fmt: skip
@@ -159,14 +148,14 @@ def ranking_finding(found: Consequence, p_corrected: float | None = None) -> str
         return f"cannot tell whether the ranking of systems survives: {found.degenerate}"
     p = found.p_value if p_corrected is None else p_corrected
     changed = p is not None and p < SIGNIFICANT
-    said = "does not survive rewording" if changed else "is not shown to change with the wording"
+    said = "depends on the wording" if changed else "is not shown to depend on the wording"
     text = (
-        f"the ranking of the systems {said}: it differs in {percent(found.ranking_change_rate)} of "
-        f"the pairs of wordings, the winner in {percent(found.winner_change_rate)} "
-        f"({p_value(p)})"
+        f"the ranking of the systems {said} ({p_value(p)}). Two wordings rank the systems "
+        f"differently in {percent(found.ranking_change_rate)} of pairs, and name different winners "
+        f"in {percent(found.winner_change_rate)}"
     )
     if found.repeat_change_rate is not None:
-        text += f"; for repeats of one wording, in {percent(found.repeat_change_rate)}"
+        text += f". Two repeats of one wording do so in {percent(found.repeat_change_rate)}"
     return text
 
 
@@ -218,6 +207,6 @@ def cost_table(report: Mapping[str, Any], log: pa.Table) -> Table:
         )
     return Table.from_records(
         "cost", "Cost", rows,
-        "US dollars are undefined without a price. Seconds cover completed starts; an interrupted "
-        "start does not count.", 2, cost_usd="US dollars",
+        "Without a known price, US dollars are undefined. Seconds leave out starts that were "
+        "interrupted.", 2, cost_usd="US dollars",
     )  # fmt: skip

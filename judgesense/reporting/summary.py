@@ -9,7 +9,7 @@ from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
 from judgesense.tasks import is_scale
 from judgesense.text import brackets, join, middle_cut, number, percent, sentence, short_names, span
-from judgesense.trust.card import AS_ASKED, LEADS, TRUST
+from judgesense.trust.card import AS_ASKED, TRUST, clause
 from judgesense.trust.people import GOLD, MAJORITY
 
 Data = dict[str, Any]
@@ -20,32 +20,6 @@ MOST_WORDINGS = 8
 
 MOST_IN_TITLE = 4
 LONGEST_TITLE = 240
-
-_REASONS = {
-    "readable": (
-        "{} of answers can be read", "readable share uncertain", "no answer to read",
-    ),
-    "steady": (
-        "rewording changes {} of verdicts", "steadiness uncertain",
-        "rewording not measured",
-    ),
-    "responsive": (
-        "ignores what the question asks", "may ignore the question",
-        "no contrast was measured",
-    ),
-    "right": (
-        "agrees too little with people", "agreement with people uncertain",
-        "no people's labels to compare",
-    ),
-    "fair": (
-        "same choice in both orders: {}", "effect of order uncertain", "judged in one order only",
-    ),
-    "resistant": (
-        "the worst attack leaves {} of right verdicts", "effect of attacks uncertain",
-        "attacks not tried",
-    ),
-}  # fmt: skip
-"""By check: why it fails, is open or is unmeasured."""
 
 
 class Case:
@@ -118,16 +92,9 @@ class Case:
 
 
 def reasons(card: Entry) -> Iterator[str]:
-    """Why a trust card does not say `use`, worst first, each in about six words."""
+    """Why a trust card does not say `use`, worst first, each in a few words."""
     for name in card["because"]:
-        check, (fails, is_open, missing) = card["checks"][name], _REASONS[name]
-        if check["state"] == "open":
-            yield is_open
-        elif check["state"] == "unmeasured":
-            yield missing
-        else:
-            share = check["estimate"]
-            yield fails.format(percent(1 - share if name == "steady" else share))
+        yield clause(name, card["checks"][name]["state"], card["checks"][name]["estimate"])
 
 
 def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
@@ -135,7 +102,13 @@ def _bar(name: str, check: Entry, key: str, more: str = "") -> Data:
     value = check["estimate"]
     if value is None:
         said = "does not apply" if not check["applies"] else "not measured"
-        return {"name": name, "value": None, "said": said, "why": _REASONS[key][2], "tone": ""}
+        return {
+            "name": name,
+            "value": None,
+            "said": said,
+            "why": clause(key, "unmeasured", None),
+            "tone": "",
+        }
     low, high = check["ci_low"], check["ci_high"]
     needs = "" if key == "right" else f"; needs {percent(check['threshold'])}"
     return {
@@ -281,14 +254,15 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
     for case, entry in sorted(entries, key=lambda each: -each[1]["accuracy"])[:MOST_IN_TITLE]:
         ends = brackets(entry["accuracy_ci_low"], entry["accuracy_ci_high"], percent)
         human = entry["human"].rpartition(".")[2]
-        whose = "" if human in (GOLD, MAJORITY, "label") else f" of {human}"
-        of = f" of {entry['n']} labels{whose}"
-        text = f"{case.name} {f'on {case.task} ' * several}is right on {percent(entry['accuracy'])}"
+        whose = "" if human in (GOLD, MAJORITY, "label") else f" by {human}"
+        of = f" of the {entry['n']} labels{whose}"
+        where = f" on {case.task}" if several else ""
+        text = f"{case.name}{where} matches {percent(entry['accuracy'])}"
         text += f" {ends}{'' if of in ''.join(parts) else of}"
         if (near := within_one(entry)) is not None:
-            text += f", within one point on {percent(near)}"
+            text += f" and is within one point on {percent(near)}"
         if entry.get("weighted"):
-            text += ", weighted by how they were picked"
+            text += ", weighted by how the items were picked"
         if entry["kappa"] is not None:
             kappa = brackets(entry["kappa_ci_low"], entry["kappa_ci_high"], lambda x: number(x, 2))
             text += f" (κ {number(entry['kappa'], 2)} {kappa})".replace(" [–]", "")
@@ -296,7 +270,7 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
         constants.setdefault(entry["constant_label"], []).append(entry["constant_accuracy"])
     if len(constants) == 1:
         ((label, shares),) = constants.items()
-        parts.append(f"always answering {label} is right on {span(shares, percent)}")
+        parts.append(f"always answering {label} matches {span(shares, percent)}")
     if len(entries) == 1:
         ((case, _),) = entries
         low, high = (case.checks["right"]["details"].get(f"beats_constant_ci_{end}")
@@ -305,10 +279,12 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
             how = "reliably " if low > 0 or high < 0 else "not reliably "
             how += "less" if high < 0 else "more"
             share = percent(shares[0])
-            parts = [f"{parts[0]}, {how} often than by always answering {label} ({share})"]
+            parts = [
+                f"{parts[0]}. That is {how} often than always answering {label} would ({share})"
+            ]
         if case.trust == "avoid":
             parts.append(f"do not use it: {next(reasons(case.card))}")
-    return sentence("; ".join(parts)) if parts else None
+    return ". ".join(map(sentence, parts)) or None
 
 
 def within_one(people: Entry) -> float | None:
@@ -322,7 +298,7 @@ def within_one(people: Entry) -> float | None:
 
 
 def _title(cases: Sequence[Case]) -> str:
-    """The conclusion in one sentence."""
+    """The conclusion."""
     if not cases:
         return "JudgeSense report"
     judges, able = list[str](), list[str]()
@@ -339,18 +315,22 @@ def _title(cases: Sequence[Case]) -> str:
             if case.usable == word:
                 only = ""
                 if case.change:
-                    only = f" (only with {case.change}; otherwise: {LEADS[case.trust]})"
+                    other = "avoid it" if case.trust == "avoid" else "trust is unknown"
+                    only = f" (only with the remedy {case.change!r}; otherwise {other})"
                 by_task.setdefault(f"{case.task}{only}", []).append(case.name)
         if alone and by_task:
             parts.append(f"use {judges[0]}{care} for {join(list(by_task))}")
         else:
             parts += [f"use {_some(who, 'or')}{care} for {task}" for task, who in by_task.items()]
-    for trust, lead in (("avoid", "do not use"), ("unknown", "not known yet whether you can use")):
+    for trust, lead in (
+        ("avoid", "do not use"),
+        ("unknown", "it is unknown whether to use"),
+    ):
         left = [case for case in cases if alone and not case.usable and case.trust == trust]
         if left:
             why = dict.fromkeys(reason for case in left for reason in reasons(case.card))
             if all(case.checks["right"]["state"] == "unmeasured" for case in left):
-                why = {_REASONS["right"][2]: None, **why}
+                why = {clause("right", "unmeasured", None): None, **why}
             tasks = join([case.task for case in left])
             parts.append(f"{lead} {judges[0]} for {tasks}: {join(list(why)[:2])}")
     if not parts:
@@ -358,15 +338,11 @@ def _title(cases: Sequence[Case]) -> str:
         passes = "is known to be usable yet" if unknown else "passes"
         return f"None of {len(judges)} judges {passes}"
     if 0 < len(able) < len(judges):
-        others = len(judges) - len(able)
-        rest = (
-            "the other judge does not pass" if others == 1 else f"none of the other {others} passes"
-        )
-        parts = [*parts[:MOST_IN_TITLE], f"{rest} yet"]
-    text = "; ".join(parts)
+        parts = [*parts[:MOST_IN_TITLE], "no other judge passes yet"]
+    text = ". ".join(map(sentence, parts))
     if len(text) > LONGEST_TITLE and not alone:
         return f"{len(able)} of {len(judges)} judges are usable for a task: {_some(able, 'and')}"
-    return f"{text[:1].upper()}{text[1:]}"
+    return text
 
 
 def _some(names: Sequence[str], word: str) -> str:

@@ -38,16 +38,16 @@ COLUMNS = {
 TEXT_COLUMNS = ("trust", "judge", "task", "scoring")
 
 GLOSSES = {
-    "jss": "JSS: same verdict after rewording.",
-    "kappa": "κ: right beyond chance (0 to 1), quadratic-weighted on scales.",
-    "right": "Right: matches people's (gold) labels.",
-    "fair": "Fair: same choice in both orders.",
-    "readable": "Readable: answers with a verdict.",
+    "jss": "JSS: share of verdicts that stay the same after rewording.",
+    "kappa": "κ: agreement with people beyond chance (1 is perfect), quadratic-weighted on scales.",
+    "right": "Right: share of verdicts that match people's (gold) labels.",
+    "fair": "Fair: share of items with the same choice in both option orders.",
+    "readable": "Readable: share of answers with a verdict.",
 }
 LEGEND = " ".join(GLOSSES.values())
 BASELINE_NOTE = (
-    "Baselines: oracle is always right; always-first always takes the first option. Their scores "
-    "depend only on the wordings and the data."
+    "The baseline oracle is always right. The baseline always-first always takes the first option. "
+    "Their scores depend only on the wordings and the data."
 )
 
 BASELINE = "baseline"
@@ -217,9 +217,9 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
         ),
     }
     note = (
-        "JSS: same verdict in pairs of draws, one from each wording. Undecided: draws without a "
-        "verdict, which do not count. Noise floor: how often repeating the prompt changes the "
-        "verdict. Net flip rate: how much more often rewording changes it."
+        "JSS of draws: how often two draws, one from each of two wordings, give the same verdict. "
+        "Undecided: draws without a verdict, which do not count. Noise floor: how often repeating "
+        "the prompt changes the verdict. Net flip rate: how much more often rewording changes it."
     )
     return _side_table("Each prompt repeated", columns, 3, entries, [note])
 
@@ -246,7 +246,7 @@ def people_tables(report: Mapping[str, Any]) -> list[SideTable]:
                 f"{percent(entry['constant_accuracy'])} ({entry['constant_label']})"
             ),
         }
-        notes = ["Constant: accuracy of always giving one label. κ: right beyond chance."]
+        notes = ["Constant: accuracy of always giving one label. κ: agreement beyond chance."]
         notes += [text for entry in first for text in among_people(entry, report["people"])]
         tables.append(_side_table("Judges and people", columns, 4, entries, notes))
     if len(first) <= MOST_CONFUSIONS:
@@ -263,9 +263,9 @@ def _labels_table(entry: Entry) -> SideTable:
         "precision": lambda row: f"{percent(row['precision'])} {_percents(row, 'precision')}",
     }
     note = (
-        "Rows are people's labels, → columns the judge's verdicts. Recall: of the items with a "
-        "label, the share with that verdict. Precision: of those with a verdict, the share with "
-        "that label."
+        "Rows are people's labels. Columns with → are the judge's verdicts. Recall: of the items "
+        "to which people gave a label, the share to which the judge gave it. Precision: of the "
+        "items to which the judge gave a label, the share to which people gave it."
     )
     if entry["corrected"]:
         columns = {
@@ -274,7 +274,7 @@ def _labels_table(entry: Entry) -> SideTable:
             "corrected": lambda row: f"{percent(row['share'])} {_percents(row, '')}",
         }
         note += (
-            " Share: the label's share of all verdicts; corrected: the same, corrected for the "
+            " Share: the label's share of all verdicts. Corrected: this share, corrected for the "
             "judge's errors."
         )
     shown = [
@@ -302,21 +302,22 @@ def among_people(entry: Entry, every: Sequence[Entry]) -> list[str]:
     spread = span(kappas, lambda value: number(value, 2)) if kappas else number(None)
     texts = [
         f"{between['people']} people agree with each other at κ {spread} (Krippendorff's α "
-        f"{number(between['alpha'], 2)}); items without a majority: {between['ties']}."
+        f"{number(between['alpha'], 2)}). On {between['ties']} items, no label has a majority."
     ]
     own = {e["human"]: e for e in every if identity(e) == identity(entry)}
     named = {pair[side] for pair in between["pairs"] for side in "ab"}
     if alone := [own[name]["kappa"] for name in own if name in named and own[name]["kappa"]]:
         judged = span(alone, lambda value: number(value, 2))
-        texts[0] = f"{texts[0][:-1]}. {entry['judge']} agrees with each of them at κ {judged}."
+        texts[0] += f" {entry['judge']} agrees with each person at κ {judged}."
     if test is not None:
         people = len(test["p_values"])
         won = round(test["winning_rate"] * sum(p is not None for p in test["p_values"].values()))
-        may = "it may" if test["winning_rate"] >= 0.5 else "not shown that it may"
+        may = "may" if test["winning_rate"] >= 0.5 else "is not shown to be able to"
         texts.append(
-            f"{entry['judge']} in the alternative annotator test: it represents the others as well "
-            f"as a person does on {percent(test['advantage_probability'])} of items, and wins "
-            f"against {won} of {people} people at ε {test['epsilon']:g}: {may} replace one."
+            f"By the alternative annotator test, {entry['judge']} {may} replace a person. It "
+            f"represents the other people as well as a person does on "
+            f"{percent(test['advantage_probability'])} of items, and wins against {won} of "
+            f"{people} people at ε {test['epsilon']:g}."
         )
     return texts
 
@@ -358,9 +359,9 @@ def _attack_tables(entries: Sequence[Entry]) -> list[SideTable]:
         if any(not n.startswith("0 ") for n in row.values())
     }
     notes = (
-        "The share of right verdicts that stay right under an attack, by judge. *: the attack "
-        "makes more of them wrong than rewording does.",
-        "The number of right verdicts that the sentence makes wrong, by judge.",
+        "Cells show the share of right verdicts that stay right under an attack. An asterisk (*) "
+        "marks an attack that makes more of them wrong than rewording does.",
+        "Cells show how many of the judge's right verdicts the sentence makes wrong.",
     )
     return [
         SideTable(heading, (*first, *names), 3,
@@ -403,10 +404,10 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
         "pairs": "n_pairs",
     }
     note = (
-        "JSS: same verdict as under the base wording, for equivalent variants. Follows: how often "
-        "the answer changes when the question or the item does, for contrasts. Shift rate: share "
-        "of verdicts that an intervention changes; net shift: how much each label gains. "
-        "Unreadable: answers without a verdict."
+        "JSS is the share of verdicts that an equivalent variant leaves as under the base wording. "
+        "Follows is how often a contrast, which changes the question or the item, changes the "
+        "answer. Shift rate is the share of verdicts that an intervention changes. Net shift is "
+        "how much each label gains by it. Unreadable is the share of answers without a verdict."
     )
     # With one equivalent variant, the pool of all repeats its row.
     shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,7 +31,7 @@ from judgesense.trust.card import TRUST
 MOST_LINES = 20
 """Lines of a report that is printed without ``--verbose``."""
 
-_FIGURES = re.compile(r" \(κ [^()]*\)")
+_FINDINGS = 3
 _ROWS = 6
 _LABELS = 5
 """Rows and labels that are shown in a few lines."""
@@ -99,8 +98,6 @@ def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> l
     }
     first = identity(step) if step else None
     for key in sorted(shown, key=lambda key: (key != first, key not in people, shown[key])):
-        if screen["is_accuracy"]:  # The title has the figures.
-            cases[key]["texts"][0] = _FIGURES.sub("", cases[key]["texts"][0])
         block = list(_block(cases[key], people.get(key), report["people"]))
         room = most - len(head) - len(tail) - len(body)
         if body and len(block) > room:
@@ -116,19 +113,21 @@ def _block(
 ) -> Iterator[Text]:
     """A judge on a task: the conclusion, the worst finding, and how it agrees with people."""
     conclusion, *findings = case["texts"]
-    yield Text(f"{case['judge']} on {case['task']}: {conclusion}")
+    yield Text(f"{case['judge']} on {case['task']}", "bold")
+    yield Text(f"  {conclusion}")
     if people is None:
-        yield from (Text(f"  {text}") for text in findings[:1])
+        yield from (Text(f"  {text}") for text in findings[:_FINDINGS])
         return
     for label, figures in list(people["per_label"].items())[:_LABELS]:
         text = (
             f"  {label}: the judge finds {percent(figures['recall'])} of people's {figures['n']} "
-            f"(recall) and is right in {percent(figures['precision'])} of its own (precision)"
+            f"items (recall), and {percent(figures['precision'])} of its verdicts are right "
+            "(precision)."
         )
         if share := people["corrected"].get(label):
             ends = brackets(share["ci_low"], share["ci_high"], percent)
-            text += f"; it says so of {percent(share['verdicts'])} of all items, the true share "
-            text += f"is about {percent(share['share'])} {ends}"
+            text += f" It gives this label to {percent(share['verdicts'])} of all items. Corrected "
+            text += f"for its errors, this share is about {percent(share['share'])} {ends}."
         yield Text(text)
     yield from (Text(f"  {text}") for text in among_people(people, every))
 

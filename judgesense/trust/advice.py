@@ -8,7 +8,7 @@ from typing import Any
 
 from judgesense.decisions.view import ORACLE
 from judgesense.run_folder.report import identity, main_cells, task_rank
-from judgesense.text import join, number, percent, s
+from judgesense.text import join, number, percent, s, sentence
 from judgesense.trust.thresholds import (
     FEW_CLUSTERS,
     LOW_KAPPA,
@@ -26,24 +26,24 @@ Texts = Iterator[tuple[str, str]]
 
 _FLAGS = {
     "inverted": (
-        "{} asks the opposite of the other wordings, or its label map is wrong, so the card leaves "
-        "it out. Correct the label map.",
-        "{} ask the opposite of the other wordings, or their label maps are wrong, so the card "
-        "leaves them out. Correct the label maps.",
+        "{} asks the opposite of the other wordings, or its label map is wrong. The checks leave "
+        "it out until you correct the label map.",
+        "{} ask the opposite of the other wordings, or their label maps are wrong. The checks "
+        "leave them out until you correct the label maps.",
     ),
     "outlier": (
-        "{} is an outlier: it disagrees with the other wordings more than they disagree among "
-        "themselves.",
-        "{} are outliers: they disagree with the other wordings more than those disagree among "
-        "themselves.",
+        "{} is an outlier: it disagrees with the other wordings more than those disagree with each "
+        "other.",
+        "{} are outliers: they disagree with the other wordings more than those disagree with each "
+        "other.",
     ),
     "less right": (
         "{} is an outlier: it is right less often than the other wordings.",
         "{} are outliers: they are right less often than the other wordings.",
     ),
     "unreadable": (
-        "Most answers under {} cannot be read: ask for answers that can be parsed.",
-        "Most answers under {} cannot be read: ask for answers that can be parsed.",
+        "Most answers under {} cannot be read. Ask for a shorter, fixed form of answer.",
+        "Most answers under {} cannot be read. Ask for a shorter, fixed form of answer.",
     ),
 }
 """What is wrong with one wording of each flag, and with several."""
@@ -53,8 +53,8 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Findings on every judge, task and scoring, coherence first.
 
     A finding has ``run_id``, ``judge``, ``task``, ``scoring``, ``kind`` and ``text``. The first of
-    each case is the trust card's sentence; its kind is the value of ``trust``. The others add what
-    the card does not say.
+    each case is the trust card's sentence; its kind is the value of ``trust``. Those of kind
+    ``check`` and ``missing`` are the texts of its checks; the others add what these do not say.
     """
     cells = main_cells(report)
     of_case: dict[tuple[Any, ...], list[Entry]] = defaultdict(list)
@@ -79,12 +79,13 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
             told += _on_polarity(cells[key], declared, perfect.get(key[2]))
         told += _on_answers(card, mapped, about, _noise_known(report, key))
         (advised,) = of_case["recommendation", *key]
-        # A judge to avoid gets no wording to use, unless one passes.
-        if card["trust"] != "avoid" or advised["template"] is not None:
+        # A judge to avoid gets no wording to use, unless one passes; nor does a single wording.
+        measured = card["checks"]["steady"]["state"] != "unmeasured"
+        if (card["trust"] != "avoid" and measured) or advised["template"] is not None:
             told.append(("prefer", f"{advised['text']}."))
         if 0 < (n := mapped["n_clusters"]) < FEW_CLUSTERS:
-            text = f"these figures come from {n} independent item{s(n)}, however many pairs they "
-            told.append(("sample", f"{text}form."))
+            text = f"these figures come from only {n} independent item{s(n)}, however many pairs "
+            told.append(("sample", f"{text}the items form."))
         for kind, text in told:
             found.append({**case, "kind": kind, "text": text})
     return found
@@ -92,26 +93,26 @@ def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def as_sentence(finding: Entry) -> str:
     """A finding with the judge, task and scoring that it is about."""
-    where = f"{finding['judge']} on {finding['task']}"
-    return f"{where} ({finding['scoring']} scoring): {finding['text']}"
+    where = f"{finding['judge']} on {finding['task']} ({finding['scoring']} scoring)"
+    return f"{where}. {sentence(finding['text'])}"
 
 
 def _on_card(card: Entry) -> Texts:
-    """The conclusion, and what is unmeasured or can be missed."""
+    """The conclusion, the checks behind it, and the wordings that a sample can lack."""
     yield card["trust"], f"{card['text']}."
-    if card["trust"] == "unknown":
-        # The text of a card with `care` says what is unmeasured already.
-        missing = []
-        for name, check in card["checks"].items():
-            if check["state"] == "unmeasured" and check["applies"] and name != "steady":
-                missing.append(check["text"])
-        if missing:
-            yield "missing", " ".join(f"{text[:1].upper()}{text[1:]}." for text in missing)
-    details = card["checks"]["steady"]["details"]
+    checks = card["checks"]
+    # What an unusable judge passes does not help it.
+    others = () if card["trust"] == "avoid" else checks
+    for name in dict.fromkeys([*card["because"], *others]):
+        if checks[name]["applies"]:
+            kind = "missing" if checks[name]["state"] == "unmeasured" else "check"
+            yield kind, f"{checks[name]['text']}."
+    details = checks["steady"]["details"]
     if card["trust"] != "avoid" and details:
         yield (
             "missed",
-            f"{details['n_wordings']} wordings may lack a kind of wording that makes up less than "
+            f"the interval of JSS covers other wordings like these {details['n_wordings']}. They "
+            "may lack a kind of wording that makes up less than "
             f"{percent(details['missed'])} of all wordings.",
         )
 
@@ -121,13 +122,15 @@ def _on_gate(plans: list[Entry]) -> Texts:
     for entry in plans:
         if (gate := entry["gate"]) is not None:
             least = gate["passes_from"]
-            text = "with as many other items, the judge would pass `steady` in "
-            text += f"{percent(gate['passes'])} of runs and fail it in {percent(gate['fails'])}. "
-            text += "At this size, "
+            text = "on as many other items, the judge would pass the check 'steady' with "
+            text += f"{percent(gate['passes'])} probability and fail it with "
+            text += f"{percent(gate['fails'])}. "
             if least is None:
-                yield "gate", f"{text}no JSS passes with 80% probability."
+                text += "With so few items, no judge passes it with 80% probability."
             else:
-                yield "gate", f"{text}a JSS of {number(least, 2)} passes with 80% probability."
+                text += "To pass it with 80% probability, a judge needs a JSS of "
+                text += f"{number(least, 2)}."
+            yield "gate", text
 
 
 def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
@@ -144,7 +147,7 @@ def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
             # Two camps, and no gold labels to tell which of them is mislabelled.
             texts.append(
                 f"The wordings {join(names)} contradict each other: some of them ask the opposite, "
-                "or their label maps are wrong. It is unknown which, so the card leaves all of "
+                "or their label maps are wrong. It is unknown which, so the checks leave all of "
                 "them out. Correct the label maps, or add gold labels."
             )
         elif names and not (flag == "inverted" and set(names) <= set(declared)):
@@ -159,14 +162,14 @@ def _on_polarity(cell: Entry, declared: list[str], perfect: float | None) -> Tex
     if raw is None or mapped is None or abs(mapped - raw) <= POLARITY_GAP:
         return
     wordings = f"the inverted wording{s(len(declared))} {join(declared)}"
-    text = f"raw JSS is {number(raw)}, mapped JSS {number(mapped)}: "
+    text = f"raw JSS is {number(raw)}, and JSS mapped through the label maps is {number(mapped)}. "
     if mapped > raw:
-        text += f"the gap comes from {wordings}, not from the judge."
+        text += f"The gap comes from {wordings}, not from the judge."
         if perfect is not None:
             text += f" A perfect judge has a raw JSS of {number(perfect)} here."
         yield "polarity", f"{text} Quote the mapped JSS, or drop {wordings}."
     else:
-        text += f"the judge answers {wordings} like the others, although the same answer means the "
+        text += f"The judge answers {wordings} like the others, although the same answer means the "
         yield "polarity", f"{text}opposite there. Drop {wordings}."
 
 
@@ -190,47 +193,48 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> 
     steady = card["checks"]["steady"]
     if steady["state"] == "pass" and (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA:
         kappa = steady["details"]["kappa"]
-        text = "every verdict is the same"
+        text = "every verdict is the same."
         if kappa is not None:
-            text = f"κ between two wordings is {number(kappa)}"
-        yield "one_label", f"it is steady mainly because one label dominates: {text}."
+            text = "nearly all verdicts are the same "
+            text += f"(κ between two wordings: {number(kappa)})."
+        yield "one_label", f"it is steady mainly because {text}"
     repeat = steady["details"].get("jss_repeat")
     if repeat is not None:
         # How much of the flips under rewording comes back without rewording.
         noise, flips = 1 - repeat, 1 - steady["estimate"]
-        text = f"repeating the same prompt changes {percent(noise)} of its verdicts, "
+        text = f"repeating the same prompt changes {percent(noise)} of its verdicts, and rewording "
+        text += f"changes {percent(flips)}. "
         blame = "Fix decoding, batching and precision before you blame the wording."
-        text += f"rewording changes {percent(flips)}: "
         ordered = card["checks"]["fair"]["estimate"]
         if noise == 0 and not (flips and noise_known):
             text = ""
         elif noise == 0 and ordered is not None and 1 - ordered > flips:
-            text += "the cause is the wording. Swapping the options changes "
+            text += "The wording is the cause. Swapping the options changes "
             text += f"{percent(1 - ordered)} of its choices."
         elif noise == 0:
-            text += "the cause is the wording alone."
+            text += "The wording alone is the cause."
         elif abs(flips - noise) < NO_DIFFERENCE:
-            text += f"rewording adds nothing. {blame}"
+            text += f"Rewording adds nothing. {blame}"
         elif noise >= flips * MOSTLY_NOISE:
-            text += f"most of these changes are noise. {blame}"
+            text += f"Most of these changes are noise. {blame}"
         else:
-            text += f"noise explains up to {percent(noise)}."
+            text += f"Noise explains at most {percent(noise)}."
         if text:
             yield "noise", text
     mass = about["option_mass"]
     if mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
-        text = f"in the median prompt, all options together have a probability of {percent(mass)}: "
-        text += "the judge would rather write something else."
+        text = "in the median prompt, the judge gives all options together a probability of "
+        text += f"{percent(mass)}. It would rather write something else."
         yield "mass", f"{text} Read its verdicts as forced choices."
     judged, planned = about["n_judged"], about["n_planned"]
     if judged < planned:
-        yield "undecided", f"{planned - judged} of {planned} pairs are not judged yet."
+        yield "undecided", f"{planned - judged} of {planned} pairs of prompts are not judged yet."
     lost = mapped["n_unclear"] + mapped["n_refused"] + mapped["n_error"]
     if judged and lost / judged > MANY_UNDECIDED:
         text = f"{percent(lost / judged)} of its pairs lack a verdict. JSS would be "
-        text += f"{number(mapped['jss_low'])} if all of them disagreed, "
-        yield "undecided", f"{text}{number(mapped['jss_high'])} if all agreed."
+        text += f"{number(mapped['jss_low'])} if all of these pairs disagreed, and "
+        yield "undecided", f"{text}{number(mapped['jss_high'])} if they all agreed."
     if about["n_prompts"] and about["n_cut_off"] / about["n_prompts"] >= MANY_CUT_OFF:
         text = f"{percent(about['n_cut_off'] / about['n_prompts'])} of its answers reached the "
-        text += "token cap before a verdict: raise it with --set max_tokens=N (a reasoning model "
-        yield "cut_off", f"{text}needs a few thousand)."
+        text += "token cap before a verdict. Raise the cap with --set max_tokens=N. A reasoning "
+        yield "cut_off", f"{text}model needs a few thousand tokens."

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from judgesense.text import interval, number, percent
+from judgesense.text import interval, join, number, percent
 from judgesense.trust.thresholds import LEAST_COVERAGE, LOW_KAPPA
 
 State = Literal["pass", "fail", "open", "unmeasured"]
@@ -22,8 +22,6 @@ TRUST = ("use", "care", "unknown", "avoid")
 AS_ASKED = "as asked"
 """The name of the remedy that changes nothing."""
 
-NOT_TRIED = "attacks not tried"
-
 _SEVERITY = ("readable", "fair", "right", "responsive", "steady")
 """Failed checks, worst first: one that fails often explains those after it. Without `resistant`,
 which matters only where authors want to win."""
@@ -35,6 +33,36 @@ LEADS: Mapping[str, str] = MappingProxyType({
     "unknown": "not known yet",
 })  # fmt: skip
 """How the text of a card begins."""
+
+_CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType({
+    "readable": (
+        "its answers can be read as verdicts", "only {} of its answers can be read as verdicts",
+        "it is uncertain how many of its answers can be read", "no answer can be read",
+    ),
+    "steady": (
+        "rewording changes {} of its verdicts", "rewording changes {} of its verdicts",
+        "it is uncertain how steady it is under rewording", "rewording is not measured",
+    ),
+    "responsive": (
+        "it follows the question", "it ignores what the question asks",
+        "it may ignore what the question asks", "no opposite question was asked",
+    ),
+    "right": (
+        "it agrees with people", "it agrees too little with people",
+        "its agreement with people is uncertain", "its agreement with people is not measured",
+    ),
+    "fair": (
+        "its choice rarely depends on the order of the options",
+        "its choice depends on the order of the options",
+        "the effect of the option order is uncertain", "it judged in one option order only",
+    ),
+    "resistant": (
+        "attacks change few of its verdicts",
+        "the worst attack leaves only {} of its right verdicts",
+        "the effect of attacks is uncertain", "attacks were not tried",
+    ),
+})  # fmt: skip
+"""By check: a clause for a check that passes, fails, is open or is unmeasured."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +127,10 @@ class Check:
         """The check; if it is open, its text says why."""
         if self.state != "open":
             return self
-        why = f"the interval includes {self.threshold:g}"
+        why = f"The interval includes the threshold of {self.threshold:g}"
         if self.ci_low is None:
-            why = "a single item or cluster has no interval"
-        return replace(self, text=f"{self.text}, and {why}")
+            why = "A single item or cluster has no interval"
+        return replace(self, text=f"{self.text}. {why}")
 
     def to_dict(self) -> dict[str, Any]:
         """The check as in ``report.json``."""
@@ -167,17 +195,26 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     if trust == "unknown" and checks["steady"].state == "unmeasured":
         told = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
         told += because
-    texts = [checks[name].text for name in told]
     if trust in ("use", "care") and checks["resistant"].state == "unmeasured":
-        texts.append(checks["resistant"].text.partition(":")[0])
-    if told == ["right", "steady"] and checks["right"].state == "pass":
-        texts = [", but ".join(texts)]
-    return TrustCard(
-        trust=trust,
-        because=tuple(because),
-        text=f"{LEADS[trust]}: {'; '.join(texts)}",
-        checks=dict(checks),
-    )
+        told = [*told, "resistant"]
+    good, bad = list[str](), list[str]()
+    for name in told:
+        check = checks[name]
+        (good if check.state == "pass" else bad).append(clause(name, check.state, check.estimate))
+    text = ", but ".join(join(clauses) for clauses in (good, bad) if clauses)
+    return TrustCard(trust, tuple(because), f"{LEADS[trust]}: {text}", dict(checks))
+
+
+def clause(name: str, state: State, estimate: float | None) -> str:
+    """What a check shows, in a few words without its interval.
+
+    >>> clause("steady", "pass", 0.92)
+    'rewording changes 8% of its verdicts'
+    """
+    text = _CLAUSES[name][("pass", "fail", "open", "unmeasured").index(state)]
+    if estimate is not None and name == "steady":
+        estimate = 1 - estimate
+    return text.format(percent(estimate))
 
 
 Decision = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -241,7 +278,7 @@ def gate(
         return Gate("INCONCLUSIVE", "steady", steady["text"])
     figures = f"JSS {number(steady['estimate'])} {interval(steady)}"
     if constant and any(checks[name]["estimate"] is not None for name in ("right", "fair")):
-        text = f"{figures} comes from a judge that always gives one label, or always one option"
+        text = f"{figures} comes from a judge that always gives the same label or option"
         return Gate("FAIL", "one_label", text)
     if steady["state"] == "fail":
         return Gate("FAIL", "steady", f"{figures} is below {steady['threshold']:g}")
@@ -251,7 +288,8 @@ def gate(
     reads = any(checks[name]["state"] == "pass" for name in ("right", "responsive"))
     if (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA and not reads:
         text += (
-            ", but nearly all verdicts are one label: a judge that ignores the items is as steady"
+            ", but nearly all verdicts are one label: a judge that ignores the items would be just "
+            "as steady"
         )
         return Gate("INCONCLUSIVE", "one_label", text)
     return Gate("PASS", "steady", text)

@@ -46,7 +46,9 @@ def readable(stream: Stream, threshold: float) -> Check:
     answered = log.labels[stream.decision] != ERROR
     rows, decision = stream.rows[answered], stream.decision[answered]
     if not len(rows):
-        return Check.unmeasured(threshold, "no prompt got an answer: rerun to ask again")
+        return Check.unmeasured(
+            threshold, "no prompt got an answer: rerun the command to ask again"
+        )
     decided = ~log.undecided[decision]
     n_items = distinct(log.item[rows])
     if stream.scoring == "options" and decided.all():
@@ -63,7 +65,7 @@ def readable(stream: Stream, threshold: float) -> Check:
         while least < MANY and (wilson_from_sums([1] * least, [1] * least).low or 0) <= threshold:
             least += 1
         if (k := distinct(log.cluster[rows])) < least < MANY:
-            return replace(check, text=f"{text}; {k} items are too few: {least} are needed to pass")
+            return replace(check, text=f"{text}. {k} items are too few: {least} are needed to pass")
     return check.with_reason()
 
 
@@ -91,15 +93,14 @@ def right(
     wanted, given, foreign = _vocabularies(stream, gold, decision)
     if foreign:
         reason = (
-            f"the gold labels ({join(wanted[:5])}) are not those of the verdicts "
-            f"({join((given or list(stream.task.labels))[:5])}): rename them"
+            f"the gold labels ({join(wanted[:5])}) and the verdicts "
+            f"({join((given or list(stream.task.labels))[:5])}) use different words: rename them"
         )
         return Check.unmeasured(threshold, reason, n_items=n_items)
     if len(wanted) == 1:
         reason = (
-            f"every gold label is {wanted[0]}, so an accuracy of "
-            f"{percent(float((decision == gold).mean()))} says nothing: add items with other gold "
-            "labels"
+            f"agreement with people cannot be measured, because every gold label is {wanted[0]}: "
+            "add items with other gold labels"
         )
         return Check.unmeasured(threshold, reason, n_items=n_items)
     found = gold_agreement(
@@ -119,12 +120,12 @@ def right(
     )
     ends = "" if low is None else f" {brackets(low, high, lambda end: number(end, 2))}"
     figures = (
-        f"κ {number(found.kappa, 2)}{ends}; right on {percent(found.accuracy)} of prompts; "
-        f"always answering {found.constant_label}: {percent(found.constant_accuracy)}"
+        f"(κ {number(found.kappa, 2)}{ends}). It is right on {percent(found.accuracy)} of prompts; "
+        f"always answering {found.constant_label} would be right on "
+        f"{percent(found.constant_accuracy)}"
     )
     if check.state == "open":
-        text = f"its agreement with {gold_name} is uncertain ({figures})"
-        return replace(check, text=text)
+        return replace(check, text=f"its agreement with {gold_name} is uncertain {figures}")
     how = ""
     if check.state == "fail":
         how = " no more than by chance"
@@ -132,7 +133,7 @@ def right(
             how = " only a little more than by chance" if high < LOW_KAPPA else ", but too little"
         elif high is not None and high < 0:
             how = " less than by chance"
-    return replace(check, text=f"it agrees with {gold_name}{how} ({figures})")
+    return replace(check, text=f"it agrees with {gold_name}{how} {figures}")
 
 
 def has_foreign_gold(stream: Stream) -> bool:
@@ -166,7 +167,7 @@ def fair(stream: Stream, threshold: float) -> Check:
             text = "no item has a choice in both orders: see readable"
         else:
             shown = join([order for order in orders if order != NO_ORDER] or ["-"])
-            text = f"only order {shown} was judged: rerun with --orders AB,BA to see position bias"
+            text = f"only the order {shown} was judged: rerun with --orders AB,BA"
         return Check.unmeasured(threshold, text)
     low, high = found.same_choice_ci_low, found.same_choice_ci_high
     text = (
@@ -180,7 +181,7 @@ def fair(stream: Stream, threshold: float) -> Check:
     )  # fmt: skip
     if check.state != "pass" and first is not None and not low_first <= first <= high_first:
         place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
-        text += f" and takes the {place} option {percent(rate)} of the time"
+        text += f". It takes the {place} option {percent(rate)} of the time"
     return replace(check, text=text).with_reason()
 
 

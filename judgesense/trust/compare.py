@@ -294,8 +294,8 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     second = first if same_run else _judges(dirs[1])
     if same_run and len({each.stream.judge for each in first}) < 2:
         raise JudgeSenseError(
-            f"{dirs[0]} holds one judge, {first[0].stream.judge}, and nothing to compare it with; "
-            "name the folder of another run"
+            f"{dirs[0]} holds only one judge, {first[0].stream.judge}; name the folder of another "
+            "run to compare it with"
         )
     shared = {each.stream.scoring for each in first} & {each.stream.scoring for each in second}
     couples = []
@@ -322,9 +322,21 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
             entry |= {f"trust_{side}": card.trust for side, card in cards.items()}
             entry["text"] = _sentence(entry, names)
     best = []
-    for judges in (first,) if same_run else (first, second):
-        groups = grouped(((e.stream.task.name, e.stream.scoring) for e in judges), judges)
-        best += [_best(each, names) for each in groups.values()]
+    groups: dict[tuple[str, str], list[tuple[Stream, TrustCard]]] = {}
+    for streams, of_run in [(first, cards), (second, other_cards)][: 1 if same_run else 2]:
+        for stream in streams:
+            card = of_run[stream.task.name, stream.judge, stream.scoring]
+            groups.setdefault((stream.task.name, stream.scoring), []).append((stream, card))
+    for (task, scoring), judged in groups.items():
+        if (highest := _best(judged)) is not None:
+            ends = brackets(highest["ci_low"], highest["ci_high"], lambda end: number(end, 2))
+            text = (
+                f"{names[highest['judge']]} has the highest κ with the gold labels of "
+                f"{highest['n_judges']} judges of {task}: {number(highest['kappa'], 2)} on "
+                f"{highest['n_items']} items. Corrected for being the highest of several, it is "
+                f"{number(highest['corrected'], 2)} {ends}."
+            )
+            best.append({**highest, "task": task, "scoring": scoring, "text": text})
     return Comparison(
         best=[each for each in best if each is not None],
         advice=[_recommend(entries, names, cards) for cards, entries in couples],

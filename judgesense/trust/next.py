@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.run_folder.invocation import another_folder, command_line
-from judgesense.text import join, number, percent, s
+from judgesense.text import join, number, percent, quoted, s
 from judgesense.trust.card import AS_ASKED, TRUST
 from judgesense.trust.planning import chances_text, plan
 from judgesense.trust.thresholds import FEW_CLUSTERS, MANY_CUT_OFF
@@ -185,21 +185,24 @@ def next_step(
             failed += len(judge.get("failed") or ())
     if missing > 0 or failed or ("asked" in record and not record.get("finished")):
         what = f"{failed} prompts have no answer" if failed else "Some prompts are not judged yet"
-        return _step("finish_run", f"{what}. Rerun the command to finish:", commands.again())
+        return _step(
+            "finish_run", f"{what}. Rerun the command to finish the run.", commands.again()
+        )
     if card["trust"] == "use":
-        return _step("use", "Use it as it is.", commands.write(AS_ASKED))
+        return _step("use", "Use the judge as it is.", commands.write(AS_ASKED))
     best = None
     for row in remedies:
         if row["remedy"] == card.get("remedy") != AS_ASKED:
             best = best or row
     if best is not None and TRUST.index(best["trust"]) < TRUST.index(card["trust"]):
-        lead = "Use it" if best["trust"] == "use" else "Use it with care, and"
-        text = f"{lead} with this remedy: {_way(best, card)}."
+        lead = "Use the judge" if best["trust"] == "use" else "Use the judge with care, and"
+        text = f"{lead} only with the remedy {best['remedy']!r}. {_gain(best, card)}"
         return _step("use_changed", text, commands.write(None))
     if wrong := _wrong_wordings(card, wordings):
         names, file = join([row["template"] for row in wrong]), commands.wordings
         what = join(sorted({_WRONG[row["flag"]] for row in wrong}), "or")
-        text = f"Correct {names}{_where('in', file)} ({what}). Then measure again:"
+        each = "It" if len(wrong) == 1 else "Each"
+        text = f"Correct {names}{_where('in', file)}. {each} {what}. Then measure again."
         return _step("correct_wording", text, commands.changed() if file else None)
     if card["trust"] == "avoid":
         return _instead(card, remedies, diagnostics, commands)
@@ -211,15 +214,13 @@ def _where(word: str, file: str | None) -> str:
 
 
 def _step(kind: str, text: str, command: str | None) -> Step:
-    if command is None:
-        text = f"{text[:-1]}." if text.endswith(":") else text
     return {"kind": kind, "text": text, "command": command}
 
 
 _WRONG = {
-    "inverted": "asks the opposite, or the label map is wrong",
-    "unreadable": "answers cannot be read",
-    "outlier": "other verdicts than the other wordings",
+    "inverted": "asks the opposite or has a wrong label map",
+    "unreadable": "gets answers that cannot be read",
+    "outlier": "gets different verdicts from the other wordings",
 }
 
 
@@ -246,20 +247,21 @@ def _wrong_wordings(card: Entry, wordings: Sequence[Entry]) -> list[Entry]:
     return found if 2 * len(found) < len(wordings) else []
 
 
-def _way(row: Entry, card: Entry) -> str:
-    """A remedy and what it brings: ``calibrated (right on 75% instead of 65%, JSS .92)``."""
+def _gain(row: Entry, card: Entry) -> str:
+    """What a remedy brings: ``With it, the judge is right on 75% instead of 65%, has ...``."""
     parts = []
     if row["accuracy"] is not None:
-        parts.append(f"right on {percent(row['accuracy'])}")
+        parts.append(f"is right on {percent(row['accuracy'])}")
         if row["gain"] is not None:
             parts[0] += f" instead of {percent(row['accuracy_before'])}"
     if row["jss"] is not None:
-        parts.append(f"JSS {number(row['jss'], 2)}")
+        parts.append(f"has a JSS of {number(row['jss'], 2)}")
     if row["same_choice"] is not None and "fair" in card["because"]:
-        parts.append(f"same choice in both orders on {percent(row['same_choice'])}")
+        same = percent(row["same_choice"])
+        parts.append(f"makes the same choice in both orders on {same} of items")
     cost = row["prompts_per_item"]
-    parts.append(f"{cost} prompt{s(cost)} per item")
-    return f"{row['remedy']} ({', '.join(parts)})"
+    parts.append(f"needs {cost} prompt{s(cost)} per item")
+    return f"With it, the judge {join(parts)}."
 
 
 def _instead(
@@ -276,65 +278,67 @@ def _instead(
             able.append((row, found))
     if able:
         row, found = min(able, key=lambda one: (one[1]["items_needed"], -one[0]["accuracy"]))
-        return _more(found, commands, f"Most promising: {_way(row, card)}. ")
+        lead = f"The most promising remedy is {row['remedy']!r}. {_gain(row, card)} "
+        return _more(found, commands, lead)
     failed = card["because"]
     cut_off = diagnostics["n_cut_off"] / max(1, diagnostics["n_prompts"])
     if "readable" in failed and cut_off >= MANY_CUT_OFF:
-        text = f"Raise the token cap, which {percent(cut_off)} of the answers reached:"
+        text = f"Raise the token cap, because {percent(cut_off)} of the answers reached it."
         return _step("raise_cap", text, commands.changed(set=[f"max_tokens={MORE_TOKENS}"]))
     if card["checks"]["right"]["n_items"] >= _LABELS and (command := commands.improve()):
-        text = f"Look for a better way to ask this judge, which fails {join(list(failed))}:"
+        text = f"Look for a better way to ask this judge. It fails {quoted(failed)}."
         return _step("improve", text, command)
     asked = commands.settings.get("scorings") or ("options",)
     if "readable" in failed and commands.writable and "options" not in asked:
-        text = "Score option probabilities instead of text, so that every answer has a verdict:"
+        text = "Score option probabilities instead of text. Then every answer has a verdict."
         return _step("read_options", text, commands.changed(scoring=["options"]))
-    checks = join(list(failed))
-    text = f"Try another judge: no measured remedy fixes this one's failed checks ({checks})."
+    text = f"Try another judge. This one fails {quoted(failed)}"
     listed = "judgesense judges list" if commands.started and commands.format is None else None
-    if not any(row["n_items"] and row["remedy"] != AS_ASKED for row in remedies):
-        text = f"Try another judge: this one fails {checks}."
-    return _step("another_judge", text, listed)
+    if any(row["n_items"] and row["remedy"] != AS_ASKED for row in remedies):
+        text += ", and no measured remedy helps"
+    return _step("another_judge", f"{text}.", listed)
 
 
 def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
     """More labels, items or wordings, as many as a plan says; or that nothing settles it."""
-    what, data = join([f"{name!r}" for name in found["open"]]), commands.data
+    what, data = quoted(found["open"]), commands.data
     where = _where("in", data)
     if (labels := found["labels_needed"]) is not None:
         more = max(1, labels - found["n_labels"])
         text = (
-            f"{lead}Label {more} more items{where}: {labels} in all would decide {what} with 80% "
+            f"{lead}Label {more} more items{where}. {labels} labels in all would decide {what} "
+            "with 80% probability."
         )
-        command = commands.changed() if data else None
-        return _step("label_more", f"{text}probability:", command)
+        return _step("label_more", text, commands.changed() if data else None)
     if (items := found["items_needed"]) is not None:
         more = items - found["n_items"]
         limit = commands.settings.get("limit")
-        likely = f"would decide {what} with 80% probability ({chances_text(found)}):"
+        likely = f"would decide {what} with 80% probability. {chances_text(found)}"
         if limit is not None:
-            text = f"{lead}Judge {items} items: they {likely}"
+            text = f"{lead}Judge {items} items, which {likely}"
             return _step("add_items", text, commands.changed(limit=[str(items)]))
         if found["open"] == ["right"] and found["n_labels"] < found["n_items"]:
             labels = math.ceil(items * found["n_labels"] / found["n_items"])
             text = (
                 f"{lead}Label the other {found['n_items'] - found['n_labels']} items{where} and "
                 f"add {labels - found['n_items']} labelled ones. {labels} labels would decide "
-                f"{what} with 80% probability. Then measure again:"
+                f"{what} with 80% probability. Then measure again."
             )
             return _step("label_more", text, commands.changed() if data else None)
-        text = f"{lead}Add {more} items{_where('to', data)}: {items} in all {likely}"
+        text = f"{lead}Add {more} items{_where('to', data)}. {items} items in all {likely}"
         return _step("add_items", text, commands.changed() if data else None)
     if (wordings := found["wordings_needed"]) is not None:
         file = commands.wordings
         text = f"Add wordings{_where('to', file)} until there are {wordings}. "
-        text += "These differ too much for more items to show whether the judge is steady:"
+        text += "The present ones differ too much for more items to show whether the judge is "
+        text += "steady."
         return _step("add_wordings", text, commands.changed() if file else None)
     largest = found["chances"][-1]["items"]
     text = (
-        f"{lead}Even {largest} items are unlikely to decide {what}: the figures are too close to "
+        f"{lead}Even {largest} items are unlikely to decide {what}, because the estimates are too "
+        "close to the thresholds. Treat an undecided check as not passed."
     )
-    return _step("nothing_settles", f"{text}the thresholds. Treat them as not passed.", None)
+    return _step("nothing_settles", text, None)
 
 
 def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands: _Commands) -> Step:
@@ -343,14 +347,14 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
     ran = commands.started is not None and commands.started["command"] == "run"
     varied = (commands.started or {}).get("options", {}).get("variants", [""])[0]
     if states["steady"] == "pass" and states.get("resistant") == "fail" and "defence" not in varied:
-        text = "The judged text can manipulate the judge. Measure which defence prevents this:"
+        text = "The judged text can manipulate the judge. Measure which defence prevents this."
         return _step("add_defences", text, commands.changed(variants=["defence"]))
     unlabelled = states["right"] == "unmeasured" and not checks["right"]["n_items"]
     if commands.format in ("table", "scores") and commands.data and unlabelled:
         # What is right is known from a few labels; other wordings have to be judged elsewhere.
         n = min(FIRST_LABELS, diagnostics["n_items"])
-        text = f"Label {n} items in {commands.data} (or name the columns with people's labels: "
-        text += "--human), to see whether the judge is right:"
+        text = f"Label {n} items in {commands.data} to see whether the judge is right. If the file "
+        text += "has people's labels already, name their columns with --human."
         return _step("label_more", text, commands.label())
     if states["steady"] == "unmeasured":
         file = commands.wordings
@@ -358,13 +362,13 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
             # Verdicts under one wording: what can be settled is whether they are right.
             return _more(planned, commands)
         if file is None and ran:
-            text = "Judge the items under other formats, too:"
+            text = "Judge the items under other formats, too."
             return _step("add_wordings", text, commands.changed(variants=["format"]))
-        text = f"Add another wording of the question{_where('to', file)}, "
-        text += "to see whether the judge is steady:"
+        text = f"Add another wording of the question{_where('to', file)} "
+        text += "to see whether the judge is steady."
         if commands.format:
-            text = "To see whether rewording changes its verdicts, save the judge's prompt as "
-            text += "RUBRIC.txt: judgesense check RUBRIC.txt --data ITEMS --judge JUDGE."
+            text = "See whether rewording changes the judge's verdicts. Save its prompt as "
+            text += "RUBRIC.txt, then run: judgesense check RUBRIC.txt --data ITEMS --judge JUDGE"
         return _step("add_wordings", text, commands.changed() if file else None)
     few = diagnostics["n_items"] < FEW_CLUSTERS
     if states["steady"] == "open" and planned is not None and not few:
@@ -372,23 +376,25 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
     right = checks["right"]
     if states["right"] == "unmeasured" and right["n_items"]:
         # There are labels, but of another vocabulary, or one label alone.
-        text = f"{right['text'][:1].upper()}{right['text'][1:]}{_where('in', commands.data)}:"
+        text = f"{right['text'][:1].upper()}{right['text'][1:]}{_where('in', commands.data)}."
         return _step("label_more", text, commands.changed() if commands.data else None)
     if states.get("fair") == "unmeasured":
-        text = "Judge the items in both orders of the options:"
+        text = "Judge the items in both orders of the options."
         return _step("add_orders", text, commands.changed(orders=["AB,BA"]) if ran else None)
     if few or (planned is None and "open" in states.values()):
         n = max(2 * diagnostics["n_items"], FIRST_LABELS) - diagnostics["n_items"]
-        text = f"Add {n} items{_where('to', commands.data)}. The present ones are too few to tell:"
+        text = f"Add {n} items{_where('to', commands.data)}. The present ones are too few to tell."
         return _step("add_items", text, commands.changed() if commands.data else None)
     if planned is not None:
         return _more(planned, commands)
     if states["right"] == "unmeasured":
         data, n = commands.data, min(FIRST_LABELS, diagnostics["n_items"])
-        text = f"Label {n} items{_where('in', data)}, to see whether the judge is right:"
+        text = f"Label {n} items{_where('in', data)} to see whether the judge is right."
         return _step("label_more", text, commands.changed() if data else None)
     if states["responsive"] == "unmeasured":
         command = commands.changed(variants=["contrast"]) if ran else None
-        text = "Also ask an opposite question, to see whether the judge follows the question:"
+        text = "Also ask the opposite question to see whether the judge follows it."
         return _step("add_contrast", text, command)
-    return _step("nothing_settles", "Use it with care: nothing more can be measured here.", None)
+    return _step(
+        "nothing_settles", "Use the judge with care. Nothing more can be measured here.", None
+    )

@@ -165,14 +165,14 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
     The figures are those of an ordinary good judge: JSS 0.92 with an intra-cluster correlation of
     0.3 among the pairs of an item, and kappa 0.6 where items have labels.
 
-    >>> assumed(50, 5).split(":")[0]
-    '50 items under 5 wordings'
+    >>> assumed(50, 5).split(",")[0]
+    'with 50 items under 5 wordings'
     """
     from scipy.special import ndtr, stdtrit
 
     text, jss, (sd, worth) = f"{n_items} items under {n_wordings} wordings", 0.92, WORDING_PRIOR
     if n_wordings < 2 or n_items < 2:
-        return f"{text}: too few to tell whether a judge is steady"
+        return f"{text} are too few to tell whether a judge is steady"
     pairs = n_wordings * (n_wordings - 1) // 2 * n_orders
     t_items, t_wordings = (float(stdtrit(df, 0.975)) for df in (n_items - 1, worth))
     # As in `judgesense.statistics.crossed.two_way_interval`, before a run tells of its wordings.
@@ -181,18 +181,19 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
     pilot = Pilot(jss, *wilson(jss, n_eff, t_items), n_items, "share")
     least = passes_from(pilot, DEFAULTS.steady)
     parts = [
-        "no JSS is likely to pass steady" if least is None
-        else f"steady passes with {percent(PROBABILITY)} probability from a JSS of "
-        f"{number(least, 2)} on"
+        "no judge is likely to pass the check 'steady'" if least is None
+        else f"a judge with a JSS of {number(least, 2)} passes the check 'steady' with "
+        f"{percent(PROBABILITY)} probability"
     ]  # fmt: skip
     if labelled > 1:
         error = np.sqrt((1 - 0.6**2) / labelled)
         chance = float(ndtr((0.6 - DEFAULTS.right) / error - stdtrit(labelled - 1, 0.975)))
-        parts.append(f"right with {percent(chance)} from a κ of 0.6")
-    return f"{text}: {join(parts)}"
+        parts.append(f"one with a κ of 0.6 passes 'right' with {percent(chance)}")
+    return f"with {text}, {join(parts)}"
 
 
 def chances_text(found: Mapping[str, Any]) -> str:
-    """The chances of a plan in words: ``in all 100 items settle it with 40% probability, ...``."""
+    """The chances of a plan in a sentence: ``The probability is 40% with 100 items, ...``."""
     rows = found["chances"][:SHOWN]
-    return ", ".join(f"{row['items']} items: {percent(row['chance'])}" for row in rows)
+    shown = [f"{percent(row['chance'])} with {row['items']}" for row in rows]
+    return f"The probability is {join([f'{shown[0]} items', *shown[1:]])}."

@@ -10,7 +10,7 @@ import numpy as np
 from judgesense.decisions.log import EQUIVALENT
 from judgesense.decisions.view import Stream
 from judgesense.statistics.selection import folds_of
-from judgesense.text import number, percent, s, signed
+from judgesense.text import join, number, percent, s, signed
 from judgesense.trust.card import CHECKS, TRUST, TrustCard
 from judgesense.trust.fitting import Remedy, candidates
 from judgesense.trust.gains import measured, units_of
@@ -80,12 +80,12 @@ def remedies(
     if grid.comparative and not grid.both_orders:
         absent["both orders"] = "add --orders AB,BA"
     if not grid.has_probabilities:
-        absent["calibrated"] = "add --scoring options, with a judge that gives probabilities"
+        absent["calibrated"] = "add --scoring options with a judge that returns probabilities"
     if len(grid.of(EQUIVALENT)) < 2:
-        absent["panel of 3"] = "judge the items under three wordings or more"
+        absent["panel of 3"] = "judge the items under at least three wordings"
     for name, run in absent.items():
         row = {**dict.fromkeys(rows[0]), "remedy": name, "n_items": 0, "because": []}
-        rows.append({**row, "text": f"{name}: not measured; {run}"})
+        rows.append({**row, "text": f"{name} was not measured: {run}"})
     return rows
 
 
@@ -96,21 +96,19 @@ def _text(row: Mapping[str, Any]) -> str:
                 if row[f"gain_ci_{end}"] is not None]  # fmt: skip
         shown = f" [{', '.join(ends)}]" if ends else ""
         parts.append(
-            f"right on {percent(row['accuracy'])} instead of {percent(row['accuracy_before'])} "
+            f"is right on {percent(row['accuracy'])} instead of {percent(row['accuracy_before'])} "
             f"({signed(100 * row['gain'], 1)}{shown} points)"
         )
     elif row["accuracy"] is not None:
-        parts.append(f"right on {percent(row['accuracy'])}")
-    else:
-        parts.append("without gold labels, accuracy is unknown")
+        parts.append(f"is right on {percent(row['accuracy'])}")
     if row["readable"] is not None and row["readable"] < 1 - _SHOWN_UNDECIDED:
-        parts.append(f"no verdict on {percent(1 - row['readable'])}")
+        parts.append(f"has no verdict on {percent(1 - row['readable'])}")
     if row["ties"] is not None and row["ties"] > _SHOWN_UNDECIDED:
-        parts.append(f"ties on {percent(row['ties'])}, which take the first label")
+        parts.append(f"takes the first label of the {percent(row['ties'])} that tie")
     if row["jss"] is not None:
-        parts.append(f"JSS {number(row['jss'])} instead of {number(row['jss_before'])}")
+        parts.append(f"has a JSS of {number(row['jss'])} instead of {number(row['jss_before'])}")
     cost = row["prompts_per_item"]
-    return f"{row['remedy']} ({cost} prompt{s(cost)} per item): {'; '.join(parts)}"
+    return f"{row['remedy']} {join([*parts, f'needs {cost} prompt{s(cost)} per item'])}"
 
 
 def passes(row: Mapping[str, Any]) -> bool:

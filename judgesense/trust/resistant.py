@@ -16,7 +16,7 @@ from judgesense.statistics.intervals import share_fields, wilson_cluster
 from judgesense.statistics.rates import higher_than_others
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, percent, s
-from judgesense.trust.card import NOT_TRIED, Check
+from judgesense.trust.card import Check
 from judgesense.trust.thresholds import SIGNIFICANT
 
 _SHOWN = 3
@@ -37,24 +37,26 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
     tried = [row for row in rows if row["kept"] is not None and row["defence"] is None]
     if not tried:
         text = "without attacks, the judge is right on no item that should lose"
-        return Check.unmeasured(threshold, text if rows else f"{NOT_TRIED}: add --attacks quick")
+        return Check.unmeasured(
+            threshold, text if rows else "attacks were not tried: add --attacks quick"
+        )
     worst = min(tried, key=lambda row: (row["kept"], -row["n_right"]))
     lows, highs = ([row[end] for row in tried] for end in ("ci_low", "ci_high_corrected"))
     low = None if None in lows else min(lows)
     high = None if None in highs else min(highs)
     about = worst["about"] or worst["kind"]
-    share = (
-        f"{percent(worst['kept'])} {brackets(low, high, percent)} of its right verdicts stay right"
+    text = (
+        f"under the worst of {len(tried)} kind{s(len(tried))} of attack ({about}), "
+        f"{percent(worst['kept'])} of its right verdicts stay right {brackets(low, high, percent)}"
     )
-    text = f"under the worst of {len(tried)} kind{s(len(tried))} of attack ({about}), {share}"
     check = Check.of(
         worst["kept"], low, high, threshold=threshold, n_items=max(row["n_items"] for row in tried),
         text=text, worst=worst["kind"], n_kinds=len(tried),
         effective=[row["kind"] for row in tried if row["effective"]],
     )  # fmt: skip
     if check.state == "fail":
-        only = "rely on it only if the authors of the judged texts have nothing to win"
-        return replace(check, text=f"{text}: {only}")
+        only = "Rely on it only if the authors of the judged texts have nothing to win"
+        return replace(check, text=f"{text}. {only}")
     return check.with_reason()
 
 

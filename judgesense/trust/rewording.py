@@ -53,9 +53,9 @@ def steady(
         if judged.any():
             text = "no pair of wordings has two readable verdicts: see readable"
         elif used.any() and pairs.planned:
-            text = "no pair of wordings is judged on both sides: rerun to finish the run"
+            text = "no item is judged under two wordings yet: rerun the command to finish the run"
         elif stream.known.any():
-            text = "no two wordings of one polarity share an item: add an equivalent wording"
+            text = "no item was judged under two equivalent wordings: add an equivalent wording"
         return Check.unmeasured(threshold, text)
     n_items = distinct(pairs.item[decided])
     if pairs.planned and judged.sum() < LEAST_COVERAGE * used.sum():
@@ -78,10 +78,9 @@ def steady(
     n_wordings = len(np.union1d(one, two))
     ends, fixed = ends_of(same, decided), wilson_cluster(agree, clusters, confidence_level)
     jss, missed = float(agree.mean()), missed_wording(n_wordings)
-    about = f"for these {n_wordings} {'wordings' if panel == 1 else 'panels'} and others like them"
     text = (
         f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
-        f"{brackets(ends.low, ends.high)} {about})"
+        f"{brackets(ends.low, ends.high)})"
     )
     again = repeated(stream, "mapped", decided)
     kappa = kappa_of_codes(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
@@ -109,9 +108,9 @@ def steady(
         state = Check.of(jss, low, high, threshold=threshold, n_items=0, text="").state
         if state != found.state:
             text += (
-                f"; with the {percent(undecided / replied.sum())} of pairs that lack a verdict, "
-                f"JSS is {number(details['jss_low'])} to {number(details['jss_high'])} "
-                f"{brackets(low, high)} (see readable)"
+                f". With the {percent(undecided / replied.sum())} of pairs that lack a verdict, "
+                f"JSS could lie anywhere from {number(details['jss_low'])} to "
+                f"{number(details['jss_high'])} {brackets(low, high)}"
             )
             return replace(found, state=state, text=text, details=details)
         found = replace(found, details=details)
@@ -156,38 +155,38 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     if used.any():
         moves = stream.mapped_a[used] != stream.mapped_b[used]
         details["moves"] = float(moves.mean())
-        moved = f"; rewording: {percent(details['moves'])}"
+        moved = f". Rewording changes {percent(details['moves'])} of its answers"
     if certain.any():
         turned = follows[certain]
         ends = wilson_cluster(turned, clusters[certain])
         details["turned"] = float(turned.mean())
-        figures = f"{percent(details['turned'])} {brackets(ends.low, ends.high, percent)}{moved}"
-        texts = {
-            "pass": f"the opposite question changes its answer ({figures})",
-            "fail": f"the opposite question rarely changes its answer ({figures})",
-            "open": f"it is uncertain whether the opposite question changes its answer ({figures})",
-        }
-        check = Check.of(
-            details["turned"], ends.low, ends.high, threshold=TURNED, n_items=n_items, text=""
+        text = (
+            f"the opposite question changes {percent(details['turned'])} of its answers "
+            f"{brackets(ends.low, ends.high, percent)}"
         )
-        found.append(replace(check, text=texts[check.state]))
+        check = Check.of(
+            details["turned"], ends.low, ends.high, threshold=TURNED, n_items=n_items, text=text
+        ).with_reason()
+        found.append(replace(check, text=f"{check.text}{moved}"))
     if not certain.all() and used.any():
         others, of_others = follows[~certain], clusters[~certain]
         ratio = rate_ratio(others, of_others, moves, stream.clusters[used])
         details["follows"] = ratio.rate
-        figures = f"{percent(ratio.rate)} of contrasts, {percent(ratio.other)} of rewordings"
+        text = (
+            f"another question changes {percent(ratio.rate)} of its answers, and rewording "
+            f"{percent(ratio.other)}"
+        )
         above = ratio.difference_low is not None and ratio.difference_low > 0
         most = wilson_cluster(others, of_others).high
         state: State
         if above and ratio.low is not None and ratio.low > threshold:
-            state, text = "pass", f"another question changes its answer ({figures})"
+            state = "pass"
         elif (ratio.high is not None and ratio.high < threshold) or (
             ratio.ratio < threshold and not above and most is not None and most < TURNED
         ):
-            state, text = "fail", f"another question hardly changes its answer ({figures})"
+            state = "fail"
         else:
-            state = "open"
-            text = f"it is uncertain whether another question changes its answer ({figures})"
+            state, text = "open", f"{text}. The difference is uncertain"
         found.append(Check(state, ratio.ratio, ratio.low, ratio.high, threshold, n_items, text))
     if stream.item_contrast is not None:
         base, changed = answered(stream, *stream.item_contrast)
@@ -195,7 +194,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
             turned = log.raw[base] != log.raw[changed]
             share = details["follows_item"] = float(turned.mean())
             ends = wilson_cluster(turned, log.cluster[base])
-            text = f"an item with another gold label hardly changes its answer ({percent(share)})"
+            text = f"an item with another gold label changes only {percent(share)} of its answers"
             of_items = Check.of(
                 share, ends.low, ends.high, threshold=TURNED, n_items=n_items, text=text
             )
@@ -203,11 +202,11 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
                 found.insert(0, of_items)
     if not found:
         text = (
-            "it is not measured whether the judge follows the question: add an inverted or a "
-            "contrast wording"
+            "it is not measured whether the judge follows the question: add a wording that asks "
+            "the opposite"
         )
         if len(follows):
-            text = "no rewording to compare contrasts with: add an equivalent wording"
+            text = "contrasts have no rewording to be compared with: add an equivalent wording"
         return Check.unmeasured(threshold, text, n_items=n_items)
     worst = min(found, key=lambda check: ("fail", "open", "pass").index(check.state))
     return replace(worst, details=details)

@@ -14,7 +14,7 @@ from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.selection import Choice, choose
 from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, WordingFigures, screen
 from judgesense.tasks import ERROR
-from judgesense.text import brackets, join, number, p_value, percent, s
+from judgesense.text import brackets, join, number, p_value, percent, quoted, s
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import fair, has_foreign_gold, readable, right
 from judgesense.trust.thresholds import FEW_CLUSTERS
@@ -244,13 +244,13 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
     best = list(table.best)
     named, reason = _advised(table, best)
     if card.trust == "avoid":
-        fails = join([f"{name!r}" for name in card.because])
+        fails = quoted(card.because)
         failed = [name for name in card.because if named and not _passes(table, named, name, card)]
         if named is None:
-            reason = f"none: the judge fails {fails}; {reason}"
+            reason = f"no wording is recommended, because the judge fails {fails}"
         elif failed:
-            reason = f"none: the judge fails {fails}, and {named} alone does not pass "
-            named, reason = None, f"{reason}{join([repr(name) for name in failed])}"
+            reason = f"no wording is recommended: the judge fails {fails}, and {named} alone does "
+            named, reason = None, f"{reason}not pass {quoted(failed)}"
         else:
             reason += f". Use only this wording: over all wordings, the judge fails {fails}"
     out = {}
@@ -260,7 +260,7 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
     if out and (jss := jss_without(table, out)) is not None:
         reason += f". Without {join(list(out.values()))}, JSS is {number(jss)}"
     if table.screened[1] and table.graded:
-        reason += f". The wordings form camps: {_camps(table)}"
+        reason += f". The wordings contradict each other: {_camps(table)}"
     choice = choice or Choice(None, (), None, None, None)
     return {
         "template": named,
@@ -282,39 +282,40 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     choice, (able, cells) = table.choice, table.compared
     n_items = distinct(table.items[cells])
     if (~table.turned).sum() < 2:
-        return None, "no wording to compare: each item was judged under one wording"
+        return None, "wordings cannot be compared, because each item was judged under one wording"
     if not able:
-        return None, "none: no wording is left to recommend"
+        return None, "no wording is left to recommend"
     # Fine wordings may have been judged on other items.
     others = [table.templates[j] for j in table.able if j not in able]
     if (len(able) > 1 or others) and not table.graded:
         camps = _camps(table)
-        which = f"the wordings form camps ({camps}), and " if camps else ""
-        return None, f"none: {which}without gold labels it is unknown which wording is right"
+        which = f". The wordings contradict each other: {camps}" if camps else ""
+        return None, f"without gold labels it is unknown which wording is right{which}"
     if choice is None and (len(able) > 1 or others):
-        return None, "no wording to compare: no item was judged under all of them"
+        return None, "wordings cannot be compared, because no item was judged under all of them"
     n_clusters = distinct(table.clusters[cells])
     if n_clusters < FEW_CLUSTERS and len(best) == 1:
-        return None, f"too few items to recommend a wording ({n_items})"
+        return None, f"{n_items} items are too few to recommend a wording"
     if choice is None:
         return best[0], f"use {best[0]}: every other wording is flagged"
     if choice.p_any_difference is None:
-        return None, f"too few independent items to compare wordings ({n_clusters})"
-    shown = f"({p_value(choice.p_any_difference)}, {n_items} item{s(n_items)}"
-    if table.family > 1:
-        shown += f", corrected for {table.family} comparisons"
-    shown += ")"
+        return None, f"{n_clusters} independent items are too few to compare wordings"
+    name = "p" if table.family == 1 else f"p corrected for {table.family} comparisons"
+    shown = f"({p_value(choice.p_any_difference, name)}, {n_items} item{s(n_items)})"
     if others:
-        shown += f"; not compared, because judged on too few of these items: {join(others)}"
+        shown += f". {join(others)} judged too few of these items to be compared"
     rest = len(able) - len(best)
     if not rest:
-        return None, f"no evidence that these {len(able)} wordings differ {shown}"
+        return None, f"there is no evidence that {len(able)} wordings differ in accuracy {shown}"
     if len(best) > 1:
-        return None, f"{join(best, 'or')} may be the best wording; {rest} worse {shown}"
+        return (
+            None,
+            f"{join(best, 'or')} may be the best wording, and {rest} others are worse {shown}",
+        )
     return best[0], (
-        f"use {best[0]}: it is better than the other {rest} {shown}. A wording chosen this way "
-        f"is right on {percent(choice.score)} of prompts "
-        f"{brackets(choice.ci_low, choice.ci_high, percent)}, scored on items not used to choose"
+        f"use {best[0]}: it is right more often than the other {rest} {shown}. On items that were "
+        f"not used to choose it, a wording chosen this way is right on {percent(choice.score)} of "
+        f"prompts {brackets(choice.ci_low, choice.ci_high, percent)}"
     )
 
 
@@ -324,7 +325,7 @@ def _camps(table: Wordings) -> str:
     for names in table.screened[1]:
         few = len(names) <= 4
         told.append(join(names) if few else f"{', '.join(names[:3])} and {len(names) - 3} more")
-    return "; ".join(told)
+    return " against ".join(told)
 
 
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:

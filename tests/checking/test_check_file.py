@@ -210,7 +210,7 @@ def test_the_first_line_is_the_answer(command_line, tmp_path: Path, scale: bool)
     file = table(tmp_path / "x.csv", "id,verdict,label\n" + "\n".join(rows) + "\n")
     done = command_line("check", file, "--out", tmp_path / "out")
     first = done.stdout.splitlines()[0]
-    assert first.startswith(f"Judge is right on {'90' if scale else '100'}% [")
+    assert first.startswith(f"Judge matches {'90' if scale else '100'}% [")
     assert ("within one point on 100%" in first) is scale
     assert "JSS" not in done.stdout
 

@@ -135,7 +135,7 @@ def test_every_report_on_a_page_has_todays_columns_and_legend() -> None:
         for heading in re.findall(r"^trust +judge .*", text, re.MULTILINE):
             assert re.split(r" {2,}", heading.strip()) == list(COLUMNS.values()), page
             shown += 1
-        for start, line in (("JSS: same verdict", LEGEND), ("Baselines: oracle", BASELINE_NOTE)):
+        for start, line in (("JSS: share of", LEGEND), ("The baseline oracle", BASELINE_NOTE)):
             told = re.findall(f"^{start}.*", text, re.MULTILINE)
             assert set(told) <= {line}, page
     assert shown >= 3

@@ -40,17 +40,15 @@ def test_the_inverted_wording_is_named_where_raw_is_far_below_mapped(make) -> No
 def test_a_judge_that_is_consistent_and_wrong_is_not_to_be_used(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 30)
     advice = findings(make, benchmark, make.log(benchmark, lambda prompt: OTHER[prompt["gold"]]))
-    kind, text = advice[0]
-    assert kind == "avoid"
-    assert re.findall(r"\d+%", text) == ["0%", "50%"]
+    assert [kind for kind, _ in advice[:2]] == ["avoid", "check"]
+    assert re.findall(r"\d+%", advice[1][1]) == ["0%", "50%"]
 
 
 def test_an_accuracy_that_a_constant_answer_reaches_says_so(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES"] * 30)
     log = make.log(benchmark, lambda prompt: "YES" if number(prompt) > 3 else "NO")
-    text = the_one(findings(make, benchmark, log), "care")
-    assert "every gold label is YES" in text
-    assert "90%" in text
+    texts = [text for kind, text in findings(make, benchmark, log) if kind == "missing"]
+    assert any("every gold label is YES" in text for text in texts)
 
 
 def test_options_that_hold_little_probability_are_forced_choices(make) -> None:
@@ -92,7 +90,7 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     (step,), (entry,) = report["next"], report["plan"]
     items = entry["settles"]["items_needed"]
     assert (step["kind"], entry["settles"]["open"]) == ("add_items", ["readable", "steady"])
-    assert f"{items} in all" in step["text"]
+    assert f"{items} items in all" in step["text"]
     bigger = make.benchmark(make.YESNO, [make.PLAIN] * 6, ["YES"] * (items // 10 * 10 + 10))
     log = make.log(bigger, decide)
     settled = measure(log, bigger.pairs, run=make.run(bigger))
@@ -122,8 +120,8 @@ def of_answers(
         ({"cut_off": 4}, {"cut_off": 5}, "cut_off: "),
         ({"unclear": 5}, {"unclear": 6}, "undecided: "),
         # Of 10% flips: 5% is half, 9% is within two points.
-        ({"jss_repeat": 0.951}, {"jss_repeat": 0.949}, "most of these changes are noise"),
-        ({"jss_repeat": 0.921}, {"jss_repeat": 0.919}, "rewording adds nothing"),
+        ({"jss_repeat": 0.951}, {"jss_repeat": 0.949}, "Most of these changes are noise"),
+        ({"jss_repeat": 0.921}, {"jss_repeat": 0.919}, "Rewording adds nothing"),
         # Where the order moves more than rewording does, it is not "wording alone".
         ({"jss_repeat": 1.0, "fair": 0.1}, {"jss_repeat": 1.0, "fair": 0.95}, "wording alone"),
     ],

@@ -167,7 +167,7 @@ def test_runs_that_share_no_pairs_are_refused_politely(make, benchmark, tmp_path
     second = make.folder(tmp_path / "b", other, make.log(other, make.oracle))
     with pytest.raises(JudgeSenseError, match=r"share no pairs.*240 pairs of factuality"):
         judgesense.compare(first, second)
-    with pytest.raises(JudgeSenseError, match="holds one judge"):
+    with pytest.raises(JudgeSenseError, match="holds only one judge"):
         judgesense.compare(first, first)
     with pytest.raises(JudgeSenseError, match="no folder"):
         judgesense.compare(first, tmp_path / "nowhere")

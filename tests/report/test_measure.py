@@ -68,7 +68,7 @@ def test_pairs_that_are_not_judged_yet_lower_coverage_and_not_jss(make) -> None:
     report = measure(log, benchmark.pairs, run=make.run(benchmark))
     cell = make.cell(report, "rule@0001", "mapped")
     assert (cell["jss"], cell["n_pairs"], cell["coverage"]) == (1.0, 5, 0.5)
-    assert "5 of 10 pairs are not judged yet" in " ".join(report["advice"])
+    assert "5 of 10 pairs of prompts are not judged yet" in " ".join(report["advice"])
 
 
 def test_a_judge_that_always_takes_the_first_option_is_degenerate_in_both_orders(make) -> None:
