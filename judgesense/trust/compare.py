@@ -23,7 +23,15 @@ from judgesense.statistics.planning import smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.selection import largest
 from judgesense.tasks import UNDECIDED
-from judgesense.text import brackets, join, number, p_value, percent, s, short_names, signed
+from judgesense.text import (
+    brackets,
+    join,
+    number,
+    p_value,
+    percent,
+    short_names,
+    signed,
+)
 from judgesense.trust.card import TrustCard
 from judgesense.trust.checks import trust_card
 from judgesense.trust.pairing import first_rows, grouped, shared_rows
@@ -31,8 +39,8 @@ from judgesense.trust.thresholds import SIGNIFICANT
 from judgesense.trust.wordings import Wordings
 
 WORDS = {
-    "jss": ("pairs", "agrees with itself on", "is steadier under rewording"),
-    "accuracy": ("prompts", "matches gold on", "is more often right"),
+    "jss": ("pairs", "gives the same verdict on", "is steadier under rewording"),
+    "accuracy": ("prompts", "matches the gold label on", "is right more often"),
 }
 """Unit, figure and advantage of each measure."""
 
@@ -158,15 +166,16 @@ def _sentence(entry: Mapping[str, Any], names: Mapping[str, str]) -> str:
     one, two = (_name(entry, side, names) for side in "ab")
     unit, what, ahead = WORDS[entry["measure"]]
     if entry["difference"] is None:
-        return f"{entry['task']}: no {unit[:-1]} was decided by both {one} and {two}."
+        return f"{entry['task']}: {one} and {two} have no {unit[:-1]} on which both gave a verdict."
     side = winner(entry)
-    said = "no clear difference" if side is None else f"{_name(entry, side, names)} {ahead}"
+    said = (
+        "there is no clear difference" if side is None else f"{_name(entry, side, names)} {ahead}"
+    )
     return (
-        f"{entry['task']}: {said} ({one} {what} {percent(entry['a'])}, {two} {percent(entry['b'])};"
-        f" difference {signed(entry['difference'])} "
-        f"{brackets(entry['ci_low'], entry['ci_high'], signed)}, "
-        f"{p_value(entry['p_holm'], 'corrected p')}, {entry['n']} {unit} of {entry['n_items']} "
-        f"item{s(entry['n_items'])})."
+        f"{entry['task']}: {said}. {one} {what} {percent(entry['a'])} of {entry['n']} {unit}, and "
+        f"{two} on {percent(entry['b'])}. The difference is {signed(entry['difference'])} "
+        f"{brackets(entry['ci_low'], entry['ci_high'], signed)} "
+        f"({p_value(entry['p_holm'], 'corrected p')}, {entry['n_items']} items)."
     )
 
 
@@ -184,19 +193,20 @@ def _recommend(
         choice = "avoid both"
     elif best is None and len(able) == 2:
         usable = all(card.trust in ("use", "care") for card in cards.values())
-        choice = f"add items{', or take either' if usable else ''}"
+        choice = f"add items{' or take either judge' if usable else ''}"
     elif best in able:
         choice = f"prefer {name[best]}"
     elif cards[able[0]].trust == "unknown":
-        choice = "avoid one; whether you can trust the other is not known yet"
+        other = "b" if able[0] == "a" else "a"
+        choice = f"avoid {name[other]}, and do not rely on {name[able[0]]} yet"
     else:
         choice = f"prefer {name[able[0]]}"
     trust = []
     for side, card in cards.items():
-        because = f" ({join(card.because)})" if card.because else ""
-        trust.append(f"{name[side]}: {card.trust}{because}")
-    told = join(ahead or [f"{name['a']} and {name['b']} cannot be told apart"])
-    return f"{jss['task']}: {choice}: {told}. Trust: {'; '.join(trust)}."
+        because = f" (because of {join(card.because)})" if card.because else ""
+        trust.append(f"{card.trust!r} for {name[side]}{because}")
+    shown = join(ahead) if ahead else "The figures do not tell them apart"
+    return f"{jss['task']}: {choice}. {shown}. Trust is {join(trust)}."
 
 
 def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
@@ -243,14 +253,14 @@ class Comparison(ResultMapping):
         lines += [f"  - {entry['text']}" for entry in [*self.comparisons, *self.best]]
         lines += [
             "",
-            "Differences are B minus A on what both judged, with uncorrected 95% intervals. "
-            "Intervals and tests treat items, or the clusters that items share, as the sample. "
-            "p-values come from permutation tests with a cluster-robust t, Holm-corrected over the "
-            f"{self.n_tests} comparisons as one family.",
+            "Differences are B minus A on what both judged. Their 95% intervals are not corrected. "
+            "The sample is the items, or the clusters that items share. p-values come from "
+            "permutation tests with a cluster-robust t. They are corrected for "
+            f"{self.n_tests} comparisons (Holm).",
         ]
         if lost := sum(entry["n_undecided"] for entry in self.comparisons):
             lines.append(
-                f"Left out: {lost} pairs and prompts that one of the judges left undecided."
+                f"{lost} pairs and prompts are left out, because a judge gave no verdict on them."
             )
         return "\n".join(lines)
 
@@ -322,21 +332,9 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
             entry |= {f"trust_{side}": card.trust for side, card in cards.items()}
             entry["text"] = _sentence(entry, names)
     best = []
-    groups: dict[tuple[str, str], list[tuple[Stream, TrustCard]]] = {}
-    for streams, of_run in [(first, cards), (second, other_cards)][: 1 if same_run else 2]:
-        for stream in streams:
-            card = of_run[stream.task.name, stream.judge, stream.scoring]
-            groups.setdefault((stream.task.name, stream.scoring), []).append((stream, card))
-    for (task, scoring), judged in groups.items():
-        if (highest := _best(judged)) is not None:
-            ends = brackets(highest["ci_low"], highest["ci_high"], lambda end: number(end, 2))
-            text = (
-                f"{names[highest['judge']]} has the highest κ with the gold labels of "
-                f"{highest['n_judges']} judges of {task}: {number(highest['kappa'], 2)} on "
-                f"{highest['n_items']} items. Corrected for being the highest of several, it is "
-                f"{number(highest['corrected'], 2)} {ends}."
-            )
-            best.append({**highest, "task": task, "scoring": scoring, "text": text})
+    for judges in (first,) if same_run else (first, second):
+        groups = grouped(((e.stream.task.name, e.stream.scoring) for e in judges), judges)
+        best += [_best(each, names) for each in groups.values()]
     return Comparison(
         best=[each for each in best if each is not None],
         advice=[_recommend(entries, names, cards) for cards, entries in couples],
@@ -377,8 +375,8 @@ def _best(judges: Sequence[_Judged], names: Mapping[str, str]) -> dict[str, Any]
     task, judge = stream.task.name, stream.judge
     ends = brackets(found.ci_low, found.ci_high, lambda end: number(end, 2))
     text = (
-        f"{task}: of {len(known)} judges, {names[judge]} has the highest κ with gold, "
-        f"{number(kappa, 2)} on {n_items} items; corrected for being the highest, "
+        f"{task}: {names[judge]} has the highest κ of {len(known)} judges with the gold labels, "
+        f"{number(kappa, 2)} on {n_items} items. Corrected for being the highest of several, it is "
         f"{number(found.estimate, 2)} {ends}."
     )
     return {
