@@ -86,7 +86,7 @@ def drawn(
         scoring="options",
         labels=("A", "B"),
         comparative=True,
-        items=np.arange(n).astype(object),
+        items=np.arange(n).astype(str).astype(object),
         clusters=clusters,
         gold=truth,
         wordings=tuple(Wording(f"w{k}", None, EQUIVALENT) for k in range(wordings)),

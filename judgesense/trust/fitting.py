@@ -126,11 +126,6 @@ def panels(grid: Grid, remedy: Remedy) -> list[tuple[int, ...]]:
     return disjoint + others[: max(0, MOST_PANELS - len(disjoint))]
 
 
-def n_disjoint(grid: Grid, remedy: Remedy) -> int:
-    """How many of a remedy's panels, from the first on, share no wording."""
-    return len(grid.of(EQUIVALENT)) // remedy.panel
-
-
 def offsets_of(grid: Grid) -> Floats:
     """The judge's prior for each label under each wording, in nats, shape (wordings, labels)."""
     n_labels = len(grid.labels)

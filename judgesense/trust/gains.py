@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.log import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
-from judgesense.decisions.pairs import pairs_of
-from judgesense.decisions.rows import Log, TaskWords, with_variants
-from judgesense.decisions.view import Stream, stream_of
+from judgesense.decisions.log import CONTRAST, EQUIVALENT, SCHEMA, SCORES_IN_FORM
+from judgesense.decisions.view import Stream, view
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.statistics.comparison import Gain, paired_gain
 from judgesense.statistics.selection import choice_error
-from judgesense.tasks import UNCLEAR, is_scale
-from judgesense.tasks import UNDECIDED as UNDECIDED_LABELS
+from judgesense.tasks import UNCLEAR
 from judgesense.trust.card import CHECKS, Check
 from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import (
@@ -26,7 +23,6 @@ from judgesense.trust.fitting import (
     best_of,
     crossfitted,
     decide,
-    n_disjoint,
     order_groups,
     panels,
     verdicts_by_wording,
@@ -56,92 +52,73 @@ class Unit:
 
 def _as_stream(grid: Grid, units: list[Unit]) -> Stream | None:
     """The verdicts of units as a stream, which the trust card's checks take; None without any."""
-    words = list(dict.fromkeys([*UNDECIDED_LABELS, *grid.labels, *chain(*grid.raw)]))
-    label_of = np.array([words.index(label) for label in (*grid.labels, UNCLEAR)])
-    bases: dict[str, int] = {}
-    variants: dict[str, int] = {}
-    orders: dict[str, int] = {}
+    gold = np.array([*grid.labels, None], dtype=object)
+    words = np.array([*grid.labels, UNCLEAR], dtype=object)
     parts = []
     for unit in units:
         items = np.flatnonzero(unit.codes != NOT_ASKED)
-        wording = None if unit.wording is None else grid.wordings[unit.wording]
-        raw = grid.labels if unit.wording is None else grid.raw[unit.wording]
-        raw_of = np.array([words.index(label) for label in (*raw, UNCLEAR)])
-        base, variant, variant_class = unit.name, REWORDING, EQUIVALENT
-        if wording is not None:
-            base, variant_class = wording.template, wording.variant_class
-            variant = wording.variant or REWORDING
+        named: tuple[str, str | None, str] = (unit.name, None, EQUIVALENT)
+        raw = words
+        if unit.wording is not None:
+            wording = grid.wordings[unit.wording]
+            named = (wording.template, wording.variant, wording.variant_class)
+            raw = np.array([*grid.raw[unit.wording], UNCLEAR], dtype=object)
             if unit.contrast:
-                variant, variant_class = wording.variant or CONTRAST, CONTRAST
+                named = (wording.template, wording.variant or CONTRAST, CONTRAST)
         for order in unit.orders if len(items) else ():
-            turned = np.arange(len(label_of))
+            turned = np.arange(len(words))
             if order == "BA":
                 turned[:2] = [1, 0]
-            codes, gold = turned[unit.codes[items]], grid.gold[items]
-            same = (
-                bases.setdefault(base, len(bases)),
-                variants.setdefault(variant, len(variants)),
-                VARIANT_CLASSES.index(variant_class),
-                orders.setdefault(order, len(orders)),
-            )
-            parts.append([
-                items, raw_of[codes], label_of[codes],
-                np.where(gold >= 0, label_of[turned[gold]], UNDECIDED),
-                *(np.full(len(items), code) for code in same),
-            ])  # fmt: skip
+            codes = turned[unit.codes[items]]
+            same = {
+                "judge": grid.judge, "task": grid.task, "scoring": grid.scoring, "order": order,
+                "template_id": named[0], "variant": named[1], "variant_class": named[2],
+            }  # fmt: skip
+            parts.append(pa.table({
+                "item_id": grid.items[items], "cluster_id": grid.clusters[items].astype(str),
+                "raw_decision": raw[codes], "decision": words[codes],
+                "gold": gold[turned[grid.gold[items]]],
+                **{key: pa.repeat(pa.scalar(value, pa.string()), len(items))
+                   for key, value in same.items()},
+            }))  # fmt: skip
     if not parts:
         return None
-    item, raw_code, decision, gold, base_code, variant_code, kind, order_code = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    n, zeros = len(item), np.zeros(len(item), np.int64)
-    template, templates = with_variants(base_code, list(bases), variant_code, list(variants))
-    key = (item * len(orders) + order_code) * len(templates) + template
-    prompts, stimulus = np.unique(key, return_inverse=True)
-    log = Log(
-        pa.table({"prompt_id": pa.nulls(n, pa.string())}),
-        zeros, [grid.judge], zeros, [grid.task], zeros, [grid.scoring],
-        order_code, list(orders), template, templates, item, grid.items.tolist(),
-        cluster=grid.clusters[item],
-        repeat=zeros,
-        raw=raw_code,
-        decision=decision,
-        gold=gold,
-        labels=np.array(words, dtype=object),
-        stimulus=stimulus,
-        n_stimuli=len(prompts),
-        variant=variant_code,
-        variants=list(variants),
-        variant_class=kind,
-        base=base_code,
-        bases=list(bases),
-    )  # fmt: skip
-    task = TaskWords(grid.task, grid.labels, grid.comparative, is_scale(grid.labels))
-    return stream_of(log, task, pairs_of(log, 0), np.arange(n))
+    table = pa.concat_tables([SCHEMA.empty_table(), *parts], promote_options="permissive")
+    record = {
+        "tasks": {grid.task: {"labels": grid.labels, "comparative": grid.comparative}},
+        # A form of the reply that the grid holds is a rewording.
+        "judges": [{"name": grid.judge, "describe": {SCORES_IN_FORM: True}}],
+    }
+    (stream,) = view(table, None, record).judged
+    return stream
 
 
 def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
     """The verdicts of a remedy, cross-fitted: one unit per panel and group of orders.
 
-    The first `n_disjoint` panels come first; each panel's units lie together.
+    Panels that share no wording come first; each panel's units lie together.
     """
-    groups = order_groups(grid, remedy)
     if remedy == Remedy():
-        return _as_logged(grid, groups)
-    if remedy.calibrated:
-        grid = crossfitted(grid, folds)
+        return _as_logged(grid)
     if remedy.chosen:
-        return [_chosen(grid, remedy, group, folds) for group in groups]
+        return [_chosen(grid, remedy, group, folds) for group in order_groups(grid, remedy)]
+    return _decided(crossfitted(grid, folds) if remedy.calibrated else grid, remedy,
+                    panels(grid, remedy))  # fmt: skip
+
+
+def _decided(
+    grid: Grid, remedy: Remedy, chosen: Iterable[tuple[int, ...]], contrast: bool = False
+) -> list[Unit]:
+    """The verdicts of some panels, on a grid whose priors are out already."""
     found = []
-    for panel in panels(grid, remedy):
+    for panel in chosen:
         name = " + ".join(grid.wordings[n].name for n in panel)
         wording = panel[0] if len(panel) == 1 else None
-        for group in groups:
+        for group in order_groups(grid, remedy):
             decided = decide(grid, remedy, panel, group)
-            tied = (
-                (decided.codes >= 0) & (decided.margin <= TIE) if grid.has_probabilities else None
-            )
-            found.append(Unit(name, group, decided.codes, wording, tied=tied))
+            tied = (decided.codes >= 0) & (decided.margin <= TIE)
+            found.append(Unit(name, group, decided.codes, wording, contrast,
+                              tied if grid.has_probabilities else None))  # fmt: skip
     return found
 
 
@@ -156,13 +133,13 @@ def _chosen(grid: Grid, remedy: Remedy, group: tuple[str, ...], folds: Codes) ->
     return Unit("chosen wording", group, codes)
 
 
-def _as_logged(grid: Grid, groups: list[tuple[str, ...]]) -> list[Unit]:
+def _as_logged(grid: Grid) -> list[Unit]:
     """The verdicts as logged: of two options with the same probability the log took the first."""
     turned = np.array([1, 0, *range(2, len(grid.labels)), NOT_ASKED, UNDECIDED])
     found = []
     for wording in grid.of(EQUIVALENT):
-        for (order,) in groups:
-            codes = grid.verdicts[:, wording, grid.orders.index(order)]
+        for place, order in enumerate(grid.orders):
+            codes = grid.verdicts[:, wording, place]
             codes = turned[codes] if order == "BA" else codes
             found.append(Unit(grid.wordings[wording].name, (order,), codes, wording))
     return found
@@ -179,12 +156,7 @@ def _contrasts(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
         asked = [*asked, *(n for n in grid.of(EQUIVALENT) if _inverted(grid, n))]
     if remedy.calibrated and asked:
         grid = crossfitted(grid, folds)
-    return [
-        Unit(grid.wordings[n].name, group, decide(grid, remedy, (n,), group).codes, n,
-             contrast=True)
-        for n in asked
-        for group in order_groups(grid, remedy)
-    ]  # fmt: skip
+    return _decided(grid, remedy, [(n,) for n in asked], contrast=True)
 
 
 def _inverted(grid: Grid, wording: int) -> bool:
@@ -213,10 +185,11 @@ def measured(
     told = np.stack([unit.codes for unit in after], axis=1)
     asked = told != NOT_ASKED
     card = None
-    if not remedy.chosen and (remedy == Remedy() or n_disjoint(grid, remedy) > 1):
+    disjoint = len(grid.of(EQUIVALENT)) // remedy.panel
+    if not remedy.chosen and (remedy == Remedy() or disjoint > 1):
         compared = after
         if remedy.panel > 1:
-            names = list(dict.fromkeys(unit.name for unit in after))[: n_disjoint(grid, remedy)]
+            names = list(dict.fromkeys(unit.name for unit in after))[:disjoint]
             compared = [unit for unit in after if unit.name in names]
         stream = _as_stream(grid, [*compared, *_contrasts(grid, remedy, folds)])
         if stream is not None:
