@@ -84,7 +84,15 @@ def metric_publications(
 
     Raises JudgeSenseError for an unknown metric, or a file that is not a wheel of this version.
     """
-    _check_wheel(wheel)
+    if not wheel.is_file():
+        raise JudgeSenseError(f"no wheel {wheel}; build one in a checkout, or use --wheel FILE")
+    if not wheel.name.startswith(f"judgesense-{__version__}-") or wheel.suffix != ".whl":
+        raise JudgeSenseError(
+            f"{wheel} is not a wheel of judgesense {__version__}; its name must start with "
+            f"judgesense-{__version__}-"
+        )
+    if not zipfile.is_zipfile(wheel):
+        raise JudgeSenseError(f"{wheel} is damaged (not a zip archive); build the wheel again")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     note = "a private Space cannot download its own wheel; its app starts once it is public"
     publications = []
@@ -117,19 +125,6 @@ def metric_publications(
 def is_wheel(path: str) -> bool:
     """Whether a file of a Space is a wheel of some version of judgesense."""
     return path.startswith("judgesense-") and path.endswith(".whl")
-
-
-def _check_wheel(wheel: Path) -> None:
-    """Raise JudgeSenseError unless the file is a wheel of this version of judgesense."""
-    if not wheel.is_file():
-        raise JudgeSenseError(f"no wheel {wheel}; build one in a checkout, or use --wheel FILE")
-    if not wheel.name.startswith(f"judgesense-{__version__}-") or wheel.suffix != ".whl":
-        raise JudgeSenseError(
-            f"{wheel} is not a wheel of judgesense {__version__}; its name must start with "
-            f"judgesense-{__version__}-"
-        )
-    if not zipfile.is_zipfile(wheel):
-        raise JudgeSenseError(f"{wheel} is damaged (not a zip archive); build the wheel again")
 
 
 def build_wheel(into: Path) -> Path:

@@ -38,9 +38,6 @@ _PROMPT_TEXT = re.compile(r"examples\[\d+\]\.[ab]\.text")
 TOLERANCE = 1e-9
 """Figures that differ by less, relatively, are equal: processors round differently."""
 
-_NOT_COMPARED = ("notes",)
-"""What depends on the machine that wrote the report."""
-
 _AGAIN = "write the report again with: judgesense report DIR"
 
 _CARD = """\
@@ -134,7 +131,18 @@ def checked_report(run_dir: Path) -> dict[str, Any]:
             f"{run_dir} has no {REPORT_FILE}; write it with: judgesense report {run_dir}"
         )
     report = load_report(run_dir)
-    _refuse_differences(report, measure_run(run_dir), path)
+    computed = json.loads(json.dumps(measure_run(run_dir), allow_nan=False))
+    # A published run has no prompts, so the texts of its examples cannot be recomputed.
+    has_prompts = path.with_name(PROMPTS_FILE).is_file()
+    # Notes depend on the machine that wrote the report.
+    for key in sorted({*report, *computed} - {"notes"}):
+        for place, stated, right in _differences(report.get(key), computed.get(key), key):
+            text = isinstance(stated, str) and _PROMPT_TEXT.fullmatch(place)
+            if has_prompts or not text:
+                raise JudgeSenseError(
+                    f"{path} does not follow from its decisions: {place} is {_short(stated)}, but "
+                    f"recomputed it is {_short(right)}; {_AGAIN}"
+                )
     if not all(isinstance(note, str) for note in report["notes"]):
         raise JudgeSenseError(f"{path}: an entry of notes is not a text; {_AGAIN}")
     return report
@@ -161,20 +169,6 @@ def _json(value: Any) -> bytes:
 def _is_number(value: Any) -> bool:
     # An integer beyond the floats cannot be compared as one.
     return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
-def _refuse_differences(report: Mapping[str, Any], again: Mapping[str, Any], path: Path) -> None:
-    computed = json.loads(json.dumps(again, allow_nan=False))
-    # A published run has no prompts, so the texts of its examples cannot be recomputed.
-    has_prompts = path.with_name(PROMPTS_FILE).is_file()
-    for key in sorted({*report, *computed} - set(_NOT_COMPARED)):
-        for place, stated, right in _differences(report.get(key), computed.get(key), key):
-            text = isinstance(stated, str) and _PROMPT_TEXT.fullmatch(place)
-            if has_prompts or not text:
-                raise JudgeSenseError(
-                    f"{path} does not follow from its decisions: {place} is {_short(stated)}, but "
-                    f"recomputed it is {_short(right)}; {_AGAIN}"
-                )
 
 
 def _differences(stated: Any, right: Any, place: str) -> Iterator[tuple[str, Any, Any]]:

@@ -180,7 +180,15 @@ def plan_parts(
         if repeat == 0 or len(requests) < 2:
             batches = judge.plan(requests, scorings)
         else:
-            batches = _shuffled(judge, requests, scorings, again, (seed, repeat))
+            rng = np.random.default_rng((seed, repeat))
+            order = rng.permutation(again)
+            n_cuts = min(len(order) - 1, 3 + int(np.sqrt(len(order))) // 8)
+            cuts = np.sort(rng.choice(len(order) - 1, size=n_cuts, replace=False) + 1)
+            batches = [
+                piece[np.asarray(batch, dtype=np.int64)].tolist()
+                for piece in np.split(order, cuts)
+                for batch in judge.plan(requests.take(piece), scorings)
+            ]
         held: list[Sequence[int]] = []
         count = 0
         for number, batch in enumerate(batches):
@@ -191,25 +199,6 @@ def plan_parts(
                 parts.append(Part(name, repeat, tuple(held)))
                 held, count = [], 0
     return parts
-
-
-def _shuffled(
-    judge: Judge,
-    requests: Requests,
-    scorings: frozenset[str],
-    again: Indices,
-    seed: tuple[int, int],
-) -> list[Sequence[int]]:
-    """The batches of a later repeat of the requests ``again``."""
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(again)
-    n_cuts = min(len(order) - 1, 3 + int(np.sqrt(len(order))) // 8)
-    cuts = np.sort(rng.choice(len(order) - 1, size=n_cuts, replace=False) + 1)
-    batches: list[Sequence[int]] = []
-    for piece in np.split(order, cuts):
-        planned = judge.plan(requests.take(piece), scorings)
-        batches.extend(piece[np.asarray(batch, dtype=np.int64)].tolist() for batch in planned)
-    return batches
 
 
 def plan_by_count(n: int, size: int) -> list[Sequence[int]]:

@@ -215,7 +215,9 @@ def ask_parts(
         outcome.kept += sum(map(len, part.batches))
         outcome.failed += _failures(rows)
         if budgeted is not None:
-            budgeted.spent += _spent(rows)
+            # An answer that several rows share costs once.
+            costs = zip(rows["prompt_id"].to_pylist(), rows["cost_usd"].to_pylist(), strict=True)
+            budgeted.spent += sum(cost for cost in dict(costs).values() if cost is not None)
     if budgeted is not None:
         _note_cost(budgeted, todo, requests, note)
     started = time.perf_counter()
@@ -311,12 +313,6 @@ def _note_cost(judge: Budgeted, parts: Sequence[Part], requests: Requests, note:
         cost, prompts = cost + estimate, prompts + len(wanted)
     if parts:
         note(f"at most ${cost:.2f} for {prompts} prompts")
-
-
-def _spent(table: pa.Table) -> float:
-    """The cost of a part's answers in US dollars, each counted once."""
-    costs = zip(table["prompt_id"].to_pylist(), table["cost_usd"].to_pylist(), strict=True)
-    return float(sum(cost for cost in dict(costs).values() if cost is not None))
 
 
 def _failures(table: pa.Table) -> list[str]:

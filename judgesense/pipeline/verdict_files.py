@@ -89,9 +89,14 @@ def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path, items: Sequence[R
     Raises JudgeSenseError if the file cannot be written.
     """
     rows = [asdict(verdict) for verdict in verdicts]
-    kept = _kept_columns(rows, items)
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    for name, values in kept.items():
+    for name in dict.fromkeys(name for row in items for name in row):
+        values = [row.get(name) for row in items]
+        if name in SCHEMA.names:
+            own = [row[name] for row in rows]
+            if all(str(a or "") == str(b or "") for a, b in zip(own, values, strict=True)):
+                continue
+            name = f"input_{name}"
         table = table.append_column(name, _as_column(values))
     try:
         with replacing(out) as temporary:
@@ -105,20 +110,6 @@ def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path, items: Sequence[R
                 temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise JudgeSenseError(f"cannot write {out}: {error.strerror or error}") from error
-
-
-def _kept_columns(verdicts: Sequence[Row], items: Sequence[Row]) -> dict[str, list[Any]]:
-    """The columns of the items' file that a verdict's row does not have already."""
-    kept = {}
-    for name in dict.fromkeys(name for row in items for name in row):
-        values = [row.get(name) for row in items]
-        if name in SCHEMA.names:
-            own = [row[name] for row in verdicts]
-            if all(str(a or "") == str(b or "") for a, b in zip(own, values, strict=True)):
-                continue
-            name = f"input_{name}"
-        kept[name] = values
-    return kept
 
 
 def _as_column(values: list[Any]) -> pa.Array:

@@ -249,10 +249,17 @@ def measure(
     shown = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
     if listed:
         add_texts(listed, shown, prompts, people)
-    if report["examples"]:
-        _add_texts(report["examples"], shown, prompts)
+    sides = [example[side] for example in report["examples"] for side in "ab"]
+    for side, text in zip(sides, shown([side.pop(ROW) for side in sides]), strict=True):
+        side["answer"] = None if text is None else text[:LONGEST_TEXT]
     if prompts is not None:
-        _add_prompts([item for row in report["attacks"] for item in row["turned_items"]], prompts)
+        sides += [item for row in report["attacks"] for item in row["turned_items"]]
+        wanted = pa.array([side["prompt_id"] for side in sides], pa.string())
+        few = prompts.filter(pc.is_in(prompts["prompt_id"], value_set=wanted))
+        known = dict(zip(few["prompt_id"].to_pylist(), few["text"].to_pylist(), strict=True))
+        for side in sides:
+            text = known.get(side["prompt_id"])
+            side["text"] = None if text is None else text[:LONGEST_TEXT]
     report["runs"] = [dict(run)]
     report["notes"] = list(map(str, run.get("notes") or []))
     if "asked" in run and not run.get("finished"):
@@ -269,24 +276,3 @@ def _lengths(prompts: pa.Table | None) -> dict[str, int]:
     sizes = pa.table({"item": prompts["item_id"], "n": pc.utf8_length(prompts["text"])})
     shortest = sizes.group_by("item").aggregate([("n", "min")])
     return dict(zip(shortest["item"].to_pylist(), shortest["n_min"].to_pylist(), strict=True))
-
-
-def _add_texts(
-    shown: Rows, answers: Callable[[list[int]], list[str | None]], prompts: pa.Table | None
-) -> None:
-    """Add the judge's answer, and the prompt where known, to both sides of the examples."""
-    sides = [example[side] for example in shown for side in "ab"]
-    for side, text in zip(sides, answers([side.pop(ROW) for side in sides]), strict=True):
-        side["answer"] = None if text is None else text[:LONGEST_TEXT]
-    if prompts is not None:
-        _add_prompts(sides, prompts)
-
-
-def _add_prompts(sides: Rows, prompts: pa.Table) -> None:
-    """Add the text of the prompt with each ``prompt_id``, where known."""
-    wanted = pa.array([side["prompt_id"] for side in sides], pa.string())
-    few = prompts.filter(pc.is_in(prompts["prompt_id"], value_set=wanted))
-    texts = dict(zip(few["prompt_id"].to_pylist(), few["text"].to_pylist(), strict=True))
-    for side in sides:
-        text = texts.get(side["prompt_id"])
-        side["text"] = None if text is None else text[:LONGEST_TEXT]

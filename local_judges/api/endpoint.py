@@ -327,11 +327,6 @@ def _never_answered(reason: str) -> FatalError:
     )
 
 
-def scorings_of(options: ApiOptions) -> frozenset[str]:
-    """The scorings of a judge with these options."""
-    return frozenset({"generate", "options"} if options.logprobs else {"generate"})
-
-
 def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool) -> dict[str, Any]:
     """The arguments of ``chat.completions.create`` for one prompt."""
     style, system_prompt = options.style, request.system_after(options.system_prompt)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from judgesense.decisions.log import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.api.endpoint import Endpoint, Retry, scorings_of, sender
+from local_judges.api.endpoint import Endpoint, Retry, sender
 from local_judges.api.replies import FatalError
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
 from local_judges.plan import plan_by_count
@@ -73,7 +73,7 @@ class ApiJudge:
                 "per million tokens"
             )
         self.spent = self._admitted = 0.0
-        self.scorings = scorings_of(chosen)
+        self.scorings = frozenset({"generate", "options"} if chosen.logprobs else {"generate"})
         described = json.dumps(self._fixed(), sort_keys=True).encode()
         self.name = f"{name or model}@{hashlib.sha256(described).hexdigest()[:8]}"
 

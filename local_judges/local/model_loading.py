@@ -135,7 +135,12 @@ def find_model(
     """
     text = str(model)
     if text in NAMED:
-        return _find_named(text, revision)
+        packaged, path = NAMED[text], installed(text) if revision is None else None
+        package = packaged.parts[0][0]
+        if path is None:
+            return _from_hub(packaged.hub_id, text, revision, None, package)
+        digest = sha256_files([path])
+        return ModelFiles(text, path.parent, path.name, digest, f"package {package}")
     path = Path(text).expanduser()
     if path.is_file():
         if path.suffix != ".gguf":
@@ -148,15 +153,6 @@ def find_model(
     if path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
         raise JudgeSenseError(f"no model at {path}: neither a folder nor a .gguf file")
     return _from_hub(text, text.rsplit("/", 1)[-1], revision, gguf_file)
-
-
-def _find_named(name: str, revision: str | None) -> ModelFiles:
-    packaged = NAMED[name]
-    path = installed(name) if revision is None else None
-    if path is not None:
-        origin = f"package {packaged.parts[0][0]}"
-        return ModelFiles(name, path.parent, path.name, sha256_files([path]), origin)
-    return _from_hub(packaged.hub_id, name, revision, None, packaged.parts[0][0])
 
 
 def _from_folder(folder: Path, gguf_file: str | None) -> ModelFiles:

@@ -7,7 +7,7 @@ log (``log``), you get every table that the log can fill.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,11 +62,6 @@ def judge_sensitivity(
         rows = load_pairs(dataset)
         invalid = rows["pair_id"].filter(pc.equal(rows["valid"], False)).to_pylist()
         study = Sensitivity(read_judged(run, invalid))
-    asked = {} if log else {"items per task": limit, "seed": seed}
-    return DECLARED.result(study, _settings(study, asked))
-
-
-def _settings(study: Sensitivity, asked: Mapping[str, Any]) -> dict[str, Any]:
     record = study.main.record
     hardware = record.get("hardware") or {}
     names = [entry["name"] for entry in record.get("judges", []) if isinstance(entry, dict)]
@@ -75,7 +70,8 @@ def _settings(study: Sensitivity, asked: Mapping[str, Any]) -> dict[str, Any]:
         "log": study.log and str(study.log),
         "data": (record.get("dataset") or {}).get("name") or record.get("run_id"),
         "data hash": record.get("data_hash"),
-        **asked,
+        **({} if log else {"items per task": limit, "seed": seed}),
         "machine": hardware and f"{hardware.get('cpus')} CPUs, {hardware.get('machine')}",
     }
-    return {name: value for name, value in known.items() if value not in (None, "", {})}
+    shown = {name: value for name, value in known.items() if value not in (None, "", {})}
+    return DECLARED.result(study, shown)

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.benchmark import Benchmark
 from judgesense.decisions.view import view
 from judgesense.run_folder.folder import read_run
 from judgesense.studies.common.study import judged
@@ -96,7 +95,20 @@ def fuse(
             tokens = (row["tokens"] or 0) + (row["input_tokens"] or 0)
             price = np.nan if row["cost_usd"] is None else row["cost_usd"]
             costs[key[0]] = costs[key[0]] + np.array([tokens, price])
-    benchmark = _benchmark(grid, ballots, prompts, panels)
+    templates, items = {}, []
+    for name, ballot in ballots.items():
+        task = grid.plan.attributes[name].templates.task
+        same = MappingProxyType({label: label for label in task.labels})
+        wording = Template(f"{name}-fuser", name, WORDING, _LAYOUT, same)
+        templates[name] = TaskTemplates(task, (wording,))
+        items += [
+            Item(
+                item, name, {"rated": prompts[name, item], "panel": "\n".join(panels[name, item])},
+                f"{ballot.gold[row]:g}", ballot.clusters[row],
+            )
+            for row, item in enumerate(ballot.items)
+        ]  # fmt: skip
+    benchmark = build(templates, items, design="full")
     digest = hashlib.sha256(json.dumps([[*k, v] for k, v in panels.items()]).encode()).hexdigest()
     identity = {"study": "paraphrase-robustness, fuser", "panel": digest}
     folder = out / "fuser" / "final"
@@ -113,25 +125,3 @@ def fuse(
             calls = 2 * len(judges) + 1
             outcomes[name] = ballot.outcome(FUSER, ballot.shares(scores), calls, cost)
     return outcomes
-
-
-def _benchmark(
-    grid: Grid,
-    ballots: Mapping[str, Ballot],
-    prompts: Mapping[Key, str],
-    panels: Mapping[Key, Sequence[str]],
-) -> Benchmark:
-    templates, items = {}, []
-    for name, ballot in ballots.items():
-        task = grid.plan.attributes[name].templates.task
-        same = MappingProxyType({label: label for label in task.labels})
-        wording = Template(f"{name}-fuser", name, WORDING, _LAYOUT, same)
-        templates[name] = TaskTemplates(task, (wording,))
-        items += [
-            Item(
-                item, name, {"rated": prompts[name, item], "panel": "\n".join(panels[name, item])},
-                f"{ballot.gold[row]:g}", ballot.clusters[row],
-            )
-            for row, item in enumerate(ballot.items)
-        ]  # fmt: skip
-    return build(templates, items, design="full")
