@@ -176,7 +176,7 @@ class SystemOneOptions(Declared):
 class ApiOptions(SystemOneOptions, Options):
     """Settings of the engine api."""
 
-    provider: str | None = setting(None, "Inference provider of huggingface_hub.")
+    provider: str | None = setting(None, "Inference provider of Hugging Face.")
     logprobs: bool = setting(True, "Read option probabilities of the first token.")
     style: Style = setting(Style(), "How to call the endpoint; keys below.")
 

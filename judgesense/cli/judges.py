@@ -131,7 +131,7 @@ def _facts(judge: JudgeEntry) -> list[tuple[str, str]]:
     facts = [("engine", judge.engine), ("model", model)]
     if judge.engine in REMOTE:
         where = options.pop("base_url", None) or options.pop("provider", None)
-        provider = "huggingface_hub, provider " if "provider" in judge.options else ""
+        provider = "Hugging Face, provider " if "provider" in judge.options else ""
         facts.append(
             ("endpoint", f"{provider}{where}" if where else "not stated; add --set base_url=URL")
         )

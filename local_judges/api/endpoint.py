@@ -28,6 +28,9 @@ from local_judges.protocol import Answer, Request
 NO_KEY = "none"
 """What a client sends that needs no key."""
 
+ROUTER = "https://router.huggingface.co/v1"
+"""Where inference providers are asked; a model's name ends in the provider's."""
+
 
 def require_loggable(url: str, key_variable: str) -> None:
     """Raise JudgeSenseError if an endpoint's URL may hold a secret, because logs name the URL.
@@ -131,7 +134,7 @@ class _TryError(Exception):
 
 
 class Endpoint:
-    """A model at an endpoint: a base URL, or an inference provider of huggingface_hub.
+    """A model at an endpoint: a base URL, or an inference provider of Hugging Face.
 
     ``proven`` becomes true with the first answer: an endpoint that cannot be reached before it is
     given up. ``writes`` says whether the text is wanted, not only option probabilities. ``scorer``
@@ -144,9 +147,9 @@ class Endpoint:
 
     def __init__(self, model: str, options: ApiOptions, retry: Retry | None = None) -> None:
         self.model, self.options, self.provider = model, options, options.provider
-        self.base_url = options.base_url
-        if self.provider is None and self.base_url is None:
-            self.base_url = os.environ.get("OPENAI_BASE_URL") or None
+        self.base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or None
+        if self.provider is not None:
+            self.base_url = ROUTER
         if self.base_url:
             require_loggable(self.base_url, options.key_variable or KEY_VARIABLE)
         self._key = read_key(options.key_variable, self.base_url)
@@ -176,15 +179,6 @@ class Endpoint:
 
     def client(self) -> Any:
         """A new asynchronous client. Raises MissingExtraError if its package is not installed."""
-        if self.provider:
-            try:
-                from huggingface_hub import AsyncInferenceClient
-            except ImportError as error:
-                package, purpose = "huggingface_hub", "an inference provider"
-                raise MissingExtraError(package, "api", purpose) from error
-            return AsyncInferenceClient(
-                provider=self.provider, api_key=self._key, timeout=self.timeout_s
-            )
         try:
             import aiohttp  # noqa: F401
             from openai import AsyncOpenAI, DefaultAioHttpClient
@@ -236,7 +230,9 @@ class Endpoint:
     def body(self, requests: Sequence[Request], logprobs: bool) -> dict[str, Any]:
         """The body of the HTTP request that asks these prompts."""
         (request,) = requests
-        return body_of(request, model=self.model, options=self.options, logprobs=logprobs)
+        chosen = "" if self.provider in (None, "auto") else f":{self.provider}"
+        model = f"{self.model}{chosen}"
+        return body_of(request, model=model, options=self.options, logprobs=logprobs)
 
     def answers(self, reply: Any, requests: Sequence[Request]) -> list[Answer]:
         """The answers in its reply. Raises ValueError if they are not there."""
@@ -351,16 +347,7 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
 
 
 def sender(client: Any, path: str = "/chat/completions") -> Create:
-    """The function that sends one request through a client; ``path`` is for OpenAI's client."""
-    if not hasattr(client, "post"):  # a client of huggingface_hub
-
-        async def create(**body: Any) -> Any:
-            reply = await client.chat.completions.create(**body)
-            choices = getattr(reply, "choices", None) or ()
-            # As mappings its messages lack fields that it does not list, such as a refusal.
-            return {**reply, "choices": [{**c, "message": vars(c.message)} for c in choices]}
-
-        return create
+    """The function that sends one request to a path of an endpoint."""
 
     async def post(extra_body: Mapping[str, Any] | None = None, **body: Any) -> Any:
         # create() without the type checks of request and reply, which take 40% of its time.

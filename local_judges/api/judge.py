@@ -102,14 +102,13 @@ class ApiJudge:
         The weights of an endpoint cannot be hashed; ``floating`` marks a name that the provider
         may point to another checkpoint.
         """
-        client = "huggingface_hub" if self.endpoint.provider else "openai"
         reading = self._reading()
         return {
             **self._fixed(),
             "options": reading,
             SCORES_IN_FORM: reading == WHOLE_OPTIONS,
             "floating": self.options.floating,
-            "client": f"{client} {metadata.version(client)}",
+            "client": f"openai {metadata.version('openai')}",
         }
 
     def _reading(self) -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from fake_endpoint import FAULTS, FakeEndpoint, FaultProxy, serving
+from fake_endpoint import FAULTS, FakeEndpoint, serving
 from test_runner import benchmark, comparable, tells_parity
 
 from judgesense.decisions.log import read_log
@@ -266,68 +266,24 @@ def test_a_reasoning_servers_text_without_an_end_of_thinking_is_no_answer(tmp_pa
         assert set(read_log(out)["raw_decision"].to_pylist()) == {decision}
 
 
-@pytest.fixture
-def router(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Points huggingface_hub's own router for inference providers at another URL."""
-    from huggingface_hub import constants
-    from huggingface_hub.inference import _providers
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
-
-    def point(url: str) -> None:
-        monkeypatch.setattr(
-            _providers.CONVERSATIONAL_AUTO_ROUTER, "base_url", url.removesuffix("/v1")
-        )
-
-    return point
-
-
-@pytest.mark.slow
-def test_an_inference_provider_is_asked_through_its_own_client_and_outlasts_faults(
-    tmp_path: Path, router: Callable[[str], None]
-) -> None:
-    data = benchmark(60)
-    endpoint = FakeEndpoint(parity, fault_rate=0.3, key="hf_abcdefghijklmnop")
-    quick = Retry(attempts=12, budget_s=300, first_s=0.01, most_s=0.1)
-    with serving(endpoint) as url:
-        router(url)
-        asked = ApiJudge("org/model", provider="auto", key_variable="HF_TOKEN", retry=quick,
-                         timeout_s=0.5, concurrency=32)  # fmt: skip
-        outcome = run_judge(asked, data, tmp_path / "api", ["generate", "options"])
-    run_judge(CallableJudge(tells_parity), data, tmp_path / "local", ["generate"])
-    assert set(endpoint.faults) == set(FAULTS)
-    assert outcome.failed == []
-    assert {body["model"] for body in endpoint.bodies} == {"org/model"}
-    wanted = {r["prompt_id"]: r["decision"] for r in read_log(tmp_path / "local").to_pylist()}
-    log = read_log(tmp_path / "api").to_pylist()
-    assert len(log) == 2 * len(wanted) == 240
-    assert all(row["decision"] == wanted[row["prompt_id"]] for row in log)
-    assert "huggingface_hub" in asked.describe()["client"]
-
-
-def test_a_providers_refusal_is_one(tmp_path: Path, router: Callable[[str], None]) -> None:
-    refusing = FaultProxy("no server", refuses=lambda _: True)
-    asked = ApiJudge("org/model", provider="auto", key_variable="HF_TOKEN")
-    with serving(refusing) as url:
-        router(url)
-        run_judge(asked, benchmark(2), tmp_path, ["generate"])
-    said = {(row["status"], row["raw_text"]) for row in read_log(tmp_path).to_pylist()}
-    assert said == {("refused", "I must decline.")}
-
-
 def test_an_error_of_ours_is_not_taken_for_the_endpoints() -> None:
     with pytest.raises(KeyError):
         diagnose(KeyError("ours"), without_secrets)
 
 
-def test_a_providers_wrong_key_stops_the_run_and_is_not_shown(
-    tmp_path: Path, router: Callable[[str], None]
+def test_an_inference_provider_is_asked_at_its_router_and_a_wrong_key_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endpoint = FakeEndpoint(parity, key="another")
-    asked = ApiJudge("org/model", provider="auto", key_variable="HF_TOKEN")
-    with serving(endpoint) as url:
-        router(url)
-        with pytest.raises(JudgeSenseError, match="401") as caught:
-            run_judge(asked, benchmark(), tmp_path, ["generate"])
-    assert "hf_abc" not in repr(caught.value)
+    monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
+    for key, match in (("hf_abcdefghijklmnop", ""), ("another", "401")):
+        endpoint = FakeEndpoint(parity, key=key)
+        with serving(endpoint) as url:
+            monkeypatch.setattr("local_judges.api.endpoint.ROUTER", url)
+            asked = ApiJudge("org/model", provider="groq", key_variable="HF_TOKEN")
+            assert "org/model at groq" in str(asked.endpoint)
+            refused = pytest.raises(JudgeSenseError, match=match) if match else nullcontext()
+            with refused as caught:
+                run_judge(asked, benchmark(), tmp_path / key, ["generate"])
+        assert "hf_abc" not in repr(caught)
+        assert {body["model"] for body in endpoint.bodies} <= {"org/model:groq"}
+    assert asked.describe()["endpoint"] == "groq"

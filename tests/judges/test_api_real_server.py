@@ -31,7 +31,7 @@ def server(local: TransformersJudge) -> Iterator[str]:
 
 
 def test_decisions_equal_the_local_judges(
-    server: str, local: TransformersJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: str, local: TransformersJudge, tmp_path: Path
 ) -> None:
     data = load_embedded().select(["factuality", "coherence"], limit=2)
     written = TransformersJudge("smollm2-135m", max_tokens=MAX_TOKENS)
@@ -41,19 +41,6 @@ def test_decisions_equal_the_local_judges(
     outcome = run_judge(judge, data, tmp_path / "openai", ["generate"])
     assert outcome.failed == []
     assert decisions(tmp_path / "openai") == decisions(tmp_path / "local")
-
-    # The same server as an inference provider, through huggingface_hub's own router.
-    from huggingface_hub import constants
-    from huggingface_hub.inference import _providers
-
-    monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnop")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(
-        _providers.CONVERSATIONAL_AUTO_ROUTER, "base_url", server.removesuffix("/v1")
-    )
-    provider = ApiJudge(str(local.folder), provider="auto", key_variable="HF_TOKEN", **asked)  # type: ignore[arg-type]
-    run_judge(provider, data, tmp_path / "provider", ["generate"])
-    assert decisions(tmp_path / "provider") == decisions(tmp_path / "local")
 
 
 def test_kills_and_faults_lose_nothing_double_nothing_and_change_nothing(
