@@ -16,12 +16,11 @@ from judgesense.statistics.planning import Pilot
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.updates import Excess
 from judgesense.systems.shared_prompts import (
+    Moves,
     SharedPrompts,
-    moved_text,
     notes_on,
     read_tasks,
     require_rules,
-    rewording_text,
     shared_prompts,
 )
 from judgesense.tasks import UNDECIDED
@@ -81,7 +80,7 @@ class MovedItem:
 
 
 @dataclass(frozen=True)
-class TaskMigration:
+class TaskMigration(Moves):
     """What an update changes on one task and scoring.
 
     ``claim`` is about ``excess``: the share of verdicts that the update moves minus the share that
@@ -97,30 +96,18 @@ class TaskMigration:
     claim with 80% probability. UNCLEAR and REFUSED count as verdicts of their own.
     """
 
-    task: str
-    scoring: str
     judge_old: str
     judge_new: str
     claim: Claim
     about: Literal["these wordings", "wordings like these"]
     cause: str | None
-    text: str
-    tolerance: float
-    error: float
-    moved: float
-    reworded: float | None
     asked_again: float | None
-    excess: float | None
-    ci_low: float | None
-    ci_high: float | None
     claim_these: Claim | None
     these_ci_low: float | None
     these_ci_high: float | None
     excess_again: float | None
     excess_again_ci_low: float | None
     excess_again_ci_high: float | None
-    n_prompts: int
-    n_items: int
     n_clusters: int
     n_wordings: int
     items_needed: int | None
@@ -364,9 +351,9 @@ def _moved_items(shared: SharedPrompts) -> tuple[MovedItem, ...]:
 
 def claim_text(task: TaskMigration) -> str:
     """The claim on a task in a sentence or two, with its figures."""
-    figures = f"it {moved_text(task)}"
+    figures = f"it {task.moved_text}"
     if task.excess is not None:
-        figures += f", {rewording_text(task)}"
+        figures += f", {task.rewording_text}"
     gained = [shift for shift in _clear(task.direction) if (shift.difference or 0.0) > 0]
     if gained:
         most = max(gained, key=lambda shift: shift.difference or 0.0)

@@ -23,12 +23,11 @@ from judgesense.run_folder.record import now
 from judgesense.statistics.monitoring import watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.systems.shared_prompts import (
+    Moves,
     SharedPrompts,
-    moved_text,
     notes_on,
     read_tasks,
     require_rules,
-    rewording_text,
     shared_prompts,
 )
 from judgesense.text import percent, s, signed
@@ -101,7 +100,7 @@ class LookFigures:
 
 
 @dataclass(frozen=True)
-class TaskMonitoring:
+class TaskMonitoring(Moves):
     """What is known of one task and scoring at the last look.
 
     ``alarm`` says that verdicts have moved more than rewording moves them since some look; the
@@ -112,19 +111,7 @@ class TaskMonitoring:
     this look's, each wrong in at most 5%. ``n_new`` are clusters of items that no earlier look had.
     """
 
-    task: str
-    scoring: str
     status: Status
-    text: str
-    error: float
-    tolerance: float
-    moved: float
-    reworded: float | None
-    excess: float | None
-    ci_low: float | None
-    ci_high: float | None
-    n_prompts: int
-    n_items: int
     n_new: int
     alarm_look: int | None
     alarm_run: str | None
@@ -256,7 +243,10 @@ def monitor(
     if not known:
         looks.append(look)
         if record:
-            add_look(path, look)
+            with writing(path.parent):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("a", encoding="utf-8") as lines:
+                    lines.write(look.model_dump_json(by_alias=True) + "\n")
     tasks = tuple(_state(stream, looks, tolerance) for stream in look.streams)
     statuses = {each.status for each in tasks}
     return Monitoring(
@@ -288,14 +278,6 @@ def read_history(history: Path) -> list[Look]:
                 f"{history.name} from a copy, upgrade, or set another --history to begin again"
             ) from error
     return looks
-
-
-def add_look(history: Path, look: Look) -> None:
-    """Append a look's line to the history."""
-    with writing(history.parent):
-        history.parent.mkdir(parents=True, exist_ok=True)
-        with history.open("a", encoding="utf-8") as lines:
-            lines.write(look.model_dump_json(by_alias=True) + "\n")
 
 
 def require_same_rules(history: Path, looks: Sequence[Look], now: Look) -> None:
@@ -388,7 +370,7 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
 
 def _text(state: TaskMonitoring, one_label: bool) -> str:
     """The status of a task in one or two sentences, with its figures."""
-    figures = f"this look {moved_text(state)}, {rewording_text(state)}"
+    figures = f"this look {state.moved_text}, {state.rewording_text}"
     if state.status == "alarm":
         lower = f", by at least {signed(state.excess_low)}" if state.excess_low > 0 else ""
         return (

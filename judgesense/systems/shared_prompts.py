@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,40 @@ def read_tasks(
             left_out = stream.inverted | Wordings.of(stream).mislabelled if reference else ()
             tables.append(table_of_stream(stream, path, left_out))
     return tables
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What every comparison of two times says of one task and scoring.
+
+    ``excess`` is the share of verdicts that ``moved`` less the share that rewording moves; it and
+    its ends are None where one wording was judged.
+    """
+
+    task: str
+    scoring: str
+    text: str
+    tolerance: float
+    error: float
+    moved: float
+    reworded: float | None
+    excess: float | None
+    ci_low: float | None
+    ci_high: float | None
+    n_prompts: int
+    n_items: int
+
+    @property
+    def moved_text(self) -> str:
+        """How many verdicts moved."""
+        share = percent(self.moved)
+        return f"moved {share} of {self.n_prompts} verdicts on {self.n_items} items"
+
+    @property
+    def rewording_text(self) -> str:
+        """How many verdicts rewording moves, and what moved beyond that."""
+        ends = brackets(self.ci_low, self.ci_high, signed)
+        return f"rewording {percent(self.reworded)}; difference {signed(self.excess)} {ends}"
 
 
 class SharedPrompts:
@@ -236,18 +271,6 @@ def require_rules(
     if not 0 < error < 0.5:
         raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
     return (judge, judge) if judge is None or isinstance(judge, str) else judge
-
-
-def moved_text(task: Any) -> str:
-    """How many verdicts moved, from a task's result."""
-    share = percent(task.moved)
-    return f"moved {share} of {task.n_prompts} verdicts on {task.n_items} items"
-
-
-def rewording_text(task: Any) -> str:
-    """How many verdicts rewording moves, and what moved beyond that, from a task's result."""
-    ends = brackets(task.ci_low, task.ci_high, signed)
-    return f"rewording {percent(task.reworded)}; difference {signed(task.excess)} {ends}"
 
 
 def notes_on(shared: Sequence[SharedPrompts], *, same_judge: bool) -> tuple[str, ...]:

@@ -197,7 +197,8 @@ def chosen(
     keep = list(range(len(rows)))
     for what, at, wanted in (("task", 1, task), ("judge", 0, judge)):
         names = list(dict.fromkeys(rows[n][at] for n in keep))
-        fits = [name for name in names if wanted in (None, name, name.split("@")[0])]
+        fits = [name for name in names if wanted in (None, name)]
+        fits = fits or [name for name in names if name.split("@")[0] == wanted]
         if len(fits) != 1:
             problem = f"has several {what}s" if fits else f"has no {what} {wanted!r}"
             raise JudgeSenseError(

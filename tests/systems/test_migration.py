@@ -48,14 +48,6 @@ def test_an_update_that_moves_more(write) -> None:
     assert "different names" in other.notes[0]
 
 
-def test_too_few_items_to_tell(write) -> None:
-    rule = updated(3)
-    old, new = (write(n, f, items=range(12)) for n, f in (("old", worded), ("new", rule)))
-    found = migration(old, new)
-    assert (found.claim, found.exit_code, found.tasks[0].cause) == ("cannot tell", 3, "open")
-    assert found.tasks[0].items_needed > 12
-
-
 def test_direction_items_and_accuracy(write) -> None:
     def row(rule):
         def call(item, wording, repeat):
@@ -98,18 +90,29 @@ def test_asking_again_is_measured_beside(write) -> None:
     assert task.excess_again == pytest.approx(-0.1)
 
 
-def test_one_wording_or_one_label_cannot_tell(write) -> None:
-    old, new = (write(n, steady, wordings=["w1"]) for n in ("old", "new"))
+@pytest.mark.parametrize(
+    ("cause", "rules", "how"),
+    [
+        ("open", (worded, updated(3)), {"items": range(12)}),
+        ("one wording", (steady, steady), {"wordings": ["w1"]}),
+        ("one label", (lambda i, w, r: "YES",) * 2, {}),
+        ("one cluster", (worded, steady), {"items": range(1)}),
+    ],
+)
+def test_what_keeps_a_claim_from_being_told(write, cause, rules, how) -> None:
+    old, new = (write(n, rule, **how) for n, rule in zip(("old", "new"), rules, strict=True))
     found = migration(old, new)
-    assert (found.claim, found.tasks[0].cause) == ("cannot tell", "one wording")
-    assert found.tasks[0].reworded is None
-    old, new = (write(n, lambda i, w, r: "YES") for n in ("old", "new"))
-    assert migration(old, new).tasks[0].cause == "one label"
+    (task,) = found.tasks
+    assert (found.claim, found.exit_code, task.cause) == ("cannot tell", 3, cause)
+    assert (task.items_needed or 0) > 12 if cause == "open" else task.items_needed is None
+    assert (task.reworded is None) == (cause == "one wording")
 
 
 def test_several_tasks_share_the_error(folder) -> None:
     rules = {"factuality": worded, "toxicity": steady}
     old, new = folder("old", rules), folder("new", rules, judge="m@new")
+    with pytest.raises(JudgeSenseError, match="begun is still being judged"):
+        migration(old, folder("begun", rules, finished=False))
     found = migration(old, new)
     assert [task.task for task in found.tasks] == ["factuality", "toxicity"]
     assert {task.error for task in found.tasks} == {0.025}
@@ -134,13 +137,6 @@ def test_items_with_one_wording_are_left_out_beside_others(write) -> None:
     assert "40 prompts have one wording" in found.notes[-1]
 
 
-def test_a_run_in_progress_is_refused(folder) -> None:
-    rules = {"factuality": steady}
-    old, new = folder("old", rules), folder("new", rules, finished=False)
-    with pytest.raises(JudgeSenseError, match="new is still being judged"):
-        migration(old, new)
-
-
 @pytest.mark.parametrize(
     ("new", "named"),
     [
@@ -158,6 +154,9 @@ def test_what_cannot_be_compared_is_named(write, new, named) -> None:
     old = write("old", graded)
     with pytest.raises(JudgeSenseError, match=named):
         migration(old, write("new", **{"rule": steady, **new}))
+    for name, value in (("tolerance", -1), ("error", 0)):
+        with pytest.raises(JudgeSenseError, match=name):
+            migration(old, old, **{name: value})
 
 
 def test_other_scales_are_told_apart(write) -> None:
@@ -166,13 +165,6 @@ def test_other_scales_are_told_apart(write) -> None:
         migration(old, write("new", lambda i, w, r: str(1 + i % 10)))
     # A file that never gave a 5 is still on the same scale.
     assert migration(old, write("new", lambda i, w, r: str(1 + i % 4))).tasks[0].moved > 0
-
-
-@pytest.mark.parametrize(("name", "value"), [("tolerance", -1), ("error", 0)])
-def test_bad_options_are_named(write, name, value) -> None:
-    path = write("old", steady)
-    with pytest.raises(JudgeSenseError, match=name):
-        migration(path, path, **{name: value})
 
 
 def test_command_line(write) -> None:

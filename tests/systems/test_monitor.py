@@ -70,16 +70,20 @@ def test_an_update_raises_an_alarm_that_stays(look) -> None:
     assert [round(each.moved, 2) for each in back.tasks[0].looks] == [0.0] * 2 + [0.4] * 3 + [0.0]
 
 
-def test_too_few_items_cannot_tell(write, baseline) -> None:
-    run = write("week", worded, items=range(6))
-    found = monitor(run, against=baseline)
-    assert (found.status, found.exit_code) == ("cannot tell", 3)
-
-
-def test_one_label_cannot_tell(write) -> None:
-    base, run = (write(name, lambda i, w, r: "YES") for name in ("base", "week"))
-    found = monitor(run, against=base)
-    assert (found.status, found.tasks[0].moved) == ("cannot tell", 0)
+@pytest.mark.parametrize(
+    ("rule", "first", "how"),
+    [
+        (worded, {}, {"items": range(6)}),
+        (lambda i, w, r: "YES", {}, {}),
+        (steady, {"wordings": ["w1"]}, {"wordings": ["w1"]}),
+    ],
+)
+def test_few_items_one_label_or_one_wording_cannot_tell(write, rule, first, how) -> None:
+    base = write("base", rule, **first)
+    found = monitor(write("week", rule, **how), against=base)
+    (task,) = found.tasks
+    assert (found.status, found.exit_code, task.moved) == ("cannot tell", 3, 0)
+    assert (task.reworded is None) == (task.excess is None) == bool(first)
 
 
 def test_the_same_run_is_not_counted_again(look, write, baseline) -> None:
@@ -128,37 +132,14 @@ def test_rules_and_baseline_are_kept(look, write, baseline) -> None:
     look(0)
     with pytest.raises(JudgeSenseError, match="error was"):
         look(1, error=0.01)
+    for options, named in (({"tolerance": 2}, "tolerance"), ({"error": 0}, "error"),
+                           ({"history": "."}, "cannot|not a file")):  # fmt: skip
+        with pytest.raises(JudgeSenseError, match=named):
+            look(0, **options)
     other = write("other", worded, items=range(POOL), judge="m@other")
     with pytest.raises(JudgeSenseError, match="another baseline"):
         monitor(write("week1", worded), against=other,
                 history=baseline.with_name("baseline.monitor.jsonl"))  # fmt: skip
-
-
-def test_a_baseline_with_one_wording_leaves_rewording_unmeasured(write) -> None:
-    base = write("base", steady, wordings=["w1"])
-    for week in ("week1", "week2"):
-        state = monitor(write(week, steady, wordings=["w1"]), against=base)
-    (task,) = state.tasks
-    assert (state.status, task.moved, task.reworded, task.excess) == (
-        "cannot tell",
-        0.0,
-        None,
-        None,
-    )
-    assert "unmeasured" in task.text
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"tolerance": 2}, "tolerance"),
-        ({"error": 0}, "error"),
-        ({"history": "."}, "cannot|not a file"),
-    ],
-)
-def test_bad_options_are_named(look, options, named) -> None:
-    with pytest.raises(JudgeSenseError, match=named):
-        look(0, **options)
 
 
 def test_command_line(write, baseline) -> None:
