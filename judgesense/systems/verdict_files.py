@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BeforeValidator, FiniteFloat
+from pydantic import BeforeValidator, FiniteFloat, create_model
 
 from judgesense.decisions.rows import Answers
 from judgesense.decisions.stream import Stream
@@ -65,25 +65,18 @@ ROW = "row number"
 """The column that stands for an id where a file has none."""
 
 
-class VerdictRow(Shape):
-    """A row of a file of verdicts: the columns of `SCHEMA`, in its order."""
-
-    item_id: Id
-    verdict: SomeLabel
-    probability: Number = None
-    margin: Number = None
-    score: Number = None
-    ask_person: Annotated[bool | None, BeforeValidator(_empty)] = None
-    cost_usd: Number = None
-    error: SomeId = None
-    cluster_id: SomeId = None
-    system_id: SomeId = None
-    judge: SomeId = None
-    task: SomeId = None
-    wording: SomeId = None
-    order: SomeId = None
-    repeat: Annotated[Count | None, BeforeValidator(_empty)] = None
-    gold: SomeLabel = None
+_KINDS: dict[pa.DataType, Any] = {
+    pa.string(): SomeId,
+    pa.float64(): Number,
+    pa.bool_(): Annotated[bool | None, BeforeValidator(_empty)],
+    pa.int32(): Annotated[Count | None, BeforeValidator(_empty)],
+}
+_FIELDS: dict[str, Any] = {
+    **{field.name: (_KINDS[field.type], None) for field in SCHEMA},
+    "item_id": (Id, ...), "verdict": (SomeLabel, ...), "gold": (SomeLabel, None),
+}  # fmt: skip
+_VerdictRow = create_model("_VerdictRow", __base__=Shape, **_FIELDS)
+"""A row of a file of verdicts: the columns of `SCHEMA`, of which two are needed."""
 
 
 def read_verdicts(
@@ -131,23 +124,21 @@ def read_verdicts(
             f"no file or folder {path}; name a file of verdicts ({', '.join(SUFFIXES)}) or the "
             "--out folder of a run"
         )
-    rows = list(read_rows(path, VerdictRow, columns or {}, "--columns"))
-    keep = chosen([(row.judge or "", row.task or "") for row, _ in rows], judge, task, str(path))
-    rows = [rows[n] for n in keep]
-    _refuse_repeats(rows)
-    cells = {name: [getattr(row, name) for row, _ in rows] for name in SCHEMA.names} | {
-        "verdict": [row.verdict or ("ERROR" if row.error else "UNCLEAR") for row, _ in rows],
-        "cluster_id": [row.cluster_id or row.item_id for row, _ in rows],
-        "repeat": [row.repeat or 0 for row, _ in rows],
-        # Files of 0.2 have nats, in which only an unsure verdict is below 1.
-        "margin": [
-            row.margin if row.margin is None or row.margin <= 1 else math.tanh(row.margin / 2)
-            for row, _ in rows
-        ],
-    }
-    table = pa.Table.from_pydict(cells, schema=SCHEMA)
-    names = rows[0][0].judge or "", rows[0][0].task or ""
-    return VerdictTable(table, labels_of(table, str(path)), str(path), *names)
+    rows = []
+    for read, record in read_rows(path, _VerdictRow, columns or {}, "--columns"):
+        row = read.model_dump()
+        row["verdict"] = row["verdict"] or ("ERROR" if row["error"] else "UNCLEAR")
+        row["cluster_id"] = row["cluster_id"] or row["item_id"]
+        row["repeat"] = row["repeat"] or 0
+        if row["margin"] is not None and row["margin"] > 1:
+            # Files of 0.2 have nats, in which only an unsure verdict is below 1.
+            row["margin"] = math.tanh(row["margin"] / 2)
+        rows.append((row, record.place))
+    names = [(row["judge"] or "", row["task"] or "") for row, _ in rows]
+    keep = chosen(names, judge, task, str(path))
+    _refuse_repeats([rows[n] for n in keep])
+    table = pa.Table.from_pylist([rows[n][0] for n in keep], schema=SCHEMA)
+    return VerdictTable(table, labels_of(table, str(path)), str(path), *names[keep[0]])
 
 
 def read_rows(
@@ -155,15 +146,9 @@ def read_rows(
 ) -> Iterator[tuple[S, Record]]:
     """The rows of a table file as objects of a shape, each with its record.
 
-    Args:
-        path: a table file.
-        shape: the columns that are read; those without a default must be there.
-        columns: the file's names of some of them.
-        flag: the option that sets ``columns``.
-
-    Raises:
-        JudgeSenseError: no such field or column, or a cell that does not fit; file, row and column
-            are named.
+    ``columns`` are the file's names of some of the shape's columns, which the option ``flag`` sets;
+    columns without a default must be there. Raises JudgeSenseError for no such field or column, or
+    a cell that does not fit; file, row and column are named.
     """
     fields = shape.model_fields
     if unknown := sorted(columns.keys() - fields.keys()):
@@ -186,17 +171,16 @@ def read_rows(
 _KEY = ("item_id", "system_id", "wording", "order", "repeat")
 
 
-def _refuse_repeats(rows: Sequence[tuple[VerdictRow, Record]]) -> None:
-    """Raise JudgeSenseError if two rows judge the same output in the same way."""
+def _refuse_repeats(rows: Sequence[tuple[dict[str, Any], str]]) -> None:
+    """Raise JudgeSenseError if two rows, each with its place, judge the same output alike."""
     first: dict[tuple[Any, ...], str] = {}
-    for row, record in rows:
-        key = tuple(getattr(row, name) or None for name in _KEY)
-        if (before := first.setdefault(key, record.place)) != record.place:
+    for row, place in rows:
+        key = tuple(row[name] or None for name in _KEY)
+        if (before := first.setdefault(key, place)) != place:
             named = ", ".join(f"{n} {cell!r}" for n, cell in zip(_KEY, key, strict=True) if cell)
             raise JudgeSenseError(
-                f"{record.place}: a second verdict on {named}, already in "
-                f"{before.split(', ')[-1]}; remove one, or name the column that tells them apart: "
-                "--columns system_id=YOURS"
+                f"{place}: a second verdict on {named}, already in {before.split(', ')[-1]}; "
+                "remove one, or name the column that tells them apart: --columns system_id=YOURS"
             )
 
 
