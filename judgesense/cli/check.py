@@ -26,9 +26,10 @@ def check(
         Path | None,
         typer.Argument(
             metavar="FILE|RUBRIC.txt",
-            help="Verdicts (CSV, JSONL, Parquet, a log of Inspect, promptfoo or DeepEval, scores "
-            "of Langfuse or LangSmith, or a folder saved by datasets), or a rubric with --data; "
-            "{column} in a rubric inserts a column.",
+            help="Verdicts or, with --data, a rubric. Verdicts can be a table (CSV, JSONL, "
+            "Parquet), a log of Inspect, promptfoo or DeepEval, scores of Langfuse or "
+            "LangSmith, or a folder saved by datasets. In a rubric, {column} inserts a "
+            "column.",
             show_default=False,
         ),
     ] = None,
@@ -38,18 +39,18 @@ def check(
     human: opt.Human = None,
     columns: Annotated[
         list[str] | None,
-        opt.option("ROLE=COL,...", "Other columns of FILE, such as item_id=question; repeatable."),
+        opt.option("ROLE=COL,...", "Other columns of FILE, such as item_id=question. Repeatable."),
     ] = None,
     map: opt.Map = None,
     pick: Annotated[
-        str | None, opt.option("NAME", "The scorer or score of FILE, if it has several.")
+        str | None, opt.option("NAME", "Which scorer or score to read, if FILE has several.")
     ] = None,
     epsilon: Annotated[
         float | None,
         opt.option(
             "SHARE",
-            "How much worse than a person the judge may be, in the alternative annotator test: 0.2 "
-            "for experts, 0.15 for skilled people, 0.1 for a crowd.",
+            "How much worse than a person the judge may be in the alternative annotator test: "
+            "0.2 for experts, 0.15 for skilled people, 0.1 for a crowd.",
             default="0.2",
         ),
     ] = None,
@@ -62,7 +63,8 @@ def check(
         ),
     ] = None,
     margin: Annotated[
-        float, opt.option("SHARE", "With --baseline: the largest loss that counts as no worse.")
+        float,
+        opt.option("SHARE", "With --baseline, the largest loss that still counts as no worse."),
     ] = MARGIN,
     data: Annotated[
         Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
@@ -71,27 +73,34 @@ def check(
     answers: opt.Answers = None,
     options: opt.Options = None,
     threshold: Annotated[
-        float, opt.option("JSS", "PASS above this JSS, FAIL below it (0 to 1).")
+        float,
+        opt.option(
+            "JSS",
+            "Pass if the interval of JSS lies above this value (0 to 1), and fail if it lies "
+            "below.",
+        ),
     ] = STEADY_JSS,
     inconclusive: Annotated[
         Literal["pass", "fail"] | None,
-        opt.option(None, "Count INCONCLUSIVE as PASS or FAIL (exit code 3 otherwise)."),
+        opt.option(
+            None, "Count INCONCLUSIVE as PASS or FAIL. Without this option it exits with code 3."
+        ),
     ] = None,
     limit: opt.Limit = None,
     wordings: Annotated[
         Path | None,
         opt.option(
             "FILE",
-            "Your wordings: a template file, or text separated by ---. By default "
-            "RUBRIC.wordings.yaml beside the rubric, written if missing.",
+            "Your wordings: a template file, or texts separated by ---. The default is "
+            "RUBRIC.wordings.yaml next to the rubric, which is created if it is missing.",
         ),
     ] = None,
     paraphrases: Annotated[
         int | None,
-        opt.option("N", "Number of wordings to propose; 0 uses only yours.", default="4"),
+        opt.option("N", "How many wordings to propose. 0 uses only your own.", default="4"),
     ] = None,
     paraphraser: Annotated[
-        str | None, opt.option("JUDGE", "A model that proposes wordings; by default the judge.")
+        str | None, opt.option("JUDGE", "A model that proposes wordings (default: the judge).")
     ] = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
@@ -107,13 +116,14 @@ def check(
 ) -> None:
     """Is my judge right, where is it wrong, and does rewording change its verdicts?
 
-    With FILE, compares existing verdicts with people's labels: overall, by label, and whether the
-    judge could replace a person. Prints first how it reads each column.
+    With FILE, it compares existing verdicts with people's labels, overall and by label. With
+    several people, it also tests whether the judge could replace a person. It first prints how it
+    reads each column.
 
-    With RUBRIC.txt, judges the data under several wordings of the rubric (yours, or new ones), and
-    says PASS, FAIL or INCONCLUSIVE.
+    With RUBRIC.txt, it judges the data under several wordings of the rubric, yours or proposed
+    ones, and reports PASS, FAIL or INCONCLUSIVE.
 
-    Prints the conclusion and what to do next; --verbose prints every figure. If nothing has
+    It prints the conclusion and the next step; --verbose prints every figure. If nothing has
     changed, rerunning a check returns the saved result.
 
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.

@@ -27,14 +27,14 @@ def build(
     source: Annotated[str, opt.option("A,B", f"Any of {', '.join(CHOICES)}.", "--source", "-s")],
     out: opt.Out,
     limit: Annotated[
-        str, opt.option("N|all", "Items per task; 'all' does not balance gold labels.")
+        str, opt.option("N|all", "Items per task. 'all' does not balance gold labels.")
     ] = "",
     n_pairs: Annotated[
         int | None, opt.option("N", "Pairs per task, in the balanced design.", "--pairs")
     ] = None,
     design: Annotated[
         Literal["balanced", "full"],
-        opt.option(None, "Use every item and template pair equally often, or all pairs."),
+        opt.option(None, "Whether to use each item and template pair equally often, or all pairs."),
     ] = "balanced",
     orders: Annotated[
         Literal["counterbalanced", "AB", "BA", "AB,BA"] | None,
@@ -49,7 +49,9 @@ def build(
     seed: opt.Seed = 0,
     items: Annotated[
         str,
-        opt.option("FILE|ID[:CONFIG[:SPLIT]]", "Your items (--source own): a table or a Hub set."),
+        opt.option(
+            "FILE|ID[:CONFIG[:SPLIT]]", "With --source own, your items: a table or a Hub dataset."
+        ),
     ] = "",
     task: Annotated[str | None, opt.option("NAME", "Task of your items.")] = None,
     columns: opt.Columns = None,
@@ -61,7 +63,7 @@ def build(
 ) -> None:
     """Build a Hub dataset folder (Parquet and a card) from public sets or your own data.
 
-    Without --limit, uses 125 items per task, or all of yours.
+    Without --limit, it uses 125 items per task, or all of your own items.
     """
     from judgesense.files.tables import SUFFIXES
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
@@ -150,7 +152,9 @@ def validate(
     judge: opt.SomeJudges = None,
     human: Annotated[
         list[Path] | None,
-        opt.option("FILE", "A person's verdicts: pair_id, manual_label (YES, NO); repeatable."),
+        opt.option(
+            "FILE", "A person's verdicts with pair_id and manual_label (YES or NO). Repeatable."
+        ),
     ] = None,
     out: opt.SomeOut = None,
     revision: opt.Revision = None,
@@ -158,9 +162,9 @@ def validate(
 ) -> None:
     """Decide for every pair whether its prompts are equivalent.
 
-    The judges answer the paper's question. The verdicts are saved in the dataset folder; the record
-    and the logs go to --out, by default FOLDER.validation. Interrupt it at any time; rerun the same
-    command to resume.
+    The judges answer the paper's question. The verdicts are saved in the dataset folder. The record
+    and the logs are saved in --out (default: FOLDER.validation). Interrupt it at any time; rerun
+    the same command to resume.
     """
     from judgesense_dataset.validation import render_validation
     from judgesense_dataset.validation import validate as validate_dataset
@@ -207,7 +211,7 @@ def paraphrase(
     seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
-    """Propose wordings of a task; a person accepts them one by one.
+    """Propose wordings of a task, which a person accepts one by one.
 
     The judge proposes wordings of the paper's templates, or of yours, and checks them.
 

@@ -13,11 +13,12 @@ def demo(
         "judgesense-demo"
     ),
 ) -> None:
-    """Show a report on three small judges, recorded earlier. No model, no network.
+    """Show a report on three small judges. Their answers were recorded, so it needs no model and no
+    network.
 
-    The judges chose the more relevant of two passages, under five wordings of the question. The
-    report is computed now from their recorded answers. To see every finding, run judgesense report
-    DIR --verbose.
+    The judges chose the more relevant of two passages under five wordings of the question. The
+    report is computed from their answers now. To see every finding, run judgesense report DIR
+    --verbose.
     """
     from judgesense.pipeline.demo import demo as show
     from judgesense.reporting.terminal import print_report

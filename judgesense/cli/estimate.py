@@ -15,16 +15,16 @@ def estimate(
         Path,
         typer.Argument(
             metavar="VERDICTS",
-            help="A file from judgesense judge; your own table with item_id, system_id and verdict "
-            "(Parquet, JSONL, CSV); or the folder of a run.",
+            help="A file from judgesense judge, the folder of a run, or your own table (Parquet,"
+            " JSONL, CSV) with item_id, system_id and verdict.",
         ),
     ],
     labels: Annotated[
         list[Path] | None,
         opt.option(
             "FILE",
-            "People's labels: item_id, system_id, label and, if several people labelled, rater. "
-            "Repeatable.",
+            "A table of people's labels with item_id, system_id and label. If several people "
+            "labelled, it also has rater. Repeatable",
             "--labels",
             "-l",
             default="the gold labels of VERDICTS",
@@ -51,10 +51,10 @@ def estimate(
 ) -> None:
     """Estimate systems' scores and differences from many verdicts and some human labels.
 
-    Prints the judge's scores and the scores corrected by the labels (prediction-powered inference;
-    Rogan-Gladen for two labels). Says whether the correction changes which system is better, and
-    how many more labels a decision needs. The labelled outputs must be a random sample of each
-    system's, unless judgesense label picked them.
+    It prints the judge's scores and the scores corrected with the labels (by prediction-powered
+    inference and, for two labels, Rogan-Gladen). It reports whether the correction changes which
+    system is better, and how many more labels a decision needs. The labelled outputs must be a
+    random sample of each system's outputs, unless judgesense label picked them.
     """
     from judgesense.systems.estimate import estimate as run_estimate
 

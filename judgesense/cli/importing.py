@@ -24,8 +24,9 @@ def import_log(
         list[str] | None,
         opt.option(
             "TARGET=COLUMN,...",
-            "Columns of the decision log; TARGET=:TEXT is a constant, {A}/{B} joins columns, dots "
-            "reach into nested values, raw_decision=* is one column per judge; repeatable.",
+            "Which of your columns to read as which column of the decision log. TARGET=:TEXT "
+            "sets a constant, {A}/{B} joins two columns, a dot reaches into nested values, and "
+            "raw_decision=* reads one column per judge. Repeatable.",
         ),
     ] = None,
     labels: Annotated[
@@ -33,11 +34,11 @@ def import_log(
     ] = None,
     pick: Annotated[
         str | None,
-        opt.option("NAME", "What to read: Inspect's scorer, or one score of several."),
+        opt.option("NAME", "Which scorer or score to read, if the log has several."),
     ] = None,
     json: opt.AsJson = False,
 ) -> None:
-    """Import another tool's log, for report and compare.
+    """Import another tool's log, so that report and compare can read it.
 
     Every row is kept. A row without a readable decision becomes UNCLEAR, REFUSED or ERROR and is
     counted. Error messages name the file, row and column.

@@ -34,17 +34,23 @@ def improve(
     answers: opt.Answers = None,
     options: opt.Options = None,
     budget: Annotated[
-        str, opt.option("N|USD", "Prompts per item, or money: 20, $2 or 2usd.")
+        str, opt.option("N|USD", "The budget in prompts per item (20) or in money ($2 or 2usd).")
     ] = "20",
     log: Annotated[
         Path | None,
-        opt.option("DIR", "Choose among the remedies measured in this run; sends no prompts."),
+        opt.option(
+            "DIR", "Choose among the remedies measured in this run, without sending prompts."
+        ),
     ] = None,
     paraphraser: Annotated[
         str | None, opt.option("JUDGE|FILE", "A model that proposes wordings, or a file of them.")
     ] = None,
     max_error: Annotated[
-        float, opt.option("SHARE", "Largest share of wrong verdicts without ask_person.")
+        float,
+        opt.option(
+            "SHARE",
+            "The largest share of wrong verdicts among those not left to a person (ask_person).",
+        ),
     ] = 0.05,
     attacks: opt.Attacks = None,
     limit: opt.Limit = None,
@@ -53,7 +59,7 @@ def improve(
         list[str] | None,
         opt.option(
             "KEY=VALUE",
-            "task, scoring; with --log also remedy, templates; or an option of the judge. "
+            "An option of the judge, or task or scoring. With --log, also remedy or templates. "
             "Repeatable.",
             "--set",
         ),
@@ -63,11 +69,12 @@ def improve(
 ) -> None:
     """Find the best way to ask a judge within a budget, and write it to a file.
 
-    Wordings, formats, orders, calibration, panels and several judges compete on half of the
-    labelled items; the other half measures the winner. Every command accepts the file as --judge
-    FILE.yaml.
+    It tries wordings, formats, orders, calibration, panels and several judges on half of the
+    labelled items, and measures the best on the other half. Every command accepts the file as
+    --judge FILE.yaml.
 
-    Interrupt the command at any time; rerun the same command to resume, also with a larger budget.
+    Interrupt the command at any time; rerun the same command to resume. You can raise the budget
+    then.
 
     Exit codes: 0 done; 2 bad usage or input.
     """

@@ -25,10 +25,10 @@ def judge(
     ],
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
-    task: Annotated[str | None, opt.option("NAME", "The task, for a judge without a file.")] = None,
+    task: Annotated[str | None, opt.option("NAME", "The task, if the judge has no file.")] = None,
     wording: Annotated[
         str | None,
-        opt.option("ID", "The template, for a judge without a file.", default="the task's first"),
+        opt.option("ID", "The wording, if the judge has no file.", default="the task's first"),
     ] = None,
     templates: opt.Templates = None,
     columns: opt.Columns = None,
@@ -36,7 +36,7 @@ def judge(
         opt.OneScoring,
         opt.option(
             None,
-            "For a judge without a file: read text or option probabilities.",
+            "If the judge has no file, read the verdict from text or from option probabilities.",
             default="options",
         ),
     ] = None,

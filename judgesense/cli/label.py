@@ -23,7 +23,11 @@ def label(
     ],
     verdict: Annotated[
         str | None,
-        opt.option("COL", "The verdicts used to pick items.", default="found automatically"),
+        opt.option(
+            "COL",
+            "The column of verdicts that is used to pick items.",
+            default="found automatically",
+        ),
     ] = None,
     answers: Annotated[
         str | None, opt.option("A,B", "The possible labels.", default="those of the verdicts")
@@ -35,14 +39,14 @@ def label(
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     limit: opt.Limit = None,
-    port: Annotated[int, opt.option("PORT", "Port; 0 picks a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, opt.option("PORT", "The port. 0 picks a free one.", min=0, max=65535)] = 0,
     seed: opt.Seed = 0,
     out: Annotated[
         Path | None,
         opt.option("FILE", "File for the labels.", "--out", "-o", default="FILE.labels.csv"),
     ] = None,
 ) -> None:
-    """Label items on a local page, without seeing verdicts, starting with the most informative.
+    """Label items on a local page that hides verdicts and shows the most informative items first.
 
     Several people can label the same file: each enters a name and sees the same items. Each label
     is saved before the next item appears. Stop with Ctrl-C; rerun the same command to resume.

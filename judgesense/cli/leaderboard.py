@@ -31,8 +31,8 @@ def leaderboard(
 ) -> None:
     """Rank judges on a page built from runs, and serve it on this machine until Ctrl-C.
 
-    Every figure is recomputed from the decisions; a run whose report differs is left out.
-    Listens on 127.0.0.1 only.
+    Every figure is recomputed from the decisions. A run whose report has other figures is left out.
+    The page is served on 127.0.0.1 only.
     """
     if out is not None:
         write(results, out)

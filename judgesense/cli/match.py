@@ -27,13 +27,18 @@ def match(
         Path,
         typer.Argument(
             metavar="LOG|QUESTIONS",
-            help="A response log (folder or table); with --responder a table of item_id, "
-            "template_id, message and, for choices, options (in CSV a JSON list).",
+            help="A response log (folder or table). With --responder, a table of questions with "
+            "item_id, template_id, message and, for choices, options (in CSV a JSON list).",
         ),
     ],
     responder: Annotated[
         str | None,
-        opt.option("MODEL", "A model that answers first, into --out.", "--responder", "-r"),
+        opt.option(
+            "MODEL",
+            "A model that answers the questions first. Its answers are saved in --out.",
+            "--responder",
+            "-r",
+        ),
     ] = None,
     references: Annotated[
         Path | None, opt.option("FILE", "The references, if the log has none.")
@@ -46,13 +51,14 @@ def match(
         list[str] | None,
         opt.option(
             "TARGET=COLUMN,...",
-            "The columns for model, template_id, text, reference, question, options; "
-            "TARGET=:TEXT is a constant. With --references, the columns of that file.",
+            "The columns for model, template_id, text, reference, question and options. "
+            "TARGET=:TEXT sets a constant. With --references, these are the columns of that "
+            "file.",
         ),
     ] = None,
     label_style: Annotated[
         Literal["letters", "numbers", "auto"] | None,
-        opt.option(None, "Labels of the options in the prompts."),
+        opt.option(None, "How the prompts label the options."),
     ] = None,
     grader: opt.Grader = None,
     grading_prompt: Annotated[
@@ -67,12 +73,12 @@ def match(
 
     Prints the score of every model under every template, their mean and standard deviation, and
     responses that could not be read. With --grader, a judge also grades the responses, and the
-    output shows where the two differ. --out writes match.json and matches.parquet.
+    output shows where it differs from the match. --out writes match.json and matches.parquet.
 
     With --responder, a model answers the questions first, in at most 512 tokens (--set
     max_tokens=N). Interrupt it at any time; rerun the same command to resume.
 
-    Exit codes: 0 done; 1 some questions have no response, or the grader no verdict; 2 bad input.
+    Exit codes: 0 done; 1 a question has no response or no verdict of the grader; 2 bad input.
     """
     from judgesense.pipeline.matching import match_log
 

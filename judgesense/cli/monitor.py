@@ -12,36 +12,43 @@ from judgesense.cli import options as opt
 
 def monitor(
     run: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The run of this look, or its file of verdicts.")
+        Path, typer.Argument(metavar="DIR", help="The newest run, or its file of verdicts.")
     ],
     against: Annotated[
         Path,
-        opt.option("BASELINE", "The run, or file of verdicts, to compare with."),
+        opt.option("BASELINE", "The run or file of verdicts to compare with."),
     ],
     history: Annotated[
         Path | None,
         opt.option(
-            "FILE", "History, one line per look (JSONL).", default="monitor.jsonl in BASELINE"
+            "FILE",
+            "The history (JSONL), to which every comparison adds a line.",
+            default="monitor.jsonl in BASELINE",
         ),
     ] = None,
     judge: Annotated[
         list[str] | None,
-        opt.option("JUDGE", "The judge; repeat if the baseline's differs.", "--judge", "-j"),
+        opt.option(
+            "JUDGE",
+            "The judge. Repeat the option if the baseline's judge has another name.",
+            "--judge",
+            "-j",
+        ),
     ] = None,
     task: Annotated[str | None, opt.option("TASK", "Check one task only.")] = None,
     tolerance: Annotated[
         float,
-        opt.option("SHARE", "Fine if at most this share of verdicts changes beyond rewording."),
+        opt.option("SHARE", "The share of verdicts that may change beyond what rewording changes."),
     ] = 0.05,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
     """Does a judge still give the same verdicts as a baseline? Run it every week.
 
-    Each call is a look. It compares verdicts with the baseline's on the same prompts, adds a line
-    to the history, and tests whether, at this look or an earlier one, more verdicts changed than
-    rewording explains. You may look as often as you like: the chance of a false alarm covers all
-    looks.
+    It compares the verdicts with the baseline's on the same prompts and adds a line to the history.
+    Then it tests whether more verdicts changed, now or in an earlier comparison, than rewording
+    explains. Compare as often as you like: the chance of a false alarm is limited over all
+    comparisons together.
 
     Exit codes: 0 fine; 1 alarm; 2 bad usage or input; 3 cannot tell.
     """

@@ -30,7 +30,8 @@ def group(help: str) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        # Help is as wide as the terminal.
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 1000},
     )
 
 
@@ -53,7 +54,7 @@ def option(
     """A Typer option; ``default`` says in the help what happens without it, where None stands in
     for the value."""
     if default is not None:
-        help = f"{help.removesuffix('.')}; by default {default}."
+        help = f"{help.removesuffix('.')} (default: {default})."
     return typer.Option(*flags, metavar=metavar, help=help, **more)
 
 
@@ -63,15 +64,15 @@ ANY_JUDGE = (
 )
 Judge = Annotated[str, option("JUDGE", f"{ANY_JUDGE}.", "--judge", "-j")]
 RunJudge = Annotated[
-    str | None, option("JUDGE", "A judge of the source, if it has several.", "--judge", "-j")
+    str | None, option("JUDGE", "Which judge to use, if the source has several.", "--judge", "-j")
 ]
-RunTask = Annotated[str | None, option("NAME", "A task of the source, if it has several.")]
-Judges = Annotated[list[str], option("JUDGE", f"{ANY_JUDGE}; repeatable.", "--judge", "-j")]
+RunTask = Annotated[str | None, option("NAME", "Which task to use, if the source has several.")]
+Judges = Annotated[list[str], option("JUDGE", f"{ANY_JUDGE}. Repeatable.", "--judge", "-j")]
 SomeJudges = Annotated[
-    list[str] | None, option("JUDGE", f"{ANY_JUDGE}; repeatable.", "--judge", "-j")
+    list[str] | None, option("JUDGE", f"{ANY_JUDGE}. Repeatable.", "--judge", "-j")
 ]
 Responders = Annotated[
-    list[str] | None, option("MODEL", "A model that answers; repeatable.", "--responder", "-r")
+    list[str] | None, option("MODEL", "A model that answers. Repeatable.", "--responder", "-r")
 ]
 Grader = Annotated[str | None, option("JUDGE", "A judge that grades answers.", "--grader")]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
@@ -80,8 +81,8 @@ Settings = Annotated[
     list[str] | None,
     option(
         "KEY=VALUE",
-        "Any other option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16 or "
-        "max_tokens=512; repeatable. judgesense judges list --options lists them.",
+        "Another option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16 or "
+        "max_tokens=512. Repeatable. To list the options: judgesense judges list --options.",
         "--set",
     ),
 ]
@@ -109,19 +110,21 @@ Attacks = Annotated[
 Human = Annotated[
     str | None, option("COL,...", "The columns with people's labels, one per person.")
 ]
-Answers = Annotated[str | None, option("A,B", "The possible answers; the gold labels by default.")]
+Answers = Annotated[str | None, option("A,B", "The possible answers (default: the gold labels).")]
 Options = Annotated[
-    str | None, option("A=COLUMN,B=COLUMN", "For a choice: the column of each answer.")
+    str | None,
+    option("A=COLUMN,B=COLUMN", "If the judge chooses between texts, the column of each text."),
 ]
-Limit = Annotated[int | None, option("N", "At most N items per task.", min=1)]
+Limit = Annotated[int | None, option("N", "Use at most N items per task.", min=1)]
 Mirror = Annotated[
     Path | None,
-    option("DIR", "Read ORG/NAME folders from DIR, not the Hub.", envvar="JUDGESENSE_MIRROR"),
+    option("DIR", "Read ORG/NAME folders from DIR instead of the Hub.", envvar="JUDGESENSE_MIRROR"),
 ]
 Pins = Annotated[
-    list[str] | None, option("SET=COMMIT", "Commit of a Hub dataset; repeatable.", "--pin")
+    list[str] | None,
+    option("SET=COMMIT", "The commit of a Hub dataset to read. Repeatable.", "--pin"),
 ]
-Revision = Annotated[str | None, option("COMMIT", "Commit of the Hub id.")]
+Revision = Annotated[str | None, option("COMMIT", "The commit of the Hub dataset to read.")]
 
 Out = Annotated[Path, option("DIR", "Output folder.", "--out", "-o")]
 SomeOut = Annotated[Path | None, option("DIR", "Output folder.", "--out", "-o")]
@@ -135,7 +138,7 @@ Scoring = Annotated[
 ]
 OneScoring = Literal["generate", "options"] | None
 RunScoring = Annotated[
-    OneScoring, option(None, "Scoring to use, if the run has both.", default="options")
+    OneScoring, option(None, "The scoring to use, if the run has both.", default="options")
 ]
 Columns = Annotated[str | None, option("OURS=YOURS,...", "Your column names, such as item_id=id.")]
 Map = Annotated[
@@ -146,14 +149,14 @@ Thresholds = Annotated[
     list[str] | None,
     option(
         "NAME=VALUE",
-        "Threshold of a check of the trust card: readable, steady, responsive, right or fair, such "
-        "as steady=0.9; repeatable.",
+        "The threshold of a check, such as steady=0.9. The checks are readable, steady, "
+        "responsive, right and fair. Repeatable.",
         "--threshold",
     ),
 ]
 Format = Annotated[Literal["text", "json"], option(None, "Output format.", "--format", "-f")]
 AsJson = Annotated[
-    bool, option(None, "Print JSON, like --format json of other commands.", "--json")
+    bool, option(None, "Print JSON, as --format json does in other commands.", "--json")
 ]
 """For a command whose ``--format`` is that of a file."""
 Verbose = Annotated[bool, option(None, "Print every finding and table.", "--verbose", "-v")]

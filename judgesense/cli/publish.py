@@ -36,8 +36,8 @@ def publish(
         list[str] | None,
         typer.Argument(
             metavar="[PATH|METRIC]...",
-            help="The folder of `dataset build`; a run's folder for results; metrics, by default "
-            "all.",
+            help="For dataset, the folder that `dataset build` wrote. For results, the folder of"
+            " a run. For metrics, their names (default: all).",
         ),
     ] = None,
     repo: Annotated[
@@ -45,7 +45,7 @@ def publish(
         opt.option("ORG/NAME", "Repository on the Hub.", default=f"{RESULTS} for results"),
     ] = None,
     org: Annotated[
-        str | None, opt.option("ORG", "metrics: organisation or user that owns the Spaces.")
+        str | None, opt.option("ORG", "metrics: the organisation or user that owns the Spaces.")
     ] = None,
     wheel: Annotated[
         Path | None,
@@ -63,15 +63,15 @@ def publish(
         bool, opt.option(None, "Create the repository as private.", "--private")
     ] = False,
     dry_run: Annotated[
-        bool, opt.option(None, "Show what would change; needs no network or token.", "--dry-run")
+        bool, opt.option(None, "Show what would change, without a network or token.", "--dry-run")
     ] = False,
     format: opt.Format = "text",
 ) -> None:
     """Publish to the Hub, one commit per repository.
 
-    dataset: a dataset folder, without audit errors. results: a run's report and decisions, if the
-    decisions give the report's figures. metrics: each metric as a Space that evaluate loads. space:
-    the leaderboard as a static Space.
+    dataset publishes a dataset folder that has no audit errors. results publishes a run's report
+    and decisions, if the decisions give the report's figures. metrics publishes each metric as a
+    Space that evaluate loads. space publishes the leaderboard as a static Space.
     """
     from hub_scripts import publications
     from hub_scripts.hub import publish as send

@@ -17,7 +17,8 @@ Format = Literal["md", "html", "tex", "json"]
 def report(
     run_dirs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs.")],
     format: Annotated[
-        Format | None, opt.option(None, "Print this document; write nothing.", "--format", "-f")
+        Format | None,
+        opt.option(None, "Print the report in this format and write nothing.", "--format", "-f"),
     ] = None,
     badge: Annotated[
         bool, typer.Option("--badge", help="Write badge.svg to the folder as well.")
@@ -25,7 +26,7 @@ def report(
     threshold: opt.Thresholds = None,
     verbose: opt.Verbose = False,
 ) -> None:
-    """Recompute the reports of runs, and print a table and what to do next."""
+    """Recompute the reports of runs, and print a table and the next steps."""
     from judgesense.files.disk import write_text, writing
     from judgesense.reporting import documents
     from judgesense.reporting.report import measure_run, report_runs
@@ -62,7 +63,9 @@ def report(
 def compare(
     first: Annotated[
         Path,
-        typer.Argument(metavar="A", help="The folder of a run; with --migration also a file."),
+        typer.Argument(
+            metavar="A", help="The folder of a run. With --migration it can be a file of verdicts."
+        ),
     ],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another run, or the same one.")],
     migration: Annotated[
@@ -71,14 +74,20 @@ def compare(
     ] = False,
     judge: Annotated[
         list[str] | None,
-        opt.option("JUDGE", "The judge of A and B; repeat if B's differs.", "--judge", "-j"),
+        opt.option(
+            "JUDGE",
+            "The judge of A and B. Repeat the option if B's judge has another name.",
+            "--judge",
+            "-j",
+        ),
     ] = None,
     task: Annotated[str | None, opt.option("TASK", "Compare one task only.")] = None,
     tolerance: Annotated[
         float | None,
         opt.option(
             "SHARE",
-            "No more than a paraphrase if at most this share changes beyond rewording.",
+            "With --migration, the share of verdicts that may change beyond what rewording "
+            "changes.",
             default=f"{NO_DIFFERENCE:g}",
         ),
     ] = None,
@@ -86,16 +95,16 @@ def compare(
 ) -> None:
     """Compare the judges of two runs, or one judge before and after an update.
 
-    For each task, compares each judge of A with each judge of B on the pairs that both judged.
-    Prints the difference in JSS and in accuracy, its interval, and a p-value corrected for the
+    For each task, it compares each judge of A with each judge of B on the pairs that both judged.
+    It prints the difference in JSS and in accuracy, its interval, and a p-value corrected for the
     number of comparisons. Name the same run twice to compare its judges with each other.
 
-    With --migration, A and B are runs or files of verdicts of the same judge, before and after an
-    update. Says whether the update moves more verdicts than rewording the prompt does, in which
-    direction, and on which items.
+    With --migration, A and B are runs or files of verdicts of one judge before and after an update.
+    It then reports whether the update changes more verdicts than rewording the prompt does, in
+    which direction, and on which items.
 
-    Exit codes: 0 done; with --migration, 0 if the update changes no more than a paraphrase, 1 if
-    more, 3 if unclear; 2 bad usage or input.
+    Exit codes: 0 done; 2 bad usage or input. With --migration: 0 if the update changes no more than
+    rewording does; 1 if it changes more; 3 if that is unclear.
     """
     if not migration:
         flags = {"--judge": judge, "--task": task, "--tolerance": tolerance}

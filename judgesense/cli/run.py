@@ -21,14 +21,14 @@ def run(
     settings: opt.Settings = None,
     dataset: Annotated[
         str | None,
-        opt.option("REPO|PATH", "JudgeSense dataset; the embedded benchmark by default."),
+        opt.option("REPO|PATH", "A JudgeSense dataset (default: the embedded benchmark)."),
     ] = None,
     tasks: opt.Tasks = None,
     templates: opt.Templates = None,
     items: opt.Items = None,
     orders: Annotated[
         Literal["AB", "BA", "AB,BA"] | None,
-        opt.option(None, "Option orders; those of the data by default."),
+        opt.option(None, "The option orders (default: those of the data)."),
     ] = None,
     variants: opt.Variants = None,
     attacks: opt.Attacks = None,

@@ -13,10 +13,13 @@ from judgesense.errors import JudgeSenseError
 
 def serve(
     judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
-    port: Annotated[int, opt.option("PORT", "Port; 0 picks a free one.", min=0, max=65535)] = 8080,
+    port: Annotated[
+        int, opt.option("PORT", "The port. 0 picks a free one.", min=0, max=65535)
+    ] = 8080,
     host: Annotated[str, opt.option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
     api_key_env: Annotated[
-        str | None, opt.option("NAME", "Environment variable with the key that clients must send.")
+        str | None,
+        opt.option("NAME", "The environment variable with the key that clients must send."),
     ] = None,
     insecure: Annotated[
         bool, opt.option(None, "Listen on a public address without a key.", "--insecure")
@@ -25,8 +28,8 @@ def serve(
 ) -> None:
     """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
 
-    The file of an improved judge names its task. For any other judge, set what /v1/judge asks with
-    --set task=NAME, wording=ID and scoring=generate. --set places=N limits the queue. The page
+    The file of an improved judge names its task. For any other judge, choose what /v1/judge asks
+    with --set task=NAME, wording=ID and scoring=generate. --set places=N limits the queue. The page
     /docs describes the requests. On Ctrl-C, the server answers the waiting requests and stops.
     """
     from judgesense.serving.server import serve as run

@@ -65,7 +65,7 @@ def study(
     judge: opt.SomeJudges = None,
     responder: opt.Responders = None,
     log: Annotated[
-        Path | None, opt.option("DIR", "Measure this run or imported log; no judge runs.")
+        Path | None, opt.option("DIR", "Measure this run or imported log without running a judge.")
     ] = None,
     tasks: opt.Tasks = None,
     limit: opt.Limit = None,
@@ -83,8 +83,9 @@ def study(
         list[str] | None,
         opt.option(
             "FILE|DIR|v2",
-            "judge-sensitivity: pool ΔJSS over the judges in tables of cells or in runs (v2: the "
-            "published cells); --set changes its rules, such as floor=0.02. Repeatable.",
+            "judge-sensitivity: pool ΔJSS over the judges of these runs or tables of cells. v2 "
+            "is the table of published cells. --set changes the rules, such as floor=0.02. "
+            "Repeatable.",
         ),
     ] = None,
     attributes: Annotated[
@@ -95,7 +96,7 @@ def study(
         list[str] | None,
         opt.option(
             "TASK=SET|FILE",
-            "paraphrase-robustness: texts and human scores of a task; repeatable.",
+            "paraphrase-robustness: texts and human scores of a task. Repeatable.",
             "--source",
         ),
     ] = None,
@@ -107,7 +108,9 @@ def study(
     paper_wordings: Annotated[
         bool,
         opt.option(
-            None, "paraphrase-robustness: the wordings that the paper prints.", "--paper-wordings"
+            None,
+            "paraphrase-robustness: use the wordings that the paper prints.",
+            "--paper-wordings",
         ),
     ] = False,
     fuser: Annotated[
@@ -118,7 +121,7 @@ def study(
         float | None,
         opt.option(
             "T",
-            "paraphrase-robustness: largest distance from the human mean that counts as right.",
+            "paraphrase-robustness: the largest distance from the human mean that counts as right.",
             default="0.5",
         ),
     ] = None,
@@ -159,7 +162,9 @@ def study(
     ] = None,
     scores: Annotated[
         Path | None,
-        opt.option("FILE", "prompt-ranking: your table of prompt, item, score; runs no model."),
+        opt.option(
+            "FILE", "prompt-ranking: your table with prompt, item and score. No model runs."
+        ),
     ] = None,
     sizes: Annotated[
         str | None,
@@ -171,9 +176,9 @@ def study(
 
     judge-sensitivity reproduces the tables and figures of the JudgeSense paper.
     paraphrase-robustness scores texts on 12 attributes under ten paraphrases and compares with
-    human scores. answer-matching asks whether prompt sensitivity is the model's or the matcher's.
-    prompt-ranking asks whether the best of 20 prompts would be chosen again. Your own file names
-    items, wordings, judges and measures.
+    human scores. answer-matching tests whether prompt sensitivity comes from the model or from the
+    matcher. prompt-ranking tests whether the best of 20 prompts would be chosen again. Your own
+    file names items, wordings, judges and measures.
 
     Rerun the same command to resume.
     """
