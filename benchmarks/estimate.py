@@ -39,8 +39,7 @@ from judgesense.statistics.prediction_powered import (
 )
 from judgesense.statistics.rogan_gladen import rogan_gladen
 from judgesense.systems.estimate import labels_needed
-from judgesense.systems.label_next import pick
-from judgesense.systems.units import Units, strata_of, units_of
+from judgesense.systems.units import Units, pick, strata_of, units_of
 from judgesense.systems.verdict_files import read_verdicts
 
 FOLDER = str(Path(__file__).resolve().parent)

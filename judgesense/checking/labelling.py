@@ -1,6 +1,6 @@
 """What people label next, blind, and the file that their labels are in: ``judgesense label``.
 
-The order is drawn once from the verdicts (`judgesense.systems.label_next.pick`): doubtful items
+The order is drawn once from the verdicts (`judgesense.systems.units.pick`): doubtful items
 come more often, each with a known probability. Everyone gets the same order, so that two people's
 labels can be compared. Nobody sees verdicts, reasons, or other people's labels.
 """
@@ -27,8 +27,7 @@ from judgesense.importers.recognise import require_columns, understand
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.run_folder.record import now
 from judgesense.systems.human_labels import LabelRow
-from judgesense.systems.label_next import pick
-from judgesense.systems.units import ALL, Units, strata_of, units_of
+from judgesense.systems.units import ALL, Units, pick, strata_of, units_of
 from judgesense.systems.verdict_files import ROW, SomeId, read_rows, read_verdicts
 from judgesense.systems.verdict_table import SCHEMA, VerdictTable
 

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.systems.estimate import estimate
-from judgesense.systems.label_next import pick
-from judgesense.systems.units import strata_of, units_of
+from judgesense.systems.units import pick, strata_of, units_of
 from judgesense.systems.verdict_files import read_verdicts
 
 

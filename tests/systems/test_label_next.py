@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgesense.systems.label_next import doubts, pick
-from judgesense.systems.units import Units
+from judgesense.systems.units import Units, doubts, pick
 
 NAN = float("nan")
 
