@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from judgesense.decisions.log import PARTS, SCHEMA, write_part
+from judgesense.files.tables import csv_text
 from judgesense.run_folder.folder import digests_of, save_run
 
 COLUMNS = ("item_id", "verdict", "judge", "task", "wording", "repeat", "gold", "score",
@@ -32,18 +33,14 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         task: str = "factuality",
     ) -> Path:
         path = tmp_path / f"{name}.csv"
-        with path.open("w", newline="", encoding="utf-8") as target:
-            rows = csv.DictWriter(target, COLUMNS)
-            rows.writeheader()
-            for item in items:
-                for wording in wordings:
-                    for repeat in range(repeats):
-                        said = rule(item, wording, repeat)
-                        row = said if isinstance(said, dict) else {"verdict": said}
-                        rows.writerow(
-                            {"item_id": f"i{item}", "judge": judge, "task": task,
-                             "wording": wording, "repeat": repeat, **row}
-                        )  # fmt: skip
+        rows = []
+        for item, wording, repeat in product(items, wordings, range(repeats)):
+            row = rule(item, wording, repeat)
+            rows.append(
+                {"item_id": f"i{item}", "judge": judge, "task": task, "wording": wording,
+                 "repeat": repeat, **(row if isinstance(row, dict) else {"verdict": row})}
+            )  # fmt: skip
+        path.write_text(csv_text(COLUMNS, rows), encoding="utf-8")
         return path
 
     return call

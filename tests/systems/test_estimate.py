@@ -13,17 +13,23 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import csv_text
 from judgesense.systems.estimate import estimate
 from judgesense.systems.units import pick, strata_of, units_of
 from judgesense.systems.verdict_files import read_verdicts
 
 
 def write(path, header, rows):
-    with path.open("w", newline="", encoding="utf-8") as sink:
-        writer = csv.writer(sink)
-        writer.writerow(header)
-        writer.writerows(rows)
+    columns = header.split(",")
+    text = csv_text(columns, [dict(zip(columns, row, strict=True)) for row in rows])
+    path.write_text(text, encoding="utf-8")
     return path
+
+
+def estimated(folder, verdicts, labels, **how):
+    """The estimate from verdicts and labels, rows of item, system and word."""
+    said = write(folder / "v.csv", "item_id,system_id,verdict", verdicts)
+    return estimate(said, write(folder / "l.csv", "item_id,system_id,label", labels), **how)
 
 
 @pytest.fixture
@@ -39,10 +45,9 @@ def biased(tmp_path):
                 said.append((item, system, wording, "YES" if yes else "NO"))
             if item < 80:
                 told.append((item, system, "YES" if good else "NO"))
-    header = ["item_id", "system_id", "wording", "verdict"]
     return (
-        write(tmp_path / "verdicts.csv", header, said),
-        write(tmp_path / "labels.csv", ["item_id", "system_id", "label"], told),
+        write(tmp_path / "verdicts.csv", "item_id,system_id,wording,verdict", said),
+        write(tmp_path / "labels.csv", "item_id,system_id,label", told),
     )
 
 
@@ -81,12 +86,7 @@ def test_a_comparing_judge_gives_win_rates(tmp_path):
         if item < 50:
             # People name the systems in one order throughout.
             told.append((item, "x|y", better))
-    header = ["item_id", "system_id", "verdict"]
-    found = estimate(
-        write(tmp_path / "v.csv", header, said),
-        write(tmp_path / "l.csv", ["item_id", "system_id", "label"], told),
-    )
-    (pair,) = found.comparisons
+    (pair,) = estimated(tmp_path, said, told).comparisons
     assert (pair["measure"], pair["system_a"], pair["system_b"]) == ("win_rate", "x", "y")
     assert pair["naive"] == pytest.approx(sum(label == "A" for label in chosen) / 200)
     assert pair["corrected"] == pytest.approx(pair["naive"], abs=0.02)
@@ -94,18 +94,15 @@ def test_a_comparing_judge_gives_win_rates(tmp_path):
 
 
 def test_several_raters(tmp_path):
-    said = write(
-        tmp_path / "v.csv",
-        ["item_id", "verdict"],
-        [(n, "YES" if n % 2 else "NO") for n in range(9)],
-    )
+    rows = [(n, "YES" if n % 2 else "NO") for n in range(9)]
+    said = write(tmp_path / "v.csv", "item_id,verdict", rows)
     votes = {0: "NNY", 1: "YYN", 2: "YN", 3: "Y"}
     rows = [
         (item, rater, {"Y": "YES", "N": "NO"}[vote])
         for item, cast in votes.items()
         for rater, vote in enumerate(cast)
     ]
-    told = write(tmp_path / "l.csv", ["item_id", "rater", "label"], rows)
+    told = write(tmp_path / "l.csv", "item_id,rater,label", rows)
     found = estimate(said, told)
     assert (found.n_labels, found.n_raters, found.n_ties) == (4, 3, 1)
     assert found.systems[0]["labels_only"] == pytest.approx((0 + 1 + 0.5 + 1) / 4)
@@ -118,15 +115,10 @@ def test_several_raters(tmp_path):
 
 
 def test_a_judge_worse_than_chance_and_labels_of_one_class(tmp_path):
-    said = write(
-        tmp_path / "v.csv",
-        ["item_id", "system_id", "verdict"],
-        [(n, s, "YES" if n % 2 else "NO") for n in range(40) for s in ("x", "y")],
-    )
+    said = [(n, s, "YES" if n % 2 else "NO") for n in range(40) for s in ("x", "y")]
     rows = [(n, "x", "NO" if n % 2 else "YES") for n in range(12)]
     rows += [(n, "y", "YES") for n in range(12)]
-    told = write(tmp_path / "l.csv", ["item_id", "system_id", "label"], rows)
-    by_name = {row["system"]: row for row in estimate(said, told).systems}
+    by_name = {row["system"]: row for row in estimated(tmp_path, said, rows).systems}
     assert by_name["x"]["rogan_gladen"] is None
     assert "chance" in by_name["x"]["degenerate"]
     assert by_name["x"]["weight"] == 0
@@ -135,14 +127,11 @@ def test_a_judge_worse_than_chance_and_labels_of_one_class(tmp_path):
 
 
 def test_a_few_labels_that_agree_decide_nothing(tmp_path):
-    rows = [(n, s, "YES" if s == "x" else "NO") for n in range(3) for s in ("x", "y")]
-    said = write(tmp_path / "v.csv", ["item_id", "system_id", "verdict"], rows)
-    (pair,) = estimate(said, said, label_columns={"label": "verdict"}).comparisons
+    rows = [(n, s, "YES" if s == "x" else "NO") for n in range(30) for s in ("x", "y")]
+    (pair,) = estimated(tmp_path, rows[:6], rows[:6]).comparisons
     assert (pair["naive"], pair["corrected"]) == (1.0, 1.0)
     assert (pair["decision_naive"], pair["decision"]) == (None, None)
-    rows = [(n, s, "YES" if s == "x" else "NO") for n in range(30) for s in ("x", "y")]
-    said = write(tmp_path / "v.csv", ["item_id", "system_id", "verdict"], rows)
-    found = estimate(said, said, label_columns={"label": "verdict"})
+    found = estimated(tmp_path, rows, rows)
     assert found.comparisons[0]["decision"] == "x"
     assert found.systems[0]["ci_high"] == 1.0
     # Wilson's interval for 30 of 30 begins at 0.886.
@@ -155,44 +144,41 @@ VERDICTS = "item_id,system_id,verdict\n1,a,4\n1,b,2\n2,a,5\n2,b,1\n3,a,3\n3,b,3\
 @pytest.mark.parametrize(
     ("labels", "named"),
     [
-        ("item_id,system_id,label\n9,a,4\n", ("none of 1",)),
-        ("item_id,system_id,label\n1,a,4\n2,a,90\n", ("row 2", "--map")),
-        ("item_id,system_id,label\n1,a,1\n2,a,0\n", ("row 1", "--map")),
-        ("item_id,system_id,label\n1,a,4\n2,a,good\n", ("row 2", "--map")),
-        ("item_id,system_id,label\n1,a,4\n1,a,4\n", ("row 2", "row 1", "rater")),
-        ("item_id,system_id,label\n1,c,4\n", ("row 1", "system_id", "'c'")),
-        ("item_id,label\n1,4\n", ("row 1", "system_id")),
-        ("system_id,label\na,4\n", ("row 1", "'item_id'")),
-        ("item_id,system_id,note\n1,a,4\n", ("row 1", "'label'")),
-        ("item_id,system_id,label\n1,a,\n", ("none of 0",)),
+        ("item_id,system_id,label\n9,a,4\n", "none of 1"),
+        ("item_id,system_id,label\n1,a,4\n2,a,90\n", "row 2.*--map"),
+        ("item_id,system_id,label\n1,a,1\n2,a,0\n", "row 1.*--map"),
+        ("item_id,system_id,label\n1,a,4\n2,a,good\n", "row 2.*--map"),
+        ("item_id,system_id,label\n1,a,4\n1,a,4\n", "row 2.*row 1.*rater"),
+        ("item_id,system_id,label\n1,c,4\n", "row 1, system_id: 'c'"),
+        ("item_id,label\n1,4\n", "row 1.*system_id"),
+        ("system_id,label\na,4\n", "row 1.*'item_id'"),
+        ("item_id,system_id,note\n1,a,4\n", "row 1.*'label'"),
+        ("item_id,system_id,label\n1,a,\n", "none of 0"),
     ],
 )
 def test_bad_labels_name_the_row(tmp_path, labels, named):
     (tmp_path / "v.csv").write_text(VERDICTS)
     (tmp_path / "l.csv").write_text(labels)
-    with pytest.raises(JudgeSenseError) as told:
+    with pytest.raises(JudgeSenseError, match=named):
         estimate(tmp_path / "v.csv", tmp_path / "l.csv")
-    assert all(part in str(told.value) for part in named)
 
 
 @pytest.mark.parametrize(
     ("verdicts", "how", "named"),
     [
-        ("item_id,system_id,verdict\n1,a,YES\n2,,NO\n", {}, ("row 2", "system_id")),
-        ("item_id,system_id,verdict\n1,a|b,A\n2,a,B\n", {}, ("row 2", "system_id")),
-        ("item_id,system_id,verdict\n1,a,great\n2,a,fine\n", {}, ("--positive", "fine")),
-        (VERDICTS, {}, ("no gold", "--labels")),
-        (VERDICTS, {"systems": ["a", "z"]}, ("'z'", "a, b")),
-        (VERDICTS, {"confidence_level": 2.0}, ("confidence_level",)),
+        ("item_id,system_id,verdict\n1,a,YES\n2,,NO\n", {}, "row 2, system_id"),
+        ("item_id,system_id,verdict\n1,a|b,A\n2,a,B\n", {}, "row 2, system_id"),
+        ("item_id,system_id,verdict\n1,a,great\n2,a,fine\n", {}, "--positive.*fine"),
+        (VERDICTS, {}, "no gold.*--labels"),
+        (VERDICTS, {"systems": ["a", "z"]}, "'z'.*a, b"),
+        (VERDICTS, {"confidence_level": 2.0}, "confidence_level"),
     ],
 )
 def test_bad_verdicts(tmp_path, verdicts, how, named):
     (tmp_path / "v.csv").write_text(verdicts)
     (tmp_path / "l.csv").write_text("item_id,system_id,label\n1,a,4\n")
-    labels = tmp_path / "l.csv" if "systems" in how else None
-    with pytest.raises(JudgeSenseError) as told:
-        estimate(tmp_path / "v.csv", labels, **how)
-    assert all(part in str(told.value) for part in named)
+    with pytest.raises(JudgeSenseError, match=named):
+        estimate(tmp_path / "v.csv", tmp_path / "l.csv" if "systems" in how else None, **how)
 
 
 def test_labels_without_a_verdict_are_counted_and_named(tmp_path):
@@ -224,7 +210,7 @@ def picked(said, told, path, n):
     given = np.array([1.0 if key in known else np.nan for key in keys])
     chosen, strata, weights, _ = pick(units, given, (0, 1), n, seed=1)
     rows = [(*keys[unit], name, "YES") for unit, name in zip(chosen, strata, strict=True)]
-    return write(path, ["item_id", "system_id", "stratum", "label"], rows), rows, weights
+    return write(path, "item_id,system_id,stratum,label", rows), rows, weights
 
 
 def test_picked_labels_come_back_through_people(biased, tmp_path):

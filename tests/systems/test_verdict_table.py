@@ -23,12 +23,10 @@ def quiet(_):
 
 
 def test_a_file_of_judge_is_read_back_in_every_format(tmp_path):
-    items = tmp_path / "items.jsonl"
-    rows = [
+    items = [
         {"item_id": f"i{n}", "cluster_id": "c", "system_id": "s", "summary": "a b", "gold": "4"}
         for n in range(3)
     ]
-    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def rate(messages):
         return [{str(label): -float(abs(label - 4)) for label in range(1, 6)} for _ in messages]
