@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 import judgesense
 from local_judges.callable_judge import CallableJudge
@@ -57,17 +58,31 @@ tasks:
 """
 
 
-def judged(folder: Path, **more: Any) -> Path:
-    """The run of the judge on 60 items, with its templates and items beside it."""
+def options(function: Any = biased, name: str = "biased") -> CallableJudge:
+    """A judge whose probabilities a function gives."""
+    return CallableJudge(function, name=name, scoring="options")
+
+
+def judged(folder: Path, judge: CallableJudge | None = None, **more: Any) -> Path:
+    """The run of a judge on 60 items, with its templates and items beside it."""
     (folder / "templates.yaml").write_text(TEMPLATES)
     (folder / "items.jsonl").write_text("".join(json.dumps(each) + "\n" for each in items(0, 60)))
     judgesense.run(
-        CallableJudge(biased, name="biased", scoring="options"),
-        templates=folder / "templates.yaml",
-        items=folder / "items.jsonl",
-        out=folder / "run",
-        scoring="options",
-        note=str,
-        **more,
-    )
+        judge or options(), templates=folder / "templates.yaml", items=folder / "items.jsonl",
+        out=folder / "run", note=str, **({} if judge else {"scoring": "options"}), **more,
+    )  # fmt: skip
     return folder / "run"
+
+
+def stable(run_dir: Path, path: Path, remedy: str = "both orders", **judge: Any) -> Path:
+    """The run's judge as a file; with ``judge``, one that can be loaded by name."""
+    judgesense.stabilise(run_dir, out=path, remedy=remedy, max_error=0.1)
+    if judge:
+        own = {"engine": "transformers", "model": "smollm2-135m", "options": {}, **judge}
+        edit(path, judge={"name": "biased@callable", "judge": "biased", **own})
+    return path
+
+
+def edit(path: Path, **changes: Any) -> None:
+    """Change keys of a file."""
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from stabilised_trial import biased, items, judged
+from stabilised_trial import biased, edit, items, judged, options, stable
 from typer.testing import CliRunner
 
 import judgesense
@@ -19,10 +19,13 @@ from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
-from local_judges.combined import StabilisedJudge, stabilised_judge
+from local_judges.combined import stabilised_judge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
+from local_judges.runner import ask_all
 from local_judges.stabilised_file import MARK, read_stabilised
+
+BIASED = options()
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +33,16 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return judged(tmp_path_factory.mktemp("stabilised"))
 
 
-@pytest.fixture
-def stable(run_dir: Path, tmp_path: Path) -> Path:
-    judgesense.stabilise(run_dir, out=tmp_path / "stable.yaml", remedy="both orders", max_error=0.1)
-    return tmp_path / "stable.yaml"
+@pytest.fixture(name="stable")
+def file(run_dir: Path, tmp_path: Path) -> Path:
+    return stable(run_dir, tmp_path / "stable.yaml")
 
 
 @pytest.fixture
-def named(stable: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def named(run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file with a judge that can be loaded by name: the function in place of a model."""
-    held = yaml.safe_load(stable.read_text())
-    held["judge"] = {
-        "name": "biased@callable", "judge": "biased", "engine": "transformers",
-        "model": "smollm2-135m", "options": {},
-    }  # fmt: skip
-    stable.write_text(yaml.safe_dump(held, sort_keys=False))
-    monkeypatch.setattr(
-        JudgeSpec, "_load", lambda self: CallableJudge(biased, name="biased", scoring="options")
-    )
-    return stable
+    monkeypatch.setattr(JudgeSpec, "_load", lambda self: BIASED)
+    return stable(run_dir, tmp_path / "stable.yaml", model="smollm2-135m")
 
 
 def test_the_cheapest_remedy_that_passes_is_written(run_dir: Path, tmp_path: Path) -> None:
@@ -63,8 +57,7 @@ def test_the_cheapest_remedy_that_passes_is_written(run_dir: Path, tmp_path: Pat
 
 def test_verdicts_on_new_items_keep_the_promise(stable: Path) -> None:
     new = items(60, 90)
-    judge = CallableJudge(biased, name="biased", scoring="options")
-    with judgesense.load_judge(stable, judge=judge) as own:
+    with judgesense.load_judge(stable, judge=BIASED) as own:
         found = own(new)
     assert [verdict.verdict for verdict in found] == [item["gold"] for item in new]
     # Both orders average 3 + 2 and -(3 - 2): two nats for the right one.
@@ -113,15 +106,10 @@ def test_a_prompt_is_asked_once_for_both_orders(stable: Path) -> None:
         asked.extend(messages)
         return biased(messages)
 
-    judge = stabilised_judge(
-        read_stabilised(stable), CallableJudge(counting, name="biased", scoring="options")
-    )
+    judge = stabilised_judge(read_stabilised(stable), options(counting))
     both = [message(items(0, 1)[0]), message(swapped(items(0, 1)[0]))]
     requests = [Request(prompt_id(text), text, ("A", "B")) for text in both]
-    plan = judge.plan(requests, judge.scorings)
-    ((_, answers),) = judge.judge(
-        ((n, [requests[i] for i in batch]) for n, batch in enumerate(plan)), judge.scorings
-    )
+    answers = ask_all(judge, requests, judge.scorings)
     assert len(asked) == 2
     assert answers[0].option_logprobs == pytest.approx(answers[1].option_logprobs[::-1])
 
@@ -136,13 +124,9 @@ def swapped(item: dict[str, str]) -> dict[str, str]:
     return {**item, "passage_a": item["passage_b"], "passage_b": item["passage_a"]}
 
 
-def answer(path: Path, text: str, options: tuple[str, ...] = ("A", "B")) -> Any:
-    judge = StabilisedJudge(
-        read_stabilised(path), CallableJudge(biased, name="biased", scoring="options")
-    )
-    request = Request(prompt_id(text), text, options)
-    ((_, (found,)),) = judge.judge([(0, [request])], judge.scorings)
-    return found
+def answer(path: Path, text: str, allowed: tuple[str, ...] = ("A", "B")) -> Any:
+    judge = stabilised_judge(read_stabilised(path), BIASED)
+    return ask_all(judge, [Request(prompt_id(text), text, allowed)], judge.scorings)[0]
 
 
 def test_another_wording_is_taken_apart_by_its_layout(stable: Path) -> None:
@@ -159,9 +143,7 @@ def test_a_message_that_cannot_be_taken_apart_is_an_error(stable: Path) -> None:
 
 
 def test_text_verdicts_are_voted(stable: Path) -> None:
-    held = yaml.safe_load(stable.read_text())
-    held["rule"]["read"] = "vote"
-    stable.write_text(yaml.safe_dump(held))
+    edit(stable, rule={**yaml.safe_load(stable.read_text())["rule"], "read": "vote"})
     said = CallableJudge(lambda messages: ["A"] * len(messages), name="said")
     with judgesense.load_judge(stable, judge=said) as own:
         (found,) = own(items(60, 61))
@@ -174,7 +156,7 @@ def test_a_scale_gives_expected_scores(tmp_path: Path) -> None:
         share = {"1": 0.1, "2": 0.2, "3": 0.4, "4": 0.2, "5": 0.1}
         return [{label: float(np.log(p)) for label, p in share.items()} for _ in messages]
 
-    judge = CallableJudge(rated, name="rated", scoring="options")
+    judge = options(rated, "rated")
     judgesense.run(judge, tasks=["coherence"], scoring="options", out=tmp_path / "r", note=str)
     judgesense.stabilise(tmp_path / "r", out=tmp_path / "s.yaml", remedy="expected score")
     with judgesense.load_judge(tmp_path / "s.yaml", judge=judge) as own:
@@ -183,10 +165,9 @@ def test_a_scale_gives_expected_scores(tmp_path: Path) -> None:
 
 
 def test_a_judge_without_a_file_needs_a_task(tmp_path: Path) -> None:
-    judge = CallableJudge(biased, name="biased", scoring="options")
     with pytest.raises(JudgeSenseError, match="which task"):
-        judgesense.load_judge(judge)
-    with judgesense.load_judge(judge, task="relevance") as own:
+        judgesense.load_judge(BIASED)
+    with judgesense.load_judge(BIASED, task="relevance") as own:
         assert own(items(0, 1))[0].verdict == "A"
 
 
@@ -230,12 +211,12 @@ def test_a_file_that_is_not_consistent_is_refused(
         ({"name": "x@1", "engine": "transformers", "model": "smollm2-135m",
           "options": {"api_key": "s"}}, "api_key"),
         ({"name": "x@1", "engine": "teleport", "model": "m"}, "teleport"),
+        ({"name": "x@1", "engine": "api", "model": "m", "options": {
+            "base_url": "http://127.0.0.1:9/v1", "logprobs": False}}, "needs log-probabilities"),
     ],
 )  # fmt: skip
 def test_a_judge_that_is_not_there_is_refused(stable: Path, judge: Any, said: str) -> None:
-    held = yaml.safe_load(stable.read_text())
-    held["judge"] = judge
-    stable.write_text(yaml.safe_dump(held, sort_keys=False))
+    edit(stable, judge=judge)
     with pytest.raises(JudgeSenseError, match=said):
         resolve(str(stable))
 
@@ -243,7 +224,7 @@ def test_a_judge_that_is_not_there_is_refused(stable: Path, judge: Any, said: st
 def test_another_judge_and_one_without_probabilities_are_refused(stable: Path) -> None:
     held = read_stabilised(stable)
     with pytest.raises(JudgeSenseError, match="made with the judge biased@callable"):
-        stabilised_judge(held, CallableJudge(biased, name="other", scoring="options"))
+        stabilised_judge(held, options(name="other"))
     with pytest.raises(JudgeSenseError, match="needs options scoring"):
         stabilised_judge(held, CallableJudge(biased, name="biased"))
     text = CallableJudge(biased, name="text")
@@ -286,10 +267,7 @@ def test_a_judge_that_no_remedy_saves_is_not_stabilised(tmp_path: Path) -> None:
     def coin(messages: list[str]) -> list[dict[str, float]]:
         return [{"A": -0.7, "B": -0.7} for _ in messages]
 
-    judge = CallableJudge(coin, name="coin", scoring="options")
-    judgesense.run(judge, tasks=["relevance"], scoring="options", out=tmp_path / "r", note=str)
-    result = CliRunner().invoke(
-        app, ["stabilise", str(tmp_path / "r"), "--out", str(tmp_path / "s.yaml")]
-    )
+    run = judged(tmp_path, options(coin), scoring="options")
+    result = CliRunner().invoke(app, ["stabilise", str(run), "--out", str(tmp_path / "s.yaml")])
     assert isinstance(result.exception, JudgeSenseError)
     assert "no remedy passes" in str(result.exception)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from stabilised_trial import biased, items, judged
+from stabilised_trial import biased, edit, items, judged, options, stable
 from typer.testing import CliRunner
 
 import judgesense
@@ -27,28 +27,16 @@ from local_judges.callable_judge import CallableJudge
 from local_judges.combined import stabilised_judge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, load_writer, resolve
+from local_judges.runner import ask_all
 from local_judges.stabilised import Members, Messages
 from local_judges.stabilised_file import read_stabilised
 
-BIASED = CallableJudge(biased, name="biased", scoring="options")
+BIASED = options()
 
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return judged(tmp_path_factory.mktemp("use"))
-
-
-def stable(run_dir: Path, path: Path, remedy: str, **judge: Any) -> Path:
-    """The run's judge as a file; with ``judge``, one that can be loaded by name."""
-    judgesense.stabilise(run_dir, out=path, remedy=remedy, max_error=0.1)
-    if judge:
-        own = {"engine": "transformers", "model": "smollm2-135m", "options": {}, **judge}
-        edit(path, judge={"name": "biased@callable", "judge": "biased", **own})
-    return path
-
-
-def edit(path: Path, **changes: Any) -> None:
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
 
 
 def test_it_travels_to_other_processes(run_dir: Path, tmp_path: Path) -> None:
@@ -68,7 +56,7 @@ def test_a_calibrated_judge_knows_every_wording_of_its_run(run_dir: Path, tmp_pa
     assert found.rule.offsets["r3"]["A"] == pytest.approx(np.log(share / (1 - share)) / 2, abs=1e-6)
 
 
-def test_votes_keep_their_margin(run_dir: Path, tmp_path: Path) -> None:
+def test_votes_keep_their_margin(tmp_path: Path) -> None:
     """2 of 3 votes are less sure than 3 of 3, in a file of verdicts and in Python."""
 
     def said(messages: list[str]) -> list[str]:
@@ -80,18 +68,11 @@ def test_votes_keep_their_margin(run_dir: Path, tmp_path: Path) -> None:
             found.append("A" if wrong else right)
         return found
 
-    judgesense.run(
-        CallableJudge(said, name="said"),
-        templates=run_dir.parent / "templates.yaml",
-        items=run_dir.parent / "items.jsonl",
-        out=tmp_path / "run",
-        note=str,
-    )
-    path = tmp_path / "s.yaml"
-    judgesense.stabilise(tmp_path / "run", out=path, remedy="panel of 3", max_error=0.1)
+    who = CallableJudge(said, name="said")
+    path = stable(judged(tmp_path, who), tmp_path / "s.yaml", "panel of 3")
     assert read_stabilised(path).rule.wordings == ("r1", "r2", "r3")
     edit(path, ask_person={"max_error": 0.1, "threshold": 1.0})
-    with judgesense.load_judge(path, judge=CallableJudge(said, name="said")) as own:
+    with judgesense.load_judge(path, judge=who) as own:
         sure, unsure = own(items(60, 62))
     assert (sure.verdict, sure.margin, sure.ask_person) == ("A", 1.0, False)
     assert (unsure.verdict, unsure.ask_person) == ("B", True)
@@ -108,16 +89,14 @@ AWKWARD = {
 
 
 def test_an_item_that_looks_like_the_layout_is_judged(run_dir: Path, tmp_path: Path) -> None:
-    path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
+    path = stable(run_dir, tmp_path / "s.yaml", model="smollm2-135m")
     asked: list[str] = []
 
     def noting(messages: list[str]) -> list[dict[str, float]]:
         asked.extend(messages)
         return biased(messages)
 
-    with judgesense.load_judge(
-        path, judge=CallableJudge(noting, name="biased", scoring="options")
-    ) as own:
+    with judgesense.load_judge(path, judge=options(noting)) as own:
         (found,) = own([AWKWARD])
     assert (found.verdict, found.error) == ("A", None)
     assert found.margin == pytest.approx(np.tanh(1.0))
@@ -140,16 +119,14 @@ def test_a_split_that_does_not_matter_is_no_error(run_dir: Path, tmp_path: Path)
 def test_an_option_that_was_not_shown_counts_as_in_the_report(
     run_dir: Path, tmp_path: Path
 ) -> None:
-    path = stable(run_dir, tmp_path / "s.yaml", "both orders")
+    path = stable(run_dir, tmp_path / "s.yaml")
 
     def hidden(messages: list[str]) -> list[dict[str, float]]:
         # Sure of A in one order and rather for A in the other: a millionth for B decides.
         sure = [m.index("happened in 1500") < m.index("happened in 1700") for m in messages]
         return [{"A": 0.0, "B": -np.inf} if s else {"A": -0.1, "B": -2.35} for s in sure]
 
-    with judgesense.load_judge(
-        path, judge=CallableJudge(hidden, name="biased", scoring="options")
-    ) as own:
+    with judgesense.load_judge(path, judge=options(hidden)) as own:
         (found,) = own(items(0, 1))
     assert found.verdict == "A"
     assert found.margin == pytest.approx(np.tanh((np.log(1e6) - 2.25) / 4), abs=0.001)
@@ -172,27 +149,17 @@ def test_an_edited_rule_runs_without_its_promises(
         assert [verdict.ask_person for verdict in own(items(0, 2))] == [None, None]
 
 
-def test_an_endpoint_without_probabilities_is_refused_before_it_is_asked(
-    run_dir: Path, tmp_path: Path
-) -> None:
-    own = {"base_url": "http://127.0.0.1:9/v1", "logprobs": False}
-    path = stable(run_dir, tmp_path / "s.yaml", "both orders", engine="api", model="m", options=own)
-    with pytest.raises(JudgeSenseError, match="needs log-probabilities"):
-        resolve(str(path))
-
-
 def test_a_tie_asks_a_person_with_and_without_a_threshold(run_dir: Path, tmp_path: Path) -> None:
-    stable = tmp_path / "stable.yaml"
     for error, threshold in ((0.2, True), (0.01, False)):
-        made = judgesense.stabilise(run_dir, out=stable, remedy="both orders", max_error=error)
+        made = judgesense.stabilise(
+            run_dir, out=tmp_path / "s.yaml", remedy="both orders", max_error=error
+        )
         assert (made.threshold is not None) == threshold
 
         def tied(messages: list[str]) -> list[dict[str, float]]:
             return [{"A": -0.7, "B": -0.7} if "1501" in m else biased([m])[0] for m in messages]
 
-        with judgesense.load_judge(
-            stable, judge=CallableJudge(tied, name="biased", scoring="options")
-        ) as judge:
+        with judgesense.load_judge(made.where, judge=options(tied)) as judge:
             told = judge(items(0, 2))
         assert [verdict.verdict for verdict in told] == ["A", "A"]
         assert told[1].margin == 0.0
@@ -206,9 +173,7 @@ def test_variants_of_a_wording_are_stabilised_with_their_texts(tmp_path: Path) -
         "r1", "r1+casing", "r1+instruction-last",
     ]  # fmt: skip
     assert made.entry.templates[2].layout.endswith("{instruction}")
-    with judgesense.load_judge(
-        tmp_path / "s.yaml", judge=CallableJudge(biased, name="biased", scoring="options")
-    ) as judge:
+    with judgesense.load_judge(tmp_path / "s.yaml", judge=BIASED) as judge:
         told = judge(items(60, 64))
     assert [verdict.margin for verdict in told] == pytest.approx([np.tanh(2.5), np.tanh(0.5)] * 2)
 
@@ -216,7 +181,7 @@ def test_variants_of_a_wording_are_stabilised_with_their_texts(tmp_path: Path) -
 def test_columns_of_your_own(
     run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
+    path = stable(run_dir, tmp_path / "s.yaml", model="smollm2-135m")
     monkeypatch.setattr(JudgeSpec, "_load", lambda self: BIASED)
     table = tmp_path / "items.parquet"
     rows = [{"question": item.pop("query"), **item} for item in items(60, 64)]
@@ -273,11 +238,10 @@ def test_a_real_model_judges_new_items_as_its_log_says(tmp_path: Path) -> None:
     """SmolLM2: stabilised on some items, then new items by the command; all figures by hand."""
     entry = load_templates(TEMPLATES)["factuality"]
     every = [item for item in embedded_items() if item.task == "factuality"]
+    settings = {"templates": TEMPLATES, "tasks": ["factuality"], "scoring": "options", "note": str}
     for name, part in (("old", every[:12]), ("new", every[12:18])):
         rows = [{"task": i.task, "item_id": i.item_id, "gold": i.gold, **i.fields} for i in part]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    settings = {"templates": TEMPLATES, "tasks": ["factuality"], "scoring": "options", "note": str}
-    for name in ("old", "new"):
         judgesense.run(
             "smollm2-135m", items=tmp_path / f"{name}.jsonl", out=tmp_path / name, **settings
         )
@@ -285,31 +249,24 @@ def test_a_real_model_judges_new_items_as_its_log_says(tmp_path: Path) -> None:
     made = judgesense.stabilise(tmp_path / "old", out=path, remedy="calibrated")
     call = ["judge", str(tmp_path / "new.jsonl"), "--judge", str(path), "--out", str(out)]
     assert CliRunner().invoke(app, call).exit_code == 0
-    found = [json.loads(line) for line in out.read_text().splitlines()]
-
     (wording,) = made.rule.wordings
     offsets = made.rule.offsets[wording]
     log = read_log(tmp_path / "new").to_pylist()
     told = {row["item_id"]: row["option_logprobs"] for row in log if row["template_id"] == wording}
     label_map = next(t.label_map for t in entry.templates if t.template_id == wording)
-    for row in found:
-        shares = {
-            label_map[each["option"]]: np.exp(each["logprob"]) for each in told[row["item_id"]]
-        }
-        odds = np.log(shares["YES"] / shares["NO"]) - (offsets["YES"] - offsets["NO"])
+    for row in map(json.loads, out.read_text().splitlines()):
+        nats = {label_map[each["option"]]: each["logprob"] for each in told[row["item_id"]]}
+        odds = nats["YES"] - nats["NO"] - (offsets["YES"] - offsets["NO"])
         # Other batches: float32 logits move by less than a hundredth.
         assert row["verdict"] == ("YES" if odds > 0 else "NO")
         assert row["margin"] == pytest.approx(np.tanh(abs(odds) / 2), abs=0.005)
         assert row["probability"] == pytest.approx(1 / (1 + np.exp(-abs(odds))), abs=0.005)
-    with judgesense.load_judge(path) as own:
-        again = own(tmp_path / "new.jsonl")
-    assert [each.verdict for each in again] == [row["verdict"] for row in found]
 
 
 def test_a_files_model_proposes_wordings_without_its_rule(
     run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = stable(run_dir, tmp_path / "s.yaml", "both orders", model="smollm2-135m")
+    path = stable(run_dir, tmp_path / "s.yaml", model="smollm2-135m")
     monkeypatch.setattr(JudgeSpec, "_load", lambda self: BIASED)
     assert load_writer(str(path), temperature=0.7, max_tokens=512) is BIASED
     assert not caplog.records
@@ -317,18 +274,12 @@ def test_a_files_model_proposes_wordings_without_its_rule(
 
 def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Path) -> None:
     class Both(CallableJudge):
-        scorings = frozenset({"generate", "options"})
-
         def judge(self, batches: Any, scorings: frozenset[str]) -> Any:
-            own = CallableJudge(
-                biased if "options" in scorings else lambda messages: ["Hello"] * len(messages),
-                scoring=next(iter(scorings)),
-            )
-            return own.judge(batches, scorings)
+            function = biased if "options" in scorings else lambda texts: ["Hello"] * len(texts)
+            return CallableJudge(function, scoring=min(scorings)).judge(batches, scorings)
 
-    inner = Both(biased, name="biased", scoring="options")
+    inner = Both(biased, name="biased")
     inner.scorings = frozenset({"generate", "options"})
-    held = read_stabilised(stable(run_dir, tmp_path / "s.yaml", "both orders"))
-    judge = stabilised_judge(held, inner)
-    ((_, (answer,)),) = judge.judge([(0, [Request("p", "Say hello", ())])], judge.scorings)
+    judge = stabilised_judge(read_stabilised(stable(run_dir, tmp_path / "s.yaml")), inner)
+    (answer,) = ask_all(judge, [Request("p", "Say hello", ())], judge.scorings)
     assert answer.text == "Hello"
