@@ -25,6 +25,17 @@ def remedies(stream):
     return remedies_of(stream, trust_card(stream))
 
 
+def logged(rows, task: str = "relevance") -> Stream:
+    """Rows of a decision log as a stream."""
+    record = {"tasks": {task: {"labels": list(LABELS[task]), "comparative": task == "relevance"}}}
+    return view(pa.Table.from_pylist(rows, schema=SCHEMA), None, record).judged[0]
+
+
+def options_of(labels, told):
+    """The column ``option_logprobs``."""
+    return [{"option": o, "logprob": float(v)} for o, v in zip(labels, told, strict=True)]
+
+
 def judged(
     task: str = "relevance",
     n: int = 120,
@@ -33,8 +44,6 @@ def judged(
     noise: float = 0.3,
     gold: bool = True,
     scoring: str = "options",
-    orders: tuple[str, ...] | None = None,
-    repeats: int = 1,
     seed: int = 0,
 ) -> Stream:
     """A judge that knows the answer (signal 1.5 nats) but prefers the first label by ``bias``."""
@@ -44,27 +53,22 @@ def judged(
     for i in range(n):
         signal = 1.5 * (np.arange(len(labels)) == truth[i]) + rng.normal(0, 0.3, len(labels))
         for t in range(wordings):
-            for order in orders or ORDERS[task]:
-                for repeat in range(repeats):
-                    told = signal[::-1].copy() if order == "BA" else signal.copy()
-                    told[0] += bias + rng.normal(0, noise)
-                    told -= np.log(np.exp(told).sum())
-                    said = labels[int(told.argmax())]
-                    at = truth[i] if order != "BA" else len(labels) - 1 - truth[i]
-                    rows.append({
-                        "judge": "j", "task": task, "scoring": scoring, "status": "ok",
-                        "item_id": f"i{i}", "cluster_id": f"i{i}", "template_id": f"t{t}",
-                        "order": order, "repeat": repeat, "raw_decision": said, "decision": said,
-                        "gold": labels[at] if gold else None, "prompt_id": f"{i}-{t}-{order}",
-                        "option_logprobs": [
-                            {"option": label, "logprob": float(value)}
-                            for label, value in zip(labels, told, strict=True)
-                        ] if scoring == "options" else None,
-                        "cost_usd": 0.25,
-                    })  # fmt: skip
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    record = {"tasks": {task: {"labels": list(labels), "comparative": task == "relevance"}}}
-    return view(table, None, record).judged[0]
+            for order in ORDERS[task]:
+                told = signal[::-1].copy() if order == "BA" else signal.copy()
+                told[0] += bias + rng.normal(0, noise)
+                told -= np.log(np.exp(told).sum())
+                said = labels[int(told.argmax())]
+                at = truth[i] if order != "BA" else len(labels) - 1 - truth[i]
+                rows.append({
+                    "judge": "j", "task": task, "scoring": scoring, "status": "ok",
+                    "item_id": f"i{i}", "cluster_id": f"i{i}", "template_id": f"t{t}",
+                    "order": order, "repeat": 0, "raw_decision": said, "decision": said,
+                    "gold": labels[at] if gold else None, "prompt_id": f"{i}-{t}-{order}",
+                    "option_logprobs":
+                        options_of(labels, told) if scoring == "options" else None,
+                    "cost_usd": 0.25,
+                })  # fmt: skip
+    return logged(rows, task)
 
 
 def with_contrast(stream: Stream, follows: bool = True, bias: float = 3.0) -> Stream:
@@ -79,13 +83,9 @@ def with_contrast(stream: Stream, follows: bool = True, bias: float = 3.0) -> St
             **row, "variant": "inverted", "variant_class": "contrast",
             "raw_decision": labels[raw], "decision": labels[1 - raw],
             "prompt_id": f"{row['prompt_id']}-inverted",
-            "option_logprobs": [
-                {"option": label, "logprob": float(value)}
-                for label, value in zip(labels, told, strict=True)
-            ],
+            "option_logprobs": options_of(labels, told),
         })  # fmt: skip
-    record = {"tasks": {stream.task.name: {"labels": labels, "comparative": True}}}
-    return view(pa.Table.from_pylist(table, schema=SCHEMA), None, record).judged[0]
+    return logged(table)
 
 
 @pytest.mark.parametrize("follows", [True, False])
@@ -134,13 +134,8 @@ def test_ties_of_both_orders_are_counted():
     for row in table:
         if row["item_id"] in ("i1", "i2"):  # both orders say A with the same probability
             row["raw_decision"] = row["decision"] = "A"
-            row["option_logprobs"] = [
-                {"option": "A", "logprob": -0.1}, {"option": "B", "logprob": -2.35},
-            ]  # fmt: skip
-    record = {"tasks": {"relevance": {"labels": ["A", "B"], "comparative": True}}}
-    found = by_name(
-        remedies(view(pa.Table.from_pylist(table, schema=SCHEMA), None, record).judged[0])
-    )
+            row["option_logprobs"] = options_of("AB", [-0.1, -2.35])
+    found = by_name(remedies(logged(table)))
     assert found["both orders"]["ties"] == 0.05
     assert "5% that tie" in found["both orders"]["text"]
     assert found["calibrated"]["ties"] == 0.0
@@ -189,7 +184,7 @@ def test_another_wording_is_chosen_on_other_items():
 def test_one_cluster_and_no_wording_give_no_rows():
     stream = judged(n=3)
     rows = [{**row, "cluster_id": "q"} for row in stream.log.table.to_pylist()]
-    assert remedies(view(pa.Table.from_pylist(rows, schema=SCHEMA)).judged[0]) == []
+    assert remedies(logged(rows)) == []
 
 
 def test_a_fitted_rule_gives_new_items_the_verdicts_of_the_remedy():
