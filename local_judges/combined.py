@@ -12,18 +12,18 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.calibration import mean_log_odds
+from judgesense.statistics.calibration import log_shares
 from judgesense.tasks import Template
 from judgesense.trust.card import AS_ASKED
 from judgesense.trust.grid import label_logprobs
-from judgesense.trust.rules import Decided, Rule
+from judgesense.trust.rules import TIE, Decided, Rule, averaged, sure, voted
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.runner import ask_all
 from local_judges.stabilised import Members, Messages, key_of
@@ -33,6 +33,18 @@ log = logging.getLogger(__name__)
 
 _AT_ONCE = 128
 """Messages per batch: their prompts are asked together."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What one judge, or several, say of a message: ``answer`` has the cost, and the reason where
+    there is no verdict; ``decided`` the verdict, None without one; ``votes`` how many there are of
+    several verdicts; ``template`` the one of the message."""
+
+    answer: Answer
+    decided: Decided | None = None
+    template: Template | None = None
+    votes: int = 0
 
 
 class Stage:
@@ -84,7 +96,7 @@ class Stage:
                 distinct.update(members.by_key)
         return list(distinct.values())
 
-    def answers(self, requests: Sequence[Request]) -> list[Answer]:
+    def hear(self, requests: Sequence[Request]) -> list[Heard]:
         """One verdict per message; its tokens and cost are those of all its prompts."""
         # Without options it is no verdict: a request for a paraphrase, say.
         plain = [request for request in requests if not request.options]
@@ -95,16 +107,16 @@ class Stage:
                 given = ask_all(self.inner, prompts, {scoring})
                 replies |= zip(map(key_of, prompts), given, strict=True)
         counted: set[str] = set()
-        return [self._answer(request, replies, counted) for request in requests]
+        return [self._heard(request, replies, counted) for request in requests]
 
-    def _answer(self, request: Request, replies: Mapping[str, Answer], counted: set[str]) -> Answer:
+    def _heard(self, request: Request, replies: Mapping[str, Answer], counted: set[str]) -> Heard:
         """The verdict on a message from the answers behind it; ``counted`` are the prompts whose
         cost is in another message's verdict."""
         if not request.options:
-            return replies[key_of(request)]
+            return Heard(replies[key_of(request)])
         members = self.messages.members(request)
         if isinstance(members, str):
-            return Answer(error=members)
+            return Heard(Answer(error=members))
         rows = [[replies[key_of(member)] for member in row] for row in members.requests]
         answers = [answer for row in rows for answer in row]
         fresh = [replies[key] for key in members.by_key if key not in counted]
@@ -114,26 +126,19 @@ class Stage:
             **_summed(answers, "latency_s"),
         }
         if failed := [answer.error for answer in answers if answer.error is not None]:
-            return Answer(error=failed[0], **common)
+            return Heard(Answer(error=failed[0], **common))
         if all(answer.refused for answer in answers):
-            return Answer(refused=True, **common)
-        logprobs = _logprobs(rows, members, self.stabilised.rule)
+            return Heard(Answer(refused=True, **common))
+        rule = self.stabilised.rule
+        logprobs = _logprobs(rows, members, rule)
         decided = members.rule.decide(logprobs)
-        values = _as_options(decided, members.template, members.rule.labels, request.options)
-        if values is None:
-            return Answer(text="", **common)
+        if np.isnan(decided.logprobs).any():
+            return Heard(Answer(text="", **common), template=members.template)
         masses = [answer.option_mass for answer in answers if answer.option_mass is not None]
-        text = ""
-        if decided.codes[0] >= 0:
-            text = request.options[int(np.argmax(values))]
-            if members.rule.read == "vote" and len(answers) > 1:
-                text += _votes(decided, logprobs, members)
-        return Answer(
-            text=text,
-            option_logprobs=values if self.stabilised.scoring == "options" else None,
-            option_mass=float(np.mean(masses)) if masses else None,
-            **common,
-        )
+        answer = Answer(text="", option_mass=float(np.mean(masses)) if masses else None, **common)
+        several = rule.read == "vote" and len(answers) > 1
+        votes = int((~np.isnan(logprobs[..., 0])).sum()) if several else 0
+        return Heard(answer, decided, members.template, votes)
 
 
 class StabilisedJudge:
@@ -201,70 +206,76 @@ class StabilisedJudge:
         """One verdict per message; its tokens and cost are those of all judges asked."""
         for index, requests in batches:
             if self.stabilised.combine == "jury":
-                told = [each.answers(requests) for each in self.stages]
-                columns = zip(requests, zip(*told, strict=True), strict=True)
-                yield index, [self._jury(request, answers) for request, answers in columns]
-                continue
-            final = self.stages[0].answers(requests)
-            left = list(range(len(final)))
-            for before, stage in zip(self.stages, self.stages[1:], strict=False):
-                margin = before.stabilised.margin
-                assert margin is not None
-                clear = {n for n in left if self._margin(requests[n], final[n]) >= margin}
-                for n in clear:
-                    final[n] = self._cleared(requests[n], final[n])
-                left = [n for n in left if n not in clear]
-                more = stage.answers([requests[n] for n in left])
-                for n, answer in zip(left, more, strict=True):
-                    final[n] = _together(answer, [final[n], answer])
-            yield index, final
+                each = zip(*(stage.hear(requests) for stage in self.stages), strict=True)
+                heard = [self._jury(told) for told in each]
+            else:
+                heard = self._cascade(requests)
+            yield index, [self._answer(*each) for each in zip(requests, heard, strict=True)]
 
-    def _margin(self, request: Request, answer: Answer) -> float:
-        """How sure a judge is, in nats or shares of votes; -1 without a verdict."""
-        if answer.error is not None or answer.refused:
-            return -1.0
-        if self.stabilised.scoring == "generate":
-            options, templates = set(request.options), self.stabilised.entry.templates
-            own = next((t for t in templates if set(t.label_map) == options), templates[0])
-            raw = parse(answer.text or "", request.options, {})
-            return margin_of_votes(answer.text or "", own) if raw in options else -1.0
-        if answer.option_logprobs is None:
-            return -1.0
-        first, second = sorted(answer.option_logprobs, reverse=True)[:2]
-        return first - second
+    def _cascade(self, requests: Sequence[Request]) -> list[Heard]:
+        """The verdicts of the first judge that is sure enough, or of the last."""
+        heard = self.stages[0].hear(requests)
+        left: Sequence[int] = range(len(heard))
+        for before, stage in zip(self.stages, self.stages[1:], strict=False):
+            margin, unsure = before.stabilised.margin, []
+            assert margin is not None
+            for n in left:
+                if (decided := heard[n].decided) is not None and sure(decided, margin).all():
+                    heard[n] = self._cleared(heard[n], decided)
+                else:
+                    unsure.append(n)
+            for n, more in zip(unsure, stage.hear([requests[n] for n in unsure]), strict=True):
+                heard[n] = _together(more, [heard[n], more])
+            left = unsure
+        return heard
 
-    def _cleared(self, request: Request, answer: Answer) -> Answer:
+    def _cleared(self, heard: Heard, decided: Decided) -> Heard:
         """The verdict of a judge that is sure enough, with a margin that asks no person: the file's
         threshold is about the last judge."""
-        threshold = self.stabilised.threshold
-        if threshold is None or (own := self._margin(request, answer)) >= threshold:
-            return answer
-        if answer.option_logprobs is None:
-            return replace(answer, text=(answer.text or "").partition("\n\nvotes: ")[0])
-        stretched = np.array(answer.option_logprobs) * ((threshold + 1e-6) / own)
-        values = stretched - np.logaddexp.reduce(stretched)
-        return replace(answer, option_logprobs=tuple(values.tolist()))
-
-    def _jury(self, request: Request, answers: Sequence[Answer]) -> Answer:
-        """The verdict of a jury; an error only if every judge has one."""
-        given = [each for each in answers if each.error is None and not each.refused]
-        if not given or not request.options:
-            return _together(answers[0], answers)
+        threshold, own = self.stabilised.threshold, float(decided.margin[0])
+        if threshold is None or own >= threshold:
+            return heard
         if self.stabilised.scoring == "generate":
-            counts = dict.fromkeys(request.options, 0)
-            for each in given:
-                if (raw := parse(each.text or "", request.options, {})) in counts:
-                    counts[raw] += 1
-            best = max(counts, key=counts.__getitem__)
-            clear = sum(count == counts[best] for count in counts.values()) == 1
-            listed = ", ".join(f"{option} {count}" for option, count in counts.items())
-            return _together(Answer(f"{best if clear else ''}\n\nvotes: {listed}"), answers)
-        read = [each.option_logprobs for each in given if each.option_logprobs is not None]
-        if not read:
-            return _together(Answer(text=""), answers)
-        mean = mean_log_odds(np.array([read]))[0]
-        text = request.options[int(np.argmax(mean))]
-        return _together(Answer(text, tuple(float(value) for value in mean)), answers)
+            return replace(heard, votes=0)
+        stretched = decided.logprobs * ((threshold + 1e-6) / max(own, TIE))
+        return replace(heard, decided=replace(decided, logprobs=log_shares(stretched)))
+
+    def _jury(self, told: Sequence[Heard]) -> Heard:
+        """The verdict of a jury; an error only if every judge has one."""
+        given = [each.decided for each in told if each.decided is not None]
+        if not given:
+            answered = (h for h in told if h.answer.error is None and not h.answer.refused)
+            return _together(next(answered, told[0]), told)
+        if self.stabilised.scoring == "options":
+            decided = averaged(np.stack([each.logprobs for each in given], axis=1))
+            return _together(Heard(Answer(text=""), decided), told)
+        codes = np.stack([each.codes for each in given], axis=1)
+        decided = voted(codes, len(self.stabilised.rule.labels))
+        return _together(Heard(Answer(text=""), decided, votes=int((codes >= 0).sum())), told)
+
+    def _answer(self, request: Request, heard: Heard) -> Answer:
+        """A verdict as the answer to a message, by its options.
+
+        Several options of one label share its probability; the runner takes the first of a tie.
+        """
+        decided, template = heard.decided, heard.template
+        if decided is None or template is None:
+            return heard.answer
+        labels, sharing = self.stabilised.rule.labels, Counter(template.label_map.values())
+        values, text = [], ""
+        for option in request.options:
+            label = template.label_map[option]
+            value = decided.logprobs[0, labels.index(label)] - np.log(sharing[label])
+            values.append(max(float(value), -700.0))
+        if decided.codes[0] >= 0:
+            text = request.options[int(np.argmax(values))]
+            if heard.votes:
+                counts = np.rint(decided.shares[0] * heard.votes)
+                listed = [f"{option} {counts[labels.index(label)]:.0f}"
+                          for option, label in template.label_map.items()]  # fmt: skip
+                text += f"\n\nvotes: {', '.join(listed)}"
+        options = tuple(values) if self.stabilised.scoring == "options" else None
+        return replace(heard.answer, text=text, option_logprobs=options)
 
     def close(self) -> None:
         """Free the judges."""
@@ -329,10 +340,12 @@ def stabilised_judge(
     return made(stabilised, *inner, same_judge=same_judge)
 
 
-def _together(verdict: Answer, asked: Sequence[Answer]) -> Answer:
+def _together(verdict: Heard, asked: Sequence[Heard]) -> Heard:
     """A verdict with the tokens, seconds and cost of all the answers behind it."""
     names = ("input_tokens", "output_tokens", "latency_s", "cost_usd")
-    return replace(verdict, **_summed(asked, *names))
+    common = _summed((each.answer for each in asked), *names)
+    template = next((each.template for each in asked if each.template is not None), None)
+    return replace(verdict, answer=replace(verdict.answer, **common), template=template)
 
 
 def _summed(answers: Iterable[Answer], *names: str) -> dict[str, Any]:
@@ -355,33 +368,6 @@ def _logprobs(rows: list[list[Answer]], members: Members, rule: Rule) -> np.ndar
                 shown = dict(zip(options, answer.option_logprobs, strict=True))
                 values[0, w, o] = label_logprobs(template.label_map, rule.labels, shown)
     return values
-
-
-def _as_options(
-    decided: Decided, template: Template, labels: tuple[str, ...], options: tuple[str, ...]
-) -> tuple[float, ...] | None:
-    """The labels' log-probabilities as those of the message's options; None if undecided.
-
-    Several options of one label share its probability; the runner takes the first of a tie.
-    """
-    values = decided.logprobs[0]
-    if np.isnan(values).any():
-        return None
-    sharing = Counter(template.label_map.values())
-    by_option = []
-    for option in options:
-        label = template.label_map[option]
-        by_option.append(float(values[labels.index(label)] - np.log(sharing[label])))
-    return tuple(max(value, -700.0) for value in by_option)
-
-
-def _votes(decided: Decided, logprobs: np.ndarray, members: Members) -> str:
-    """The readable votes by option, in a verdict's text: what :func:`margin_of_votes` reads."""
-    readable = int((~np.isnan(logprobs[..., 0])).sum())
-    counts = np.rint(decided.shares[0] * readable).astype(int)
-    labels, options = members.rule.labels, members.template.label_map.items()
-    listed = [f"{option} {counts[labels.index(label)]}" for option, label in options]
-    return f"\n\nvotes: {', '.join(listed)}"
 
 
 def margin_of_votes(text: str, template: Template) -> float:

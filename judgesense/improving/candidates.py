@@ -16,15 +16,10 @@ import numpy as np
 
 from judgesense.improving.forms import Wording
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.calibration import (
-    batch_offsets,
-    majority,
-    mean_log_odds,
-    most_probable,
-)
+from judgesense.statistics.calibration import batch_offsets, majority
 from judgesense.tasks import Task, is_scale
 from judgesense.trust.card import AS_ASKED
-from judgesense.trust.rules import Decided, Read, Rule
+from judgesense.trust.rules import Decided, Read, Rule, averaged, sure
 from local_judges.stabilised_file import Combine
 
 PANELS = (2, 3, 5)
@@ -195,19 +190,11 @@ class Answers:
         return prompts, price
 
 
-def sure(decided: Decided, margin: float) -> Bools:
-    """Where a verdict is given with at least this margin."""
-    clear: Bools = (decided.codes >= 0) & (decided.margin >= margin)
-    return clear
-
-
 def _jury(each: Sequence[Decided], votes: bool) -> Decided:
     if votes:
         codes = majority(np.stack([one.codes for one in each], axis=1), each[0].logprobs.shape[1])
         return Decided(codes, each[0].logprobs, np.ones(len(codes)))
-    mean = mean_log_odds(np.stack([one.logprobs for one in each], axis=1))
-    ranked = np.sort(np.nan_to_num(mean, nan=0.0), axis=1)
-    return Decided(most_probable(mean), mean, ranked[:, -1] - ranked[:, -2])
+    return averaged(np.stack([one.logprobs for one in each], axis=1))
 
 
 def _cascade(each: Sequence[Decided], margins: Sequence[float]) -> Decided:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.improving.candidates import Answers, Candidate, sure
+from judgesense.improving.candidates import Answers, Candidate
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED, longest_safe
 from judgesense.statistics.comparison import paired_gain
 from judgesense.statistics.intervals import Interval, wilson_cluster
-from judgesense.trust.rules import Decided
+from judgesense.trust.rules import Decided, sure
 
 _STEPS = 40
 """Levels of confidence that are tested for a person."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import (
     UNDECIDED,
     calibrated,
@@ -150,19 +150,13 @@ class Rule:
         members = values.reshape(len(values), -1, values.shape[-1])
         if self.read == "vote":
             codes = most_probable(members.reshape(-1, members.shape[-1]))
-            codes = codes.reshape(members.shape[:2])
-            shares, won = votes(codes, len(self.labels)), majority(codes, len(self.labels))
-            ranked = np.sort(np.nan_to_num(shares), axis=1)
-            margin = np.where(won == UNDECIDED, 0.0, ranked[:, -1] - ranked[:, -2])
-            with np.errstate(divide="ignore"):
-                return Decided(won, np.log(shares), margin)
+            return voted(codes.reshape(members.shape[:2]), len(self.labels))
         mean = mean_log_odds(members) if members.shape[1] > 1 else log_shares(members[:, 0])
         if self.read == "expected score":
             scale = np.array(self.labels, dtype=np.float64)
             score = expected_score(mean, scale)
             mean = log_shares(-((scale - score[:, None]) ** 2))
-        ranked = np.sort(np.maximum(np.nan_to_num(mean, nan=0.0), -700.0), axis=1)
-        return Decided(most_probable(mean), mean, ranked[:, -1] - ranked[:, -2])
+        return _by_probability(mean)
 
     def to_dict(self) -> dict[str, Any]:
         """The rule as plain values, for a file."""
@@ -174,6 +168,31 @@ class Rule:
             "read": self.read,
             "offsets": {wording: dict(row) for wording, row in self.offsets.items()},
         }
+
+
+def voted(codes: Codes, n_labels: int) -> Decided:
+    """The verdicts that most of the members' verdicts, shape (n, members), are for."""
+    shares, won = votes(codes, n_labels), majority(codes, n_labels)
+    ranked = np.sort(np.nan_to_num(shares), axis=1)
+    margin = np.where(won == UNDECIDED, 0.0, ranked[:, -1] - ranked[:, -2])
+    with np.errstate(divide="ignore"):
+        return Decided(won, np.log(shares), margin)
+
+
+def averaged(logprobs: Floats) -> Decided:
+    """The verdicts by the mean log-odds of members, shape (n, members, L)."""
+    return _by_probability(mean_log_odds(logprobs))
+
+
+def _by_probability(mean: Floats) -> Decided:
+    ranked = np.sort(np.maximum(np.nan_to_num(mean, nan=0.0), -700.0), axis=1)
+    return Decided(most_probable(mean), mean, ranked[:, -1] - ranked[:, -2])
+
+
+def sure(decided: Decided, margin: float) -> Bools:
+    """Where a verdict is given with at least this margin."""
+    clear: Bools = (decided.codes >= 0) & (decided.margin >= margin)
+    return clear
 
 
 def in_own_order(values: Floats, orders: tuple[str, ...]) -> Floats:
