@@ -135,23 +135,25 @@ def stabilise(
 
 def _print_stabilised(found: Stabilised, out: Path) -> None:
     from judgesense.improving.result import promise
-    from judgesense.text import brackets, percent, s
+    from judgesense.text import brackets, percent, quoted, s
 
     expected = found.expected
     prompts, cost = expected["prompts_per_item"], expected["usd_per_item"]
-    typer.echo(f"{out}: {found.judge['name']} on {found.entry.task.name}, {found.rule.remedy}")
+    typer.echo(
+        f"{out} contains {found.judge['name']} on {found.entry.task.name} with the remedy "
+        f"{found.rule.remedy!r}."
+    )
     dear = "" if cost is None else f", about ${cost:.4g}"
-    typer.echo(f"  cost: {prompts} prompt{s(prompts)} per item{dear}")
+    typer.echo(f"  It needs {prompts} prompt{s(prompts)} per item{dear}.")
     if expected["accuracy"] is not None:
         ends = brackets(expected["ci_low"], expected["ci_high"], percent)
         typer.echo(
-            f"  right on {percent(expected['accuracy'])} {ends} of {expected['items']} items, "
-            "cross-fitted"
+            f"  It is right on {percent(expected['accuracy'])} {ends} of {expected['items']} items "
+            "(cross-fitted)."
         )
     for name, card in found.card.items():
-        why = f" ({', '.join(card['because'])})" if card["because"] else ""
-        typer.echo(
-            f"  trust {name.replace('as asked', 'without the remedy')}: {card['trust']}{why}"
-        )
+        why = f" because of {quoted(card['because'])}" if card["because"] else ""
+        lead = name.replace("as asked", "without the remedy").capitalize()
+        typer.echo(f"  {lead}, trust is {card['trust']!r}{why}.")
     typer.echo(f"  {promise(found.ask_person)}")
     typer.echo(f"\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet")

@@ -34,7 +34,7 @@ from judgesense.importers.labels import MOST_LABELS, RARE
 from judgesense.importers.rows import fits
 from judgesense.systems.verdict_files import ROW
 from judgesense.tasks import is_scale
-from judgesense.text import did_you_mean, join, s
+from judgesense.text import did_you_mean, join, s, sentence
 
 _SHOWN = {
     "judge": "judges", "template_id": "wordings", "raw_text": "reasons", "order": "orders",
@@ -86,9 +86,9 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     for group in others:
         if found[group[0]].texts != found[first[0]].texts:
             notes.append(
-                f"not used: {join([*map(repr, group)])} may be labels, too "
-                f"({found[group[0]].shown}); to compare with them: --human "
-                f"{shlex.quote(','.join(group))}"
+                f"{join([*map(repr, group)])} may be labels, too ({found[group[0]].shown}), but "
+                f"{'are' if group[1:] else 'is'} not used. To compare with "
+                f"{'them' if group[1:] else 'it'}, add --human {shlex.quote(','.join(group))}"
             )
     return first
 
@@ -135,9 +135,9 @@ def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str])
     first = next(iter(alike))
     names = [name for name, words in alike.items() if words == alike[first]]
     return (
-        f"not used: {join([repr(name) for name in names])} {'look' if names[1:] else 'looks'} like "
-        f"labels ({found[first].shown}); if they are people's, add "
-        f"--human {shlex.quote(','.join(names))}"
+        f"{join([repr(name) for name in names])} {'look' if names[1:] else 'looks'} like labels "
+        f"({found[first].shown}), but {'are' if names[1:] else 'is'} not used. If these are "
+        f"people's labels, add --human {shlex.quote(','.join(names))}"
     )
 
 
@@ -170,7 +170,7 @@ def understand(
     asked = [*people] or [*filter(None, [given.pop("gold", None)])]
     if verdicts and people and plain(verdicts[0]) in PEOPLE and plain(people[0]) in VERDICTS:
         notes.append(
-            f"--verdict {judged[0]} and --human {asked[0]} look swapped; the usual reading is "
+            f"--verdict {judged[0]} and --human {asked[0]} look swapped. You may have meant "
             f"--verdict {asked[0]} --human {judged[0]}"
         )
     left = {name: column for name, column in found.items() if name not in judged}
@@ -184,8 +184,8 @@ def understand(
     judged = judged or _verdict_columns(others, vocabulary)
     if judged and not asked and not is_log and (asked := _more_people(found, judged)):
         notes.append(
-            f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} read as people's labels; "
-            "for others: --human COLUMN"
+            f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} read as people's labels. "
+            "To read other columns, add --human COLUMN"
         )
     if not judged:
         raise JudgeSenseError(
@@ -198,23 +198,25 @@ def understand(
     space = tuple(labels) if labels else None
     if space is None and (asked or not is_log):
         space = _space(found, judged, asked, where, words, notes)
-    parts = [f"{Path(where).name}: {size} rows; verdicts in {join(judged)}"]
-    parts.append(f"people's labels in {join(asked)}" if asked else "no people's labels")
+    parts = [f"read {size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
+    parts.append(f"people's labels: {join(asked) if asked else 'none'}")
     for target, what in _SHOWN.items():
         if (source := roles.get(target, ":"))[:1] != ":" and source != ROW:
-            parts.append(f"{what} in {join(source.split(','))}")
-    parts += [f"labels {', '.join(space)}"] if space else []
+            parts.append(f"{what}: {join(source.split(','))}")
+    parts += [f"possible labels: {', '.join(space)}"] if space else []
     for name in judged:
         if name in found and (blank := found[name].blank) and not is_log:
             notes.append(
-                f"{blank} row{s(blank)} without a verdict in {name!r}: counted as failed, and left "
+                f"{blank} row{s(blank)} without a verdict in {name!r} count as failed and are left "
                 "out of the figures"
             )
     used = {*judged, *asked, *(part for source in roles.values() for part in source.split(","))}
     used |= {name for name in found if any(repr(name) in note for note in notes)}
     if not is_log and (unused := looks_like_labels(found, used, space or ())):
         notes.append(unused)
-    return Understood(roles, tuple(asked), space, words, ("; ".join(parts), *notes))
+    return Understood(
+        roles, tuple(asked), space, words, (". ".join(map(sentence, parts)), *map(sentence, notes))
+    )
 
 
 def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
@@ -276,7 +278,9 @@ def _roles(
         # A column of the log's own name would be read as such; one with other values is not.
         if target in found and target not in roles and not fits(target, found[target].texts):
             roles[target] = ":"
-            notes.append(f"not used: {target!r} ({found[target].shown}) is not JudgeSense's column")
+            notes.append(
+                f"{target!r} ({found[target].shown}) is not used: it is not JudgeSense's column"
+            )
     reasons = [_reason_of(found, name) for name in judged]
     if len(judged) > 1:
         if (judge := roles.pop("judge", ":")) in found and len(found[judge].texts) > 1:
@@ -364,7 +368,7 @@ def _space(
         limits = shlex.quote(f">={limit:g}={words[0]},<{limit:g}={words[1]}")
         raise JudgeSenseError(
             f"{where}: {scores[0]!r} holds numbers such as {columns[scores[0]].shown}, not labels; "
-            f"round them, or say from which number it counts as which: --map {limits}"
+            f"round them, or name the limits of the labels, such as --map {limits}"
         )
     if texts := [name for name in people if not columns[name].labels]:
         raise JudgeSenseError(
@@ -389,8 +393,8 @@ def _space(
         often = {key: word for key, word in ours.items() if counts[key] >= RARE * counts.total()}
         if is_scale([*ours, *theirs]) and max(map(int, ours)) > max(map(int, theirs)) + 1:
             notes.append(
-                f"verdicts go up to {max(map(int, ours))}, labels up to {max(map(int, theirs))}: "
-                "if these are two scales, map one to the other with --map"
+                f"verdicts go up to {max(map(int, ours))}, and labels up to "
+                f"{max(map(int, theirs))}. If these are two scales, translate one with --map"
             )
         return _ordered({**often, **theirs}.values())
     for family in SAME:
@@ -402,7 +406,7 @@ def _space(
         if whole and others.keys() <= mine.keys():
             mapping |= {word: mine[place] for place, word in sorted(others.items())}
             same = ",".join(f"{word}={verdict}" for word, verdict in mapping.items())
-            notes.append(f"labels read as verdicts: {same} (other meanings: --map)")
+            notes.append(f"labels are read as verdicts: {same}. To read them otherwise, add --map")
             return _ordered(ours.values())
     labels = _ordered(theirs.values())
     if 2 * sum(parse(text, labels) in labels for text in ours.values()) > len(ours):

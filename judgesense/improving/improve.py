@@ -171,7 +171,7 @@ def _proposals(
         # Each proposal can be asked for five times, and is checked.
         n = PROPOSALS if usd else min(PROPOSALS, int(share / 10))
         if n < 1:
-            note("the budget is too small for proposals of the paraphraser")
+            note("the budget is too small for the paraphraser to propose wordings")
             return [], 0.0
         writer = paraphraser
         if isinstance(paraphraser, (str, Path)):
@@ -266,11 +266,12 @@ def _result(plan: Plan, found: Found, asking: Asking, seed: int) -> Improved:
     notes = list(plan.notes)
     if asking.failed:
         notes.append(
-            f"{asking.failed} prompts have no answer and count as wrong; rerun to ask again"
+            f"{asking.failed} prompts have no answer and count as wrong. Rerun the command to send "
+            "them again"
         )
     decided = next(row for row in rows if row["written"])["decided"]
     if decided < 0.9:
-        notes.append(f"the judge gives a verdict on {decided:.0%} of the items only")
+        notes.append(f"the judge gives a verdict on only {decided:.0%} of the items")
     return Improved(
         out=plan.out, run_folder=plan.folder, way=found.chosen.name, better=better, text=text,
         rows=rows, n_candidates=found.entered, n_search=found.raced,

@@ -114,11 +114,13 @@ class Plan:
             notes.append(f"{len(every) - len(items)} items without a label are not used")
         golds = {item.gold for item in items}
         if absent := [label for label in entry.task.labels if items and label not in golds]:
-            notes.append(f"no label is {', '.join(absent)}: nothing is known about such items")
+            notes.append(
+                f"no item is labelled {' or '.join(absent)}, so nothing is known about such items"
+            )
         copies = attacked_copies(entry, items, chosen_attacks(attacks)) if attacks else []
         if copies:
-            notes.append(f"{len(copies)} copies of items hold an attack: they count for resistant "
-                         "and in the budget, not for right")  # fmt: skip
+            notes.append(f"{len(copies)} copies of items contain an attack. They count for "
+                         "'resistant' and in the budget, but not for 'right'")  # fmt: skip
         items += [copy(entry.templates[0], entry.task.orders[0]) for copy in copies]
         fixed = [[i.item_id, i.gold, i.cluster_id, sorted(i.fields.items())] for i in items]
         identity = {

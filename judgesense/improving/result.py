@@ -130,10 +130,11 @@ def footnotes(found: Improved) -> list[str]:
     if found.usd is not None:
         spent += f", ${found.usd:.4f}"
     return [
-        f"Figures are from {found.n_held_out} items that were not used to choose; * is the way in "
-        "the file, + no cheaper way is as right.",
-        f"The search tried {found.n_candidates} ways on up to {found.n_search} other items; "
-        f"{found.run_folder} contains {spent} (budget {found.budget}).",
+        f"The figures are from {found.n_held_out} items that were not used to choose a way to ask.",
+        "* marks the way in the file. + marks a way that is more often right than every cheaper "
+        "one.",
+        f"The search tried {found.n_candidates} ways on up to {found.n_search} other items.",
+        f"{found.run_folder} contains {spent} (budget: {found.budget}).",
         promise(found.ask_person),
         *(f"Note: {note}." for note in found.notes),
     ]
@@ -143,15 +144,17 @@ def promise(ask: Mapping[str, Any]) -> str:
     """The promise of a file's ``ask_person`` in words."""
     if ask.get("threshold") is not None:
         return (
-            f"Without a person, {percent(ask['answered'])} of items get a verdict, of which at "
-            f"most {percent(ask['error_bound'])} are wrong, with 95% confidence."
+            f"{percent(ask['answered'])} of items get a verdict without a person. With 95% "
+            f"confidence, at most {percent(ask['error_bound'])} of these verdicts are wrong."
         )
     needed, n = ask.get("needed"), ask.get("verdicts", 0)
-    more = f" (needs at least {needed} verdicts with gold labels)" if needed and needed > n else ""
-    return (
-        "ask_person stays empty: no threshold limits wrong verdicts to "
-        f"{percent(ask['max_error'])} with 95% confidence{more}."
+    text = (
+        "ask_person stays empty, because no threshold limits wrong verdicts to "
+        f"{percent(ask['max_error'])} with 95% confidence."
     )
+    if needed and needed > n:
+        text += f" That needs at least {needed} verdicts with gold labels."
+    return text
 
 
 def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
@@ -162,25 +165,25 @@ def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
     cost = cost.removesuffix(".0")
     attacked = ""
     if row["resistant"] is not None:
-        attacked = f"; on attacked copies {figure(row, 'resistant', percent)}"
+        attacked = f". On attacked copies it is right on {figure(row, 'resistant', percent)}"
     if row is yours:
         return False, (
-            f"No way of asking was found that is better than yours: right on {right} of {n} "
-            f"held-out items{attacked}"
+            f"No way of asking was found that is better than yours, which is right on {right} of "
+            f"{n} held-out items{attacked}"
         )
     if attacked:
-        attacked += f", yours {percent(yours['resistant'])}: {_gain(row, 'resistant_gain')}"
+        attacked += f", and yours on {percent(yours['resistant'])} "
+        attacked += f"({_gain(row, 'resistant_gain')})"
     text = (
-        f"{row['way']} ({cost} prompt{s(2 if cost != '1' else 1)} per item) is right on {right} of "
-        f"{n} held-out items, yours on {percent(yours['right'])}: {_gain(row, 'gain')}"
+        f"{row['way']!r} ({cost} prompt{s(2 if cost != '1' else 1)} per item) is right on {right} "
+        f"of {n} held-out items, and yours on {percent(yours['right'])} ({_gain(row, 'gain')})"
     )
     if row["gain_ci_low"] is not None and row["gain_ci_low"] > 0:
-        return True, f"{text}, better than yours{attacked}"
+        return True, f"{text}. It is better than yours{attacked}"
     if row["gain_ci_high"] is not None and row["gain_ci_high"] < 0:
-        return None, f"{text}, worse: keep yours{attacked}"
+        return None, f"{text}. It is worse, so keep yours{attacked}"
     return None, (
-        f"{text}, which does not show that it is better than yours; more labels would tell"
-        f"{attacked}"
+        f"{text}. That does not show that it is better than yours; more labels would{attacked}"
     )
 
 

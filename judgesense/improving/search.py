@@ -142,8 +142,8 @@ def race(
         left.sort(key=lambda one: (-scores[one.name], answers.price(one), places[one.name]))
         yours, right = (answers.right(one, seen, seen).astype(float) for one in (base, left[0]))
         note(
-            f"best so far on {tried} of {len(items)} items of the race: {left[0].name}, right on "
-            f"{right.mean():.0%} (as asked {yours.mean():.0%}); {len(left)} ways left"
+            f"after {tried} of {len(items)} items, {len(left)} ways are left; the best is "
+            f"{left[0].name!r}, right on {right.mean():.0%} (your wording: {yours.mean():.0%})"
         )
         if rounds == 1 or not more or tried == len(items):
             break

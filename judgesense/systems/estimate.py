@@ -215,9 +215,9 @@ def _system_row(
     }
     reasons = []
     if tuned is None:
-        reasons.append(f"too few labels ({count}): a correction needs at least {FEWEST_LABELS}")
+        reasons.append(f"a correction needs at least {FEWEST_LABELS} labels; there are {count}")
     elif tuned.error is None:
-        reasons.append("no interval: its outputs, or those with labels, share one cluster_id")
+        reasons.append("there is no interval, because all (labelled) outputs share one cluster_id")
     if binary and count:
         undecided, weights = np.isnan(means) | (means == 0.5), None
         if part.strata is not None:
@@ -329,22 +329,22 @@ def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: floa
 def _notes(given: Labels, n_wordings: int, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     lost = sum(row["n_undecided"] for row in rows)
     notes = {
-        f"{lost} outputs have no verdict: left out of the judge alone, and predicted by the mean "
-        "verdict in the correction": lost,
-        f"{len(given.unmatched)} labels match no verdict and were left out; the first is in "
+        f"{lost} outputs have no verdict. The column 'judge alone' leaves them out, and the "
+        "correction gives them the mean verdict": lost,
+        f"{len(given.unmatched)} labels match no verdict and were left out. The first is in "
         f"{''.join(given.unmatched[:1])}": given.unmatched,
-        f"raters agree no better than chance (alpha {number(given.alpha)}): agree with them what a "
-        "label means before you rely on the figures": given.alpha is not None and given.alpha <= 0,
-        f"raters tie on {given.ties} outputs, which count as the mean of the tied labels": (
+        f"the raters agree no better than chance (alpha {number(given.alpha)}). Discuss with them "
+        "what a label means before you rely on the figures": (
+            given.alpha is not None and given.alpha <= 0
+        ),
+        f"the raters tie on {given.ties} outputs, which count as the mean of the tied labels": (
             given.ties
         ),
-        "one wording: the intervals say nothing about other wordings": n_wordings < 2,
-        "two wordings: the intervals are for these; three or more show how they vary": (
-            n_wordings == 2
-        ),
-        "the correction takes the labelled outputs as a random sample of each system's": (
-            not given.picked and np.isnan(given.values).any()
-        ),
+        "there is one wording, so the intervals say nothing about other wordings": n_wordings < 2,
+        "there are two wordings, and the intervals are for these alone. Three or more would show "
+        "how wordings vary": n_wordings == 2,
+        "the correction assumes that the labelled outputs are a random sample of each system's "
+        "outputs": not given.picked and np.isnan(given.values).any(),
     }
     return [note for note, applies in notes.items() if applies] + [
         f"{row['system']}: {row['degenerate']}" for row in rows if row["degenerate"]

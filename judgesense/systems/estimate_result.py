@@ -128,31 +128,31 @@ def comparison_text(row: Mapping[str, Any]) -> str:
 
     >>> comparison_text({"system_a": "a", "system_b": "b", "decision_naive": "a",
     ...                  "corrected": None})
-    'The judge alone decides for a over b; label outputs of both systems to check that.'
+    'The judge alone prefers a to b. Label outputs of both systems to check this.'
     """
     one, two = row["system_a"], row["system_b"]
     other = {one: two, two: one}
     winner = row["decision_naive"]
-    alone = f"does not decide between {one} and {two}"
+    alone = f"The judge alone shows no difference between {one} and {two}"
     if winner is not None:
-        alone = f"decides for {winner} over {other[winner]}"
-    alone = f"The judge alone {alone}"
+        alone = f"The judge alone prefers {winner} to {other[winner]}"
     if row["corrected"] is None:
-        return f"{alone}; label outputs of both systems to check that."
+        return f"{alone}. Label outputs of both systems to check this."
     if row["ci_low"] is None:
-        return f"{one} and {two}: no interval, so no decision."
+        return f"{one} and {two} cannot be compared, because their difference has no interval."
     winner = row["decision"]
     if not row["changed"]:
-        text = f"{alone}; {'labels agree' if winner else 'nor do labels'}."
+        text = f"{alone}, {'and the labels agree' if winner else 'nor do the labels'}."
     elif winner is None:
-        text = f"{alone}; corrected by labels, neither is shown to be better."
+        text = f"{alone}. Corrected with the labels, neither is shown to be better."
     else:
         text = (
-            f"{alone}; corrected by labels, {winner} is better than {other[winner]} "
+            f"{alone}. Corrected with the labels, {winner} is better than {other[winner]} "
             f"({p_value(row['p_holm'], 'p')})."
         )
     if winner is None and row["labels_needed"] is None:
-        text += " Labels on all outputs would not decide; judge more outputs."
+        text += " Even labels on all outputs would not show which is better. Judge more outputs."
     elif winner is None:
-        text += f" About {row['labels_needed']} labels decide; there are {row['n_labels']}."
+        text += f" About {row['labels_needed']} labels would show which is better; there are "
+        text += f"{row['n_labels']}."
     return text

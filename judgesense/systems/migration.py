@@ -24,7 +24,7 @@ from judgesense.systems.shared_prompts import (
     shared_prompts,
 )
 from judgesense.tasks import UNDECIDED
-from judgesense.text import brackets, join, number, percent, signed
+from judgesense.text import brackets, join, percent, signed
 from judgesense.trust.pairing import grouped, most_frequent
 from judgesense.trust.thresholds import NO_DIFFERENCE, SIGNIFICANT
 
@@ -153,11 +153,11 @@ class Migration(ResultMapping):
             lines += ["", heading, *(f"  - {line}" for line in details_text(task))]
         lines += [
             "",
-            "Each end of a difference is wrong in at most "
-            f"{100 * self.tasks[0].error:.3g}% of runs, so that "
-            f"{'a claim' if len(self.tasks) == 1 else 'any of the claims'} is wrong in at most "
-            f"{100 * self.error:.3g}%. Items, or the clusters that they share, are the sample; "
-            "from four wordings on, wordings are too; with fewer, the claim is about these alone.",
+            f"{'The claim' if len(self.tasks) == 1 else 'Any of the claims'} is wrong in at most "
+            f"{100 * self.error:.3g}% of runs, because each end of an interval is wrong in at most "
+            f"{100 * self.tasks[0].error:.3g}%. The sample is the items, or the clusters that they "
+            "share. With four wordings or more, the wordings are a sample, too. With fewer, the "
+            "claim is about these wordings alone.",
         ]
         return "\n".join(lines)
 
@@ -351,42 +351,43 @@ def _moved_items(shared: SharedPrompts) -> tuple[MovedItem, ...]:
 
 def claim_text(task: TaskMigration) -> str:
     """The claim on a task in a sentence or two, with its figures."""
-    figures = f"it {task.moved_text}"
+    figures = f"{task.moved_text}."
     if task.excess is not None:
-        figures += f", {task.rewording_text}"
+        figures += f" {task.rewording_text}"
     gained = [shift for shift in _clear(task.direction) if (shift.difference or 0.0) > 0]
     if gained:
         most = max(gained, key=lambda shift: shift.difference or 0.0)
-        figures += f"; towards {most.label}, {percent(most.old)} to {percent(most.new)}"
+        figures += (
+            f" The share of {most.label} rose from {percent(most.old)} to {percent(most.new)}."
+        )
     than = "than a paraphrase does"
     if task.about == "these wordings":
         than = f"than rewording does between these {task.n_wordings} wordings"
     if task.claim == "more":
-        return f"{task.task}: the update moves more verdicts {than} ({figures})."
+        return f"{task.task}: the update changes more verdicts {than}. {figures}"
     alone = ""
     if task.claim_these not in (None, task.claim):
         moves = {
-            "more": "it moves more than rewording", "no more": "it moves no more than rewording",
+            "more": "it changes more than rewording",
+            "no more": "it changes no more than rewording",
         }.get(task.claim_these, "it cannot be told")  # fmt: skip
         ends = brackets(task.these_ci_low, task.these_ci_high, signed)
-        alone = (
-            f" Under these wordings alone, {moves} {ends}; the claim is about wordings like these."
-        )
+        alone = f" The claim is about wordings like these. Under these alone, {moves} {ends}."
     if task.claim == "no more":
         within = ""
         if task.ci_high is not None and task.ci_high > 0:
-            within = f", give or take {number(task.tolerance, 2)}"
+            within = f" by more than {percent(task.tolerance)}"
         aside = ", but in one direction" if gained else ""
         return (
-            f"{task.task}: the update moves no more verdicts {than}{within}{aside} ({figures})."
+            f"{task.task}: the update changes no more verdicts {than}{within}{aside}. {figures}"
             f"{alone}"
         )
-    why = _CAUSES.get(task.cause or "", "too few items")
+    why = _CAUSES.get(task.cause or "", "there are too few items")
     if task.items_needed is not None:
         why = f"about {task.items_needed:,} items would tell, if the difference is as measured"
     return (
-        f"{task.task}: cannot tell whether the update moves more verdicts {than} ({figures}); "
-        f"{why}.{alone}"
+        f"{task.task}: it cannot be told whether the update changes more verdicts {than}: {why}. "
+        f"{figures}{alone}"
     )
 
 
@@ -396,7 +397,7 @@ def details_text(task: TaskMigration) -> Iterator[str]:
         ends = brackets(task.excess_again_ci_low, task.excess_again_ci_high, signed)
         yield (
             f"repeating the prompts changes {percent(task.asked_again)} of the old judge's "
-            f"verdicts; the update changes {signed(task.excess_again)} more {ends}"
+            f"verdicts, and the update {signed(task.excess_again)} more {ends}"
         )
     shifts = _clear(task.direction)
     for shift in shifts:
@@ -416,7 +417,7 @@ def details_text(task: TaskMigration) -> Iterator[str]:
         shown = [_item(item) for item in task.items[:_SHOWN]]
         rest = len(task.items) - len(shown)
         yield (
-            f"moved items: {join(shown) if not rest else ', '.join(shown)}"
+            f"items with changed verdicts: {join(shown) if not rest else ', '.join(shown)}"
             f"{f', and {rest} more (--format json lists all)' if rest else ''}"
         )
 

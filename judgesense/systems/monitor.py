@@ -154,10 +154,10 @@ class Monitoring(ResultMapping):
 
     def __str__(self) -> str:
         lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
-        known = "" if self.recorded else " (this run adds none)"
+        known = "" if self.recorded else ", to which this run was not added"
         lines.append(
-            f"{self.n_looks} look{s(self.n_looks)} in {self.history}{known}. The "
-            f"chance of a false alarm at any of them is at most {percent(self.error)}."
+            f"{self.history} has {self.n_looks} look{s(self.n_looks)}{known}. The chance of a "
+            f"false alarm at any look is at most {percent(self.error)}."
         )
         return "\n".join(lines)
 
@@ -370,30 +370,32 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
 
 def _text(state: TaskMonitoring, one_label: bool) -> str:
     """The status of a task in one or two sentences, with its figures."""
-    figures = f"this look {state.moved_text}, {state.rewording_text}"
+    figures = f"Now {state.moved_text}. {state.rewording_text}"
     if state.status == "alarm":
         lower = f", by at least {signed(state.excess_low)}" if state.excess_low > 0 else ""
         return (
-            f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}): verdicts have "
-            f"moved more than rewording moves them from look {state.since_look} on{lower} "
-            f"({figures})."
+            f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}). From look "
+            f"{state.since_look} on, more verdicts changed than rewording changes{lower}. {figures}"
         )
     if state.status == "fine":
-        return f"{state.task}: fine, below {signed(state.tolerance, 2)} ({figures})."
+        return (
+            f"{state.task}: fine. Beyond rewording, less than {percent(state.tolerance)} of "
+            f"verdicts changed. {figures}"
+        )
     advice = "Add items to the next look."
     if state.reworded is None:
-        advice = "What rewording moves is unmeasured: judge the baseline under a second wording."
+        advice = "Judge the baseline under a second wording to measure what rewording changes."
     elif one_label:
         advice = (
-            "All verdicts are one label, and a judge that does not read would move as little: add "
+            "All verdicts are one label, and a judge that does not read would change as few. Add "
             "items with another label."
         )
     elif len(state.looks) > 1 and not state.n_new:
         advice += (
-            " All its items were in earlier looks: draw each look's items from a larger baseline, "
-            "so that evidence adds up."
+            " Earlier looks had all of these items. Draw each look's items from a larger baseline, "
+            "so that the evidence adds up."
         )
     return (
-        f"{state.task}: cannot tell whether verdicts have moved by {signed(state.tolerance, 2)} "
-        f"({figures}); no alarm so far. {advice}"
+        f"{state.task}: no alarm so far, but it cannot be told whether less than "
+        f"{percent(state.tolerance)} of verdicts changed beyond rewording. {figures} {advice}"
     )

@@ -78,13 +78,17 @@ class Moves:
     def moved_text(self) -> str:
         """How many verdicts moved."""
         share = percent(self.moved)
-        return f"moved {share} of {self.n_prompts} verdicts on {self.n_items} items"
+        return f"{share} of {self.n_prompts} verdicts on {self.n_items} items are different"
 
     @property
     def rewording_text(self) -> str:
         """How many verdicts rewording moves, and what moved beyond that."""
         ends = brackets(self.ci_low, self.ci_high, signed)
-        return f"rewording {percent(self.reworded)}; difference {signed(self.excess)} {ends}"
+        if self.reworded is None:
+            return "It is not measured how many rewording changes."
+        return (
+            f"Rewording changes {percent(self.reworded)} (difference {signed(self.excess)} {ends})."
+        )
 
 
 class SharedPrompts:
@@ -112,9 +116,9 @@ class SharedPrompts:
         if not rows.size:
             reason = "no common items under the same wordings"
             if same_text.size:
-                reason = "no common prompt with two answers: every request failed"
+                reason = "no common prompt with two answers, because every request failed"
             elif common.size:
-                reason = "no common prompts: all items or wordings have another text"
+                reason = "no common prompts, because all items or wordings have another text"
             raise JudgeSenseError(
                 f"{before.source} and {after.source} have {reason}. Judge the same items under "
                 "the same wordings"
@@ -281,21 +285,21 @@ def notes_on(shared: Sequence[SharedPrompts], *, same_judge: bool) -> tuple[str,
     notes = []
     one, two = shared[0].before.judge, shared[0].after.judge
     if one and two and one.split("@")[0] != two.split("@")[0]:
-        notes.append(f"{one} and {two} have different names; they are compared as one judge")
+        notes.append(f"{one} and {two} have different names but are compared as one judge")
     if same_judge and one == two and "@" in one:
         notes.append(
-            f"{one} is the same judge on both sides, fingerprint included: what moved is noise, or "
-            "changed behind the endpoint"
+            f"{one} has the same name and fingerprint before and after, so the changes are noise "
+            "or were made behind the endpoint"
         )
     for each in shared:
         for count, what in (
-            (each.n_changed, "have another text and are left out"),
-            (each.n_failed, "have a failed request and are left out"),
-            (each.n_single, "have one wording and are left out"),
+            (each.n_changed, "are left out because their text changed"),
+            (each.n_failed, "are left out because a request failed"),
+            (each.n_single, "are left out because they have only one wording"),
         ):
             if count:
                 notes.append(f"{each.task}: {count} prompts {what}")
         if each.before.left_out:
             names = join(each.before.left_out)
-            notes.append(f"{each.task}: left out as inverted or mislabelled: {names}")
+            notes.append(f"{each.task}: {names} are left out as inverted or mislabelled")
     return tuple(dict.fromkeys(notes))

@@ -124,7 +124,7 @@ NOTED = {
         "id,verdict,label,quality\n1,A,A,B\n2,B,B,A\n3,A,B,A\n", {}, "--human quality",
     ),
     "two columns of labels": (
-        "id,verdict,label,gold\n1,A,A,B\n2,B,B,B\n", {}, "not used: 'label' may be labels, too",
+        "id,verdict,label,gold\n1,A,A,B\n2,B,B,B\n", {}, "'label' may be labels, too",
     ),
     "empty": ("id,verdict,label\n1,A,A\n2,,B\n3,B,B\n", {}, "1 row without a verdict"),
     "swapped": (

@@ -43,7 +43,7 @@ def test_an_update_that_moves_more(write) -> None:
     assert task.ci_low > 0
     assert task.excess == pytest.approx(task.moved - task.reworded)
     assert (task.n_prompts, task.n_items, task.n_wordings) == (300, 100, 3)
-    assert "same judge" in update.notes[0]
+    assert "same name and fingerprint" in update.notes[0]
     other = migration(old, write("other", worded, judge="other@1"))
     assert "different names" in other.notes[0]
 
@@ -60,7 +60,7 @@ def test_direction_items_and_accuracy(write) -> None:
     shifts = {shift.label: shift for shift in task.direction}
     assert shifts["YES"].difference == pytest.approx(0.2)
     assert shifts["YES"].p_holm < 0.001
-    assert "towards YES, 50% to 70%" in task.text
+    assert "YES rose from 50% to 70%" in task.text
     assert (task.accuracy_old, task.accuracy_new) == (1.0, 0.8)
     assert task.accuracy_ci_high < 0
     assert len(task.items) == 20
@@ -134,7 +134,7 @@ def test_items_with_one_wording_are_left_out_beside_others(write) -> None:
 
     found = migration(write("old", some), write("new", steady, wordings=["w1"]))
     assert (found.tasks[0].n_prompts, found.tasks[0].reworded) == (60, pytest.approx(0.1))
-    assert "40 prompts have one wording" in found.notes[-1]
+    assert "40 prompts are left out" in found.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_command_line(write) -> None:
     old, new = str(write("old", worded)), str(write("new", updated(60)))
     done = CliRunner().invoke(app, ["compare", old, new, "--migration"])
     assert done.exit_code == 1
-    assert done.stdout.startswith("factuality: the update moves more verdicts")
+    assert done.stdout.startswith("factuality: the update changes more verdicts")
     asked = ["compare", old, old, "--migration", "--format", "json"]
     found = json.loads(CliRunner().invoke(app, asked).stdout)
     assert (found["claim"], found["tasks"][0]["moved"]) == ("no more", 0)
