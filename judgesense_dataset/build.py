@@ -52,7 +52,7 @@ from judgesense_dataset.pairing import (
 )
 from judgesense_dataset.sources import CHOICES, NAMES, get_source
 from judgesense_dataset.sources import own as own_source
-from judgesense_dataset.sources.loader import DataSource, Reader
+from judgesense_dataset.sources.loader import DataSource, Reader, citations
 from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
 from judgesense_dataset.validators import MODEL, Embedder, consensus, free_votes
 
@@ -123,7 +123,7 @@ def build_dataset(
     reader = Reader(mirror, revisions or {})
     built, collected = BuiltDataset(out), list[Item]()
     origins: list[dict[str, Any]] = []
-    citations: dict[str, None] = {}
+    cites: dict[str, None] = {}
     for source in _sources(sources, known, own, own_task):
         chosen = source.collect(reader, items, seed)
         collected += chosen.items
@@ -132,7 +132,7 @@ def build_dataset(
             "title": source.title, "id": first.source, "revision": first.revision,
             "license": first.license or "unknown", "items": len(chosen.items), "task": first.task,
         })  # fmt: skip
-        citations |= dict.fromkeys(filter(None, source.citation.split("\n\n")))
+        cites |= dict.fromkeys(source.cites)
         built.notes += [f"{source.title}: {note}" for note in chosen.notes]
     groups = group_items(known, collected)
     embedder, missing = Embedder(), list[JudgeSenseError]()
@@ -176,7 +176,7 @@ def build_dataset(
             )
         facts = {
             "design": design, "orders": orders, "seed": seed, "sources": origins, "tasks": about,
-            "citations": list(citations), "notes": built.notes,
+            "citations": citations(cites), "notes": built.notes,
         }  # fmt: skip
         _write_card(folder, facts)
     return built
@@ -200,7 +200,7 @@ def _sources(
                 raise JudgeSenseError(f"the source own needs --task, one of {', '.join(known)}")
             title = own.path.name if own.path else own.hub_id
             collect = partial(own_source.collect, own, known[task])
-            sources.append(DataSource(task, title, collect, ""))
+            sources.append(DataSource(task, title, collect))
         if sources[-1].task not in known:
             raise JudgeSenseError(
                 f"the source {name!r} has items of the task {sources[-1].task!r}, which the "

@@ -8,17 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense_dataset.sources.loader import (
-    Collected,
-    DataSource,
-    Reader,
-    SourceTable,
-    citation,
-    clean_text,
-    generator,
-    halves,
-    shuffled,
-)
+from judgesense_dataset.sources import loader
 
 TASK = "relevance"
 _QUERY = {"_id": str, "text": str}
@@ -34,7 +24,7 @@ class _Question:
     positive: str
 
 
-def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collected:
+def collect_set(name: str, reader: loader.Reader, n: int | None, seed: int) -> loader.Collected:
     """Draw n queries of ``BeIR/<name>``: the passage judged relevant and BM25's best unjudged one.
 
     Gold is the judged passage, which is passage A in half of the items. The cluster is the query.
@@ -51,10 +41,10 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
     passages, empty = _passages(corpus)
     judgements, positives = _judgements(judged.values())
     questions, repeated = _questions(queries, positives, passages)
-    rng = generator(seed, f"beir:{name}")
+    rng = loader.generator(seed, f"beir:{name}")
     if n is not None:
-        questions = list({one.query_id: one for one in shuffled(questions, rng)}.values())
-    ordered = shuffled(questions, rng)
+        questions = list({one.query_id: one for one in loader.shuffled(questions, rng)}.values())
+    ordered = loader.shuffled(questions, rng)
     # Some queries have no negative within reach; spare queries replace them.
     negatives = _hard_negatives(ordered, passages, judgements)
     usable = [question for question in ordered if question in negatives]
@@ -64,7 +54,7 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
             f"an unjudged one among BM25's first {_DEPTH}, but {n} were requested"
         )
     chosen = usable if n is None else _apart(usable, negatives)[:n]
-    positives_first = halves(len(chosen), rng)
+    positives_first = loader.halves(len(chosen), rng)
     items = []
     for question, positive_first in zip(chosen, positives_first, strict=True):
         shown = [passages[question.positive], passages[negatives[question]]]
@@ -94,7 +84,7 @@ def collect_set(name: str, reader: Reader, n: int | None, seed: int) -> Collecte
         notes.append(f"{empty} passages without text were left out.")
     if repeated:
         notes.append(f"{repeated} judgements repeat another's query and passage and were left out.")
-    return Collected(items, notes)
+    return loader.Collected(items, notes)
 
 
 def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> list[_Question]:
@@ -109,7 +99,7 @@ def _apart(questions: list[_Question], negatives: Mapping[_Question, str]) -> li
     return first + last
 
 
-def _passages(corpus: SourceTable) -> tuple[dict[str, str], int]:
+def _passages(corpus: loader.SourceTable) -> tuple[dict[str, str], int]:
     texts: dict[str, str] = {}
     empty = 0
     for place, row in corpus:
@@ -118,12 +108,12 @@ def _passages(corpus: SourceTable) -> tuple[dict[str, str], int]:
         if not row["text"].strip():
             empty += 1
             continue
-        texts[row["_id"]] = clean_text(f"{row['title'] or ''} {row['text']}", place, "text")
+        texts[row["_id"]] = loader.clean_text(f"{row['title'] or ''} {row['text']}", place, "text")
     return texts, empty
 
 
 def _judgements(
-    tables: Iterable[SourceTable],
+    tables: Iterable[loader.SourceTable],
 ) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
     judged: dict[str, set[str]] = defaultdict(set)
     positives: dict[str, list[str]] = defaultdict(list)
@@ -137,7 +127,7 @@ def _judgements(
 
 
 def _questions(
-    queries: SourceTable, positives: Mapping[str, list[str]], passages: Mapping[str, str]
+    queries: loader.SourceTable, positives: Mapping[str, list[str]], passages: Mapping[str, str]
 ) -> tuple[list[_Question], int]:
     """Each query with each relevant passage, once; and the number of copies left out.
 
@@ -148,7 +138,7 @@ def _questions(
         name = row["_id"]
         if name in by_query:
             raise JudgeSenseError(f"{place}, column _id: {name!r} occurs twice")
-        query = clean_text(row["text"], place, "text")
+        query = loader.clean_text(row["text"], place, "text")
         by_query[name] = [
             _Question(name, query, p) for p in positives.get(name, []) if p in passages
         ]
@@ -190,13 +180,13 @@ def _hard_negatives(
     return negatives
 
 
-def beir_source(name: str, title: str = "", *keys: str) -> DataSource:
+def beir_source(name: str, title: str = "", *keys: str) -> loader.DataSource:
     """The set ``BeIR/<name>`` as a source, with its own title and citations if they are known."""
-    return DataSource(
+    return loader.DataSource(
         task=TASK,
         title=f"BEIR {title or name}",
         collect=partial(collect_set, name),
-        citation=citation("thakur2021beir", *keys),
+        cites=("thakur2021beir", *keys),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,14 +32,14 @@ class Collected:
 class DataSource:
     """A public set as a source of items for one task.
 
-    ``collect(reader, n, seed)`` returns n items, or all of them if n is None; ``citation`` is
-    BibTeX.
+    ``collect(reader, n, seed)`` returns n items, or all of them if n is None; ``cites`` are keys in
+    ``data/citations.bib``.
     """
 
     task: str
     title: str
     collect: Callable[[Reader, int | None, int], Collected]
-    citation: str
+    cites: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,11 @@ class Reader:
         return folder
 
 
-def citation(*keys: str) -> str:
+def citations(keys: Iterable[str]) -> list[str]:
     """The BibTeX entries of these keys in ``data/citations.bib``."""
     entries = (DATA / "citations.bib").read_text(encoding="utf-8").strip().split("\n\n")
     by_key = {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}
-    return "\n\n".join(by_key[key] for key in keys)
+    return [by_key[key] for key in keys]
 
 
 def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:

@@ -6,16 +6,7 @@ from collections import Counter
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense_dataset.sources.loader import (
-    Collected,
-    DataSource,
-    Reader,
-    all_or_drawn,
-    citation,
-    clean_text,
-    generator,
-    halves,
-)
+from judgesense_dataset.sources import loader
 
 HUB_ID = "lmsys/mt_bench_human_judgments"
 TASK = "preference"
@@ -30,7 +21,7 @@ COLUMNS = {
 }
 
 
-def collect(reader: Reader, n: int | None, seed: int) -> Collected:
+def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected:
     """Draw n comparisons (question, turn, pair of models) with a majority of the human votes.
 
     Gold is the answer with more than half of the votes, where a tie is a vote for neither;
@@ -57,8 +48,8 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     decided = {
         key: model for key, (model, n, of) in leading.items() if 2 * n > of and model != "tie"
     }
-    rng = generator(seed, "mtbench")
-    winners_first = halves(len(decided), rng)
+    rng = loader.generator(seed, "mtbench")
+    winners_first = loader.halves(len(decided), rng)
     items = []
     for (key, winner), winner_first in zip(decided.items(), winners_first, strict=True):
         question, turn, *models = key
@@ -79,7 +70,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
         "item_id contains the turn; an item of turn2 shows both turns of the conversation. "
         "system_id holds the two models in the order AB.",
     ]
-    return all_or_drawn(items, notes, n, ("A", "B"), rng, "comparisons")
+    return loader.all_or_drawn(items, notes, n, ("A", "B"), rng, "comparisons")
 
 
 def _vote(row: dict[str, Any], place: str) -> str:
@@ -102,7 +93,7 @@ def _shown(row: dict[str, Any], place: str) -> tuple[str, dict[str, str]]:
             raise JudgeSenseError(
                 f"{place}, column {column}: must hold {turns} turns of user and assistant"
             )
-        texts[side] = [clean_text(message["content"], place, column) for message in messages]
+        texts[side] = [loader.clean_text(message["content"], place, column) for message in messages]
     query = _joined(texts["a"][::2])
     return query, {
         row["model_a"]: _joined(texts["a"][1::2]),
@@ -117,5 +108,5 @@ def _joined(turns: list[str]) -> str:
 
 
 SOURCES = {
-    "mtbench": DataSource(TASK, "MT-Bench human judgments", collect, citation("zheng2023judging"))
+    "mtbench": loader.DataSource(TASK, "MT-Bench human judgments", collect, ("zheng2023judging",))
 }

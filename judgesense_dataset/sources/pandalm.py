@@ -13,17 +13,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.tables import read_table
 from judgesense.tasks import Item
-from judgesense_dataset.sources.loader import (
-    Collected,
-    DataSource,
-    Reader,
-    SourceTable,
-    all_or_drawn,
-    citation,
-    drop_repeated,
-    generator,
-    halves,
-)
+from judgesense_dataset.sources import loader
 
 NAME, COMMIT = "WeOpenML/PandaLM", "3871806e72b4832f815ecafd24d3503c73403f48"
 FILE = "testset-v1.json"
@@ -32,7 +22,7 @@ _PEOPLE = ("annotator1", "annotator2", "annotator3")
 _TEXTS = ("cmp_key", "instruction", "input", "response1", "response2")
 
 
-def collect(reader: Reader, n: int | None, seed: int) -> Collected:
+def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected:
     """Draw n pairs of answers on which at least two of three people prefer the same one.
 
     Ties, pairs without such a majority and pairs with an empty answer are left out. The cluster is
@@ -41,7 +31,7 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
     GitHub is read, at ``--pin WeOpenML/PandaLM=COMMIT`` or `COMMIT`.
     """
     rows, revision = _rows(reader)
-    table = SourceTable(NAME, revision, "apache-2.0", rows)
+    table = loader.SourceTable(NAME, revision, "apache-2.0", rows)
     clusters: dict[str, str] = {}
     items: list[Item] = []
     empty = undecided = 0
@@ -64,18 +54,18 @@ def collect(reader: Reader, n: int | None, seed: int) -> Collected:
                 cluster, "|".join(systems if first == "1" else systems[::-1]),
             )  # fmt: skip
             items.append(item)
-    items, notes = drop_repeated(items, "pairs")
-    rng = generator(seed, "pandalm")
+    items, notes = loader.drop_repeated(items, "pairs")
+    rng = loader.generator(seed, "pandalm")
     items = [
         item if (item.gold == "A") == winner_first else _swapped(item)
-        for item, winner_first in zip(items, halves(len(items), rng), strict=True)
+        for item, winner_first in zip(items, loader.halves(len(items), rng), strict=True)
     ]
     notes.append(
         f"Gold is the answer that at least two of three people prefer; {undecided} of {len(rows)} "
         f"pairs are ties or have no majority and {empty} have an empty answer, and were left out. "
         "The number in item_id is the row of PandaLM's test set, from 0."
     )
-    return all_or_drawn(items, notes, n, ("A", "B"), rng, "pairs")
+    return loader.all_or_drawn(items, notes, n, ("A", "B"), rng, "pairs")
 
 
 def _swapped(item: Item) -> Item:
@@ -85,7 +75,7 @@ def _swapped(item: Item) -> Item:
     return replace(item, fields=fields, gold="B" if item.gold == "A" else "A", system_id=systems)
 
 
-def _rows(reader: Reader) -> tuple[list[dict[str, str]], str]:
+def _rows(reader: loader.Reader) -> tuple[list[dict[str, str]], str]:
     if reader.mirror is not None:
         path = reader.mirror / NAME / FILE
         if not path.is_file():
@@ -126,5 +116,5 @@ def _text(value: Any) -> str:
 
 
 SOURCES = {
-    "pandalm": DataSource("preference", "PandaLM's test set", collect, citation("wang2024pandalm"))
+    "pandalm": loader.DataSource("preference", "PandaLM's test set", collect, ("wang2024pandalm",))
 }

@@ -8,24 +8,12 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import Item
-from judgesense_dataset.sources.loader import (
-    Collected,
-    DataSource,
-    Reader,
-    all_or_drawn,
-    citation,
-    clean_text,
-    draw,
-    drop_repeated,
-    generator,
-    quotas,
-    shuffled,
-)
+from judgesense_dataset.sources import loader
 
 _GOLD = {"correct_answers": "YES", "incorrect_answers": "NO"}
 
 
-def truthfulqa(reader: Reader, n: int | None, seed: int) -> Collected:
+def truthfulqa(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected:
     """Draw n questions, each with one of its reference answers: half correct, half incorrect.
 
     Gold is YES for a correct answer and NO for an incorrect one; the cluster is the question. If
@@ -37,30 +25,32 @@ def truthfulqa(reader: Reader, n: int | None, seed: int) -> Collected:
     )
     answers: list[Item] = []
     for number, (place, row) in enumerate(table):
-        question = clean_text(row["question"], place, "question")
+        question = loader.clean_text(row["question"], place, "question")
         for column, gold in _GOLD.items():
             for at, answer in enumerate(row[column]):
-                fields = {"question": question, "response": clean_text(answer, place, column)}
+                text = loader.clean_text(answer, place, column)
+                fields = {"question": question, "response": text}
                 item_id = f"truthfulqa-{number:04d}-{gold.lower()}{at}"
                 answers.append(
                     table.item(item_id, "factuality", fields, gold, f"truthfulqa-{number:04d}")
                 )
-    answers, notes = drop_repeated(answers, "answers")
+    answers, notes = loader.drop_repeated(answers, "answers")
     if n is None:
-        return Collected(answers, notes)
+        return loader.Collected(answers, notes)
     questions = {item.cluster_id for item in answers}
-    rng = generator(seed, "truthfulqa")
-    wanted = quotas(n, ("YES", "NO"))
+    rng = loader.generator(seed, "truthfulqa")
+    wanted = loader.quotas(n, ("YES", "NO"))
     # Draw first which questions get a correct answer, so that each question is used once.
-    golds = shuffled([gold for gold, count in wanted.items() for _ in range(count)], rng)
-    gold_of = dict(zip(shuffled(sorted(questions), rng), golds, strict=False))
+    golds = loader.shuffled([gold for gold, count in wanted.items() for _ in range(count)], rng)
+    gold_of = dict(zip(loader.shuffled(sorted(questions), rng), golds, strict=False))
     pool = [item for item in answers if gold_of.get(item.cluster_id) == item.gold]
-    one_each = {item.cluster_id: item for item in shuffled(pool, rng)}
-    chosen = draw(list(one_each.values()), wanted, rng, "questions")
-    return Collected(chosen, [*notes, "Each question is used once, with one reference answer."])
+    one_each = {item.cluster_id: item for item in loader.shuffled(pool, rng)}
+    chosen = loader.draw(list(one_each.values()), wanted, rng, "questions")
+    notes.append("Each question is used once, with one reference answer.")
+    return loader.Collected(chosen, notes)
 
 
-def summeval(reader: Reader, n: int | None, seed: int) -> Collected:
+def summeval(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected:
     """Draw n summaries, the same number at each gold level, without their article (as the paper).
 
     Gold is the mean of the expert ratings rounded to the nearest of 1 to 5 (halves up). Repeated
@@ -73,7 +63,7 @@ def summeval(reader: Reader, n: int | None, seed: int) -> Collected:
     summaries: list[Item] = []
     articles: set[str] = set()
     for place, row in table:
-        article = clean_text(row["id"], place, "id")
+        article = loader.clean_text(row["id"], place, "id")
         if article in articles:
             raise JudgeSenseError(f"{place}, column id: {article!r} occurs twice")
         articles.add(article)
@@ -83,20 +73,19 @@ def summeval(reader: Reader, n: int | None, seed: int) -> Collected:
                 table.item(
                     f"summeval-{article}-{system:02d}",
                     "coherence",
-                    {"summary": clean_text(text, place, "machine_summaries")},
+                    {"summary": loader.clean_text(text, place, "machine_summaries")},
                     str(math.floor(mean + 0.5)),
                     f"summeval-{article}",
                     f"summeval-system-{system:02d}",
                 )
             )
-    summaries, notes = drop_repeated(summaries, "summaries")
+    summaries, notes = loader.drop_repeated(summaries, "summaries")
     notes.append(
         "Gold levels are expert means rounded to the nearest level. Systems are numbered by their "
         "position in the set's lists, which do not name them. The article is not shown."
     )
-    return all_or_drawn(
-        summaries, notes, n, ("1", "2", "3", "4", "5"), generator(seed, "summeval"), "summaries"
-    )
+    rng = loader.generator(seed, "summeval")
+    return loader.all_or_drawn(summaries, notes, n, tuple("12345"), rng, "summaries")
 
 
 def _ratings(row: Mapping[str, Any], place: str) -> list[float]:
@@ -114,6 +103,6 @@ def _ratings(row: Mapping[str, Any], place: str) -> list[float]:
 
 
 SOURCES = {
-    "truthfulqa": DataSource("factuality", "TruthfulQA", truthfulqa, citation("lin2022truthfulqa")),
-    "summeval": DataSource("coherence", "SummEval", summeval, citation("fabbri2021summeval")),
+    "truthfulqa": loader.DataSource("factuality", "TruthfulQA", truthfulqa, ("lin2022truthfulqa",)),
+    "summeval": loader.DataSource("coherence", "SummEval", summeval, ("fabbri2021summeval",)),
 }

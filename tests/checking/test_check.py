@@ -102,17 +102,6 @@ def test_a_wording_that_stands_out_is_named_instead_of_blaming_the_judge(rubric:
 
 
 @pytest.mark.slow
-def test_a_judge_that_contradicts_itself_fails(rubric: Path) -> None:
-    def random(messages: list[str]) -> list[str]:
-        return ["RUDE" if sum(text.encode()) % 7 < 3 else "POLITE" for text in messages]
-
-    longer(rubric, 4)
-    found = _check(rubric, random)
-    assert (found.decision, found.exit_code, found.card["trust"]) == ("FAIL", 1, "avoid")
-    assert found.ci_high < 0.8 or found.gate.cause != "steady"
-
-
-@pytest.mark.slow
 def test_an_unchanged_check_is_answered_without_judging(rubric: Path) -> None:
     first = _check(rubric, steady)
 
@@ -123,17 +112,6 @@ def test_an_unchanged_check_is_answered_without_judging(rubric: Path) -> None:
     assert _check(rubric, steady_again).jss == first.jss
     with pytest.raises(JudgeSenseError, match="data answers 1 was"):
         _check(rubric, steady, answers=["RUDE", "POLITE"])
-
-
-@pytest.mark.slow
-def test_a_judge_that_mostly_says_nothing_plain_fails(rubric: Path) -> None:
-    def silent(messages: list[str]) -> list[str]:
-        return ["POLITE" if "slides" in text else "Hm." for text in messages]
-
-    found = _check(rubric, silent)
-    assert found.jss == 1.0
-    assert not found.passed
-    assert found.verdict.startswith("FAIL: only 8% of the pairs got two verdicts")
 
 
 @pytest.mark.slow

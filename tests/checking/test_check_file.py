@@ -155,20 +155,6 @@ def test_scores_become_verdicts_by_a_limit(tmp_path: Path) -> None:
     }
 
 
-def test_cells_that_say_not_available_are_empty(tmp_path: Path) -> None:
-    text = "id,verdict,label\n1,A,A\n2,n/a,B\n3,B,N/A\n4,B,B\n5,A,B\n"
-    found = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)
-    (entry,) = found.report.people
-    assert (entry["n"], set(entry["confusion"])) == (3, {"A", "B"})
-
-
-def test_whole_numbers_that_pandas_wrote_beside_gaps_are_labels(tmp_path: Path) -> None:
-    text = "id,verdict,label\n" + "".join(f"{n},{n % 2},{float(n % 3 == 1)}\n" for n in range(9))
-    found = check_file(table(tmp_path / "x.csv", f"{text}9,1,\n"), out=tmp_path / "o", note=str)
-    (entry,) = found.report.people
-    assert (entry["n"], set(entry["confusion"])) == (9, {"0", "1"})
-
-
 def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:
     text = "id,verdict,rater_a,rater_b\n1,A,A,A\n2,B,A,B\n3,B,B,B\n4,A,,A\n"
     found = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)

@@ -10,7 +10,7 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import kept, rows_in
+from judgesense.files.data import kept
 
 pandas = pytest.importorskip("pandas")
 datasets = pytest.importorskip("datasets")
@@ -126,10 +126,6 @@ def test_a_report_prints_short_and_has_a_row_per_card():
     assert "<table>" in report._repr_html_()
     assert "oracle" not in report._repr_html_()
     assert report.plot().get_axes()
-
-
-def test_rows_in_memory_need_no_file_to_be_listed():
-    assert rows_in(pandas.DataFrame({"a": [1, None]}), "data") == [{"a": 1}, {"a": None}]
 
 
 VERDICTS = [

@@ -98,12 +98,6 @@ def test_a_file_that_may_hold_acceptances_is_never_overwritten(
     assert path.read_text() == "mine"
 
 
-def test_a_judge_that_gives_no_text_cannot_paraphrase(tasks: dict[str, TaskTemplates]) -> None:
-    judge = CallableJudge(lambda prompts: [{"YES": -1.0}] * len(prompts), scoring="options")
-    with pytest.raises(JudgeSenseError, match="generate"):
-        paraphrase(tasks["coherence"], judge, 1)
-
-
 @pytest.mark.slow
 def test_proposals_are_filtered_by_meaning_and_by_the_judge(
     tasks: dict[str, TaskTemplates],

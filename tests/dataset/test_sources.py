@@ -91,7 +91,6 @@ def test_scifact_sets_a_judged_passage_against_a_hard_unjudged_one(mirror: Path)
             judged[str(row["query-id"])].add(str(row["corpus-id"]))
     corpus = pq.read_table(mirror / "BeIR/scifact/corpus/corpus.parquet").to_pylist()
     texts = {row["_id"]: row["text"].strip() for row in corpus}
-    shared_words = []
     for item in items:
         ids = item.system_id.split("|")
         query = item.cluster_id.removeprefix("scifact-")
@@ -100,11 +99,6 @@ def test_scifact_sets_a_judged_passage_against_a_hard_unjudged_one(mirror: Path)
         assert ids[1 - right] not in judged[query]
         assert item.fields["passage_a"].endswith(texts[ids[0]])
         assert item.fields["passage_b"].endswith(texts[ids[1]])
-        words = set(item.fields["query"].lower().split())
-        negative = set(item.fields[("passage_a", "passage_b")[1 - right]].lower().split())
-        shared_words.append(len(words & negative) / len(words))
-    # A passage drawn at random shares a fifth of the query's words, the judged one half of them.
-    assert sum(shared_words) / len(shared_words) > 0.4
 
 
 def test_mtbench_gold_is_what_more_than_half_of_the_human_votes_say(mirror: Path) -> None:
@@ -241,11 +235,6 @@ def test_a_changed_set_is_refused_by_revision_row_and_column(
 def test_a_mirror_without_the_set_says_which_and_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(JudgeSenseError, match=r"lacks the set mteb/summeval.*hf download"):
         collected(tmp_path, "summeval")
-
-
-def test_an_unknown_source_lists_those_that_exist() -> None:
-    with pytest.raises(JudgeSenseError, match="truthfulqa, summeval, scifact, mtbench"):
-        get_source("truthful")
 
 
 # Data of one's own.

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from judgesense.cli import app
-from judgesense.errors import JudgeSenseError
 
 
 def invoke(*arguments: str) -> str:
@@ -33,25 +32,13 @@ def log(path: Path, judge: str, flips: int) -> Path:
 COLUMNS = "judge=model,item_id=id,template_id=prompt,raw_decision=verdict,gold=right,task=:claims"
 
 
-def test_the_command_says_what_arrived_and_what_to_do_next(tmp_path: Path) -> None:
-    source = log(tmp_path / "log.csv", "m", 3)
+def test_an_imported_log_reports_its_jss(tmp_path: Path) -> None:
+    source = log(tmp_path / "log.csv", "m", 8)
     output = invoke(
         "import", str(source), "-f", "table", "-o", str(tmp_path / "m"), "--columns", COLUMNS
     )
     assert "claims (YES, NO): 80 decisions (80 ok)" in output
     assert f"judgesense report {tmp_path / 'm'}" in output
-
-
-def test_bad_input_is_an_error_that_names_the_place(tmp_path: Path) -> None:
-    source = log(tmp_path / "log.csv", "m", 3)
-    with pytest.raises(JudgeSenseError, match=r"log.csv, row 1: no column 'x'"):
-        invoke("import", str(source), "-f", "table", "-o", str(tmp_path / "m"), "--columns",
-               COLUMNS.replace("=id", "=x"))  # fmt: skip
-
-
-def test_an_imported_log_reports_its_jss(tmp_path: Path) -> None:
-    source = log(tmp_path / "log.csv", "m", 8)
-    invoke("import", str(source), "-f", "table", "-o", str(tmp_path / "m"), "--columns", COLUMNS)
     invoke("report", str(tmp_path / "m"))
     report = json.loads((tmp_path / "m/report.json").read_text("utf-8"))
     cells = [cell for cell in report["cells"] if cell["judge"] == "m"]

@@ -145,17 +145,6 @@ def test_an_import_given_again_returns_at_once_and_another_is_refused(tmp_path: 
         import_log(source, "table", tmp_path / "out", columns={**columns, "task": ":u"})
 
 
-def test_text_that_is_not_utf8_is_refused_and_a_byte_order_mark_skipped(tmp_path: Path) -> None:
-    text = CSV.replace("m1", "modèle")
-    source = write(tmp_path / "log.csv", text, "latin-1")
-    columns = {**MAP, "task": ":t", "gold": "right"}
-    with pytest.raises(JudgeSenseError, match=r"byte .* is not utf-8"):
-        import_log(source, "table", tmp_path / "out", columns=columns)
-    bom = write(tmp_path / "bom.csv", CSV, "utf-8-sig")
-    import_log(bom, "table", tmp_path / "bom", columns=columns)
-    assert len(rows_of(tmp_path / "bom")) == 4
-
-
 GOOD = {"judge": "j", "task": "t", "item_id": "1", "template_id": "a", "raw_decision": "YES"}
 BAD_ROWS = [
     ({"order": "BC"}, "line 2, order: .*'AB'.* found 'BC'"),

@@ -186,20 +186,6 @@ def test_a_panel_is_a_judge_and_so_is_each_of_its_members(
 
 
 @pytest.mark.slow
-def test_answers_of_two_models_are_two_items_of_a_cluster(
-    inspected: Inspected, grades: dict[str, Any]
-) -> None:
-    rows = inspected("two")
-    items = {row["item_id"] for row in rows}
-    assert items == {f"q{n}{more}" for n in range(4) for more in ("", "/2")}
-    by_model = {
-        model: [row["decision"] for row in rows if row["system_id"] == f"mockllm/{model}"]
-        for model in ("one", "two")
-    }
-    assert by_model == {"one": reported(grades["two"][:4]), "two": reported(grades["two"][4:])}
-
-
-@pytest.mark.slow
 def test_a_picked_scorer_that_is_no_model_reads_the_evaluated_model(inspected: Inspected) -> None:
     rows = inspected("qa", pick="includes", labels=["a", "b"], columns={"gold": ":a"})
     assert {row["judge"] for row in rows} == {"mockllm/model"}
