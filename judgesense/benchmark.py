@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA, VARIANT_SCHEMA
+from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     NO_ORDER,
     Aliases,
@@ -49,14 +49,6 @@ class Benchmark:
     attacks: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, table, schemas in (
-            ("prompts", self.prompts, (PROMPT_SCHEMA, VARIANT_SCHEMA)),
-            ("pairs", self.pairs, (PAIR_SCHEMA,)),
-        ):
-            if not any(table.schema.equals(schema) for schema in schemas):
-                raise JudgeSenseError(
-                    f"the {name} table has columns {table.schema.names}, not {schemas[0].names}"
-                )
         if self.prompts.num_rows == 0:
             raise JudgeSenseError("the benchmark has no prompts to judge")
         known = pc.unique(self.prompts["prompt_id"])

@@ -149,7 +149,7 @@ def check(
 
         roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
         found = run_check(
-            source, verdict=opt.names(verdict) or (), map=opt.mapping(map), pick=pick,
+            source, verdict=opt.names(verdict) or (), map=opt.pairs(map, "--map"), pick=pick,
             columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
             epsilon=EPSILON if epsilon is None else epsilon, **shared,
         )  # fmt: skip

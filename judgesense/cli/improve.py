@@ -45,13 +45,7 @@ def improve(
     paraphraser: Annotated[
         str | None, opt.option("JUDGE|FILE", "A model that proposes wordings, or a file of them.")
     ] = None,
-    max_error: Annotated[
-        float,
-        opt.option(
-            "SHARE",
-            "The largest share of wrong verdicts among those not left to a person (ask_person).",
-        ),
-    ] = 0.05,
+    max_error: opt.MaxError = 0.05,
     attacks: opt.Attacks = None,
     limit: opt.Limit = None,
     seed: opt.Seed = 0,

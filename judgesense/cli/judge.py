@@ -87,21 +87,9 @@ def stabilise(
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
-    remedy: Annotated[
-        str | None,
-        opt.option(
-            "NAME",
-            "A remedy of the report, such as 'both orders'; by default the cheapest that passes.",
-        ),
-    ] = None,
-    max_error: Annotated[
-        float,
-        opt.option("SHARE", "Share of wrong verdicts that the ask_person threshold allows."),
-    ] = 0.05,
-    templates: Annotated[
-        Path | None,
-        opt.option("FILE", "Texts of the wordings, if the run does not have them."),
-    ] = None,
+    remedy: Annotated[str | None, opt.option("NAME", "A remedy of the report.")] = None,
+    max_error: opt.MaxError = 0.05,
+    templates: opt.Templates = None,
     format: opt.Format = "text",
 ) -> None:
     """Write the judge with the cheapest remedy that passes the trust card to a file.

@@ -115,6 +115,13 @@ Options = Annotated[
     str | None,
     option("A=COLUMN,B=COLUMN", "If the judge chooses between texts, the column of each text."),
 ]
+MaxError = Annotated[
+    float,
+    option(
+        "SHARE",
+        "The largest share of wrong verdicts among those not left to a person (ask_person).",
+    ),
+]
 Limit = Annotated[int | None, option("N", "Use at most N items per task.", min=1)]
 Mirror = Annotated[
     Path | None,
@@ -176,24 +183,17 @@ def names(text: str | None) -> tuple[str, ...] | None:
 
 
 def pairs(texts: Sequence[str] | str | None, option: str) -> dict[str, str]:
-    """The pairs of ``LEFT=RIGHT`` options: a list of them, or one text separated by commas."""
+    """The pairs of ``LEFT=RIGHT`` options: a list of them, or one text separated by commas.
+
+    The last ``=`` parts those of ``--map``, for ``>=0.5=PASS``.
+    """
     found = {}
     for text in texts.split(",") if isinstance(texts, str) else texts or ():
-        left, equals, right = (part.strip() for part in text.partition("="))
+        parts = text.rpartition("=") if option == "--map" else text.partition("=")
+        left, equals, right = (part.strip() for part in parts)
         if not (left and equals and right):
             raise JudgeSenseError(f"{option} {text}: expected LEFT=RIGHT")
         found[left] = right
-    return found
-
-
-def mapping(text: str | None) -> dict[str, str]:
-    """The pairs of ``--map``: the last ``=`` of each parts them, for ``>=0.5=PASS``."""
-    found = {}
-    for entry in (text or "").split(",") if text else ():
-        theirs, equals, ours = (part.strip() for part in entry.rpartition("="))
-        if not (theirs and equals and ours):
-            raise JudgeSenseError(f"--map {entry}: expected THEIRS=OURS")
-        found[theirs] = ours
     return found
 
 

@@ -313,7 +313,7 @@ def test_the_command_says_what_it_understood_and_then_at_most_twenty_lines(
         (["verdicts.csv", "--judge", "m"], "RUBRIC.txt --data"),
         (["verdicts.csv", "--data", "verdicts.csv", "--judge", "m"], "is a table, not a rubric"),
         (["verdicts.csv", "--columns", "answer=verdict"], "unknown column 'answer'"),
-        (["verdicts.csv", "--map", "good"], "THEIRS=OURS"),
+        (["verdicts.csv", "--map", "good"], "LEFT=RIGHT"),
         (["rubric.txt", "--verdict", "verdict"], "--verdict is for a FILE"),
         (["rubric.txt"], "--data is missing"),
     ],
