@@ -95,29 +95,20 @@ def rows(report: Mapping[str, Any]) -> list[Row]:
     found = []
     for _, key, cell in sorted(ranked, key=lambda one: one[0]):
         card = cards.get(key)
-        texts = {"trust": BASELINE, "judge": names[key[1]], "task": key[2], "scoring": key[3]}
-        figure = cell
+        trust, figure, kappa, readable, n = BASELINE, cell, None, None, cell["n_items"]
+        right, fair = cell["accuracy"], cell["position_consistency"]
         if card is not None:
-            checks = card["checks"]
-            texts["trust"], figure = card["trust"], checks["steady"]
-            figure = {**figure, "jss": figure["estimate"]}
-        texts |= {"jss": number(figure["jss"]), "interval": interval(figure, 2)}
-        if card is None:
-            texts |= {
-                "kappa": number(None),
-                "right": percent(cell["accuracy"]),
-                "fair": percent(cell["position_consistency"]),
-                "readable": percent(None),
-                "sample": str(cell["n_items"]),
-            }
-        else:
-            texts |= {
-                "kappa": number(checks["right"]["estimate"], 2),
-                "right": percent(checks["right"]["details"].get("accuracy")),
-                "fair": percent(checks["fair"]["estimate"]),
-                "readable": percent(checks["readable"]["estimate"]),
-                "sample": str(checks["readable"]["n_items"]),
-            }
+            trust, checks = card["trust"], card["checks"]
+            figure = {**checks["steady"], "jss": checks["steady"]["estimate"]}
+            kappa, right = checks["right"]["estimate"], checks["right"]["details"].get("accuracy")
+            fair, readable = checks["fair"]["estimate"], checks["readable"]["estimate"]
+            n = checks["readable"]["n_items"]
+        texts = {
+            "trust": trust, "judge": names[key[1]], "task": key[2], "scoring": key[3],
+            "jss": number(figure["jss"]), "interval": interval(figure, 2),
+            "kappa": number(kappa, 2), "right": percent(right), "fair": percent(fair),
+            "readable": percent(readable), "sample": str(n),
+        }  # fmt: skip
         found.append(Row(texts, cell, card, figure))
     return found
 

@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from local_judges.local.model_loading import multiplies_slowly  # noqa: E402
-from local_judges.local.packed_forward import Continuation, Layout  # noqa: E402
 from local_judges.local.prepacked import (  # noqa: E402
     ROWS,
     prepack,
@@ -87,20 +86,3 @@ def test_an_mlp_that_takes_a_few_rows_at_a_time_gives_the_same_bits(dtype: torch
     with torch.inference_mode():
         assert prepack(mlp) == 3
         assert torch.equal(mlp(x), mlp.forward.args[0](x))
-
-
-def test_rows_that_end_leave_the_others_with_their_keys() -> None:
-    prompts = [[5, 6], [5, 7, 8], [9], [9, 3]]
-    layout = Layout(prompts, [None] * 4, torch.device("cpu"), keep_cache=True)
-    assert layout.cache is not None
-    held = torch.arange(float(len(layout.tokens))).view(-1, 1, 1).expand(-1, 2, 3)
-    layout.cache[0] = held, -held
-    going = Continuation(layout, 2, torch.device("cpu"))
-    before = going.cache[0][0].clone()
-    assert before.shape == (4, 2, 5, 3)
-    assert going.keep([1, 3]) == [3, 1]
-    assert going.lengths.tolist() == [2, 3]
-    keys, values = going.cache[0]
-    assert torch.equal(keys[:2], before[[3, 1]])
-    assert torch.equal(values[:2], -before[[3, 1]])
-    assert going.keep([0, 1]) == [0, 1]
