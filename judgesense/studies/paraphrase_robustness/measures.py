@@ -82,23 +82,7 @@ def grouped(
     return {name: own for name, own in groups.items() if own}
 
 
-def effects(rows: Sequence[Record]) -> Iterator[Record]:
-    """One-way ANOVAs of accuracy by task, kind and judge, over configurations, and over items.
-
-    Over configurations, a number is the accuracy of one configuration; over items, the mean
-    accuracy of an item (and kind) over all judges, paraphrases and attributes (Limitations, "Small
-    sample-size").
-    """
-    for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
-        groups = grouped(rows, column).values()
-        accuracies = [[row["accuracy"] for row in own] for own in groups]
-        yield {"factor": factor, "over": "configurations", **anova_record(accuracies)}
-        if factor != "judge":
-            items = [_item_accuracies(own) for own in groups]
-            yield {"factor": factor, "over": "items", **anova_record(items)}
-
-
-def _item_accuracies(rows: Iterable[Record]) -> list[float]:
+def item_accuracies(rows: Iterable[Record]) -> list[float]:
     """The accuracy of each item of a task, over paraphrases and configurations."""
     shares: dict[tuple[str, str], list[float]] = {}
     for row in rows:
@@ -170,23 +154,6 @@ def stability(rows: Sequence[Record]) -> tuple[dict[str, tuple[int, int]], Any]:
     if len(counts) < 2 or not table.any(axis=0).all():
         return counts, None
     return counts, chi2_contingency(table, correction=False)
-
-
-def correlations(rows: Sequence[Record]) -> Iterator[Record]:
-    """Accuracy against gap and against sensitivity, over all configurations.
-
-    Coefficients and p-values are None with fewer than three points or a constant figure.
-    """
-    from scipy.stats import pearsonr, spearmanr
-
-    for figure in ("gap", "sensitivity"):
-        points = np.array([(r["accuracy"], r[figure]) for r in rows if r[figure] is not None])
-        values: list[float | None] = [None] * 4
-        if len(points) >= 3 and (np.ptp(points, axis=0) > 0).all():
-            r, rho = pearsonr(*points.T), spearmanr(*points.T)
-            values = [float(x) for x in (r.statistic, r.pvalue, rho.statistic, rho.pvalue)]
-        names = ("pearson", "pearson_p", "spearman", "spearman_p")
-        yield {"figure": figure, "n": len(points), **dict(zip(names, values, strict=True))}
 
 
 def control(rows: Sequence[Record]) -> Iterator[Record]:

@@ -154,9 +154,17 @@ def judges(s: Measured) -> Iterator[Record]:
 )  # fmt: skip
 def anova(s: Measured) -> Iterator[Record]:
     """How much of the variance of accuracy task, verifiability and judge explain."""
-    for row in measures.effects(s.rows):
-        key = f"anova.{row['factor']}" + (".items.classic" if row["over"] == "items" else "")
-        yield row | {"paper_f": paper(f"{key}.F"), "paper_eta_squared": paper(f"{key}.eta2")}
+    for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
+        groups = grouped(s.rows, column).values()
+        over = {"configurations": [[row["accuracy"] for row in own] for own in groups]}
+        if factor != "judge":
+            over["items"] = [measures.item_accuracies(own) for own in groups]
+        for name, numbers in over.items():
+            key = f"anova.{factor}" + (".items.classic" if name == "items" else "")
+            yield {
+                "factor": factor, "over": name, **measures.anova_record(numbers),
+                "paper_f": paper(f"{key}.F"), "paper_eta_squared": paper(f"{key}.eta2"),
+            }  # fmt: skip
 
 
 @table(
@@ -182,9 +190,20 @@ def contrasts(s: Measured) -> Iterator[Record]:
 )  # fmt: skip
 def correlations(s: Measured) -> Iterator[Record]:
     """Accuracy against robustness."""
-    for row in measures.correlations(s.rows):
-        key = f"correlation.{row['figure']}"
-        yield row | {f"paper_{name}": paper(f"{key}.{name}") for name in ("pearson", "spearman")}
+    from scipy.stats import pearsonr, spearmanr
+
+    for figure in ("gap", "sensitivity"):
+        points = np.array([(r["accuracy"], r[figure]) for r in s.rows if r[figure] is not None])
+        values: list[float | None] = [None] * 4
+        # Undefined of fewer than three points, or of a constant figure.
+        if len(points) >= 3 and (np.ptp(points, axis=0) > 0).all():
+            r, rho = pearsonr(*points.T), spearmanr(*points.T)
+            values = [float(x) for x in (r.statistic, r.pvalue, rho.statistic, rho.pvalue)]
+        names = ("pearson", "pearson_p", "spearman", "spearman_p")
+        yield {
+            "figure": figure, "n": len(points), **dict(zip(names, values, strict=True)),
+            **{f"paper_{n}": paper(f"correlation.{figure}.{n}") for n in ("pearson", "spearman")},
+        }  # fmt: skip
 
 
 @table(
