@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,12 +48,13 @@ class BenchmarkItem:
     context: str = ""
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The items drawn from a set; ``source`` has its name, revision, licence and counts."""
+class Drawn(Shape):
+    """The items drawn from a set, as they are kept; ``source`` has its name, revision, licence and
+    counts, ``asked`` what was asked for."""
 
+    asked: dict[str, Any]
+    source: dict[str, Any]
     items: tuple[BenchmarkItem, ...]
-    source: Mapping[str, Any]
 
     @property
     def words(self) -> str:
@@ -183,29 +184,17 @@ def draw(
     }  # fmt: skip
     if left_out := len(read) - len(items):
         source["left_out"] = f"{left_out} left out for not having four different options"
+    drawn = Drawn(asked=asked, source=source, items=tuple(chosen))
     if path is not None:
         require_writable(path.parent)
-        content = {
-            "asked": asked,
-            "source": source,
-            "items": [asdict(item) for item in chosen],
-        }
         with writing(path.parent):
-            write_text(path, json.dumps(content, ensure_ascii=False, indent=1))
-    return Drawn(tuple(chosen), source)
-
-
-class _Stored(Shape):
-    """A draw as it is kept."""
-
-    asked: dict[str, Any]
-    source: dict[str, Any]
-    items: tuple[BenchmarkItem, ...]
+            write_text(path, json.dumps(drawn.model_dump(), ensure_ascii=False, indent=1))
+    return drawn
 
 
 def _stored(path: Path, asked: Mapping[str, Any]) -> Drawn:
     try:
-        content = fit(_Stored, parse_json(file_bytes(path), path.name), path.name, "drawn items")
+        content = fit(Drawn, parse_json(file_bytes(path), path.name), path.name, "drawn items")
     except (OSError, JudgeSenseError) as error:
         raise JudgeSenseError(f"{path} is damaged ({error}); delete it and rerun") from error
     for key, value in asked.items():
@@ -214,7 +203,7 @@ def _stored(path: Path, asked: Mapping[str, Any]) -> Drawn:
                 f"{path} was drawn with {key} {content.asked.get(key)}, not {value}; choose "
                 "another --out folder"
             )
-    return Drawn(content.items, content.source)
+    return content
 
 
 def _choice(
