@@ -216,6 +216,7 @@ def first_candidates(answers: Answers) -> list[Candidate]:
     """
     task = answers.task
     several = len({voice.judge for voice in answers.voices}) > 1
+    probable = {voice.judge for voice in answers.voices if voice.scoring == "options"}
     ranked: list[tuple[int, int, Candidate]] = []
     for v, voice in enumerate(answers.voices):
         read: Read = "most probable" if voice.scoring == "options" else "vote"
@@ -226,7 +227,7 @@ def first_candidates(answers: Answers) -> list[Candidate]:
                 if read != "vote"
                 else (
                     wording.kind == "reasoning"
-                    or (wording.kind != "alone" and not _also_options(answers, v))
+                    or (wording.kind != "alone" and voice.judge not in probable)
                 )
             )
             if not wanted:
@@ -251,14 +252,6 @@ def first_candidates(answers: Answers) -> list[Candidate]:
     ranked.sort(key=lambda each: (each[0], each[1]))
     found = [each for _, _, each in ranked]
     return [replace(found[0], name=AS_ASKED), *found[1:]]
-
-
-def _also_options(answers: Answers, voice: int) -> bool:
-    """Whether a judge that is asked for text here gives probabilities in another voice."""
-    own = answers.voices[voice]
-    return own.scoring == "generate" and any(
-        other.judge == own.judge and other.scoring == "options" for other in answers.voices
-    )
 
 
 def _also(candidate: Candidate, more: str, **changes: object) -> Candidate:

@@ -165,10 +165,8 @@ def validated(
     except JudgeSenseError as error:
         note(f"the meaning of {len(kept)} paraphrases is not compared: {error}")
         return kept
-    near = []
-    for each, at in zip(kept, measures, strict=True):
+    for each, at in zip(tuple(kept), measures, strict=True):
         if at.verdict is False:
             note(f"paraphrase {each.template_id} left out: too far in meaning ({at.cosine:.2f})")
-        else:
-            near.append(each)
-    return near
+            kept.remove(each)
+    return kept

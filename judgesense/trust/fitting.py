@@ -191,7 +191,7 @@ def to_write(grid: Grid, remedy: Remedy, flags: Mapping[str, str]) -> tuple[Rule
     The rule is fitted to all items of the grid; ``flags`` are those of its wordings. It asks the
     first wordings that no check of the wordings objects to, or the best one where that is the
     remedy: others are not chosen by their accuracy, so the accuracy that the file states is not
-    selected. Raises JudgeSenseError for too few wordings.
+    selected.
     """
     orders = order_groups(grid, remedy)[0]
     if remedy.chosen:
@@ -200,11 +200,7 @@ def to_write(grid: Grid, remedy: Remedy, flags: Mapping[str, str]) -> tuple[Rule
         # Variants of a wording come last: they change less than another wording does.
         pool = sorted(grid.of(EQUIVALENT), key=lambda n: grid.wordings[n].variant is not None)
         good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
-        usable = good if len(good) >= remedy.panel else pool
-        if len(usable) < remedy.panel:
-            few = len(usable)
-            raise JudgeSenseError(f"{remedy.name!r} needs {remedy.panel} wordings, got {few}")
-        panel = usable[: remedy.panel]
+        panel = (good if len(good) >= remedy.panel else pool)[: remedy.panel]
     rule = rule_of(grid, remedy, panel, orders)
     if not remedy.calibrated:
         return rule, decide(grid, remedy, panel, orders)
