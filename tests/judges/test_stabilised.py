@@ -174,7 +174,11 @@ def test_a_judge_without_a_file_needs_a_task(tmp_path: Path) -> None:
 BAD = [
     ((MARK,), 3, "version 3"),
     (("rule", "wordings"), ["r9"], "r9"),
+    (("rule", "wordings"), [], "at least one"),
     (("rule", "orders"), ["-"], "in the order"),
+    (("rule", "orders"), ["AB", "XX"], "orders must be"),
+    (("rule", "read"), "expected score", "whole numbers"),
+    (("rule", "offsets"), {"r9": {"A": 0.0, "B": 0.0}}, "each wording needs offsets"),
     (("rule", "read"), "loudest", "read of the rule: input should be"),
     (("rule", "offsets"), {"r1": {"A": 0.1, "C": -0.1}}, "for the labels"),
     (("rule", "offsets"), {"r1": {"A": "much", "B": 0}}, "should be a valid number"),

@@ -8,13 +8,11 @@ import pytest
 
 from judgesense.decisions.log import SCHEMA
 from judgesense.decisions.view import Stream, view
-from judgesense.errors import JudgeSenseError
 from judgesense.trust.checks import trust_card
 from judgesense.trust.fitting import Remedy, candidates, remedy_named, to_write
 from judgesense.trust.grid import grid_of
 from judgesense.trust.remedies import cheapest_that_passes
 from judgesense.trust.remedies import remedies as remedies_of
-from judgesense.trust.rules import Rule
 
 ORDERS = {"relevance": ("AB", "BA"), "coherence": ("-",), "factuality": ("-",)}
 LABELS = {"relevance": ("A", "B"), "coherence": ("1", "2", "3"), "factuality": ("YES", "NO")}
@@ -201,21 +199,3 @@ def test_a_remedy_is_found_by_its_name_and_others_are_listed():
     assert len({remedy.name for remedy in candidates(grid)}) == len(candidates(grid))
     with pytest.raises(ValueError, match="both orders"):
         remedy_named("both", grid)
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"labels": ("A",)}, "labels"),
-        ({"wordings": ()}, "wordings"),
-        ({"orders": ("AB", "XX")}, "orders"),
-        ({"read": "expected score"}, "whole numbers"),
-        ({"read": "loudest"}, "read"),
-        ({"offsets": {"t": {"A": 0.0, "C": 0.0}}}, "for the labels"),
-        ({"offsets": {"u": {"A": 0.0, "B": 0.0}}}, "needs offsets"),
-    ],
-)
-def test_an_inconsistent_rule_is_refused(change, named):
-    given = {"remedy": "r", "wordings": ("t",), "orders": ("AB", "BA"), "labels": ("A", "B")}
-    with pytest.raises(JudgeSenseError, match=named):
-        Rule(**{**given, **change})
