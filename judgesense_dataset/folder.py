@@ -285,29 +285,19 @@ def declared(folder: Path, tasks: Sequence[str]) -> dict[str, Any]:
         configs.append({"config_name": name, "data_files": data_files, **default})
         schema = pq.read_schema(folder / paths[0])
         features = [{"name": column.name, "dtype": dtypes[column.type]} for column in schema]
-        sizes = config_sizes([folder / path for path in paths])
-        infos.append({"config_name": name, "features": features, **sizes})
+        files_of = [folder / path for path in paths]
+        footers = [pq.read_metadata(path) for path in files_of]
+        size = sum(
+            f.row_group(at).total_byte_size for f in footers for at in range(f.num_row_groups)
+        )
+        rows = sum(footer.num_rows for footer in footers)
+        # `datasets` caches a folder by its name and card: by the sizes it notices other content.
+        infos.append({
+            "config_name": name, "features": features,
+            "splits": [{"name": SPLIT, "num_bytes": size, "num_examples": rows}],
+            "download_size": sum(path.stat().st_size for path in files_of), "dataset_size": size,
+        })  # fmt: skip
     return {"configs": configs, "dataset_info": infos}
-
-
-def config_sizes(files: list[Path]) -> dict[str, Any]:
-    """A config's sizes for the card's ``dataset_info``, from the Parquet footers.
-
-    ``datasets`` caches a folder by its name and card; with these sizes it notices other content
-    under the same name.
-    """
-    footers = [pq.read_metadata(path) for path in files]
-    num_bytes = sum(
-        footer.row_group(at).total_byte_size
-        for footer in footers
-        for at in range(footer.num_row_groups)
-    )
-    rows = sum(footer.num_rows for footer in footers)
-    return {
-        "splits": [{"name": SPLIT, "num_bytes": num_bytes, "num_examples": rows}],
-        "download_size": sum(path.stat().st_size for path in files),
-        "dataset_size": num_bytes,
-    }
 
 
 def content_revision(folder: Path, files: Sequence[Path]) -> str:

@@ -246,21 +246,17 @@ def _laid_out(template: Template, task: Task, variant: Variant, seed: int) -> Te
         options = [one for one in shown if one[3] in task.options.values()]
         others = [one for one in shown if one not in options]
         order = [*options, *reversed(others)]
+    # The name of an option stays as it is.
+    cased = [getattr(n, casing)() if casing and n not in task.labels else n for _, n, _, _ in order]
     lines = [
-        f"{mark}{_cased(name, casing, task.labels)}{separator or own}{{{field}}}"
-        for _, name, own, field in order
+        f"{mark}{name}{separator or own}{{{field}}}"
+        for name, (_, _, own, field) in zip(cased, order, strict=True)
     ]
     body = spacing.join(lines)
     layout = f"{{instruction}}{gap}{body}"
     if variant.instruction == "last":
         layout = f"{body}{gap}{{instruction}}"
     return replace(template, layout=layout)
-
-
-def _cased(name: str, casing: str, labels: Sequence[str]) -> str:
-    if not casing or name in labels:
-        return name
-    return str(getattr(name, casing)())
 
 
 def _relabelled(template: Template, task: Task, labels: Sequence[str]) -> Template | None:

@@ -58,10 +58,6 @@ class LabelServer(ThreadingHTTPServer):
         finally:
             self.server_close()
 
-    def stop(self) -> None:
-        """Stop after the requests that are under way."""
-        Thread(target=self.shutdown, daemon=True).start()
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a connection that broke: a browser that went away is no error."""
 
@@ -71,7 +67,7 @@ class LabelServer(ThreadingHTTPServer):
         what, name = asked.get("do"), " ".join(str(asked.get("name") or "").split())
         at, label, comment = asked.get("at"), asked.get("label"), str(asked.get("comment") or "")
         if what == "stop":
-            self.stop()
+            Thread(target=self.shutdown, daemon=True).start()
             return {}
         if not name or len(name) > LONGEST_NAME:
             raise ValueError(f"a name of 1 to {LONGEST_NAME} characters")

@@ -27,7 +27,7 @@ from judgesense.importers.recognise import require_columns, understand
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.run_folder.record import now
 from judgesense.systems.human_labels import LabelRow
-from judgesense.systems.units import ALL, Units, pick, strata_of, units_of
+from judgesense.systems.units import ALL, pick, strata_of, units_of
 from judgesense.systems.verdict_files import ROW, SomeId, read_rows, read_verdicts
 from judgesense.systems.verdict_table import SCHEMA, VerdictTable
 
@@ -88,8 +88,14 @@ class Labelling:
                 f"{MOST_LABELS} with --answers A,B"
             )
         self.labels, self.out, self.source = tuple(labels), out, table.source
-        self.positive, self._units = _units(table)
-        units = self._units
+        self.positive: str | None = None
+        try:
+            units = units_of(table)
+        except JudgeSenseError:
+            # Of labels of which none is known to be good, the first counts as good.
+            self.positive = table.labels[0]
+            units = units_of(table, self.positive)
+        self._units = units
         self._shown = [
             {
                 name: str(text)
@@ -220,14 +226,6 @@ class Labelling:
         finally:
             os.close(folder)
         self._rows = rows
-
-
-def _units(table: VerdictTable) -> tuple[str | None, Units]:
-    """The outputs; of labels of which none is known to be good, the first counts as good."""
-    try:
-        return None, units_of(table)
-    except JudgeSenseError:
-        return table.labels[0], units_of(table, table.labels[0])
 
 
 def open_labelling(

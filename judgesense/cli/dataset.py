@@ -182,7 +182,6 @@ def validate(
 @opt.command(app)
 def audit(
     dataset: Dataset = "embedded",
-    exclude: Annotated[str | None, opt.option("ID,ID", "Pairs to leave out.")] = None,
     revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
@@ -193,7 +192,7 @@ def audit(
     from judgesense_dataset.audit import audit as audit_dataset
     from judgesense_dataset.audit import render
 
-    found = audit_dataset(dataset, revision=revision, exclude=opt.names(exclude) or ())
+    found = audit_dataset(dataset, revision=revision)
     opt.output(format, found.to_dict, lambda: render(found))
     if found.failed:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import sqrt
@@ -66,7 +66,7 @@ def findings(task: TaskRows) -> tuple[Finding, ...]:
 
 
 def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"{n} {noun}{s(n)}"
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:
@@ -288,22 +288,17 @@ class Audit:
         return any(f.severity == ERROR for task in self.tasks.values() for f in task.findings)
 
 
-def audit(
-    dataset: str | Path | None = None,
-    *,
-    revision: str | None = None,
-    exclude: Collection[str] = (),
-) -> Audit:
+def audit(dataset: str | Path | None = None, *, revision: str | None = None) -> Audit:
     """Audit a Hub dataset, a dataset folder, a ``.jsonl`` file, or the embedded benchmark (None).
 
-    ``exclude`` are the ids of pairs to leave out. Faults become findings; JudgeSenseError is
-    raised only for unreadable input, naming file, row and column.
+    Faults become findings; JudgeSenseError is raised only for unreadable input, naming file, row
+    and column.
 
     >>> result = audit("embedded")
     >>> result.failed, result.tasks["coherence"].pairs
     (False, 250)
     """
-    tasks = read_audit_rows(dataset, revision, exclude)
+    tasks = read_audit_rows(dataset, revision)
     return Audit(str(dataset or "embedded"), {name: _audit(task) for name, task in tasks.items()})
 
 

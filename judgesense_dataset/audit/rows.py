@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -114,13 +114,10 @@ class TaskRows:
         return twins
 
 
-def read_audit_rows(
-    dataset: str | Path | None, revision: str | None = None, exclude: Collection[str] = ()
-) -> dict[str, TaskRows]:
+def read_audit_rows(dataset: str | Path | None, revision: str | None = None) -> dict[str, TaskRows]:
     """The rows of every task of a Hub dataset, a folder, or the embedded benchmark.
 
-    ``exclude`` are ids of pairs to leave out. Raises JudgeSenseError for unreadable input, naming
-    file and row, and for an excluded id that does not exist.
+    Raises JudgeSenseError for unreadable input, naming file and row.
     """
     folder = None
     if dataset is not None and str(dataset) not in EMBEDDED_SETS:
@@ -129,12 +126,9 @@ def read_audit_rows(
         pairs = list(jsonl_pairs(folder))
     else:
         pairs = [(row, row) for row in load_pairs(dataset, revision).to_pylist()]
-    if unknown := set(exclude) - {str(row["pair_id"]) for _, row in pairs}:
-        raise JudgeSenseError(f"--exclude {min(unknown)}: the dataset has no such pair")
     by_task: dict[str, list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = defaultdict(list)
     for recorded, row in pairs:
-        if str(row["pair_id"]) not in exclude:
-            by_task[row["task_type"]].append((recorded, row))
+        by_task[row["task_type"]].append((recorded, row))
     return {name: _task_rows(name, of_task) for name, of_task in by_task.items()}
 
 

@@ -272,4 +272,4 @@ def test_the_page_on_a_phone(tmp_path: Path, browser, violations) -> None:
     page.wait_for_function("document.querySelector('[role=status]').textContent.startsWith('1 ')")
     assert violations(page) == []
     context.close()
-    server.stop()
+    server.shutdown()

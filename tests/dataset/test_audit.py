@@ -147,17 +147,6 @@ def test_the_published_set_is_described_as_it_is(published: Path) -> None:
     }  # fmt: skip
 
 
-def test_excluded_pairs_change_the_oracle(published: Path) -> None:
-    six = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]
-    found = audit(published, exclude=six).tasks["factuality"]
-    assert found.rows == 119
-    assert found.oracle_jss_raw == pytest.approx(0.6303, abs=5e-5)
-    said = next(f.message for f in found.findings if f.code == "oracle")
-    assert "0.6303 (kappa 0.2420)" in said
-    with pytest.raises(JudgeSenseError, match="nope"):
-        audit(published, exclude=["nope"])
-
-
 @pytest.mark.parametrize(
     ("wording", "labels", "expected"),
     [
