@@ -18,8 +18,7 @@ class Excess(NamedTuple):
 
     ``moved`` and ``other`` are both shares, ``excess`` their difference; None where nothing was
     compared. The ends are None with a single cluster. ``random`` says whether wordings count as a
-    sample; ``wordings_error`` is then the part of the standard error that more wordings shrink, and
-    more clusters do not.
+    sample.
     """
 
     moved: float | None
@@ -29,7 +28,6 @@ class Excess(NamedTuple):
     high: float | None
     n_clusters: int
     random: bool
-    wordings_error: float = 0.0
 
 
 def excess_moves(
@@ -89,10 +87,8 @@ def excess_moves(
                 shares_of_df = over_items**2 / k + over_wordings**2 / max(n_wordings - 1, 1)
                 reach = float(stdtrit(total**2 / shares_of_df, 1 - error)) * float(np.sqrt(total))
             ends[place] = float(np.clip(mean + sign * reach, -1, 1))
-    return Excess(
-        *shares, shares[0] - shares[1], ends[0], ends[1], k, n_wordings >= FEWEST_RANDOM,
-        float(np.sqrt(over_wordings)),
-    )  # fmt: skip
+    random = n_wordings >= FEWEST_RANDOM
+    return Excess(*shares, shares[0] - shares[1], ends[0], ends[1], k, random)
 
 
 def _with_pseudo_cluster(sums: Floats, sign: int) -> tuple[float, float]:

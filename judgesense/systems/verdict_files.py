@@ -21,7 +21,14 @@ from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.documents import Count, S, Shape, fit
 from judgesense.files.tables import SUFFIXES, Record, read_table
 from judgesense.run_folder.folder import read_run
-from judgesense.systems.verdict_table import SCHEMA, VerdictTable, chosen, labels_of, objects
+from judgesense.systems.verdict_table import (
+    SCHEMA,
+    VerdictTable,
+    chosen,
+    labels_of,
+    number_of,
+    objects,
+)
 from judgesense.tasks import is_scale
 from judgesense.trust.grid import label_shares
 
@@ -46,13 +53,9 @@ def _as_label(value: Any) -> Any:
     text = as_id(value)
     if not isinstance(text, str):
         return text
-    text = text.strip()
-    try:
-        number = float(text)
-    except ValueError:
-        return text
+    number = number_of(text)
     # Spreadsheets write the label 4 as 4.0.
-    return str(int(number)) if math.isfinite(number) and number.is_integer() else text
+    return str(int(number)) if number is not None and number.is_integer() else text.strip()
 
 
 Id = Annotated[str, BeforeValidator(as_id), BeforeValidator(_empty)]

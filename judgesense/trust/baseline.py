@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.decisions.rows import Answers
-from judgesense.decisions.stream import Stream, distinct
+from judgesense.decisions.stream import Stream
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_run
 from judgesense.statistics.change import item_change, smallest_loss
@@ -71,15 +71,12 @@ class BaselineComparison(ResultMapping):
         if worse:
             return Gate("FAIL", worse[0]["figure"], "; ".join(map(_named, worse)))
         firsts = {(row["judge"], row["task"]): row for row in reversed(self.conclusions)}
-        open_rows = [row for row in firsts.values() if row["conclusion"] == "cannot tell"]
-        if open_rows:
-            why = "; ".join(map(_named, open_rows))
-            return Gate(
-                "INCONCLUSIVE", open_rows[0]["figure"], f"{why}; {what_it_finds(self.n_items)}"
-            )
-        first = next(iter(reversed(firsts.values())))
-        why = "; ".join(map(_named, reversed(firsts.values())))
-        return Gate("PASS", first["figure"], why)
+        rows = [row for row in firsts.values() if row["conclusion"] == "cannot tell"]
+        if not rows:
+            rows = [*reversed(firsts.values())]
+            return Gate("PASS", rows[0]["figure"], "; ".join(map(_named, rows)))
+        why = "; ".join([*map(_named, rows), what_it_finds(self.n_items)])
+        return Gate("INCONCLUSIVE", rows[0]["figure"], why)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, and the ``decision``."""
@@ -128,7 +125,7 @@ def what_it_finds(n_items: int) -> str:
 
 def items_of_baseline(baseline: str | Path) -> int:
     """How many items an earlier run judged. Raises JudgeSenseError for a folder without a run."""
-    return max(distinct(each.log.item[each.rows]) for each in read_run(Path(baseline)).judged)
+    return max(len({*each.answers().item}) for each in read_run(Path(baseline)).judged)
 
 
 def against_baseline(
