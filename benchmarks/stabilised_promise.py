@@ -30,7 +30,7 @@ import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import Run, read_run
 from local_judges.callable_judge import CallableJudge
-from local_judges.combined import stabilised_judge
+from local_judges.combined import StabilisedJudge
 from local_judges.protocol import Request
 from local_judges.rows import decide
 from local_judges.runner import ask_all
@@ -95,7 +95,7 @@ def found(run: Run, file: Stabilised, clusters: set[str], judge: CallableJudge) 
         and row["cluster_id"] in clusters
         and row["gold"] is not None
     ]
-    own = stabilised_judge(file, judge)
+    own = StabilisedJudge(file, judge)
     options = tuple(json.loads(rows[0]["label_map"]))
     requests = [Request(row["prompt_id"], row["text"], options) for row in rows]
     right = n = 0

@@ -277,18 +277,9 @@ class StabilisedJudge:
         options = tuple(values) if self.stabilised.scoring == "options" else None
         return replace(heard.answer, text=text, option_logprobs=options)
 
-    def close(self) -> None:
-        """Free the judges."""
-        for each in self.inner:
-            each.close()
-
-
-class BudgetedStabilisedJudge(StabilisedJudge):
-    """Judges of which some cost money (or one that does); all spend from one budget."""
-
     @property
     def _paid(self) -> dict[int, Any]:
-        """The judges that cost money, once each."""
+        """The judges that cost money, once each; all spend from one budget."""
         return {id(each): each for each in self.inner if isinstance(each, Budgeted)}
 
     def _prompts_to(self, paid: Any, requests: Sequence[Request]) -> list[Request]:
@@ -301,7 +292,8 @@ class BudgetedStabilisedJudge(StabilisedJudge):
 
     @spent.setter
     def spent(self, value: float) -> None:
-        next(iter(self._paid.values())).spent += value - self.spent
+        if self._paid:
+            next(iter(self._paid.values())).spent += value - self.spent
 
     @property
     def price(self) -> Any:
@@ -329,15 +321,10 @@ class BudgetedStabilisedJudge(StabilisedJudge):
                 return reason
         return None
 
-
-def stabilised_judge(
-    stabilised: Stabilised, *inner: Judge, same_judge: bool = True
-) -> StabilisedJudge:
-    """The judge of a file that asks these judges, in the file's order; with a budget if one of them
-    has one. Raises JudgeSenseError as :class:`StabilisedJudge`."""
-    paid = any(isinstance(each, Budgeted) for each in inner)
-    made = BudgetedStabilisedJudge if paid else StabilisedJudge
-    return made(stabilised, *inner, same_judge=same_judge)
+    def close(self) -> None:
+        """Free the judges."""
+        for each in self.inner:
+            each.close()
 
 
 def _together(verdict: Heard, asked: Sequence[Heard]) -> Heard:

@@ -80,7 +80,7 @@ class JudgeSpec:
         inner = self._load()
         if self.stabilised is None:
             return inner
-        from local_judges.combined import stabilised_judge
+        from local_judges.combined import StabilisedJudge
 
         loaded = {_key(self): inner}
         try:
@@ -88,7 +88,7 @@ class JudgeSpec:
                 if _key(other) not in loaded:
                     loaded[_key(other)] = other._load()
             others = [loaded[_key(other)] for other in self.others]
-            return stabilised_judge(self.stabilised, inner, *others, same_judge=self.same_judge)
+            return StabilisedJudge(self.stabilised, inner, *others, same_judge=self.same_judge)
         except JudgeSenseError:
             for each in loaded.values():
                 each.close()

@@ -311,7 +311,7 @@ def _note_cost(judge: Budgeted, parts: Sequence[Part], requests: Requests, note:
         if (estimate := judge.estimate(wanted)) is None:
             return
         cost, prompts = cost + estimate, prompts + len(wanted)
-    if parts:
+    if cost:
         note(f"at most ${cost:.2f} for {prompts} prompts")
 
 

@@ -25,7 +25,7 @@ from judgesense.trust.card import AS_ASKED
 from judgesense.trust.rules import TIE, Rule
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
-from local_judges.combined import margin_of_votes, stabilised_judge
+from local_judges.combined import StabilisedJudge, margin_of_votes
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decide
@@ -229,7 +229,7 @@ def load_judge(
         judges = [*judges] * len(names)
     inner = resolve_all(judges, stabilised.scoring, judge_options)
     loaded = [each.load() if isinstance(each, JudgeSpec) else each for each in inner]
-    return ItemJudge(stabilised, stabilised_judge(stabilised, *loaded, same_judge=False))
+    return ItemJudge(stabilised, StabilisedJudge(stabilised, *loaded, same_judge=False))
 
 
 def _resolved(
@@ -256,7 +256,7 @@ def _resolved(
     stabilised = _as_asked(task, wording, scoring or "options", templates)
     if isinstance(found, JudgeSpec):
         return replace(found, stabilised=stabilised)
-    return stabilised_judge(stabilised, found)
+    return StabilisedJudge(stabilised, found)
 
 
 def _as_asked(

@@ -19,7 +19,7 @@ from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
-from local_judges.combined import stabilised_judge
+from local_judges.combined import StabilisedJudge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, resolve
 from local_judges.runner import ask_all
@@ -106,7 +106,7 @@ def test_a_prompt_is_asked_once_for_both_orders(stable: Path) -> None:
         asked.extend(messages)
         return biased(messages)
 
-    judge = stabilised_judge(read_stabilised(stable), options(counting))
+    judge = StabilisedJudge(read_stabilised(stable), options(counting))
     both = [message(items(0, 1)[0]), message(swapped(items(0, 1)[0]))]
     requests = [Request(prompt_id(text), text, ("A", "B")) for text in both]
     answers = ask_all(judge, requests, judge.scorings)
@@ -125,7 +125,7 @@ def swapped(item: dict[str, str]) -> dict[str, str]:
 
 
 def answer(path: Path, text: str, allowed: tuple[str, ...] = ("A", "B")) -> Any:
-    judge = stabilised_judge(read_stabilised(path), BIASED)
+    judge = StabilisedJudge(read_stabilised(path), BIASED)
     return ask_all(judge, [Request(prompt_id(text), text, allowed)], judge.scorings)[0]
 
 
@@ -228,9 +228,9 @@ def test_a_judge_that_is_not_there_is_refused(stable: Path, judge: Any, said: st
 def test_another_judge_and_one_without_probabilities_are_refused(stable: Path) -> None:
     held = read_stabilised(stable)
     with pytest.raises(JudgeSenseError, match="made with the judge biased@callable"):
-        stabilised_judge(held, options(name="other"))
+        StabilisedJudge(held, options(name="other"))
     with pytest.raises(JudgeSenseError, match="needs options scoring"):
-        stabilised_judge(held, CallableJudge(biased, name="biased"))
+        StabilisedJudge(held, CallableJudge(biased, name="biased"))
     text = CallableJudge(biased, name="text")
     with pytest.raises(JudgeSenseError, match=r"^judge text@callable .* set --scoring generate$"):
         judgesense.load_judge(text, task="relevance")

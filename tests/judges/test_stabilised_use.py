@@ -22,7 +22,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.run_folder.folder import read_record
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
-from local_judges.combined import stabilised_judge
+from local_judges.combined import StabilisedJudge
 from local_judges.protocol import Request
 from local_judges.registry import JudgeSpec, load_writer, resolve
 from local_judges.runner import ask_all
@@ -248,6 +248,6 @@ def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Pa
 
     inner = Both(biased, name="biased")
     inner.scorings = frozenset({"generate", "options"})
-    judge = stabilised_judge(read_stabilised(stable(run_dir, tmp_path / "s.yaml")), inner)
+    judge = StabilisedJudge(read_stabilised(stable(run_dir, tmp_path / "s.yaml")), inner)
     (answer,) = ask_all(judge, [Request("p", "Say hello", ())], judge.scorings)
     assert answer.text == "Hello"
