@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
@@ -117,18 +118,27 @@ def import_log(
         blocks = map(labels_of.labelled, blocks)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as hidden:
-            parts = _Parts(Path(hidden))
-            items = ItemColumns(Path(hidden), column_map, (ROW, "labels", *(people or ())))
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
+            parts: dict[str, int] = {}
+            hidden = Path(folder)
+            items = ItemColumns(hidden, column_map, (ROW, "labels", *(people or ())))
             if column_map.given.get("raw_decision") != EVERY_OTHER:
                 blocks = map(items.kept, blocks)
+
+            def write(table: pa.Table) -> None:
+                name = f"part-{len(parts):05}.parquet"
+                parts[name] = table.num_rows
+                write_part(table, hidden / PARTS, name)
+
             try:
-                built = build_parts(blocks, column_map, space, parse, parts.write)
+                built = build_parts(blocks, column_map, space, parse, write)
             finally:
                 items.close()
             if people:
-                write_part(labels_of.table(), Path(hidden), PEOPLE_FILE)
-            parts.keep(out)
+                write_part(labels_of.table(), hidden, PEOPLE_FILE)
+            names = ["judge", "scoring", "order", "repeat", "gold"]
+            log = pq.read_table(part_files(hidden), columns=names)
+            _keep(hidden, out, parts)
     except OSError as error:
         raise JudgeSenseError(f"cannot write to {out}: {error.strerror or error}") from error
     record = {
@@ -137,18 +147,18 @@ def import_log(
         "imported": asked,
         "invocation": invocation("import", import_log, given),
         **built,
-        "without_gold": parts.without_gold,
+        "without_gold": log["gold"].null_count,
         **({"people": list(people), "ties": labels_of.ties} if people else {}),
         **facts,
         "judges": [
             {"name": judge, "describe": {"engine": "imported", "format": format}}
-            for judge in parts.values["judge"]
+            for judge in log["judge"].unique().to_pylist()
         ],
-        "scorings": sorted(parts.values["scoring"]),
-        "orders": sorted(parts.values["order"]),
-        "repeats": len(parts.values["repeat"]),
+        "scorings": sorted(log["scoring"].unique().to_pylist()),
+        "orders": sorted(log["order"].unique().to_pylist()),
+        "repeats": len(log["repeat"].unique()),
         "versions": {"judgesense": __version__},
-        "parts": parts.rows,
+        "parts": parts,
         "digests": digests_of(out),
         "finished": now(),
     }
@@ -156,36 +166,16 @@ def import_log(
     return record
 
 
-class _Parts:
-    """The parts of an import in a hidden folder until all are written, counted on the way."""
-
-    def __init__(self, hidden: Path) -> None:
-        self._hidden = hidden
-        self.rows: dict[str, int] = {}
-        self.without_gold = 0
-        self.values: dict[str, dict[Any, None]] = {
-            name: {} for name in ("judge", "scoring", "order", "repeat")
-        }
-
-    def write(self, table: pa.Table) -> None:
-        """Write the next part. Raises OSError."""
-        name = f"part-{len(self.rows):05}.parquet"
-        write_part(table, self._hidden / PARTS, name)
-        self.rows[name] = table.num_rows
-        self.without_gold += table["gold"].null_count
-        for column, found in self.values.items():
-            found.update(dict.fromkeys(table[column].unique().to_pylist()))
-
-    def keep(self, out: Path) -> None:
-        """Move all files to ``out``. Raises JudgeSenseError if it has other parts."""
-        if others := {part.name for part in part_files(out)} - set(self.rows):
-            raise JudgeSenseError(
-                f"{out / PARTS} holds {min(others)}, which no run.json mentions; set --out "
-                "to another folder"
-            )
-        (out / PARTS).mkdir(parents=True, exist_ok=True)
-        for path in self._hidden.rglob("*.parquet"):
-            path.replace(out / path.relative_to(self._hidden))
+def _keep(hidden: Path, out: Path, parts: Collection[str]) -> None:
+    """Move all files to ``out``. Raises JudgeSenseError if it has other parts."""
+    if others := {part.name for part in part_files(out)} - set(parts):
+        raise JudgeSenseError(
+            f"{out / PARTS} holds {min(others)}, which no run.json mentions; set --out "
+            "to another folder"
+        )
+    (out / PARTS).mkdir(parents=True, exist_ok=True)
+    for path in hidden.rglob("*.parquet"):
+        path.replace(out / path.relative_to(hidden))
 
 
 def _finished(out: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
