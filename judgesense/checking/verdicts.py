@@ -19,6 +19,7 @@ from judgesense.files.tables import SUFFIXES, Record, is_dataset, read_table_row
 from judgesense.importers import FORMATS
 from judgesense.importers.column_names import Column, columns_of
 from judgesense.importers.columns import ColumnMap
+from judgesense.importers.items import Items
 from judgesense.importers.log import import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.recognise import (
@@ -76,7 +77,7 @@ def check_file(
     path, tell = Path(source), note or to_stderr
     name = format_of(path)
     importer = importer_of(name)
-    found, size = columns_of(importer.rows(path, pick))
+    found, size = columns_of(importer.read(path, Items(), pick))
     joined: LabelsByPerson = {}
     chances: dict[str, float] = {}
     named = [each for each in human if not Path(each).is_file()]
@@ -89,7 +90,7 @@ def check_file(
         path, joined = by_person
         columns = {"task": f":{Path(source).stem}", **(columns or {})}
         named = []
-        found, size = columns_of(importer.rows(path, pick))
+        found, size = columns_of(importer.read(path, Items(), pick))
     for file in [each for each in human if Path(each).suffix in SUFFIXES and Path(each).is_file()]:
         labels, picked = labels_by_item(Path(file))
         joined, chances = joined | labels, chances | picked

@@ -244,8 +244,10 @@ def read_yaml(path: Path) -> Any:
     return parse_yaml(read_text(path), str(path))
 
 
-def parse_yaml(text: str, where: str) -> Any:
-    """The value of YAML text; ``where`` names it in errors. Raises as `read_yaml`.
+def parse_yaml(text: str, where: str, *, as_nodes: bool = False) -> Any:
+    """The value of YAML text, or its `YamlNode`; None for no text. ``where`` names it in errors.
+
+    Raises as `read_yaml`.
 
     >>> parse_yaml("judges: [a, b]", "mine.yaml")
     {'judges': ['a', 'b']}
@@ -253,24 +255,6 @@ def parse_yaml(text: str, where: str) -> Any:
     Traceback (most recent call last):
     judgesense.errors.JudgeSenseError: mine.yaml, line 2: the key 'seed' appears twice
     """
-    return _yaml(text, where, as_nodes=False)
-
-
-def read_nodes(path: Path) -> YamlNode:
-    """A YAML file with the place of each part. Raises as `read_yaml`, also for an empty file."""
-    return parse_nodes(read_text(path), str(path))
-
-
-def parse_nodes(text: str, where: str) -> YamlNode:
-    """The value of YAML text with the place of each part. Raises as `read_nodes`."""
-    node: YamlNode | None = _yaml(text, where, as_nodes=True)
-    if node is None:
-        raise JudgeSenseError(f"{where}: the file is empty")
-    return node
-
-
-def _yaml(text: str, where: str, *, as_nodes: bool) -> Any:
-    """The value of YAML text, as a `YamlNode` or as plain values; None for no text."""
     try:
         _require_bounded(text, where)
         loader = _PARSER(text)
@@ -291,6 +275,19 @@ def _yaml(text: str, where: str, *, as_nodes: bool) -> Any:
     except (ValueError, OverflowError) as error:
         # A date or number that Python cannot hold, or half a surrogate pair.
         raise JudgeSenseError(f"{where}: invalid YAML: {error!s:.100}") from error
+
+
+def read_nodes(path: Path) -> YamlNode:
+    """A YAML file with the place of each part. Raises as `read_yaml`, also for an empty file."""
+    return parse_nodes(read_text(path), str(path))
+
+
+def parse_nodes(text: str, where: str) -> YamlNode:
+    """The value of YAML text with the place of each part. Raises as `read_nodes`."""
+    node: YamlNode | None = parse_yaml(text, where, as_nodes=True)
+    if node is None:
+        raise JudgeSenseError(f"{where}: the file is empty")
+    return node
 
 
 def _require_bounded(text: str, where: str) -> None:

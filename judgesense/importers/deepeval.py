@@ -14,7 +14,7 @@ from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
-from judgesense.files.tables import Record
+from judgesense.files.tables import Record, in_rows
 from judgesense.importers.importer import Importer
 from judgesense.importers.items import Items
 
@@ -116,7 +116,7 @@ IMPORTER = Importer(
     name="deepeval",
     summary="DeepEval's test runs (.deepeval/.latest_test_run.json)",
     patterns=(".latest_test_run.json", "test_run_*.json"),
-    read=read,
+    read=lambda *asked: in_rows(read(*asked)),
     labels=LABELS,
     keys=("testRunData", "testCases", "conversationalTestCases"),
 )

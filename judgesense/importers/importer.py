@@ -6,13 +6,12 @@ To add a format, write a module with an `Importer` called ``IMPORTER``, and add 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import Record, Rows, in_rows, is_dataset
+from judgesense.files.tables import Rows, is_dataset
 from judgesense.importers.items import Items
 
 
@@ -20,7 +19,7 @@ from judgesense.importers.items import Items
 class Importer:
     """A format of foreign logs.
 
-    ``read`` yields one record per decision of a file, or the same as `Rows`, with the names of the
+    ``read`` yields one row per decision of a file, some at a time, with the names of the
     decision log's columns or with names that ``columns`` maps to them; a value called ``labels`` is
     the decision space of the record's task, if the file states it. It raises JudgeSenseError with
     file, row and column. It also takes the `Items` of the import, and the name of one score of
@@ -32,20 +31,13 @@ class Importer:
     name: str
     summary: str
     patterns: tuple[str, ...]
-    read: Callable[[Path, Items, str | None], Iterable[Record] | Iterable[Rows]]
+    read: Callable[[Path, Items, str | None], Iterable[Rows]]
     has_pick: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
     keys: tuple[str, ...] = ()
     row_keys: tuple[tuple[str, ...], ...] = ()
     """Columns that a table of this format has, one set of them at least."""
-    by_column: bool = False
-    """Whether ``read`` yields `Rows`."""
-
-    def rows(self, path: Path, pick: str | None, items: Items | None = None) -> Iterator[Rows]:
-        """The decisions of a file, some at a time. Raises as ``read``."""
-        found: Iterable[Any] = self.read(path, items or Items(), pick)
-        return iter(found) if self.by_column else in_rows(found)
 
     def files(self, source: Path) -> list[Path]:
         """``source`` itself, or the files of this format below the folder ``source``.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import Record
+from judgesense.files.tables import Record, in_rows
 from judgesense.importers.importer import Importer
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
 from judgesense.importers.items import Items
@@ -188,7 +188,7 @@ IMPORTER = Importer(
     name="inspect",
     summary="Inspect .eval or .json logs, or their folder",
     patterns=("*.eval", "*.json"),
-    read=read,
+    read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,
     columns={"order": "metadata.order"},
     keys=("eval",),

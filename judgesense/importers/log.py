@@ -112,7 +112,7 @@ def import_log(
     if (done := _finished(out, asked)) is not None:
         return done
     column_map, judged = ColumnMap(columns or {}, importer.columns), Items()
-    blocks: Iterable[Rows] = (r for path in files for r in importer.rows(path, pick, judged))
+    blocks: Iterable[Rows] = (r for path in files for r in importer.read(path, judged, pick))
     labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse, joined or {})
     if people is not None:
         blocks = map(labels_of.labelled, blocks)

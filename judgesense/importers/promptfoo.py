@@ -15,7 +15,7 @@ from pydantic import AliasPath, Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
-from judgesense.files.tables import Record
+from judgesense.files.tables import Record, in_rows
 from judgesense.importers.importer import Importer
 from judgesense.importers.items import Items
 
@@ -188,7 +188,7 @@ IMPORTER = Importer(
     name="promptfoo",
     summary="promptfoo's results.json (model-graded assertions)",
     patterns=("*.json",),
-    read=read,
+    read=lambda *asked: in_rows(read(*asked)),
     labels=LABELS,
     keys=("results",),
 )

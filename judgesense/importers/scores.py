@@ -21,7 +21,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
-from judgesense.files.tables import Record, read_table
+from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers.importer import Importer
 from judgesense.importers.items import Items
 
@@ -110,7 +110,7 @@ IMPORTER = Importer(
     name="scores",
     summary="scores of Langfuse and feedback of LangSmith (CSV, JSON or JSON lines)",
     patterns=("*.csv", "*.json", "*.jsonl", "*.parquet"),
-    read=read,
+    read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,
     row_keys=(
         ("traceId", "name", "source"), ("trace_id", "name", "source"),

@@ -8,5 +8,4 @@ IMPORTER = Importer(
     summary="CSV, TSV, JSON lines or Parquet; a decision per row, or a column per judge",
     patterns=tuple(f"*{suffix}" for suffix in SUFFIXES),
     read=lambda path, *_: read_table_rows(path),
-    by_column=True,
 )

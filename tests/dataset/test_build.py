@@ -161,19 +161,6 @@ def test_the_command_says_what_it_built(own_items: Path, tmp_path: Path) -> None
     assert "factuality: 30 items, 150 prompts, 125 pairs" in result.output
 
 
-def test_a_source_that_fails_is_one_line_on_stderr_and_exit_code_2(
-    tmp_path: Path, command_line: Any
-) -> None:
-    done = command_line(
-        "dataset", "build", "--source", "own", "--items", "absent.csv", "--task", "coherence",
-        "--out", tmp_path / "d",
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stderr.startswith("judgesense: no file absent.csv")
-    assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "d").exists()
-
-
 def test_show_prints_both_prompts_whole(own_folder: Path) -> None:
     result = CliRunner().invoke(app, ["dataset", "show", str(own_folder), "--pairs", "1"])
     assert result.exit_code == 0, result.output

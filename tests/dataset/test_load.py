@@ -111,12 +111,6 @@ def test_a_bad_row_is_named_by_file_row_and_column(
         load_benchmark(jsonl(tmp_path, "tone", rows))
 
 
-def test_a_file_that_is_not_utf8_is_named_by_line(tmp_path: Path) -> None:
-    (tmp_path / "tone.jsonl").write_bytes(b'{"prompt_a": "caf\xe9"}\n')
-    with pytest.raises(JudgeSenseError, match=r"tone\.jsonl: byte .* is not utf-8"):
-        load_benchmark(tmp_path)
-
-
 # What is not there.
 
 
