@@ -145,3 +145,5 @@ def test_the_judge_is_found_without_its_fingerprint(tmp_path):
     assert (len(table), table.judge) == (2, "j@12")
     with pytest.raises(JudgeSenseError, match="j@12"):
         read_verdicts(file, judge="m")
+    file.write_text("item_id,verdict,judge\n1,YES,j\n2,NO,j@T=1\n")
+    assert read_verdicts(file, judge="j").judge == "j"
