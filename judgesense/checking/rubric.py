@@ -71,17 +71,14 @@ def with_quick_attacks(
     try:
         rows = [each.selected(settings).prompts for each in (data, tried)]
     except JudgeSenseError as error:
-        note(f"attacks not tried: {error}")
+        note(f"attacks are not tried: {error}")
         return data
     asked, more = (len(pc.unique(table["prompt_id"])) for table in rows)
     asked, more = asked * settings.repeats, more - asked
     if 3 * more > asked:
-        note(f"attacks not tried: --attacks quick adds {more} prompts to {asked}")
+        note(f"attacks are not tried; --attacks quick would add {more} prompts to {asked}")
         return data
-    note(
-        f"also trying three kinds of attack: {more} more prompts ({asked} without them); "
-        "--attacks none leaves them out"
-    )
+    note(f"three kinds of attack add {more} prompts to {asked}; leave them out with --attacks none")
     return tried
 
 

@@ -208,4 +208,6 @@ def _print(found: CheckResult, verbose: bool, is_file: bool) -> None:
         typer.echo(f"- {sentence(finding)}")
     typer.echo("")
     show(replace(found.result, findings=[]))
-    typer.echo(f"\n{found.out}/check/study.md has all of this, {found.out}/report.html more.")
+    typer.echo(
+        f"\n{found.out}/check/study.md has the same tables; {found.out}/report.html has more."
+    )

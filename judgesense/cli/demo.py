@@ -17,8 +17,8 @@ def demo(
     network.
 
     The judges chose the more relevant of two passages under five wordings of the question. The
-    report is computed from their answers now. To see every finding, run judgesense report DIR
-    --verbose.
+    report is computed now, from their recorded answers. To see every finding, run judgesense report
+    DIR --verbose.
     """
     from judgesense.pipeline.demo import demo as show
     from judgesense.reporting.terminal import print_report

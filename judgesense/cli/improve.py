@@ -82,9 +82,11 @@ def improve(
             "--answers": answers, "--options": options, "--attacks": attacks, "--limit": limit,
         }  # fmt: skip
         if given := [name for name, value in taken.items() if value is not None]:
-            raise JudgeSenseError(f"{given[0]} with --log: the run has the rubric and the items")
+            raise JudgeSenseError(
+                f"{given[0]} does not go with --log: the run has the rubric and items"
+            )
         if values:
-            raise JudgeSenseError(f"--set {min(values)} does not go with --log: nothing is asked")
+            raise JudgeSenseError(f"--set {min(values)} does not go with --log: no prompt is sent")
         if judge and len(judge) > 1:
             raise JudgeSenseError("--log: name one judge of the run")
         stabilise(log, out, judge[0] if judge else None, max_error=max_error, format=format, **own)

@@ -67,12 +67,14 @@ def label(
     try:
         lock = FileLock(file.with_name(f".{file.name}.lock")).acquire(timeout=0)
     except Timeout as error:
-        raise JudgeSenseError(f"another judgesense label writes to {file}; use its page") from error
+        raise JudgeSenseError(
+            f"another judgesense label is writing to {file}; use its page"
+        ) from error
     with lock:
         server = LabelServer(labelling, port)
         opt.note(
-            f"{labelling.total} items of {source}; labels {', '.join(labelling.labels)}; saved in "
-            f"{file}\nOpen {server.address}   (Ctrl-C stops; run it again to resume)"
+            f"{labelling.total} items of {source}. Labels: {', '.join(labelling.labels)}. Saved in "
+            f"{file}\nOpen {server.address}   (stop with Ctrl-C; rerun the command to resume)"
         )
         if sys.stderr.isatty() and (os.name == "nt" or os.environ.get("DISPLAY")):
             import webbrowser

@@ -16,7 +16,9 @@ from judgesense.errors import JudgeSenseError
 
 Results = Annotated[
     str | None,
-    opt.option("DIR|REPO", "Folder of runs or results dataset; the embedded results by default."),
+    opt.option(
+        "DIR|REPO", "A folder of runs or a results dataset (default: the embedded results)."
+    ),
 ]
 
 

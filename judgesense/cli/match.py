@@ -139,7 +139,7 @@ def _respond(
             format,
             lambda: {"out": str(out), "model": name, "responses": number,
                      "finish_reasons": dict(reasons)},
-            lambda: f"{name}: {number} responses ({counts}) in {out}; next: judgesense match {out} "
+            lambda: f"{name}: {number} responses ({counts}) in {out}\nNext: judgesense match {out} "
             "--references FILE",
         )  # fmt: skip
     return "error" in reasons
@@ -175,13 +175,13 @@ def _show_unread(found: Matched) -> None:
     unread = [i for i, value in enumerate(result.readings) if value is None]
     reasons = "; ".join(f"{n} {problem}" for problem, n in result.problem_counts.items())
     typer.echo(
-        f"{len(unread)} of {result.n} responses could not be read by {result.method}"
-        f"{f' ({reasons})' if reasons else ''}: they score 0"
+        f"{len(unread)} of {result.n} responses could not be read by {result.method} and score 0"
+        f"{f' ({reasons})' if reasons else ''}"
     )
     for i in unread[:_EXAMPLES]:
         typer.echo(f"  {_example(rows[i])}  [{result.problems[i]}]")
     wrong = [i for i, s in enumerate(result.per_example) if s == 0 and result.readings[i]]
-    typer.echo(f"{len(wrong)} were read and score 0")
+    typer.echo(f"{len(wrong)} responses were read and score 0")
     for i in wrong[:_EXAMPLES]:
         typer.echo(f"  {_example(rows[i])}  [read as {_short(result.readings[i] or '', 60)!r}]")
 
@@ -193,9 +193,10 @@ def _show_graded(found: Matched) -> None:
     counts = found.to_dict()["disagreement"]
     rate = "undefined" if counts["rate"] is None else f"{counts['rate']:.4f}"
     typer.echo(
-        f"\n{method} and {judged.judge} differ on a share of {rate}: both right "
-        f"{counts['both_right']}, both wrong {counts['both_wrong']}, no verdict "
-        f"{counts['no_verdict']} (score {judged.score_low:.4f} to {judged.score_high:.4f})"
+        f"\n{method} and {judged.judge} differ on a share of {rate} of the responses. For "
+        f"{counts['both_right']} responses both say right, for {counts['both_wrong']} both say "
+        f"wrong, and for {counts['no_verdict']} the judge gives no verdict. Depending on these, "
+        f"the judge's score is {judged.score_low:.4f} to {judged.score_high:.4f}."
     )
     for heading, kind in (
         ("right for the grader only", "missed_by_heuristic"),

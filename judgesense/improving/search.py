@@ -187,13 +187,13 @@ def search(
     if labelled < FEWEST or independent < FEWEST_INDEPENDENT:
         raise JudgeSenseError(
             f"{labelled} labelled items ({independent} independent) are too few to search on one "
-            f"half and promise on the other: label at least {FEWEST} ({FEWEST_INDEPENDENT} "
+            f"half and measure on the other: label at least {FEWEST} ({FEWEST_INDEPENDENT} "
             "independent)"
         )
     if len(np.unique(answers.gold)) < 2:
         raise JudgeSenseError(
-            f"every label is {answers.labels[answers.gold[0]]}: label items of other answers too, "
-            "or a judge that always says the same looks perfect"
+            f"every label is {answers.labels[answers.gold[0]]}, so a judge that always gives this "
+            "verdict looks perfect: label items with other answers, too"
         )
     if budget < (least := least_budget(answers)):
         raise JudgeSenseError(

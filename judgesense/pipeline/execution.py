@@ -334,7 +334,7 @@ def _judge(
     whole = benchmark.prompts.num_rows
     benchmark = answerable(given, benchmark)
     if left_out := whole - benchmark.prompts.num_rows:
-        note(f"{name_of(given)} takes no reasoning effort: {left_out} prompts are left out")
+        note(f"{left_out} prompts are left out, as {name_of(given)} has no reasoning effort")
     judge: Any
     if cluster is not None:
         from local_judges.ray_runner import RayJudge
@@ -354,14 +354,14 @@ def _judge(
         elif not settings.strict:
             offered = tuple(scoring for scoring in scorings if scoring in judge.scorings)
             if offered and offered != scorings:
-                note(f"{judge.name} offers {' and '.join(offered)} scoring only")
+                note(f"{judge.name} offers only {' and '.join(offered)} scoring")
             scorings = offered or scorings
         if "options" in scorings and (reading := facts["describe"].get("options")):
             note(f"{judge.name} reads option probabilities from {reading}")
         if stabilised is not None and len(stabilised.rule.wordings) > 1 and len(benchmark.pairs):
             note(
-                f"{judge.name} asks its own {len(stabilised.rule.wordings)} wordings whatever the "
-                "wording of the run, so it is steady by construction"
+                f"{judge.name} always asks its own {len(stabilised.rule.wordings)} wordings, "
+                "whatever the run's wording is, so it is steady by construction"
             )
         elif stabilised is not None and stabilised.rule.remedy != AS_ASKED:
             note(

@@ -151,7 +151,7 @@ _PAIR_COLUMNS = (
 
 
 UNFINISHED = (
-    "Still being judged, or interrupted: the figures cover the prompts judged so far. Rerun the "
+    "This run is not finished. The figures cover the prompts judged so far. Rerun the "
     "same command to finish it."
 )
 

@@ -270,7 +270,7 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
         constants.setdefault(entry["constant_label"], []).append(entry["constant_accuracy"])
     if len(constants) == 1:
         ((label, shares),) = constants.items()
-        parts.append(f"always answering {label} matches {span(shares, percent)}")
+        parts.append(f"always answering {label!r} matches {span(shares, percent)}")
     if len(entries) == 1:
         ((case, _),) = entries
         low, high = (case.checks["right"]["details"].get(f"beats_constant_ci_{end}")
@@ -280,7 +280,7 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
             how += "less" if high < 0 else "more"
             share = percent(shares[0])
             parts = [
-                f"{parts[0]}. That is {how} often than always answering {label} would ({share})"
+                f"{parts[0]}. That is {how} often than always answering {label!r} would ({share})"
             ]
         if case.trust == "avoid":
             parts.append(f"do not use it: {next(reasons(case.card))}")

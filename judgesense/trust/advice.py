@@ -111,9 +111,9 @@ def _on_card(card: Entry) -> Texts:
     if card["trust"] != "avoid" and details:
         yield (
             "missed",
-            f"the interval of JSS covers other wordings like these {details['n_wordings']}. They "
-            "may lack a kind of wording that makes up less than "
-            f"{percent(details['missed'])} of all wordings.",
+            "the interval of JSS covers other wordings like these. A sample of "
+            f"{details['n_wordings']} wordings may lack a kind of wording that makes up less than "
+            f"{percent(details['missed'])} of all.",
         )
 
 
@@ -122,7 +122,7 @@ def _on_gate(plans: list[Entry]) -> Texts:
     for entry in plans:
         if (gate := entry["gate"]) is not None:
             least = gate["passes_from"]
-            text = "on as many other items, the judge would pass the check 'steady' with "
+            text = "if it judged as many other items, it would pass the check 'steady' with "
             text += f"{percent(gate['passes'])} probability and fail it with "
             text += f"{percent(gate['fails'])}. "
             if least is None:

@@ -17,7 +17,7 @@ from judgesense.run_folder.folder import read_run
 from judgesense.statistics.change import item_change, smallest_loss
 from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.tasks import ERROR, ORDERS, UNDECIDED
-from judgesense.text import join, percent, s, signed
+from judgesense.text import join, percent, s, sentence, signed
 from judgesense.trust.card import Gate
 from judgesense.trust.pairing import grouped, most_frequent
 from judgesense.trust.rewording import same_polarity
@@ -27,10 +27,10 @@ FIGURES = ("right", "steady", "fair", "readable")
 """What is compared, the figure that decides first."""
 
 _WHAT = {
-    "right": "matches the labels on",
-    "steady": "gives the same verdict after rewording on",
-    "fair": "makes the same choice in both orders on",
-    "readable": "gives a verdict on",
+    "right": "matches the labels",
+    "steady": "gives the same verdict after rewording",
+    "fair": "makes the same choice in both orders",
+    "readable": "gives a verdict",
 }
 _SHOWN = 3
 """Moved verdicts that a text lists."""
@@ -69,13 +69,13 @@ class BaselineComparison(ResultMapping):
         """
         worse = [row for row in self.conclusions if row["conclusion"] == "worse"]
         if worse:
-            return Gate("FAIL", worse[0]["figure"], "; ".join(map(_named, worse)))
+            return Gate("FAIL", worse[0]["figure"], ". ".join(map(_named, worse)))
         firsts = {(row["judge"], row["task"]): row for row in reversed(self.conclusions)}
         rows = [row for row in firsts.values() if row["conclusion"] == "cannot tell"]
         if not rows:
             rows = [*reversed(firsts.values())]
-            return Gate("PASS", rows[0]["figure"], "; ".join(map(_named, rows)))
-        why = "; ".join([*map(_named, rows), what_it_finds(self.n_items)])
+            return Gate("PASS", rows[0]["figure"], ". ".join(map(_named, rows)))
+        why = ". ".join([*map(_named, rows), sentence(what_it_finds(self.n_items))])
         return Gate("INCONCLUSIVE", rows[0]["figure"], why)
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,12 +115,12 @@ def what_it_finds(n_items: int) -> str:
     """What a comparison with a baseline on this many items can find.
 
     >>> what_it_finds(100)
-    'with 100 items, a loss of 10 points is found in 80% of comparisons'
+    'with 100 items, 80% of comparisons find a loss of 10 points'
     """
     loss = smallest_loss(n_items)
     if loss is None:
         return f"{n_items} item{s(n_items)} are too few to find any loss"
-    return f"with {n_items} items, a loss of {100 * loss:.0f} points is found in 80% of comparisons"
+    return f"with {n_items} items, 80% of comparisons find a loss of {100 * loss:.0f} points"
 
 
 def items_of_baseline(baseline: str | Path) -> int:
@@ -151,7 +151,7 @@ def against_baseline(
     both = _matched(read_run(Path(run_dir)).judged, read_run(Path(baseline)).judged)
     if not both:
         raise JudgeSenseError(
-            f"nothing to compare: {baseline} has no judge of a task of {run_dir}, or several"
+            f"{baseline} and {run_dir} have no judge and task in common, or several that may match"
         )
     conclusions: list[dict[str, Any]] = []
     moved: list[dict[str, Any]] = []
@@ -166,7 +166,7 @@ def against_baseline(
                 "same item_id"
             )
         if left := len(every) - len(items):
-            notes.append(f"{task}: {left} item{s(left)} of only one result left out.")
+            notes.append(f"{task}: {left} item{s(left)} of only one result are left out.")
         sizes.append(len(items))
         # The label of each item and order; that of the newer result counts.
         old, new = (
@@ -176,7 +176,7 @@ def against_baseline(
         gold = old | new
         if other := len({at[0] for at, label in old.items() if gold[at] != label}):
             notes.append(
-                f"{task}: {other} of {len(items)} items have another label in the baseline; both "
+                f"{task}: {other} of {len(items)} items have another label in the baseline. Both "
                 "results are compared with the new labels. Are these the same items?"
             )
         orders = {*before.order} & {*after.order}
@@ -272,9 +272,9 @@ def _conclusions(
             what = f"no worse than by {100 * margin:g} points"
         points = [signed(100 * x, 1) for x in (change.difference, change.ci_low, change.ci_high)]
         text = (
-            f"{figure}: {what} ({_WHAT[figure]} {percent(change.after)}, before "
-            f"{percent(change.before)}; {points[0]} points [{points[1]}, {points[2]}], "
-            f"{change.n_items} item{s(change.n_items)}, {change.n_changed} changed)"
+            f"{figure}: {what}. It {_WHAT[figure]} in {percent(change.after)} of cases, and before "
+            f"in {percent(change.before)} ({points[0]} points [{points[1]}, {points[2]}], "
+            f"{change.n_items} item{s(change.n_items)}, of which {change.n_changed} changed)"
         )
         yield {
             "judge": stream.judge, "task": stream.task.name, "figure": figure,

@@ -59,8 +59,8 @@ def test_scores_by_model_and_template_and_the_misses_are_printed(tmp_path: Path)
     assert "t1 1.0000 n=2" in lines
     assert "mean ± std 0.7500 ± 0.2500 over 2 templates" in lines
     assert "1 of 8 responses were cut off at the token cap" in lines
-    assert any("1 of 8 responses could not be read by choice (1 no single option)" in line
-               for line in lines)  # fmt: skip
+    unread = "1 of 8 responses could not be read by choice and score 0 (1 no single option)"
+    assert any(unread in line for line in lines)
     assert "m1 t2 2: 'hard to say, since' for 'A' [no single option]" in lines
     assert "m2 t1 1: 'C' for 'B' [read as 'C']" in lines
 

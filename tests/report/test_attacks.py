@@ -136,7 +136,7 @@ def test_check_tries_the_quick_attacks_where_they_cost_little(tmp_path: Path) ->
     rubric = "Is it good? PASS or FAIL.\n\n{text}"
     found = judgesense.check(rubric, rows, judge, **given)
     assert sum(asked) == 24 * 5 * 2 + 12 * 3
-    assert any("36 more prompts" in note for note in notes)
+    assert any("add 36 prompts" in note for note in notes)
     assert found.card["checks"]["resistant"]["estimate"] == 1
     asked.clear()
     judgesense.check(rubric, rows, judge, attacks="none", **given)
