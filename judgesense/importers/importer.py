@@ -19,13 +19,13 @@ from judgesense.importers.items import Items
 class Importer:
     """A format of foreign logs.
 
-    ``read`` yields one row per decision of a file, some at a time, with the names of the
-    decision log's columns or with names that ``columns`` maps to them; a value called ``labels`` is
-    the decision space of the record's task, if the file states it. It raises JudgeSenseError with
-    file, row and column. It also takes the `Items` of the import, and the name of one score of
-    several if the format ``has_pick``. ``patterns`` are the names of the format's files, for a
-    folder of them. ``labels`` is the decision space where the format fixes it. A JSON file of the
-    format has one of ``keys``.
+    ``read`` yields one row per decision of a file, some at a time, with the names of the decision
+    log's columns or with names that ``columns`` maps to them; a value called ``labels`` is the
+    decision space of the record's task, if the file states it. It raises JudgeSenseError with file,
+    row and column. It also takes the `Items` of the import, and the name of one score of several if
+    the format ``has_pick``. ``patterns`` are the names of the format's files, for a folder of them.
+    ``labels`` is the decision space where the format fixes it. A JSON file of the format has one of
+    ``keys``.
     """
 
     name: str

@@ -77,7 +77,7 @@ def test_too_few_rows_are_inconclusive_and_count_as_asked(rubric: Path) -> None:
     )  # fmt: skip
     assert found.card["trust"] == "unknown"
     (entry,) = found.report.plan
-    assert f"{entry['settles']['items_needed']} in all" in found.next_step
+    assert f"{entry['settles']['items_needed']} items in all" in found.next_step
     for policy, code in (("pass", 0), ("fail", 1)):
         again = _check(rubric, steady, inconclusive=policy)
         assert (again.decision, again.exit_code) == ("INCONCLUSIVE", code)
