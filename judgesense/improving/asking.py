@@ -61,44 +61,36 @@ class Asking:
                     own = self.shown[item](template, name)
                     prompt = render(self.answers.task, template, own, name)
                     places.setdefault(voice, []).append((prompt, item, wording, order))
+        task, wordings = self.answers.task, self.answers.wordings
+        aliases = {each.template.template_id: each.template.aliases
+                   for each in wordings if each.template.aliases}  # fmt: skip
         for voice, wanted in places.items():
-            self._answered(voice, [prompt for prompt, *_ in wanted])
             own = self.answers.voices[voice]
-            judge = self.judges[own.judge].name
+            judge, scoring = self.judges[own.judge], own.scoring
+            prompts = [prompt for prompt, *_ in wanted]
+            self.prompts |= {prompt.prompt_id: prompt for prompt in prompts}
+            if fresh := [
+                p for p in prompts if (judge.name, scoring, p.prompt_id) not in self.known
+            ]:
+                pairs, about = PAIR_SCHEMA.empty_table(), {"name": "improve"}
+                run_judge(
+                    judge,
+                    Benchmark({task.name: task}, table_of_prompts(fresh), pairs, about, aliases),
+                    self.run.folder, [scoring], judge_index=self._turn,
+                    begin=lambda: save_run(self.run.folder, self.run.record), note=self.note,
+                )  # fmt: skip
+                self._turn += 1
+                self._read()
             for prompt, item, wording, order in wanted:
-                row = self.known.get((judge, own.scoring, prompt.prompt_id))
+                row = self.known.get((judge.name, scoring, prompt.prompt_id))
                 self.answers.asked[voice, item, wording, order] = True
                 self.failed += row is None
                 if row is not None:
-                    label_map = self.answers.wordings[wording].template.label_map
-                    told = {
-                        each["option"]: each["logprob"] for each in row["option_logprobs"] or ()
-                    }
+                    told = {e["option"]: e["logprob"] for e in row["option_logprobs"] or ()}
+                    label_map = wordings[wording].template.label_map
                     self.answers.logprobs[voice, item, wording, order] = label_logprobs(
                         label_map, self.answers.labels, told, row["raw_decision"]
                     )
-
-    def _answered(self, voice: int, prompts: Sequence[Prompt]) -> None:
-        """Judge the prompts that have no answer yet."""
-        own = self.answers.voices[voice]
-        judge = self.judges[own.judge]
-        self.prompts |= {prompt.prompt_id: prompt for prompt in prompts}
-        fresh = [p for p in prompts if (judge.name, own.scoring, p.prompt_id) not in self.known]
-        if not fresh:
-            return
-        task, wordings = self.answers.task, self.answers.wordings
-        benchmark = Benchmark(
-            {task.name: task}, table_of_prompts(fresh), PAIR_SCHEMA.empty_table(),
-            {"name": "improve"},
-            aliases={each.template.template_id: each.template.aliases
-                     for each in wordings if each.template.aliases},
-        )  # fmt: skip
-        run_judge(
-            judge, benchmark, self.run.folder, [own.scoring], judge_index=self._turn,
-            begin=lambda: save_run(self.run.folder, self.run.record), note=self.note,
-        )  # fmt: skip
-        self._turn += 1
-        self._read()
 
     @property
     def spent_usd(self) -> float | None:
