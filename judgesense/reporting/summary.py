@@ -322,17 +322,14 @@ def _title(cases: Sequence[Case]) -> str:
             parts.append(f"use {judges[0]}{care} for {join(list(by_task))}")
         else:
             parts += [f"use {_some(who, 'or')}{care} for {task}" for task, who in by_task.items()]
-    for trust, lead in (
-        ("avoid", "do not use"),
-        ("unknown", "it is unknown whether to use"),
-    ):
+    for trust, lead, yet in (("avoid", "do not use", ""), ("unknown", "do not rely on", " yet")):
         left = [case for case in cases if alone and not case.usable and case.trust == trust]
         if left:
             why = dict.fromkeys(reason for case in left for reason in reasons(case.card))
             if all(case.checks["right"]["state"] == "unmeasured" for case in left):
                 why = {clause("right", "unmeasured", None): None, **why}
             tasks = join([case.task for case in left])
-            parts.append(f"{lead} {judges[0]} for {tasks}: {join(list(why)[:2])}")
+            parts.append(f"{lead} {judges[0]} for {tasks}{yet}: {join(list(why)[:2])}")
     if not parts:
         unknown = any(case.trust == "unknown" for case in cases)
         passes = "is known to be usable yet" if unknown else "passes"

@@ -154,7 +154,7 @@ class Migration(ResultMapping):
         lines += [
             "",
             f"{'The claim' if len(self.tasks) == 1 else 'Any of the claims'} is wrong in at most "
-            f"{100 * self.error:.3g}% of runs, because each end of an interval is wrong in at most "
+            f"{100 * self.error:.3g}% of runs, and each end of an interval in at most "
             f"{100 * self.tasks[0].error:.3g}%. The sample is the items, or the clusters that they "
             "share. With four wordings or more, the wordings are a sample, too. With fewer, the "
             "claim is about these wordings alone.",

@@ -92,7 +92,7 @@ class BaselineComparison(ResultMapping):
         if self.moved:
             kinds = Counter(row["kind"] for row in self.moved)
             counts = join([f"{n} {kind}" for kind, n in kinds.items()])
-            lines.append(f"{len(self.moved)} verdict{s(len(self.moved))} moved ({counts})")
+            lines.append(f"{len(self.moved)} verdict{s(len(self.moved))} changed ({counts})")
         return lines
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class BaselineComparison(ResultMapping):
 
 
 def _named(row: Mapping[str, Any]) -> str:
-    return f"{row['judge'].partition('@')[0]} on {row['task']}, {row['text']}"
+    return f"{row['judge'].partition('@')[0]} on {row['task']}: {row['text']}"
 
 
 def what_it_finds(n_items: int) -> str:
@@ -267,13 +267,15 @@ def _conclusions(
     figures = max(1, sum(one != two for one, two, _ in columns.values()))
     for figure, (one, two, shared) in columns.items():
         change = item_change(one, two, shared, figures=figures if one != two else 1)
-        conclusion = what = change.conclusion(margin)
-        if conclusion == "no worse":
-            what = f"no worse than by {100 * margin:g} points"
+        conclusion = change.conclusion(margin)
+        what = {
+            "no worse": f"is not worse by more than {100 * margin:g} points",
+            "cannot tell": "may be better or worse",
+        }.get(conclusion, f"is {conclusion}")
         points = [signed(100 * x, 1) for x in (change.difference, change.ci_low, change.ci_high)]
         text = (
-            f"{figure}: {what}. It {_WHAT[figure]} in {percent(change.after)} of cases, and before "
-            f"in {percent(change.before)} ({points[0]} points [{points[1]}, {points[2]}], "
+            f"{figure!r} {what}. It {_WHAT[figure]} in {percent(change.after)} of cases, and "
+            f"before in {percent(change.before)} ({points[0]} points [{points[1]}, {points[2]}], "
             f"{change.n_items} item{s(change.n_items)}, of which {change.n_changed} changed)"
         )
         yield {

@@ -130,7 +130,7 @@ def test_a_run_still_being_judged_says_so(make) -> None:
     report = measure(log, benchmark.pairs, run=run)
     screen = first_screen(report)
     assert screen["unfinished"]
-    assert screen["title"].startswith("So far: it is unknown")
+    assert screen["title"].startswith("So far: do not rely on")
     assert screen["next"]["kind"] == "finish_run"
     assert '<p class="unfinished"' in render_html(report)
     assert "judged so far" in str(render_terminal(report))
