@@ -39,7 +39,9 @@ def label(
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     limit: opt.Limit = None,
-    port: Annotated[int, opt.option("PORT", "The port. 0 picks a free one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int, opt.option("PORT", "The port to use, or 0 for a free one.", min=0, max=65535)
+    ] = 0,
     seed: opt.Seed = 0,
     out: Annotated[
         Path | None,

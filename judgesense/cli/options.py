@@ -150,7 +150,11 @@ RunScoring = Annotated[
 Columns = Annotated[str | None, option("OURS=YOURS,...", "Your column names, such as item_id=id.")]
 Map = Annotated[
     str | None,
-    option("THEIRS=OURS,...", "Translate words to labels: good=PASS or '>=0.5=PASS'.", "--map"),
+    option(
+        "THEIRS=OURS,...",
+        "Translate words or numbers to labels, such as good=PASS or '>=0.5=PASS'.",
+        "--map",
+    ),
 ]
 Thresholds = Annotated[
     list[str] | None,

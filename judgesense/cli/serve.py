@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 def serve(
     judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
     port: Annotated[
-        int, opt.option("PORT", "The port. 0 picks a free one.", min=0, max=65535)
+        int, opt.option("PORT", "The port to use, or 0 for a free one.", min=0, max=65535)
     ] = 8080,
     host: Annotated[str, opt.option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
     api_key_env: Annotated[

@@ -90,7 +90,9 @@ def study(
     ] = None,
     attributes: Annotated[
         str | None,
-        opt.option("A,B", "paraphrase-robustness: attributes, such as clarity.", default="all"),
+        opt.option(
+            "A,B", "paraphrase-robustness: the attributes to score, such as clarity.", default="all"
+        ),
     ] = None,
     source: Annotated[
         list[str] | None,
@@ -103,7 +105,9 @@ def study(
     pin: opt.Pins = None,
     paraphrases: Annotated[
         int | None,
-        opt.option("N", "paraphrase-robustness: paraphrases per instruction.", default="all, ten"),
+        opt.option(
+            "N", "paraphrase-robustness: how many paraphrases per instruction.", default="all, ten"
+        ),
     ] = None,
     paper_wordings: Annotated[
         bool,
@@ -137,13 +141,21 @@ def study(
     answer_tokens: Annotated[
         int | None,
         opt.option(
-            "N", "answer-matching, prompt-ranking: tokens per answer.", min=1, default="the study's"
+            "N",
+            "answer-matching, prompt-ranking: at most this many tokens per answer.",
+            min=1,
+            default="the study's",
         ),
     ] = None,
     grader: opt.Grader = None,
     grader_tokens: Annotated[
         int | None,
-        opt.option("N", "answer-matching: tokens per verdict.", min=1, default="256"),
+        opt.option(
+            "N",
+            "answer-matching: at most this many tokens per verdict of the grader.",
+            min=1,
+            default="256",
+        ),
     ] = None,
     benchmarks: Annotated[
         str | None,
@@ -157,7 +169,7 @@ def study(
     n_templates: Annotated[
         int | None,
         opt.option(
-            "N", "answer-matching: the first N of the paper's templates.", min=2, default="12"
+            "N", "answer-matching: use the first N of the paper's templates.", min=2, default="12"
         ),
     ] = None,
     scores: Annotated[
@@ -168,17 +180,22 @@ def study(
     ] = None,
     sizes: Annotated[
         str | None,
-        opt.option("N,N", "prompt-ranking: items per subset.", default="50,100,200"),
+        opt.option("N,N", "prompt-ranking: how many items a subset has.", default="50,100,200"),
     ] = None,
     format: opt.Format = "text",
 ) -> None:
     """Run a paper's study, or your own from a YAML file.
 
     judge-sensitivity reproduces the tables and figures of the JudgeSense paper.
-    paraphrase-robustness scores texts on 12 attributes under ten paraphrases and compares with
-    human scores. answer-matching tests whether prompt sensitivity comes from the model or from the
-    matcher. prompt-ranking tests whether the best of 20 prompts would be chosen again. Your own
-    file names items, wordings, judges and measures.
+
+    paraphrase-robustness scores texts on 12 attributes under ten paraphrases and compares the
+    scores with people's.
+
+    answer-matching tests whether prompt sensitivity comes from the model or from the matcher.
+
+    prompt-ranking tests whether the best of 20 prompts would be chosen again.
+
+    Your own file names items, wordings, judges and measures.
 
     Rerun the same command to resume.
     """

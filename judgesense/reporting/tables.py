@@ -398,7 +398,8 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
         "JSS is the share of verdicts that an equivalent variant leaves as under the base wording. "
         "Follows is how often a contrast, which changes the question or the item, changes the "
         "answer. Shift rate is the share of verdicts that an intervention changes. Net shift is "
-        "how much each label gains by it. Unreadable is the share of answers without a verdict."
+        "how much an intervention raises each label's share. Unreadable is the share of answers "
+        "without a verdict."
     )
     # With one equivalent variant, the pool of all repeats its row.
     shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])

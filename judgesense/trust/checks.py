@@ -120,8 +120,8 @@ def right(
     )
     ends = "" if low is None else f" {brackets(low, high, lambda end: number(end, 2))}"
     figures = (
-        f"(κ {number(found.kappa, 2)}{ends}). It is right on {percent(found.accuracy)} of prompts; "
-        f"always answering {found.constant_label!r} would be right on "
+        f"(κ {number(found.kappa, 2)}{ends}). It is right on {percent(found.accuracy)} of prompts. "
+        f"Always answering {found.constant_label!r} would be right on "
         f"{percent(found.constant_accuracy)}"
     )
     if check.state == "open":

@@ -382,8 +382,11 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         text = "Judge the items in both orders of the options."
         return _step("add_orders", text, commands.changed(orders=["AB,BA"]) if ran else None)
     if few or (planned is None and "open" in states.values()):
-        n = max(2 * diagnostics["n_items"], FIRST_LABELS) - diagnostics["n_items"]
-        text = f"Add {n} items{_where('to', commands.data)}. The present ones are too few to tell."
+        n = diagnostics["n_items"]
+        text = (
+            f"Add {max(n, FIRST_LABELS - n)} items{_where('to', commands.data)}. {n} are too few "
+        )
+        text += "for a conclusion."
         return _step("add_items", text, commands.changed() if commands.data else None)
     if planned is not None:
         return _more(planned, commands)
