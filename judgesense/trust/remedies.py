@@ -85,7 +85,7 @@ def remedies(
         absent["panel of 3"] = "judge the items under at least three wordings"
     for name, run in absent.items():
         row = {**dict.fromkeys(rows[0]), "remedy": name, "n_items": 0, "because": []}
-        rows.append({**row, "text": f"{name} was not measured: {run}"})
+        rows.append({**row, "text": f"{name!r} was not measured: {run}"})
     return rows
 
 
@@ -108,7 +108,7 @@ def _text(row: Mapping[str, Any]) -> str:
     if row["jss"] is not None:
         parts.append(f"has a JSS of {number(row['jss'])} instead of {number(row['jss_before'])}")
     cost = row["prompts_per_item"]
-    return f"{row['remedy']} {join([*parts, f'needs {cost} prompt{s(cost)} per item'])}"
+    return f"{row['remedy']!r} {join([*parts, f'needs {cost} prompt{s(cost)} per item'])}"
 
 
 def passes(row: Mapping[str, Any]) -> bool:

@@ -53,7 +53,7 @@ def test_a_remedy_that_passes_is_in_the_title_and_the_command(make) -> None:
         in screen["title"]
     )
     (change,) = screen["remedies"]["passing"]
-    assert change["text"].startswith(f"{row['remedy']} is right on 100% instead")
+    assert change["text"].startswith(f"{row['remedy']!r} is right on 100% instead")
     assert "(+50.0 [+4" in change["text"]
     # The log alone does not hold what the judge is: there is no command that writes it.
     assert (screen["next"]["kind"], screen["next"]["command"]) == ("use_changed", None)
