@@ -1,6 +1,6 @@
 """Does `improve` keep its promise? Simulations with the truth known, and real logs resampled.
 
-    python benchmarks/improve.py [--runs 200] [--only promise,equal,regret,cascade,logs]
+    python benchmarks/improve.py [--runs 200] [--only promise,equal,regret,many,cascade]
 
 Kinds of data: `plain` (wordings of other accuracy, on items of other difficulty), `biased` (a
 choice between two by a judge that prefers the first option; both orders and each option alone can
@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from common import finish, machine
@@ -24,7 +25,7 @@ from common import finish, machine
 from judgesense.improving.candidates import Answers, Candidate, Voice, first_candidates
 from judgesense.improving.forms import Wording
 from judgesense.improving.promise import with_person
-from judgesense.improving.search import Found, halves, search
+from judgesense.improving.search import MANY, Found, halves, search
 from judgesense.tasks import Task, Template
 from judgesense.trust.rules import Decided
 
@@ -137,9 +138,15 @@ def searched(whole: Answers, n: int, budget: float, seed: int, combine: bool = T
     return found
 
 
-def truth(whole: Answers, candidate: Candidate, fit: Any, n: int) -> float:
-    """The accuracy on new items."""
-    return float(whole.right(candidate, np.arange(n, len(whole.gold)), fit).mean())
+def truth(
+    whole: Answers, candidate: Candidate, fit: Any, n: int, found: Found | None = None
+) -> float:
+    """The accuracy on new items, without those of the log that a search chose on."""
+    new = np.arange(n, len(whole.gold))
+    if found is not None:
+        chosen_on = np.delete(whole.clusters[:n], found.held_out)
+        new = new[~np.isin(whole.clusters[new], chosen_on)]
+    return float(whole.right(candidate, new, fit).mean())
 
 
 def exhaustive(whole: Answers, n: int) -> tuple[Candidate, int]:
@@ -161,7 +168,7 @@ def promises(runs: int, equal: bool) -> list[dict[str, Any]]:
             (40, 0), (100, 0), (400, 0)]  # fmt: skip
         for n, k in sizes:
             covered, bias, better, gap = [], [], [], []
-            for run in range(max(20, runs // (4 if n * max(k, 10) > 15000 else 1))):
+            for run in range(runs):
                 rng = np.random.default_rng([run, n, k, equal])
                 whole = (llmbar(n, population, rng, equal) if kind == "llmbar"
                          else (plain if kind == "plain" else biased)(n, k, rng, equal))  # fmt: skip
@@ -169,10 +176,10 @@ def promises(runs: int, equal: bool) -> list[dict[str, Any]]:
                 # Panels of equal ways are better than one.
                 found = searched(whole, n, max(6.0, 0.3 * ways), run, combine=not equal)
                 row = next(each for each in found.rows if each["written"])
-                true = truth(whole, found.chosen, found.fit, n)
+                true = truth(whole, found.chosen, found.fit, n, found)
                 covered.append(row["right_ci_low"] <= true <= row["right_ci_high"])
                 bias.append(row["right"] - true)
-                gap.append(true - truth(whole, first_candidates(whole)[0], found.fit, n))
+                gap.append(true - truth(whole, first_candidates(whole)[0], found.fit, n, found))
                 better.append(row["gain_ci_low"] is not None and row["gain_ci_low"] > 0)
             rows.append({
                 "name": f"promise, {kind}{', equal' * equal}, {n} items, {k or 'real'} wordings",
@@ -204,6 +211,41 @@ def regrets(runs: int) -> list[dict[str, Any]]:
         rows.append({"name": f"lost against exhaustive at 30% of its prompts, {kind}, {n} items",
                      "peer": "exhaustive search", "ours": float(np.mean(lost)), "theirs": 0.0,
                      "ratio": None, "unit": "accuracy", "n": runs})  # fmt: skip
+        print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def many_wordings(runs: int) -> list[dict[str, Any]]:
+    """Accuracy of the chosen way where each of many wordings is first tried on a few items of its
+    own, against the race without that round, at 20 prompts per item.
+
+    LLMBar's 65 wordings are the prompts of six judges, as if they were one judge's.
+    """
+    judges = ("GPT-4", "ChatGPT", "ChatGPT-0301", "LLaMA2", "PaLM2", "Falcon")
+    own = [llmbar_population(judge) for judge in judges]
+    codes, gold = np.concatenate([each for each, _ in own], axis=1), own[0][1]
+    rows = []
+    for kind, n, k in [
+        *(("biased", n, k) for n, k in ((40, 100), (100, 200), (200, 100))),
+        *(("plain", n, k) for n, k in ((40, 200), (100, 100), (200, 200))),
+        *(("llmbar", n, codes.shape[1]) for n in (40, 100, 200)),
+    ]:
+        right: list[list[float]] = []
+        for run in range(runs):
+            rng = np.random.default_rng([run, n, k, 78])
+            whole = (llmbar(n, (codes[:, rng.permutation(k)], gold), rng) if kind == "llmbar"
+                     else (plain if kind == "plain" else biased)(n, k, rng))  # fmt: skip
+            right.append([])
+            for many in (10**9, MANY):
+                with patch("judgesense.improving.search.MANY", many):
+                    found = searched(whole, n, 20.0, run)
+                right[-1].append(truth(whole, found.chosen, found.fit, n))
+        old, new = np.mean(right, axis=0)
+        error = 1.96 * np.std(np.diff(right, axis=1)) / runs**0.5
+        rows.append({"name": f"many wordings, {kind}, {n} items, {k} wordings",
+                     "peer": "paired halving alone", "ours": float(new), "theirs": float(old),
+                     "ratio": float(new / old), "unit": "accuracy", "n": runs,
+                     "error": float(error)})  # fmt: skip
         print(rows[-1], file=sys.stderr)
     return rows
 
@@ -261,7 +303,7 @@ def main() -> None:
     """Run the parts and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--only", default="promise,equal,regret,cascade")
+    parser.add_argument("--only", default="promise,equal,regret,many,cascade")
     args = parser.parse_args()
     wanted, started, rows = args.only.split(","), time.monotonic(), []
     if "promise" in wanted:
@@ -270,6 +312,8 @@ def main() -> None:
         rows += promises(args.runs, equal=True)
     if "regret" in wanted:
         rows += regrets(args.runs)
+    if "many" in wanted:
+        rows += many_wordings(args.runs)
     if "cascade" in wanted:
         rows += cascades(5 * args.runs)
     print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)

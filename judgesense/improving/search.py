@@ -23,7 +23,7 @@ from judgesense.improving.candidates import (
     first_candidates,
 )
 from judgesense.improving.promise import probes_of, row_of, steadiness, with_person
-from judgesense.statistics.arrays import Codes
+from judgesense.statistics.arrays import Codes, Floats
 
 FEWEST, FEWEST_INDEPENDENT = 20, 10
 """Labelled items that a search needs, and clusters of them."""
@@ -46,6 +46,13 @@ FINAL = 4
 EVIDENCE = 0.5
 """Standard errors by which a candidate must be ahead of the first one to be chosen over it."""
 
+MANY = 30
+"""With more wordings than these, each is first tried on a few items of its own."""
+
+FIRST_SHARE = 0.4
+"""The share of the race's budget for that."""
+
+_RIDGE = 1.0
 _TIE = 1e-9
 
 Ask = Callable[[Sequence[Column], Codes], None]
@@ -75,12 +82,18 @@ class Found:
 
 def halves(gold: Codes, clusters: Codes, seed: int) -> tuple[Codes, Codes]:
     """The items to search on and those of the promise, each in random order: whole clusters, with
-    every label in both."""
+    every label in both.
+
+    Beyond that, chance decides: halves with equal shares of the labels are both off in the same
+    direction, and a way that fits the search's shares would be promised too much.
+    """
     rng = np.random.default_rng(seed)
     names, first = np.unique(clusters, return_index=True)
     shuffled = rng.permutation(len(names))
-    by_label = shuffled[np.argsort(gold[first][shuffled], kind="stable")]
-    held = np.isin(clusters, names[by_label[1::2]])
+    labels = gold[first][shuffled]
+    two = [n for label in np.unique(labels) for n in np.flatnonzero(labels == label)[:2]]
+    order = np.concatenate([shuffled[two], np.delete(shuffled, two)])
+    held = np.isin(clusters, names[order[1::2]])
     search, promise = np.flatnonzero(~held), np.flatnonzero(held)
     return rng.permutation(search), rng.permutation(promise)
 
@@ -89,6 +102,75 @@ def least_budget(answers: Answers) -> float:
     """The least budget: the judge as asked, and one other way, on every item."""
     prices = [answers.price(each) for each in first_candidates(answers)[:8]]
     return len(answers.gold) * (prices[0] + min(prices))
+
+
+def abilities(scores: Floats, styles: Codes) -> Floats:
+    """How good each candidate is (log-odds) where each is tried on other items: a two-way logistic
+    model of candidates and items.
+
+    Abilities are drawn towards the mean of their style, items towards 0.
+
+    Source: Polo et al. 2024, "Efficient multi-prompt evaluation of LLMs" (PromptEval).
+
+    Args:
+        scores: from 0 to 1, shape (candidates, items); NaN where not tried.
+        styles: a number per candidate.
+
+    >>> nan = float("nan")
+    >>> tried = np.array([[1.0, 1.0, nan, nan], [nan, 1.0, 0.0, nan], [nan, nan, 0.0, 0.0]])
+    >>> abilities(tried, np.zeros(3, int)).argsort().tolist()
+    [2, 1, 0]
+    """
+    from scipy.special import expit
+
+    tried = ~np.isnan(scores)
+    ability, ease = np.zeros(len(scores)), np.zeros(scores.shape[1])
+    members = np.bincount(styles)
+    for step in range(100):
+        gap = np.where(tried, scores - expit(ability[:, None] + ease), 0.0)
+        # A quarter is the most that a logistic curve can bend: no step goes too far.
+        if step % 2:
+            ease += (gap.sum(0) - _RIDGE * ease) / (tried.sum(0) / 4 + _RIDGE)
+        else:
+            drawn = ability - (np.bincount(styles, ability) / members)[styles]
+            ability += (gap.sum(1) - _RIDGE * drawn) / (tried.sum(1) / 4 + _RIDGE)
+    return ability
+
+
+def few_items_each(
+    answers: Answers, pool: list[Candidate], items: Codes, budget: float, ask: Ask
+) -> tuple[list[Candidate], float]:
+    """The better quarter of candidates of many wordings, best first but the first of all in front,
+    and what this cost.
+
+    Every wording is tried on a few items, other wordings on other items. ``pool`` loses what the
+    budget does not allow.
+    """
+    wordings: dict[tuple[int, int], list[Candidate]] = {}
+    for each in pool:
+        wordings.setdefault((each.voice, each.wordings[0]), []).append(each)
+    groups = list(wordings.values())
+    few = min(len(items), max(2, int(FIRST_SHARE * budget / max(answers.price(*pool), _TIE))))
+    while len(groups) > 1 and answers.price(*pool) * few > budget / 2 + _TIE:
+        gone = groups.pop()
+        pool[:] = [each for each in pool if each not in gone]
+    blocks = len(items) // few
+    scores = {each.name: np.full(len(items), np.nan) for each in pool}
+    for block in range(min(blocks, len(groups))):
+        part = slice(block * few, (block + 1) * few)
+        own = [each for group in groups[block::blocks] for each in group]
+        ask(sorted(answers.columns(*own)), items[part])
+        for each in own:
+            scores[each.name][part] = answers.scores(each, items[part])
+    names: dict[object, int] = {}
+    styles = [
+        names.setdefault((one.voice, one.orders, one.read, one.calibrated), len(names))
+        for one in pool
+    ]
+    ability = abilities(np.stack([scores[each.name] for each in pool]), np.array(styles)).round(9)
+    order = sorted(range(len(pool)), key=lambda n: (-ability[n], answers.price(pool[n]), n))
+    best = [pool[n] for n in order[: max(FINAL, math.ceil(len(pool) / 4))] if n]
+    return [pool[0], *best], few * answers.price(*pool)
 
 
 def race(
@@ -105,7 +187,8 @@ def race(
 
     The first candidate is what others must beat: it stays to the end, and another one wins only if
     it is right more often by `EVIDENCE` standard errors, over clusters of items. The rounds before
-    rank by `Answers.scores`, whose mean needs no error; ties go to the cheaper.
+    rank by `Answers.scores`, whose mean needs no error; ties go to the cheaper. More than `MANY`
+    wordings are first tried on a few items each, which chooses a quarter of them.
 
     Source: Karnin, Koren & Somekh 2013; Jamieson & Talwalkar 2016, "Non-stochastic best arm
     identification".
@@ -121,18 +204,23 @@ def race(
         The candidates left, the winner first and then by rank, and the number of items that they
         were tried on.
     """
-    base = pool[0]
+    base, left = pool[0], pool
+    if len({(each.voice, each.wordings) for each in pool}) > MANY:
+        left, spent = few_items_each(answers, pool, items, budget, ask)
+        budget -= spent
     first = min(FIRST, len(items))
-    while len(pool) > 1 and answers.price(*pool) * first > budget / (1 + (len(pool) > FINAL)):
-        pool.pop()
-    left, tried, spent = list(pool), 0, 0.0
+    while len(left) > 1 and answers.price(*left) * first > budget / (1 + (len(left) > FINAL)):
+        left.pop()
+    left, tried = list(left), 0
     while True:
         rounds = max(1, math.ceil(math.log2(len(left) / FINAL)) + 1 if len(left) > FINAL else 1)
-        each = max(answers.price(*left), _TIE)
-        more = min(int((budget - spent) / rounds / each + _TIE), len(items) - tried)
+        rest = np.zeros(len(items) - tried)
+        for v, w, o in answers.columns(*left):
+            rest += answers.voices[v].price * ~answers.asked[v, items[tried:], w, o]
+        more = int((rest.cumsum() <= budget / rounds + _TIE).sum())
         if more:
             ask(sorted(answers.columns(*left)), items[tried : tried + more])
-            spent, tried = spent + each * more, tried + more
+            budget, tried = budget - float(rest[:more].sum()), tried + more
             made = grow(left, items[:tried])
             pool += made
             left += made

@@ -293,6 +293,17 @@ def test_the_race_keeps_to_its_budget_and_finds_the_best() -> None:
     assert truth[int(name[1:])].mean() > 0.84
 
 
+def test_many_wordings_are_first_tried_on_items_of_their_own() -> None:
+    # 20 items would be tried with 200 wordings only twice; the last ones are the best.
+    good = np.linspace(0.4, 0.95, 200)
+    for seed, budget in ((0, 680), (1, 681), (2, 1500)):
+        truth = np.random.default_rng(seed).random((200, 20)) < good[:, None]
+        name, prompts = raced(truth, budget)
+        assert prompts <= budget
+        assert raced(truth, budget) == (name, prompts)
+        assert truth[int(name[1:])].mean() >= 0.85
+
+
 def test_the_race_asks_for_evidence_from_clusters() -> None:
     # The second is right on 4 more of 40 items, which are 40 clusters, or 4 of 10 items.
     right = np.repeat([[1, 0, 0, 1], [1, 1, 0, 0]], [14, 10, 10, 6], axis=1).astype(bool)
@@ -305,6 +316,11 @@ def test_halves_share_no_cluster_and_safe_levels_stop_at_the_first_failure() -> 
     one, two = halves(np.arange(90) % 2, clusters, 0)
     assert not set(clusters[one]) & set(clusters[two])
     assert len(one) + len(two) == 90
+    rare = (np.arange(40) > 37).astype(int)
+    shares = [rare[halves(rare, np.arange(40), seed)[0]].sum() for seed in range(20)]
+    assert shares == [1] * 20  # A rare label is in both halves; beyond that, chance decides:
+    even = np.arange(40) % 2
+    assert len({int(even[halves(even, np.arange(40), seed)[0]].sum()) for seed in range(20)}) > 2
     decided = np.tril(np.ones((200, 200), bool))
     safe = longest_safe(decided, decided & (np.arange(200) == 61))
     assert safe.step == 60
