@@ -16,10 +16,10 @@ import numpy as np
 
 from judgesense.improving.forms import Wording
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.calibration import batch_offsets, majority
+from judgesense.statistics.calibration import batch_offsets
 from judgesense.tasks import Task, is_scale
 from judgesense.trust.card import AS_ASKED
-from judgesense.trust.rules import Decided, Read, Rule, averaged, sure
+from judgesense.trust.rules import Decided, Read, Rule, averaged, sure, voted
 from local_judges.stabilised_file import Combine
 
 PANELS = (2, 3, 5)
@@ -192,8 +192,8 @@ class Answers:
 
 def _jury(each: Sequence[Decided], votes: bool) -> Decided:
     if votes:
-        codes = majority(np.stack([one.codes for one in each], axis=1), each[0].logprobs.shape[1])
-        return Decided(codes, each[0].logprobs, np.ones(len(codes)))
+        codes = np.stack([one.codes for one in each], axis=1)
+        return voted(codes, each[0].logprobs.shape[1])
     return averaged(np.stack([one.logprobs for one in each], axis=1))
 
 
