@@ -18,6 +18,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from common import MIRROR, finish, machine, write_csv
@@ -131,8 +132,8 @@ def read(folder: Path, record: dict[str, Any]) -> Answers:
     asking = Asking(
         RunFolder(folder, {"data": record}), [Name], table, shown(items), lambda _: None
     )
-    asking._answered = lambda *_: None  # type: ignore[method-assign,assignment]
-    asking.ask(list(np.ndindex(table.asked[:, 0].shape)), np.arange(len(items)))
+    with patch("judgesense.improving.asking.run_judge"):
+        asking.ask(list(np.ndindex(table.asked[:, 0].shape)), np.arange(len(items)))
     # An interrupted folder has some of the wordings.
     known = np.flatnonzero(~np.isnan(table.logprobs[0, ..., 0]).any(axis=(0, 2)))
     whole = Answers(table.task, table.voices, [table.wordings[w] for w in known], table.gold,
