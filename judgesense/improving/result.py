@@ -74,22 +74,9 @@ class Improved(ResultMapping):
     def plot(self, path: str | Path | None = None) -> Any:
         """Prompts per item against right, with intervals; written to ``path`` (PNG or SVG) if
         given. Returns the figure. Raises MissingExtraError without matplotlib."""
-        from judgesense.reporting.palette import CYCLE, SOFT
-        from judgesense.reporting.plots import canvas, save
+        from judgesense.reporting.plots import save, ways
 
-        drawn, axes = canvas(6.4, 3.8)
-        for row in self.rows:
-            colour = CYCLE[0] if row["pareto"] else SOFT
-            x, y = row["prompts_per_item"], 100 * row["right"]
-            if row["right_ci_low"] is not None:
-                ends = [100 * row["right_ci_low"], 100 * row["right_ci_high"]]
-                axes.plot([x, x], ends, color=colour, lw=1)
-            axes.plot(x, y, "D" if row["written"] else "o", color=colour, ms=6)
-            if row["pareto"] or row["written"]:
-                axes.annotate(row["way"][:40], (x, y), (5, 3), textcoords="offset points",
-                              fontsize=7)  # fmt: skip
-        axes.set_xlabel("prompts per item")
-        axes.set_ylabel("right, %")
+        drawn = ways(self.rows)
         if path is not None:
             save(drawn, Path(path).parent, Path(path).stem, [Path(path).suffix.lstrip(".")])
         return drawn

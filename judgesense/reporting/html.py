@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from judgesense.errors import MissingExtraError
 from judgesense.reporting.disagreements import KINDS, LONGEST_TEXT, NEAR
 from judgesense.reporting.documents import render
 from judgesense.reporting.palette import TEMPLATES, style_sheet
@@ -68,9 +69,26 @@ def render_html(report: Mapping[str, Any], listed: Sequence[Entry] = ()) -> str:
         remedies=list(_remedies(report, order)) if report["remedies"] else [],
         wrong=_wrong(report, listed, order, texts) if report["where_wrong"] else None,
         improve=report.get("improve"),
+        picture=_picture(report["improve"]["rows"]) if "improve" in report else None,
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
+
+
+def _picture(rows: Sequence[Entry]) -> str | None:
+    """The plot of `judgesense improve` as a data URL; None without matplotlib, for the table has
+    the same figures."""
+    from io import BytesIO
+
+    from judgesense.reporting.plots import ways
+
+    try:
+        drawn = ways(rows)
+    except MissingExtraError:
+        return None
+    held = BytesIO()
+    drawn.savefig(held, format="png", dpi=110, bbox_inches="tight", facecolor="white")
+    return f"data:image/png;base64,{b64encode(held.getvalue()).decode()}"
 
 
 def _by_case(entries: Sequence[Entry], order: Sequence[Key]) -> Iterator[tuple[Data, list[Data]]]:

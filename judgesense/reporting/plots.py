@@ -6,7 +6,7 @@ hatching, so that a black-and-white print says the same. matplotlib loads when i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,6 +131,27 @@ def forest(
     for _ in range(3):  # The names' width depends on that of the axes.
         figure.draw_without_rendering()
     return figure
+
+
+def ways(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """The figure of `judgesense improve`: prompts per item against right, with intervals.
+
+    Raises MissingExtraError without matplotlib.
+    """
+    drawn, axes = canvas(6.4, 3.8)
+    for row in rows:
+        colour = CYCLE[0] if row["pareto"] else SOFT
+        x, y = row["prompts_per_item"], 100 * row["right"]
+        if row["right_ci_low"] is not None:
+            ends = [100 * row["right_ci_low"], 100 * row["right_ci_high"]]
+            axes.plot([x, x], ends, color=colour, lw=1)
+        axes.plot(x, y, "D" if row["written"] else "o", color=colour, ms=6)
+        if row["pareto"] or row["written"]:
+            axes.annotate(row["way"][:40], (x, y), (5, 3), textcoords="offset points", fontsize=7)
+    axes.set_xlabel("prompts per item")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_ylabel("right, %")
+    return drawn
 
 
 def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], beside: Any) -> None:
