@@ -210,7 +210,7 @@ def paraphrase(
     seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
-    """Propose wordings of a task, which a person accepts one by one.
+    """Propose wordings of a task for a person to accept or reject one by one.
 
     The judge proposes wordings of the paper's templates, or of yours, and checks them.
 

@@ -23,9 +23,9 @@ def improve(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[Path, opt.option("FILE.yaml", "The judge to write.", "--out", "-o")] = Path(
-        "judge.yaml"
-    ),
+    out: Annotated[
+        Path, opt.option("FILE.yaml", "Where to write the judge.", "--out", "-o")
+    ] = Path("judge.yaml"),
     data: Annotated[
         Path | None, opt.option("FILE", "Labelled items: JSONL, CSV or Parquet.")
     ] = None,

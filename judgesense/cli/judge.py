@@ -83,7 +83,7 @@ def _print(found: Judged) -> None:
 
 def stabilise(
     run: opt.RunFolder,
-    out: Annotated[Path, opt.option("FILE.yaml", "The judge to write.", "--out", "-o")],
+    out: Annotated[Path, opt.option("FILE.yaml", "Where to write the judge.", "--out", "-o")],
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,

@@ -103,7 +103,7 @@ Attacks = Annotated[
     str | None,
     option(
         "quick|all|FILE",
-        "Attacks to add to the text that should lose: quick (three kinds), all, your YAML file, "
+        "Attacks to add to the answer that should lose: quick (three kinds), all, your YAML file, "
         "or none.",
     ),
 ]

@@ -175,7 +175,8 @@ def study(
     scores: Annotated[
         Path | None,
         opt.option(
-            "FILE", "prompt-ranking: your table with prompt, item and score. No model runs."
+            "FILE",
+            "prompt-ranking: your table with the columns prompt, item and score. No model runs.",
         ),
     ] = None,
     sizes: Annotated[

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from judgesense.pipeline.data import DataReference
-from judgesense.pipeline.fitting import answerable
+from judgesense.pipeline.requirements import answerable
 from judgesense.pipeline.settings import Settings
 from judgesense.trust.planning import assumed
 from local_judges.options import REMOTE

@@ -15,7 +15,7 @@ from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_templates
 from judgesense.pipeline.data import DataReference, data_reference
-from judgesense.pipeline.fitting import answerable, name_of, require_effort, require_fitting
+from judgesense.pipeline.requirements import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.run_folder.folder import RunFolder, claimed, read_record
 from judgesense.run_folder.invocation import invocation

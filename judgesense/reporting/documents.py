@@ -19,6 +19,7 @@ from judgesense.reporting.tables import (
     advice_by_case,
     rows,
     side_tables,
+    steady_threshold,
 )
 from judgesense.text import (
     interval,
@@ -31,7 +32,6 @@ from judgesense.text import (
     shorten,
 )
 from judgesense.trust.card import CHECKS
-from judgesense.trust.thresholds import STEADY_JSS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -67,7 +67,6 @@ def environment(templates: Path = TEMPLATES) -> Environment:
     made.filters |= {"md": escape_markdown, "tex": escape_latex}
     made.globals |= {
         "marks": MARKS,
-        "threshold": STEADY_JSS,
         "lowest": LOWEST_AGREEMENT,
         "fewest": FEWEST_PAIRS,
     }
@@ -98,6 +97,7 @@ def render(template: str, report: Mapping[str, Any], **more: Any) -> str:
         method=method.splitlines(),
         cells=report["cells"],
         notes=report["notes"],
+        threshold=steady_threshold(report),
         **more,
     )
 

@@ -19,7 +19,7 @@ from judgesense.reporting import plots
 from judgesense.reporting.disagreements import read_rows, write_rows
 from judgesense.reporting.measure import Rows, measure
 from judgesense.reporting.summary import first_screen
-from judgesense.reporting.tables import COLUMNS, advice_by_case, rows
+from judgesense.reporting.tables import COLUMNS, advice_by_case, rows, steady_threshold
 from judgesense.reporting.terminal import render_brief
 from judgesense.run_folder.folder import read_run
 from judgesense.run_folder.report import (
@@ -31,7 +31,6 @@ from judgesense.run_folder.report import (
 )
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, short_names, span
-from judgesense.trust.thresholds import STEADY_JSS
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +145,8 @@ class Report(ResultMapping):
         if not lines:
             raise JudgeSenseError("the report has no judge to draw")
         xlabel = "JSS (same verdict after rewording) with its 95% interval"
-        return plots.forest(lines, xlabel=xlabel, threshold=STEADY_JSS, xlim=(-0.01, 1.01))
+        limit = steady_threshold(self)
+        return plots.forest(lines, xlabel=xlabel, threshold=limit, xlim=(-0.01, 1.01))
 
     def __repr__(self) -> str:
         cards = self.trust

@@ -15,6 +15,7 @@ from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
 from judgesense.text import brackets, interval, number, percent, sentence, short_names, span
 from judgesense.trust.people import GOLD
+from judgesense.trust.thresholds import STEADY_JSS
 
 Entry = Mapping[str, Any]
 Columns = Mapping[str, str | Callable[[Entry], str]]
@@ -46,7 +47,7 @@ GLOSSES = {
 }
 LEGEND = " ".join(GLOSSES.values())
 BASELINE_NOTE = (
-    "The baseline oracle is always right. The baseline always-first always takes the first option. "
+    "The oracle baseline is always right. The always-first baseline always takes the first option. "
     "Their scores depend only on the wordings and the data."
 )
 
@@ -80,6 +81,12 @@ class Row:
     def tone(self) -> str:
         """The value of ``trust`` that gives the row its colour, or ``baseline``."""
         return self.texts["trust"]
+
+
+def steady_threshold(report: Mapping[str, Any]) -> float:
+    """The JSS above which the report calls a judge steady."""
+    cards = report["trust"]
+    return float(cards[0]["checks"]["steady"]["threshold"]) if cards else STEADY_JSS
 
 
 def rows(report: Mapping[str, Any]) -> list[Row]:

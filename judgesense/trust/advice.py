@@ -223,7 +223,7 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> 
             yield "noise", text
     mass = about["option_mass"]
     if mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
-        text = "in the median prompt, the judge gives all options together a probability of "
+        text = "on the median prompt, the probabilities of all options add up to only "
         text += f"{percent(mass)}. It would rather write something else."
         yield "mass", f"{text} Read its verdicts as forced choices."
     judged, planned = about["n_judged"], about["n_planned"]

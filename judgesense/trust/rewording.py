@@ -202,7 +202,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
                 found.insert(0, of_items)
     if not found:
         text = (
-            "it is not measured whether the judge follows the question: add a wording that asks "
+            "whether the judge follows the question is not measured: add a wording that asks "
             "the opposite"
         )
         if len(follows):

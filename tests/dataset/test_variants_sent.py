@@ -14,7 +14,7 @@ import pytest
 import judgesense
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.data import data_reference
-from judgesense.pipeline.fitting import answerable
+from judgesense.pipeline.requirements import answerable
 from judgesense.pipeline.settings import Settings
 from judgesense_dataset.embedded import embedded_items
 from judgesense_dataset.load import load_benchmark

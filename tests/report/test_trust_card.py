@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from judgesense.cli import app
 from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
+from judgesense.reporting.html import render_html
 from judgesense.reporting.measure import measure
 from judgesense.trust.card import CHECKS, Check, conclude
 from judgesense.trust.thresholds import DEFAULTS
@@ -154,8 +155,9 @@ def test_the_command_sets_a_threshold_and_names_an_unknown_one(make, tmp_path) -
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 30)
     folder = str(make.folder(tmp_path / "run", benchmark, make.log(benchmark, make.oracle)))
     asked = ["report", folder, "--format", "json", "--threshold", "steady=0.99"]
-    found = json.loads(CliRunner().invoke(app, asked).output)["trust"][0]["checks"]
-    assert found["steady"]["threshold"] == 0.99
+    report = json.loads(CliRunner().invoke(app, asked).output)
+    assert report["trust"][0]["checks"]["steady"]["threshold"] == 0.99
+    assert "shaded area is above 0.99" in " ".join(render_html(report).split())
     with pytest.raises(JudgeSenseError, match="no threshold 'jss'"):
         CliRunner().invoke(app, ["report", folder, "--threshold", "jss=1"], catch_exceptions=False)
 
