@@ -102,7 +102,7 @@ def test_thinking_that_the_cap_cuts_off_is_truncated_and_decides_nothing(
     }  # fmt: skip
     assert log["scoring"].unique().to_pylist() == ["generate"]
     assert "thinker-max4" in notes[0]
-    assert "offers generate scoring only" in notes[0]
+    assert "offers only generate scoring" in notes[0]
     assert all(text.startswith("<think>") for text in log["raw_text"].to_pylist())
     cut = log.filter(pc.field("truncated"))
     assert cut.num_rows > 10

@@ -88,7 +88,7 @@ def test_a_judge_that_offers_one_scoring_is_scored_by_it_unless_both_are_asked_f
     heard: list[str] = []
     report = judgesense.run(says_rude, **OWN, out=tmp_path / "one", note=heard.append)
     assert {cell["scoring"] for cell in report["cells"]} == {"generate", "-"}
-    assert heard == ["says_rude@callable offers generate scoring only"]
+    assert heard == ["says_rude@callable offers only generate scoring"]
     from local_judges.callable_judge import CallableJudge
 
     with pytest.raises(JudgeSenseError, match="options scoring"):
