@@ -36,6 +36,7 @@ from judgesense.reporting.published import ROWS, WITHDRAWN, figures
 from judgesense.run_folder.report import task_rank
 from judgesense.text import brackets, number, percent, short_names, signed
 from judgesense.trust.card import TRUST
+from judgesense.trust.thresholds import STEADY_JSS
 from judgesense.version import __version__
 
 if TYPE_CHECKING:
@@ -120,7 +121,12 @@ def write_pages(
     made = environment(TEMPLATES)
     made.filters["signed"] = signed
     made.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
-    made.globals |= {"FIGURE": FIGURE, "RUN": RUN, "as_two": partial(number, digits=2)}
+    made.globals |= {
+        "FIGURE": FIGURE,
+        "RUN": RUN,
+        "threshold": STEADY_JSS,
+        "as_two": partial(number, digits=2),
+    }
     made.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
     colours = f":root {{ {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
     ordered = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
