@@ -87,7 +87,7 @@ class Run:
     def pairs(self) -> pa.Table | None:
         """The planned pairs; None for an import."""
         pairs = self._table(PAIRS_FILE, PAIR_SCHEMA, PAIR_SCHEMA)
-        for name in ("item_id", "template_a", "template_b"):
+        for name in ("item_id", "template_a", "template_b", "label_map_a", "label_map_b"):
             if pairs is not None and pairs[name].null_count:
                 raise JudgeSenseError(
                     f"{self.folder / PAIRS_FILE}, column {name}: a value is missing; restore it"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -174,7 +175,7 @@ def _judge(judge: str | _Judge, seed: int) -> Any:
 def _named(path: Path, name: str, key: str) -> Path:
     """A file named in the study file, relative to that file."""
     file = path.parent / name
-    if not file.is_file():
+    if not isfile(file):  # False for a name that no system takes, too
         raise JudgeSenseError(f"{path}, {key}: no file {file}")
     return file
 

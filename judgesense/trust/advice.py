@@ -111,9 +111,9 @@ def _on_card(card: Entry) -> Texts:
     if card["trust"] != "avoid" and details:
         yield (
             "missed",
-            "the interval of JSS covers other wordings like these. A sample of "
-            f"{details['n_wordings']} wordings may lack a kind of wording that makes up less than "
-            f"{percent(details['missed'])} of all.",
+            "the interval of JSS covers other wordings like these. But "
+            f"{details['n_wordings']} wordings may miss a kind that makes up as much as "
+            f"{percent(details['missed'])} of all wordings.",
         )
 
 
