@@ -138,10 +138,6 @@ class Stabilised:
             )
         if self.combine == "cascade" and any(each.margin is None for each in stages[:-1]):
             raise JudgeSenseError(f"{self.where}: a cascade's judges but the last need margin")
-        if hidden := sorted({*task.options.values()} - self.fields):
-            raise JudgeSenseError(
-                f"{self.where}: no wording shows {{{hidden[0]}}}, which the task's options name"
-            )
         templates = [template.template_id for template in self.entry.templates]
         for what, used, known in (
             ("asks the wording", rule.wordings, templates),
@@ -153,6 +149,10 @@ class Stabilised:
                     f"{self.where}: the rule {what} {absent[0]!r}, which is not among those of the "
                     f"task {task.name}: {', '.join(known)}"
                 )
+        if hidden := sorted({*task.options.values()} - self.fields):
+            raise JudgeSenseError(
+                f"{self.where}: no wording shows {{{hidden[0]}}}, which the task's options name"
+            )
 
     @cached_property
     def digest(self) -> str:

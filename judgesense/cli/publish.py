@@ -57,7 +57,9 @@ def publish(
     ] = True,
     pull_request: Annotated[
         bool,
-        opt.option(None, "results: open a pull request even if you have write access.", "--pull-request"),
+        opt.option(
+            None, "results: open a pull request even if you have write access.", "--pull-request"
+        ),
     ] = False,
     private: Annotated[
         bool, opt.option(None, "Create the repository as private.", "--private")

@@ -185,6 +185,7 @@ BAD = [
     (("rule", "offsets"), {key: {"A": 0.1, "B": -0.1} for key in ("r1", "r9")}, "'r9'"),
     (("tasks", "relevance", "labels"), ["A", "B", "C"], "two labels"),
     (("tasks", "relevance", "templates"), [], "no template"),
+    (("tasks", "relevance", "options", "B"), "passage_3", "no wording shows {passage_3}"),
     (("ask_person", "threshold"), -1.0, "threshold"),
     (("code",), "import os", "code: .*this field is unknown"),
     (("judge", "api_key"), "secret", "api_key: .*this field is unknown$"),
