@@ -22,86 +22,25 @@ RUBRICS = (".txt", ".md", ".prompt", ".j2", "")
 
 
 def check(
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE|RUBRIC.txt",
-            help="Verdicts or, with --data, a rubric. Verdicts can be a table (CSV, JSONL, "
-            "Parquet), a log of Inspect, promptfoo or DeepEval, scores of Langfuse or "
-            "LangSmith, or a folder saved by datasets. In a rubric, {column} inserts a "
-            "column.",
-            show_default=False,
-        ),
-    ] = None,
-    verdict: Annotated[
-        str | None, opt.option("COL,...", "The columns of FILE with verdicts, one per judge.")
-    ] = None,
+    source: Path | None = None,
+    verdict: str | None = None,
     human: opt.Human = None,
-    columns: Annotated[
-        list[str] | None,
-        opt.option("ROLE=COL,...", "Other columns of FILE, such as item_id=question. Repeatable."),
-    ] = None,
+    columns: list[str] | None = None,
     map: opt.Map = None,
-    pick: Annotated[
-        str | None, opt.option("NAME", "Which scorer or score to read, if FILE has several.")
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        opt.option(
-            "SHARE",
-            "How much worse than a person the judge may be in the alternative annotator test: "
-            "0.2 for experts, 0.15 for skilled people, 0.1 for a crowd.",
-            default="0.2",
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        opt.option(
-            "DIR|FILE",
-            "An earlier result to compare with, item by item. The exit code is 1 only if a figure "
-            "is reliably worse.",
-        ),
-    ] = None,
-    margin: Annotated[
-        float,
-        opt.option("SHARE", "With --baseline, the largest loss that still counts as no worse."),
-    ] = MARGIN,
-    data: Annotated[
-        Path | None, opt.option("FILE", "Rows to judge: JSONL, CSV or Parquet.")
-    ] = None,
+    pick: str | None = None,
+    epsilon: float | None = None,
+    baseline: Path | None = None,
+    margin: float = MARGIN,
+    data: Path | None = None,
     judge: Annotated[str | None, opt.option("JUDGE", f"{opt.ANY_JUDGE}.", "--judge", "-j")] = None,
     answers: opt.Answers = None,
     options: opt.Options = None,
-    threshold: Annotated[
-        float,
-        opt.option(
-            "JSS",
-            "Pass if the interval of JSS lies above this value (0 to 1), and fail if it lies "
-            "below.",
-        ),
-    ] = STEADY_JSS,
-    inconclusive: Annotated[
-        Literal["pass", "fail"] | None,
-        opt.option(
-            None, "Count INCONCLUSIVE as PASS or FAIL. Without this option it exits with code 3."
-        ),
-    ] = None,
+    threshold: float = STEADY_JSS,
+    inconclusive: Literal["pass", "fail"] | None = None,
     limit: opt.Limit = None,
-    wordings: Annotated[
-        Path | None,
-        opt.option(
-            "FILE",
-            "Your wordings: a template file, or texts separated by ---. The default is "
-            "RUBRIC.wordings.yaml next to the rubric, which is created if it is missing.",
-        ),
-    ] = None,
-    paraphrases: Annotated[
-        int | None,
-        opt.option("N", "How many wordings to propose. 0 uses only your own.", default="4"),
-    ] = None,
-    paraphraser: Annotated[
-        str | None, opt.option("JUDGE", "A model that proposes wordings (default: the judge).")
-    ] = None,
+    wordings: Path | None = None,
+    paraphrases: int | None = None,
+    paraphraser: str | None = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     scoring: Annotated[Literal["generate", "options"], opt.option(None, opt.READ)] = "generate",
@@ -127,6 +66,28 @@ def check(
     changed, rerunning a check returns the saved result.
 
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
+
+    Options:
+        source FILE|RUBRIC.txt: Verdicts or, with --data, a rubric. Verdicts can be a table (CSV,
+            JSONL, Parquet), a log of Inspect, promptfoo or DeepEval, scores of Langfuse or
+            LangSmith, or a folder saved by datasets. In a rubric, {column} inserts a column.
+        --verdict COL,...: The columns of FILE with verdicts, one per judge.
+        --columns ROLE=COL,...: Other columns of FILE, such as item_id=question. Repeatable.
+        --pick NAME: Which scorer or score to read, if FILE has several.
+        --epsilon SHARE: How much worse than a person the judge may be in the alternative annotator
+            test: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd (default: 0.2).
+        --baseline DIR|FILE: An earlier result to compare with, item by item. The exit code is 1
+            only if a figure is reliably worse.
+        --margin SHARE: With --baseline, the largest loss that still counts as no worse.
+        --data FILE: Rows to judge: JSONL, CSV or Parquet.
+        --threshold JSS: Pass if the interval of JSS lies above this value (0 to 1), and fail if it
+            lies below.
+        --inconclusive: Count INCONCLUSIVE as PASS or FAIL. Without this option it exits with code
+            3.
+        --wordings FILE: Your wordings: a template file, or texts separated by ---. The default is
+            RUBRIC.wordings.yaml next to the rubric, which is created if it is missing.
+        --paraphrases N: How many wordings to propose. 0 uses only your own (default: 4).
+        --paraphraser JUDGE: A model that proposes wordings (default: the judge).
     """
     from judgesense.checking.check import check as run_check
 

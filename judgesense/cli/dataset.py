@@ -26,44 +26,37 @@ def _note(text: str) -> None:
 def build(
     source: Annotated[str, opt.option("A,B", f"Any of {', '.join(CHOICES)}.", "--source", "-s")],
     out: opt.Out,
-    limit: Annotated[
-        str, opt.option("N|all", "Items per task. 'all' does not balance gold labels.")
-    ] = "",
+    limit: str = "",
     n_pairs: Annotated[
         int | None, opt.option("N", "Pairs per task, in the balanced design.", "--pairs")
     ] = None,
-    design: Annotated[
-        Literal["balanced", "full"],
-        opt.option(None, "Whether to use each item and template pair equally often, or all pairs."),
-    ] = "balanced",
-    orders: Annotated[
-        Literal["counterbalanced", "AB", "BA", "AB,BA"] | None,
-        opt.option(None, "Option orders of A/B pairs.", default="those of the design"),
-    ] = None,
+    design: Literal["balanced", "full"] = "balanced",
+    orders: Literal["counterbalanced", "AB", "BA", "AB,BA"] | None = None,
     templates: opt.Templates = None,
-    verdicts: Annotated[
-        bool, opt.option(None, "Add the equivalence checks that need no LLM.")
-    ] = True,
+    verdicts: bool = True,
     mirror: opt.Mirror = None,
     pin: opt.Pins = None,
     seed: opt.Seed = 0,
-    items: Annotated[
-        str,
-        opt.option(
-            "FILE|ID[:CONFIG[:SPLIT]]", "With --source own, your items: a table or a Hub dataset."
-        ),
-    ] = "",
-    task: Annotated[str | None, opt.option("NAME", "Task of your items.")] = None,
+    items: str = "",
+    task: str | None = None,
     columns: opt.Columns = None,
-    gold_map: Annotated[
-        str | None, opt.option("YOURS=OURS,...", "Gold labels, such as true=YES,false=NO.")
-    ] = None,
-    license: Annotated[str, opt.option("ID", "License of your items.")] = "unknown",
+    gold_map: str | None = None,
+    license: str = "unknown",
     format: opt.Format = "text",
 ) -> None:
     """Build a Hub dataset folder (Parquet and a card) from public sets or your own data.
 
     Without --limit, it uses 125 items per task, or all of your own items.
+
+    Options:
+        --limit N|all: Items per task. 'all' does not balance gold labels.
+        --design: Whether to use each item and template pair equally often, or all pairs.
+        --orders: Option orders of A/B pairs (default: those of the design).
+        --verdicts: Add the equivalence checks that need no LLM.
+        --items FILE|ID[:CONFIG[:SPLIT]]: With --source own, your items: a table or a Hub dataset.
+        --task NAME: Task of your items.
+        --gold-map YOURS=OURS,...: Gold labels, such as true=YES,false=NO.
+        --license ID: License of your items.
     """
     from judgesense.files.tables import SUFFIXES
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
@@ -150,12 +143,7 @@ def show(
 def validate(
     dataset: Dataset,
     judge: opt.SomeJudges = None,
-    human: Annotated[
-        list[Path] | None,
-        opt.option(
-            "FILE", "A person's verdicts with pair_id and manual_label (YES or NO). Repeatable."
-        ),
-    ] = None,
+    human: list[Path] | None = None,
     out: opt.SomeOut = None,
     revision: opt.Revision = None,
     format: opt.Format = "text",
@@ -165,6 +153,9 @@ def validate(
     The judges answer the paper's question. The verdicts are saved in the dataset folder. The record
     and the logs are saved in --out (default: FOLDER.validation). Interrupt it at any time; rerun
     the same command to resume.
+
+    Options:
+        --human FILE: A person's verdicts with pair_id and manual_label (YES or NO). Repeatable.
     """
     from judgesense_dataset.validation import render_validation
     from judgesense_dataset.validation import validate as validate_dataset
@@ -201,10 +192,8 @@ def audit(
 @opt.command(app)
 def paraphrase(
     judge: opt.Judge,
-    out: Annotated[Path, opt.option("FILE", "The template file to write.", "--out", "-o")],
-    task: Annotated[
-        str | None, opt.option("NAME", "A task of the paper or of --templates.")
-    ] = None,
+    out: Path,
+    task: str | None = None,
     templates: opt.Templates = None,
     paraphrases: Annotated[int, opt.option("N", "Wordings to propose.", min=1)] = 10,
     seed: opt.Seed = 0,
@@ -215,6 +204,10 @@ def paraphrase(
     The judge proposes wordings of the paper's templates, or of yours, and checks them.
 
     Exit codes: 0 done; 1 fewer wordings than requested; 2 bad usage or input.
+
+    Options:
+        --out, -o FILE: The template file to write.
+        --task NAME: A task of the paper or of --templates.
     """
     from judgesense_dataset.embedded import TEMPLATES
     from judgesense_dataset.paraphrase import paraphrase as propose

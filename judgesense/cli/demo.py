@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from judgesense.cli import options as opt
 
 
 def demo(
-    out: Annotated[Path, opt.option("DIR", "Folder to write.", "--out", "-o")] = Path(
-        "judgesense-demo"
-    ),
+    out: Path = Path("judgesense-demo"),
 ) -> None:
     """Show a report on three small judges. Their answers were recorded, so it needs no model and no
     network.
@@ -19,6 +14,9 @@ def demo(
     The judges chose the more relevant of two passages under five wordings of the question. The
     report is computed now, from their recorded answers. To see every finding, run judgesense report
     DIR --verbose.
+
+    Options:
+        --out, -o DIR: Folder to write.
     """
     from judgesense.pipeline.demo import demo as show
     from judgesense.reporting.terminal import print_report

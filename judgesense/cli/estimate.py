@@ -3,49 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from judgesense.cli import options as opt
 
 
 def estimate(
-    verdicts: Annotated[
-        Path,
-        typer.Argument(
-            metavar="VERDICTS",
-            help="A file from judgesense judge, the folder of a run, or your own table (Parquet,"
-            " JSONL, CSV) with item_id, system_id and verdict.",
-        ),
-    ],
-    labels: Annotated[
-        list[Path] | None,
-        opt.option(
-            "FILE",
-            "A table of people's labels with item_id, system_id and label. If several people "
-            "labelled, it also has rater. Repeatable",
-            "--labels",
-            "-l",
-            default="the gold labels of VERDICTS",
-        ),
-    ] = None,
-    label_columns: Annotated[
-        str | None,
-        opt.option("OURS=YOURS,...", "Your column names in the labels, such as label=grade."),
-    ] = None,
+    verdicts: Path,
+    labels: list[Path] | None = None,
+    label_columns: str | None = None,
     mapping: opt.Map = None,
-    raters: Annotated[
-        Literal["majority", "mean"],
-        opt.option(None, "How to combine several people's labels of one output."),
-    ] = "majority",
+    raters: Literal["majority", "mean"] = "majority",
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
-    systems: Annotated[str | None, opt.option("A,B", "Systems to compare.", default="all")] = None,
-    positive: Annotated[
-        str | None, opt.option("LABEL", "The label that counts as good, such as PASS.")
-    ] = None,
+    systems: str | None = None,
+    positive: str | None = None,
     columns: opt.Columns = None,
     format: opt.Format = "text",
 ) -> None:
@@ -55,6 +28,16 @@ def estimate(
     inference and, for two labels, Rogan-Gladen). It reports whether the correction changes which
     system is better, and how many more labels a decision needs. The labelled outputs must be a
     random sample of each system's outputs, unless judgesense label picked them.
+
+    Options:
+        verdicts VERDICTS: A file from judgesense judge, the folder of a run, or your own table
+            (Parquet, JSONL, CSV) with item_id, system_id and verdict.
+        --labels, -l FILE: A table of people's labels with item_id, system_id and label. If several
+            people labelled, it also has rater. Repeatable (default: the gold labels of VERDICTS).
+        --label-columns OURS=YOURS,...: Your column names in the labels, such as label=grade.
+        --raters: How to combine several people's labels of one output.
+        --systems A,B: Systems to compare (default: all).
+        --positive LABEL: The label that counts as good, such as PASS.
     """
     from judgesense.systems.estimate import estimate as run_estimate
 

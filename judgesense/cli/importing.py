@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import typer
 
@@ -17,25 +17,12 @@ else:
 
 
 def import_log(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="The log, or a folder of logs.")],
-    format: Annotated[Format, opt.option(None, "The tool that wrote the log.", "--format", "-f")],
+    source: Path,
+    format: Format,
     out: opt.Out,
-    columns: Annotated[
-        list[str] | None,
-        opt.option(
-            "TARGET=COLUMN,...",
-            "Which of your columns to read as which column of the decision log. TARGET=:TEXT "
-            "sets a constant, {A}/{B} joins two columns, a dot reaches into nested values, and "
-            "raw_decision=* reads one column per judge. Repeatable.",
-        ),
-    ] = None,
-    labels: Annotated[
-        str | None, opt.option("A,B", "The possible decisions in order, such as YES,NO.")
-    ] = None,
-    pick: Annotated[
-        str | None,
-        opt.option("NAME", "Which scorer or score to read, if the log has several."),
-    ] = None,
+    columns: list[str] | None = None,
+    labels: str | None = None,
+    pick: str | None = None,
     json: opt.AsJson = False,
 ) -> None:
     """Import another tool's log, so that report and compare can read it.
@@ -44,6 +31,15 @@ def import_log(
     counted. Error messages name the file, row and column.
 
     Exit codes: 0 done; 2 bad usage or input.
+
+    Options:
+        source FILE: The log, or a folder of logs.
+        --format, -f: The tool that wrote the log.
+        --columns TARGET=COLUMN,...: Which of your columns to read as which column of the decision
+            log. TARGET=:TEXT sets a constant, {A}/{B} joins two columns, a dot reaches into nested
+            values, and raw_decision=* reads one column per judge. Repeatable.
+        --labels A,B: The possible decisions in order, such as YES,NO.
+        --pick NAME: Which scorer or score to read, if the log has several.
     """
     from judgesense.answers import parse
     from judgesense.importers.columns import parse_columns

@@ -15,36 +15,16 @@ _OWN = ("task", "scoring", "remedy", "templates")
 
 
 def improve(
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="RUBRIC.txt|TEMPLATES.yaml",
-            help="A rubric with {column} placeholders, or a template file.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path, opt.option("FILE.yaml", "Where to write the judge.", "--out", "-o")
-    ] = Path("judge.yaml"),
-    data: Annotated[
-        Path | None, opt.option("FILE", "Labelled items: JSONL, CSV or Parquet.")
-    ] = None,
+    source: Path | None = None,
+    out: Path = Path("judge.yaml"),
+    data: Path | None = None,
     judge: opt.SomeJudges = None,
     human: opt.Human = None,
     answers: opt.Answers = None,
     options: opt.Options = None,
-    budget: Annotated[
-        str, opt.option("N|USD", "The budget in prompts per item (20) or in money ($2 or 2usd).")
-    ] = "20",
-    log: Annotated[
-        Path | None,
-        opt.option(
-            "DIR", "Choose among the remedies measured in this run, without sending prompts."
-        ),
-    ] = None,
-    paraphraser: Annotated[
-        str | None, opt.option("JUDGE|FILE", "A model that proposes wordings, or a file of them.")
-    ] = None,
+    budget: str = "20",
+    log: Path | None = None,
+    paraphraser: str | None = None,
     max_error: opt.MaxError = 0.05,
     attacks: opt.Attacks = None,
     limit: opt.Limit = None,
@@ -71,6 +51,14 @@ def improve(
     then.
 
     Exit codes: 0 done; 2 bad usage or input.
+
+    Options:
+        source RUBRIC.txt|TEMPLATES.yaml: A rubric with {column} placeholders, or a template file.
+        --out, -o FILE.yaml: Where to write the judge.
+        --data FILE: Labelled items: JSONL, CSV or Parquet.
+        --budget N|USD: The budget in prompts per item (20) or in money ($2 or 2usd).
+        --log DIR: Choose among the remedies measured in this run, without sending prompts.
+        --paraphraser JUDGE|FILE: A model that proposes wordings, or a file of them.
     """
     values = opt.judge_options(settings)
     own = {key: values.pop(key) for key in _OWN if key in values}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,31 +15,16 @@ if TYPE_CHECKING:
 
 
 def judge(
-    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="JSONL, CSV or Parquet.")],
-    out: Annotated[Path, opt.option("FILE", "Verdicts: .parquet, .jsonl or .csv.", "--out", "-o")],
-    judge: Annotated[
-        str,
-        opt.option(
-            "JUDGE", "An improved judge (FILE.yaml), or any judge with --task.", "--judge", "-j"
-        ),
-    ],
+    items: Path,
+    out: Path,
+    judge: str,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
-    task: Annotated[str | None, opt.option("NAME", "The task, if the judge has no file.")] = None,
-    wording: Annotated[
-        str | None,
-        opt.option("ID", "The wording, if the judge has no file.", default="the task's first"),
-    ] = None,
+    task: str | None = None,
+    wording: str | None = None,
     templates: opt.Templates = None,
     columns: opt.Columns = None,
-    scoring: Annotated[
-        opt.OneScoring,
-        opt.option(
-            None,
-            "If the judge has no file, read the verdict from text or from option probabilities.",
-            default="options",
-        ),
-    ] = None,
+    scoring: opt.OneScoring = None,
     format: opt.Format = "text",
 ) -> None:
     """Judge items and write one verdict per item.
@@ -49,6 +34,15 @@ def judge(
     rerun it to resume.
 
     Exit codes: 0 done; 1 some items have no answer; 2 bad usage or input.
+
+    Options:
+        items ITEMS: JSONL, CSV or Parquet.
+        --out, -o FILE: Verdicts: .parquet, .jsonl or .csv.
+        --judge, -j JUDGE: An improved judge (FILE.yaml), or any judge with --task.
+        --task NAME: The task, if the judge has no file.
+        --wording ID: The wording, if the judge has no file (default: the task's first).
+        --scoring: If the judge has no file, read the verdict from text or from option probabilities
+            (default: options).
     """
     from judgesense.pipeline.execution import failed_prompts
     from judgesense.pipeline.verdicts import judge_items
@@ -83,11 +77,11 @@ def _print(found: Judged) -> None:
 
 def stabilise(
     run: opt.RunFolder,
-    out: Annotated[Path, opt.option("FILE.yaml", "Where to write the judge.", "--out", "-o")],
+    out: Path,
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
-    remedy: Annotated[str | None, opt.option("NAME", "A remedy of the report.")] = None,
+    remedy: str | None = None,
     max_error: opt.MaxError = 0.05,
     templates: opt.Templates = None,
     format: opt.Format = "text",
@@ -97,6 +91,10 @@ def stabilise(
     Use the file as --judge FILE.yaml in run, check, compare, study and judge.
 
     Exit codes: 0 done; 2 bad usage or input, or no remedy passes.
+
+    Options:
+        --out, -o FILE.yaml: Where to write the judge.
+        --remedy NAME: A remedy of the report.
     """
     from judgesense.pipeline.stabilise import stabilise as made
 

@@ -14,28 +14,10 @@ from judgesense.cli import options as opt
 
 
 def label(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE|DIR",
-            help="Verdicts (CSV, JSONL, Parquet), items with --answers, or the folder of a run.",
-        ),
-    ],
-    verdict: Annotated[
-        str | None,
-        opt.option(
-            "COL",
-            "The column of verdicts that is used to pick items.",
-            default="found automatically",
-        ),
-    ] = None,
-    answers: Annotated[
-        str | None, opt.option("A,B", "The possible labels.", default="those of the verdicts")
-    ] = None,
-    show: Annotated[
-        str | None,
-        opt.option("COL,...", "Columns to show.", default="all but verdicts, reasons and labels"),
-    ] = None,
+    source: Path,
+    verdict: str | None = None,
+    answers: str | None = None,
+    show: str | None = None,
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     limit: opt.Limit = None,
@@ -43,15 +25,21 @@ def label(
         int, opt.option("PORT", "The port to use, or 0 for a free one.", min=0, max=65535)
     ] = 0,
     seed: opt.Seed = 0,
-    out: Annotated[
-        Path | None,
-        opt.option("FILE", "File for the labels.", "--out", "-o", default="FILE.labels.csv"),
-    ] = None,
+    out: Path | None = None,
 ) -> None:
     """Label items on a local page that hides verdicts and shows the most informative items first.
 
     Several people can label the same file: each enters a name and sees the same items. Each label
     is saved before the next item appears. Stop with Ctrl-C; rerun the same command to resume.
+
+    Options:
+        source FILE|DIR: Verdicts (CSV, JSONL, Parquet), items with --answers, or the folder of a
+            run.
+        --verdict COL: The column of verdicts that is used to pick items (default: found
+            automatically).
+        --answers A,B: The possible labels (default: those of the verdicts).
+        --show COL,...: Columns to show (default: all but verdicts, reasons and labels).
+        --out, -o FILE: File for the labels (default: FILE.labels.csv).
     """
     from filelock import FileLock, Timeout
 

@@ -24,17 +24,18 @@ Results = Annotated[
 
 def leaderboard(
     results: Results = None,
-    out: Annotated[
-        Path | None,
-        opt.option("DIR", "Write the pages here instead of serving them.", "--out", "-o"),
-    ] = None,
+    out: Path | None = None,
     port: Annotated[int, opt.option("N", "Port on 127.0.0.1.", min=1, max=65535)] = 7860,
-    no_browser: Annotated[bool, opt.option(None, "Do not open a browser.", "--no-browser")] = False,
+    no_browser: bool = False,
 ) -> None:
     """Rank judges on a page built from runs, and serve it on this machine until Ctrl-C.
 
     Every figure is recomputed from the decisions. A run whose report has other figures is left out.
     The page is served on 127.0.0.1 only.
+
+    Options:
+        --out, -o DIR: Write the pages here instead of serving them.
+        --no-browser: Do not open a browser.
     """
     if out is not None:
         write(results, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -23,47 +23,14 @@ _EXAMPLES = 5
 
 
 def match(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="LOG|QUESTIONS",
-            help="A response log (folder or table). With --responder, a table of questions with "
-            "item_id, template_id, message and, for choices, options (in CSV a JSON list).",
-        ),
-    ],
-    responder: Annotated[
-        str | None,
-        opt.option(
-            "MODEL",
-            "A model that answers the questions first. Its answers are saved in --out.",
-            "--responder",
-            "-r",
-        ),
-    ] = None,
-    references: Annotated[
-        Path | None, opt.option("FILE", "The references, if the log has none.")
-    ] = None,
-    method: Annotated[
-        Literal["choice", "f1", "math", "exact"],
-        opt.option(None, "How to match responses with references.", "--method", "-m"),
-    ] = "choice",
-    columns: Annotated[
-        list[str] | None,
-        opt.option(
-            "TARGET=COLUMN,...",
-            "The columns for model, template_id, text, reference, question and options. "
-            "TARGET=:TEXT sets a constant. With --references, these are the columns of that "
-            "file.",
-        ),
-    ] = None,
-    label_style: Annotated[
-        Literal["letters", "numbers", "auto"] | None,
-        opt.option(None, "How the prompts label the options."),
-    ] = None,
+    source: Path,
+    responder: str | None = None,
+    references: Path | None = None,
+    method: Literal["choice", "f1", "math", "exact"] = "choice",
+    columns: list[str] | None = None,
+    label_style: Literal["letters", "numbers", "auto"] | None = None,
     grader: opt.Grader = None,
-    grading_prompt: Annotated[
-        str | None, opt.option("NAME|FILE", "The grader's prompt: figure-3, gpqa or a file.")
-    ] = None,
+    grading_prompt: str | None = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
     out: opt.SomeOut = None,
@@ -79,6 +46,20 @@ def match(
     max_tokens=N). Interrupt it at any time; rerun the same command to resume.
 
     Exit codes: 0 done; 1 a question has no response or no verdict of the grader; 2 bad input.
+
+    Options:
+        source LOG|QUESTIONS: A response log (folder or table). With --responder, a table of
+            questions with item_id, template_id, message and, for choices, options (in CSV a JSON
+            list).
+        --responder, -r MODEL: A model that answers the questions first. Its answers are saved in
+            --out.
+        --references FILE: The references, if the log has none.
+        --method, -m: How to match responses with references.
+        --columns TARGET=COLUMN,...: The columns for model, template_id, text, reference, question
+            and options. TARGET=:TEXT sets a constant. With --references, these are the columns of
+            that file.
+        --label-style: How the prompts label the options.
+        --grading-prompt NAME|FILE: The grader's prompt: figure-3, gpqa or a file.
     """
     from judgesense.pipeline.matching import match_log
 

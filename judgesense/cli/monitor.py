@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -11,35 +10,12 @@ from judgesense.cli import options as opt
 
 
 def monitor(
-    run: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The newest run, or its file of verdicts.")
-    ],
-    against: Annotated[
-        Path,
-        opt.option("BASELINE", "The run or file of verdicts to compare with."),
-    ],
-    history: Annotated[
-        Path | None,
-        opt.option(
-            "FILE",
-            "The history (JSONL), to which every comparison adds a line.",
-            default="monitor.jsonl in BASELINE",
-        ),
-    ] = None,
-    judge: Annotated[
-        list[str] | None,
-        opt.option(
-            "JUDGE",
-            "The judge. Repeat the option if the baseline's judge has another name.",
-            "--judge",
-            "-j",
-        ),
-    ] = None,
-    task: Annotated[str | None, opt.option("TASK", "Check one task only.")] = None,
-    tolerance: Annotated[
-        float,
-        opt.option("SHARE", "The share of verdicts that may change beyond what rewording changes."),
-    ] = 0.05,
+    run: Path,
+    against: Path,
+    history: Path | None = None,
+    judge: list[str] | None = None,
+    task: str | None = None,
+    tolerance: float = 0.05,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
@@ -51,6 +27,15 @@ def monitor(
     comparisons together.
 
     Exit codes: 0 fine; 1 alarm; 2 bad usage or input; 3 cannot tell.
+
+    Options:
+        run DIR: The newest run, or its file of verdicts.
+        --against BASELINE: The run or file of verdicts to compare with.
+        --history FILE: The history (JSONL), to which every comparison adds a line (default:
+            monitor.jsonl in BASELINE).
+        --judge, -j JUDGE: The judge. Repeat the option if the baseline's judge has another name.
+        --task TASK: Check one task only.
+        --tolerance SHARE: The share of verdicts that may change beyond what rewording changes.
     """
     from judgesense.cli.report import two_judges
     from judgesense.systems.monitor import monitor as look

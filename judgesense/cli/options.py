@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
@@ -35,11 +36,34 @@ def group(help: str) -> typer.Typer:
     )
 
 
+_ENTRY = re.compile(r"(--)?([\w-]+)(?:, (-\w))?(?: (\S+))?: (.+)", re.DOTALL)
+"""What a docstring says of an argument or option: its name, short flag, metavar and help."""
+
+
 def command(app: typer.Typer, name: str | None = None, **settings: Any) -> Callable[[F], F]:
-    """Add a function as a command, whose docstring is its help; lists show its first paragraph."""
+    """Add a function as a command, whose docstring is its help; lists show its first paragraph.
+
+    Under ``Options:`` it has the arguments (``source FILE: ...``) and options (``--out, -o DIR:
+    ...``) that the signature does not describe; the rest of their declaration is the signature.
+    """
 
     def add(function: F) -> F:
-        text = inspect.cleandoc(function.__doc__ or "")
+        text, _, entries = inspect.cleandoc(function.__doc__ or "").partition("\n\nOptions:\n")
+        hints = get_type_hints(function, include_extras=True)
+        for entry in re.split(r"\n(?=    \S)", entries) if entries else ():
+            match = _ENTRY.fullmatch(entry.strip())
+            assert match is not None, entry
+            dashes, flag, short, metavar, help = match.groups()
+            more: dict[str, Any] = {"metavar": metavar, "help": " ".join(help.split())}
+            parameter = flag.replace("-", "_")
+            if dashes:
+                is_on = inspect.signature(function).parameters[parameter].default is True
+                long = f"--{flag}/--no-{flag}" if is_on else f"--{flag}"
+                info = typer.Option(long, *filter(None, [short]), **more)
+            else:
+                info = typer.Argument(**more)
+            hints[parameter] = Annotated[hints[parameter], info]
+        function.__annotations__ = hints
         if "Exit codes:" not in text:
             settings["epilog"] = "Exit codes: 0 done; 2 bad usage or input."
         summary = " ".join(text.partition("\n\n")[0].split())

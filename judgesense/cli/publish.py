@@ -28,45 +28,19 @@ _KINDS = {
 
 
 def publish(
-    kind: Annotated[
-        Literal["dataset", "results", "metrics", "space"],
-        typer.Argument(help="What to publish."),
-    ],
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATH|METRIC]...",
-            help="For dataset, the folder that `dataset build` wrote. For results, the folder of"
-            " a run. For metrics, their names (default: all).",
-        ),
-    ] = None,
+    kind: Literal["dataset", "results", "metrics", "space"],
+    what: list[str] | None = None,
     repo: Annotated[
         str | None,
         opt.option("ORG/NAME", "Repository on the Hub.", default=f"{RESULTS} for results"),
     ] = None,
-    org: Annotated[
-        str | None, opt.option("ORG", "metrics: the organisation or user that owns the Spaces.")
-    ] = None,
-    wheel: Annotated[
-        Path | None,
-        opt.option("FILE", "metrics: the wheel to use.", default="built from a checkout"),
-    ] = None,
+    org: str | None = None,
+    wheel: Path | None = None,
     results: Results = None,
-    audit: Annotated[
-        bool, opt.option(None, "dataset: audit all pairs first.", "--audit/--no-audit")
-    ] = True,
-    pull_request: Annotated[
-        bool,
-        opt.option(
-            None, "results: open a pull request even if you have write access.", "--pull-request"
-        ),
-    ] = False,
-    private: Annotated[
-        bool, opt.option(None, "Create the repository as private.", "--private")
-    ] = False,
-    dry_run: Annotated[
-        bool, opt.option(None, "Show what would change, without a network or token.", "--dry-run")
-    ] = False,
+    audit: bool = True,
+    pull_request: bool = False,
+    private: bool = False,
+    dry_run: bool = False,
     format: opt.Format = "text",
 ) -> None:
     """Publish to the Hub, one commit per repository.
@@ -74,6 +48,17 @@ def publish(
     dataset publishes a dataset folder that has no audit errors. results publishes a run's report
     and decisions, if the decisions give the report's figures. metrics publishes each metric as a
     Space that evaluate loads. space publishes the leaderboard as a static Space.
+
+    Options:
+        kind: What to publish.
+        what [PATH|METRIC]...: For dataset, the folder that `dataset build` wrote. For results, the
+            folder of a run. For metrics, their names (default: all).
+        --org ORG: metrics: the organisation or user that owns the Spaces.
+        --wheel FILE: metrics: the wheel to use (default: built from a checkout).
+        --audit: dataset: audit all pairs first.
+        --pull-request: results: open a pull request even if you have write access.
+        --private: Create the repository as private.
+        --dry-run: Show what would change, without a network or token.
     """
     from hub_scripts import publications
     from hub_scripts.hub import publish as send

@@ -15,18 +15,19 @@ Format = Literal["md", "html", "tex", "json"]
 
 
 def report(
-    run_dirs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs.")],
-    format: Annotated[
-        Format | None,
-        opt.option(None, "Print the report in this format and write nothing.", "--format", "-f"),
-    ] = None,
-    badge: Annotated[
-        bool, typer.Option("--badge", help="Write badge.svg to the folder as well.")
-    ] = False,
+    run_dirs: list[Path],
+    format: Format | None = None,
+    badge: bool = False,
     threshold: opt.Thresholds = None,
     verbose: opt.Verbose = False,
 ) -> None:
-    """Recompute the reports of runs, and print a table and the next steps."""
+    """Recompute the reports of runs, and print a table and the next steps.
+
+    Options:
+        run_dirs DIR...: Folders of runs.
+        --format, -f: Print the report in this format and write nothing.
+        --badge: Write badge.svg to the folder as well.
+    """
     from judgesense.files.disk import write_text, writing
     from judgesense.reporting import documents
     from judgesense.reporting.report import measure_run, report_runs
@@ -61,27 +62,11 @@ def report(
 
 
 def compare(
-    first: Annotated[
-        Path,
-        typer.Argument(
-            metavar="A", help="The folder of a run. With --migration it can be a file of verdicts."
-        ),
-    ],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another run, or the same one.")],
-    migration: Annotated[
-        bool,
-        typer.Option("--migration", help="A and B are one judge before and after an update."),
-    ] = False,
-    judge: Annotated[
-        list[str] | None,
-        opt.option(
-            "JUDGE",
-            "The judge of A and B. Repeat the option if B's judge has another name.",
-            "--judge",
-            "-j",
-        ),
-    ] = None,
-    task: Annotated[str | None, opt.option("TASK", "Compare one task only.")] = None,
+    first: Path,
+    second: Path,
+    migration: bool = False,
+    judge: list[str] | None = None,
+    task: str | None = None,
     tolerance: Annotated[
         float | None,
         opt.option(
@@ -105,6 +90,13 @@ def compare(
 
     Exit codes: 0 done; 2 bad usage or input. With --migration: 0 if the update changes no more than
     rewording does; 1 if it changes more; 3 if that is unclear.
+
+    Options:
+        first A: The folder of a run. With --migration it can be a file of verdicts.
+        second B: Another run, or the same one.
+        --migration: A and B are one judge before and after an update.
+        --judge, -j JUDGE: The judge of A and B. Repeat the option if B's judge has another name.
+        --task TASK: Compare one task only.
     """
     if not migration:
         flags = {"--judge": judge, "--task": task, "--tolerance": tolerance}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
@@ -12,24 +12,15 @@ from judgesense.cli import options as opt
 
 def run(
     judge: opt.Judges,
-    out: Annotated[str, opt.option("DIR", "Output folder.", "--out", "-o")],
-    engine: Annotated[
-        Literal["transformers", "vllm", "api", "systemone", "ray"] | None,
-        opt.option(None, "Backend that runs the model."),
-    ] = None,
+    out: str,
+    engine: Literal["transformers", "vllm", "api", "systemone", "ray"] | None = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
-    dataset: Annotated[
-        str | None,
-        opt.option("REPO|PATH", "A JudgeSense dataset (default: the embedded benchmark)."),
-    ] = None,
+    dataset: str | None = None,
     tasks: opt.Tasks = None,
     templates: opt.Templates = None,
     items: opt.Items = None,
-    orders: Annotated[
-        Literal["AB", "BA", "AB,BA"] | None,
-        opt.option(None, "The option orders (default: those of the data)."),
-    ] = None,
+    orders: Literal["AB", "BA", "AB,BA"] | None = None,
     variants: opt.Variants = None,
     attacks: opt.Attacks = None,
     limit: opt.Limit = None,
@@ -45,6 +36,12 @@ def run(
     Interrupt a run at any time; rerun the same command to resume.
 
     Exit codes: 0 done; 1 some prompts have no answer; 2 bad usage or input.
+
+    Options:
+        --out, -o DIR: Output folder.
+        --engine: Backend that runs the model.
+        --dataset REPO|PATH: A JudgeSense dataset (default: the embedded benchmark).
+        --orders: The option orders (default: those of the data).
     """
     given = {key: value for key, value in locals().items() if key not in ("dry_run", "format")}
     from judgesense.pipeline import Settings, execute, failed_prompts, prepare

@@ -16,14 +16,9 @@ def serve(
     port: Annotated[
         int, opt.option("PORT", "The port to use, or 0 for a free one.", min=0, max=65535)
     ] = 8080,
-    host: Annotated[str, opt.option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
-    api_key_env: Annotated[
-        str | None,
-        opt.option("NAME", "The environment variable with the key that clients must send."),
-    ] = None,
-    insecure: Annotated[
-        bool, opt.option(None, "Listen on a public address without a key.", "--insecure")
-    ] = False,
+    host: str = "127.0.0.1",
+    api_key_env: str | None = None,
+    insecure: bool = False,
     settings: opt.Settings = None,
 ) -> None:
     """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
@@ -31,6 +26,11 @@ def serve(
     The file of an improved judge names its task. For any other judge, choose what /v1/judge asks
     with --set task=NAME, wording=ID and scoring=generate. --set places=N limits the queue. The page
     /docs describes the requests. On Ctrl-C, the server answers the waiting requests and stops.
+
+    Options:
+        --host ADDRESS: Address to listen on.
+        --api-key-env NAME: The environment variable with the key that clients must send.
+        --insecure: Listen on a public address without a key.
     """
     from judgesense.serving.server import serve as run
 

@@ -64,80 +64,23 @@ def study(
     out: opt.Out,
     judge: opt.SomeJudges = None,
     responder: opt.Responders = None,
-    log: Annotated[
-        Path | None, opt.option("DIR", "Measure this run or imported log without running a judge.")
-    ] = None,
+    log: Path | None = None,
     tasks: opt.Tasks = None,
     limit: opt.Limit = None,
     scoring: opt.Scoring = None,
     settings: opt.Settings = None,
     mirror: opt.Mirror = None,
-    seed: Annotated[int | None, opt.option("N", "Random seed.", default="0")] = None,
-    dataset: Annotated[
-        str | None,
-        opt.option(
-            "REPO|PATH", "judge-sensitivity: an embedded set, a dataset folder or a Hub id."
-        ),
-    ] = None,
-    pool: Annotated[
-        list[str] | None,
-        opt.option(
-            "FILE|DIR|v2",
-            "judge-sensitivity: pool ΔJSS over the judges of these runs or tables of cells. v2 "
-            "is the table of published cells. --set changes the rules, such as floor=0.02. "
-            "Repeatable.",
-        ),
-    ] = None,
-    attributes: Annotated[
-        str | None,
-        opt.option(
-            "A,B", "paraphrase-robustness: the attributes to score, such as clarity.", default="all"
-        ),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        opt.option(
-            "TASK=SET|FILE",
-            "paraphrase-robustness: texts and human scores of a task. Repeatable.",
-            "--source",
-        ),
-    ] = None,
+    seed: int | None = None,
+    dataset: str | None = None,
+    pool: list[str] | None = None,
+    attributes: str | None = None,
+    source: list[str] | None = None,
     pin: opt.Pins = None,
-    paraphrases: Annotated[
-        int | None,
-        opt.option(
-            "N", "paraphrase-robustness: how many paraphrases per instruction.", default="all, ten"
-        ),
-    ] = None,
-    paper_wordings: Annotated[
-        bool,
-        opt.option(
-            None,
-            "paraphrase-robustness: use the wordings that the paper prints.",
-            "--paper-wordings",
-        ),
-    ] = False,
-    fuser: Annotated[
-        str | None,
-        opt.option("JUDGE", "paraphrase-robustness: a judge that combines the panel's ratings."),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        opt.option(
-            "T",
-            "paraphrase-robustness: the largest distance from the human mean that counts as right.",
-            default="0.5",
-        ),
-    ] = None,
-    by: Annotated[
-        Literal["task", "set"] | None,
-        opt.option(
-            None,
-            "paraphrase-robustness: group items of --log by task, or by item id up to its last "
-            "slash.",
-            default="task",
-        ),
-    ] = None,
+    paraphrases: int | None = None,
+    paper_wordings: bool = False,
+    fuser: str | None = None,
+    tolerance: float | None = None,
+    by: Literal["task", "set"] | None = None,
     answer_tokens: Annotated[
         int | None,
         opt.option(
@@ -157,32 +100,15 @@ def study(
             default="256",
         ),
     ] = None,
-    benchmarks: Annotated[
-        str | None,
-        opt.option(
-            "A,B",
-            "answer-matching: arc-challenge, openbookqa, gpqa-diamond, narrativeqa, "
-            "narrativeqa-summaries, math, simpleqa.",
-            default="arc-challenge,openbookqa,math,simpleqa",
-        ),
-    ] = None,
+    benchmarks: str | None = None,
     n_templates: Annotated[
         int | None,
         opt.option(
             "N", "answer-matching: use the first N of the paper's templates.", min=2, default="12"
         ),
     ] = None,
-    scores: Annotated[
-        Path | None,
-        opt.option(
-            "FILE",
-            "prompt-ranking: your table with the columns prompt, item and score. No model runs.",
-        ),
-    ] = None,
-    sizes: Annotated[
-        str | None,
-        opt.option("N,N", "prompt-ranking: how many items a subset has.", default="50,100,200"),
-    ] = None,
+    scores: Path | None = None,
+    sizes: str | None = None,
     format: opt.Format = "text",
 ) -> None:
     """Run a paper's study, or your own from a YAML file.
@@ -199,6 +125,30 @@ def study(
     Your own file names items, wordings, judges and measures.
 
     Rerun the same command to resume.
+
+    Options:
+        --log DIR: Measure this run or imported log without running a judge.
+        --seed N: Random seed (default: 0).
+        --dataset REPO|PATH: judge-sensitivity: an embedded set, a dataset folder or a Hub id.
+        --pool FILE|DIR|v2: judge-sensitivity: pool ΔJSS over the judges of these runs or tables of
+            cells. v2 is the table of published cells. --set changes the rules, such as floor=0.02.
+            Repeatable.
+        --attributes A,B: paraphrase-robustness: the attributes to score, such as clarity (default:
+            all).
+        --source TASK=SET|FILE: paraphrase-robustness: texts and human scores of a task. Repeatable.
+        --paraphrases N: paraphrase-robustness: how many paraphrases per instruction (default: all,
+            ten).
+        --paper-wordings: paraphrase-robustness: use the wordings that the paper prints.
+        --fuser JUDGE: paraphrase-robustness: a judge that combines the panel's ratings.
+        --tolerance T: paraphrase-robustness: the largest distance from the human mean that counts
+            as right (default: 0.5).
+        --by: paraphrase-robustness: group items of --log by task, or by item id up to its last
+            slash (default: task).
+        --benchmarks A,B: answer-matching: arc-challenge, openbookqa, gpqa-diamond, narrativeqa,
+            narrativeqa-summaries, math, simpleqa (default: arc-challenge,openbookqa,math,simpleqa).
+        --scores FILE: prompt-ranking: your table with the columns prompt, item and score. No model
+            runs.
+        --sizes N,N: prompt-ranking: how many items a subset has (default: 50,100,200).
     """
     given = {
         key: value
