@@ -63,7 +63,7 @@ def check(
     ones, and reports PASS, FAIL or INCONCLUSIVE.
 
     It prints the conclusion and the next step; --verbose prints every figure. If nothing has
-    changed, rerunning a check returns the saved result.
+    changed, a rerun judges nothing again.
 
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
 

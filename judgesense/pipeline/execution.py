@@ -19,7 +19,6 @@ from judgesense.pipeline.requirements import answerable, name_of, require_effort
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.run_folder.folder import RunFolder, claimed, read_record
 from judgesense.run_folder.invocation import invocation
-from judgesense.run_folder.report import saved_report
 from judgesense.text import did_you_mean
 from judgesense.trust.card import AS_ASKED
 
@@ -50,7 +49,7 @@ def run(
     """Judge a benchmark and report on it: ``judgesense run`` in Python.
 
     Interrupt a run at any time; call it again with the same arguments to resume. A finished run
-    returns its report at once.
+    is only measured again.
 
     Args:
         judge: a name, Hub id, model folder or GGUF file; a function from a list of user messages
@@ -208,7 +207,7 @@ def execute(
     spent: float = 0.0,
     started: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Judge what is not judged yet, then measure; a finished run returns its report at once.
+    """Judge what is not judged yet, then measure; a finished run is only measured.
 
     ``started`` is the command that asks for it
     (:func:`judgesense.run_folder.invocation.invocation`). ``spent`` US dollars and the spending of
@@ -248,7 +247,6 @@ def execute(
         finished = run.is_finished()
         # No process writes before all have read the state of the run.
         finished = finished if ranks is None else all(ranks.gather(finished))
-        report = saved_report(folder) if finished else None
         if not finished:
             run.repair(note)
             if cluster is not None:
@@ -265,7 +263,8 @@ def execute(
                 spent = _judge(run, judge, index, benchmark, settings, note, spent, ranks, cluster)
             if first:
                 run.finish()
-        if report is None and first:
+        report = None
+        if first:
             from judgesense.reporting.report import write_report
 
             report = write_report(folder)

@@ -50,6 +50,8 @@ def test_the_same_run_again_asks_nothing(tmp_path: Path) -> None:
         return says_rude(prompts)
 
     says_rude_again.__name__ = "says_rude"
+    stored = tmp_path / "report.json"
+    stored.write_text(stored.read_text("utf-8").replace('"jss":', '"jss": 0.5, "old":'), "utf-8")
     assert judgesense.run(says_rude_again, **OWN, out=tmp_path) == first
     assert asked == []
 
