@@ -8,16 +8,17 @@ from pathlib import Path
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import kept
 from judgesense.files.tables import read_table, read_table_rows
-from judgesense.importers.column_names import PEOPLE, ROLES, VERDICTS, Columns, columns_of, plain
+from judgesense.importers.column_names import (
+    ROLES,
+    VERDICTS,
+    Columns,
+    columns_of,
+    label_columns,
+    plain,
+)
 from judgesense.importers.recognise import people_columns
 from judgesense.systems.human_labels import LabelRow
 from judgesense.systems.verdict_files import as_id, read_rows
-
-_RATERS = [
-    "rater", "annotator", "annotator_id", "rater_id", "annotator_name", "rater_name", "labeler",
-    "labeller", "reviewer", "person", "worker", "worker_id", "coder", "completed_by",
-]  # fmt: skip
-"""Names of the column that says who labelled, the best first."""
 
 LabelsByPerson = dict[str, dict[str, str]]
 """Label by person and item; ``item/system`` where the labels are on several systems."""
@@ -45,17 +46,6 @@ def labels_by_item(
     if not labels:
         raise JudgeSenseError(f"{file} has no labels yet; add some with judgesense label")
     return labels, chances
-
-
-def label_columns(found: Columns) -> dict[str, str]:
-    """Field of `LabelRow` -> column of the file, where the names differ and one fits."""
-    by_name = {plain(name): name for name in reversed([*found])}
-    names = {"item_id": ROLES["item_id"].split(), "label": PEOPLE, "rater": _RATERS}
-    best = {
-        field: next((by_name[key] for key in keys if key in by_name), field)
-        for field, keys in names.items()
-    }
-    return {field: name for field, name in best.items() if name != field and field not in found}
 
 
 def one_row_an_item(

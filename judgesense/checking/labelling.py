@@ -22,13 +22,13 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
 from judgesense.files.tables import SUFFIXES, csv_text, read_table_rows
 from judgesense.importers.column_names import columns_of, plain
-from judgesense.importers.columns import NAMES
+from judgesense.importers.columns import ROW
 from judgesense.importers.recognise import require_columns, understand
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.run_folder.record import now
 from judgesense.systems.human_labels import LabelRow
 from judgesense.systems.units import ALL, pick, strata_of, units_of
-from judgesense.systems.verdict_files import ROW, SomeId, read_rows, read_verdicts
+from judgesense.systems.verdict_files import SomeId, fields_of, read_rows, read_verdicts
 from judgesense.systems.verdict_table import SCHEMA, VerdictTable
 
 MOST_LABELS = 10
@@ -41,12 +41,6 @@ _AT_ONCE = 20
 
 _SYSTEM = re.compile(r"(system|model|generator)(_?[a-z0-9])?")
 """Names of columns that say who wrote an answer, which people should not see."""
-
-_READ = {
-    "item_id": "item_id", "system_id": "system_id", "order": "order", "repeat": "repeat",
-    "judge": "judge", "task": "task", "template_id": "wording", "cluster_id": "cluster_id",
-}  # fmt: skip
-"""Column of the decision log -> column of a table of verdicts."""
 
 COLUMNS = (
     "item_id", "system_id", "label", "rater", "stratum", "probability", "comment", "labelled_at",
@@ -274,11 +268,7 @@ def open_labelling(
     judged = roles.get("raw_decision", "").split(",") if roles.get("raw_decision") else []
     require_columns(found, str(source), [verdict] if verdict else [], "--verdict")
     require_columns(found, str(source), show or (), "--show")
-    columns = {
-        name: (NAMES.findall(roles[role]) or [roles[role]])[0]
-        for role, name in _READ.items()
-        if roles.get(role, ":")[:1] != ":"
-    }
+    columns = fields_of(roles)
     chosen = verdict or next(iter(judged), None)
     if chosen is not None:
         columns["verdict"] = chosen

@@ -47,6 +47,12 @@ _LABELLED = (
 VERDICTS, PEOPLE = _JUDGED.split(), _LABELLED.split()
 """Names of a column of verdicts, and of one of people's labels, the best first."""
 
+RATERS = [
+    "rater", "annotator", "annotator_id", "rater_id", "annotator_name", "rater_name", "labeler",
+    "labeller", "reviewer", "person", "worker", "worker_id", "coder", "completed_by",
+]  # fmt: skip
+"""Names of the column that says who labelled, the best first."""
+
 VERDICT_OF = re.compile(
     r"(.+)_(verdict|decision|judge?ment|rating|grade|score|choice|label|pred|prediction)"
     r"|feedback_(.+)"  # an evaluator's column in LangSmith's to_pandas()
@@ -182,3 +188,15 @@ def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
             found[name].blank += len(rows)
         size += len(rows)
     return found, size
+
+
+def label_columns(found: Columns) -> dict[str, str]:
+    """Column of a file of labels -> its name in the file, where the names differ and one fits."""
+    by_name = {plain(name): name for name in reversed([*found])}
+    names = {"item_id": ROLES["item_id"].split(), "label": PEOPLE, "rater": RATERS,
+             "system_id": ROLES["system_id"].split()}  # fmt: skip
+    best = {
+        field: next((by_name[key] for key in keys if key in by_name), field)
+        for field, keys in names.items()
+    }
+    return {field: name for field, name in best.items() if name != field and field not in found}

@@ -19,6 +19,9 @@ EVERY_OTHER = "*"
 """As the source of ``raw_decision``: every column that no target names is a judge's. Columns may
 also be named, separated by commas; then other targets may have a column for each of them."""
 
+ROW = "row number"
+"""The column that stands for an id where a file has none."""
+
 NAMES = re.compile(r"\{([^{}]+)\}")
 """The columns that a source joins."""
 

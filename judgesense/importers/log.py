@@ -24,7 +24,7 @@ from judgesense.files.disk import sha256_of
 from judgesense.files.tables import Rows
 from judgesense.importers import FORMATS
 from judgesense.importers.build import build_parts
-from judgesense.importers.columns import EVERY_OTHER, ColumnMap
+from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
 from judgesense.importers.importer import Importer
 from judgesense.importers.items import ItemColumns, Items
 from judgesense.importers.people import PeopleLabels
@@ -32,7 +32,6 @@ from judgesense.importers.readings import Parser
 from judgesense.run_folder.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
 from judgesense.run_folder.invocation import invocation
 from judgesense.run_folder.record import now
-from judgesense.systems.verdict_files import ROW
 from judgesense.version import __version__
 
 

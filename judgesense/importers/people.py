@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import NUMBER, word_of
-from judgesense.importers.columns import ColumnMap
+from judgesense.importers.columns import ROW, ColumnMap
 from judgesense.importers.readings import Parser, is_label
 from judgesense.importers.rows import texts_of
 from judgesense.run_folder.folder import PEOPLE_SCHEMA
-from judgesense.systems.verdict_files import ROW
 from judgesense.tasks import NO_ORDER, UNCLEAR
 
 _AS_NAMED = ColumnMap({}, {})

@@ -10,7 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
@@ -29,10 +29,9 @@ from judgesense.importers.column_names import (
     Columns,
     plain,
 )
-from judgesense.importers.columns import TARGETS
+from judgesense.importers.columns import ROW, TARGETS
 from judgesense.importers.labels import MOST_LABELS, RARE
 from judgesense.importers.rows import fits
-from judgesense.systems.verdict_files import ROW
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join, s, sentence
 
@@ -141,29 +140,26 @@ def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str])
     )
 
 
-def understand(
+def recognise(
     found: Columns,
-    size: int,
     where: str,
+    notes: list[str],
     *,
     verdicts: Sequence[str] = (),
     people: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
-    mapping: Mapping[str, str] | None = None,
-    labels: Sequence[str] | None = None,
     is_log: bool = False,
-) -> Understood:
-    """What the columns of a table with ``size`` rows are; what is given is taken as it is.
+    flag: str = "--verdict ",
+) -> tuple[list[str], list[str], dict[str, str]]:
+    """The columns with verdicts, those with people's labels, and column of the decision log ->
+    column of the file, as `understand`; ``notes`` gets what a person should know.
 
-    In a log of another tool (``is_log``) verdicts and their roles are known, and people's labels
-    are inside other columns (``metadata.label``). Raises JudgeSenseError for an unknown column,
-    without verdicts, and for labels that cannot be compared.
+    ``flag`` is where a column of verdicts can be named.
     """
     given = dict(columns or {})
     require_columns(found, where, verdicts, "--verdict")
     require_columns(found, where, people, "--human")
     require_columns(found, where, [c for c in given.values() if c[:1] not in ":{*"], "--columns")
-    notes: list[str] = []
     judged = (
         ["raw_decision"] if is_log else [*verdicts] or [*filter(None, [given.get("raw_decision")])]
     )
@@ -189,11 +185,33 @@ def understand(
         )
     if not judged:
         raise JudgeSenseError(
-            f"{where}: no column holds a judge's verdicts; name it with --verdict COLUMN. To judge "
+            f"{where}: no column holds a judge's verdicts; name it with {flag}COLUMN. To judge "
             f"these rows: judgesense check RUBRIC.txt --data {shlex.quote(where)} --judge JUDGE. "
             f"The columns are {', '.join(found)}"
         )
     roles = given if is_log else _roles(found, judged, asked, given, where, notes)
+    return judged, asked, roles
+
+
+def understand(
+    found: Columns,
+    size: int,
+    where: str,
+    *,
+    mapping: Mapping[str, str] | None = None,
+    labels: Sequence[str] | None = None,
+    is_log: bool = False,
+    **given: Any,
+) -> Understood:
+    """What the columns of a table with ``size`` rows are; what is given is taken as it is.
+
+    ``given`` are ``verdicts``, ``people`` and ``columns`` of `recognise`. In a log of another tool
+    (``is_log``) verdicts and their roles are known, and people's labels are inside other columns
+    (``metadata.label``). Raises JudgeSenseError for an unknown column, without verdicts, and for
+    labels that cannot be compared.
+    """
+    notes: list[str] = []
+    judged, asked, roles = recognise(found, where, notes, is_log=is_log, **given)
     words = dict(mapping or {})
     space = tuple(labels) if labels else None
     if space is None and (asked or not is_log):

@@ -120,7 +120,7 @@ def estimate(
         picked=given.picked,
         confidence_level=level,
         sources=[table.source, *given.sources],
-        notes=_notes(given, len(units.wordings), rows),
+        notes=table.recognised + _notes(given, len(units.wordings), rows),
     )
 
 

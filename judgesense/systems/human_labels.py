@@ -13,9 +13,11 @@ import numpy as np
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.documents import Shape
+from judgesense.files.tables import read_table_rows
+from judgesense.importers.column_names import columns_of, label_columns
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import krippendorff_alpha
-from judgesense.systems.units import Units, strata_of
+from judgesense.systems.units import ALL, Units, strata_of
 from judgesense.systems.verdict_files import Id, Number, SomeId, SomeLabel, read_rows
 from judgesense.systems.verdict_table import VerdictTable, numbers_of, objects
 
@@ -90,7 +92,10 @@ def read_labels(
     by_unit: dict[int, dict[str, tuple[float, str]]] = {}
     strata, picked, unmatched = strata_of(units), False, list[str]()
     for source in sources:
-        rows = list(read_rows(source, LabelRow, columns or {}, "--label-columns"))
+        own = label_columns(columns_of(read_table_rows(source))[0])
+        if units.systems == (ALL,):
+            own.pop("system_id", None)  # What verdicts do not tell apart, labels need not.
+        rows = list(read_rows(source, LabelRow, {**own, **(columns or {})}, "--label-columns"))
         labels = objects([(mapping or {}).get(row.label or "", row.label) for row, _ in rows])
         numbers = numbers_of(labels, table, positive)
         for (row, record), value in zip(rows, numbers.tolist(), strict=True):

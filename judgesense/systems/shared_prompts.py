@@ -292,6 +292,7 @@ def notes_on(shared: Sequence[SharedPrompts], *, same_judge: bool) -> tuple[str,
             "or were made behind the endpoint"
         )
     for each in shared:
+        notes += [*each.before.recognised, *each.after.recognised]
         for count, what in (
             (each.n_changed, "are left out because their text changed"),
             (each.n_failed, "are left out because a request failed"),

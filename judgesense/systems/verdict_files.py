@@ -19,7 +19,10 @@ from judgesense.decisions.stream import Stream
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.documents import Count, S, Shape, fit
-from judgesense.files.tables import SUFFIXES, Record, read_table
+from judgesense.files.tables import SUFFIXES, Record, read_table, read_table_rows
+from judgesense.importers.column_names import columns_of
+from judgesense.importers.columns import NAMES, ROW
+from judgesense.importers.recognise import recognise
 from judgesense.run_folder.folder import read_run
 from judgesense.systems.verdict_table import (
     SCHEMA,
@@ -64,10 +67,6 @@ SomeLabel = Annotated[str | None, BeforeValidator(_as_label), BeforeValidator(_e
 Number = Annotated[FiniteFloat | None, BeforeValidator(_empty)]
 
 
-ROW = "row number"
-"""The column that stands for an id where a file has none."""
-
-
 _KINDS: dict[pa.DataType, Any] = {
     pa.string(): SomeId,
     pa.float64(): Number,
@@ -100,7 +99,8 @@ def read_verdicts(
         judge: a judge of the source, with or without its fingerprint; needed if it has several.
         task: a task of the source; needed if it has several.
         scoring: ``options`` or ``generate``, for a run with both (options).
-        columns: your names of the columns, ``{"verdict": "rating"}``; `ROW` numbers the rows.
+        columns: your names of the columns, ``{"verdict": "rating"}``; `ROW` numbers the rows. Usual
+            names are recognised, as ``judgesense check`` does.
 
     Returns:
         The table, in the file's order. An empty ``verdict`` is read as UNCLEAR.
@@ -127,8 +127,10 @@ def read_verdicts(
             f"no file or folder {path}; name a file of verdicts ({', '.join(SUFFIXES)}) or the "
             "--out folder of a run"
         )
-    rows = []
-    for read, record in read_rows(path, _VerdictRow, columns or {}, "--columns"):
+    rows, columns = [], dict(columns or {})
+    recognised, judge = _recognised(path, columns, judge)
+    columns = recognised | columns
+    for read, record in read_rows(path, _VerdictRow, columns, "--columns"):
         row = read.model_dump()
         row["verdict"] = row["verdict"] or ("ERROR" if row["error"] else "UNCLEAR")
         row["cluster_id"] = row["cluster_id"] or row["item_id"]
@@ -141,7 +143,61 @@ def read_verdicts(
     keep = chosen(names, judge, task, str(path))
     _refuse_repeats([rows[n] for n in keep])
     table = pa.Table.from_pylist([rows[n][0] for n in keep], schema=SCHEMA)
-    return VerdictTable(table, labels_of(table, str(path)), str(path), *names[keep[0]])
+    return VerdictTable(
+        table, labels_of(table, str(path)), str(path), *names[keep[0]], columns=recognised
+    )
+
+
+def _recognised(
+    path: Path, given: Mapping[str, str], judge: str | None
+) -> tuple[dict[str, str], str | None]:
+    """The columns of a file that have other names, recognised as `judgesense check` does, and the
+    judge, if it does not name one of several columns of verdicts.
+
+    ``gold`` is the one column with people's labels, if its words are the verdicts'.
+    """
+    blocks = list(read_table_rows(path))
+    names = {name for rows in blocks for name in rows.columns}
+    if not names >= {*given.values()} - {ROW}:
+        return {}, judge
+    found = {name: column for name, column in columns_of(blocks)[0].items() if name in names}
+    known = {name: name for name in SCHEMA.names if name in found} | dict(given)
+    judged, people, roles = recognise(
+        found, str(path), [], flag="--columns verdict=",
+        verdicts=[known["verdict"]] if "verdict" in known else [],
+        people=[known["gold"]] if "gold" in known else [],
+        columns={role: known[name] for role, name in FIELDS.items() if name in known},
+    )  # fmt: skip
+    columns = fields_of(roles)
+    if len(judged) > 1:
+        if judge not in judged:
+            raise JudgeSenseError(
+                f"{path} has several judges; choose one with --judge: {', '.join(judged)}"
+            )
+        judged, judge = [judge], None
+    columns["verdict"] = judged[0]
+    if len(people) == 1 and {*found[people[0]].words} & {*found[judged[0]].words}:
+        columns["gold"] = people[0]
+    item = known.get("item_id", columns.get("item_id"))
+    if columns.get("cluster_id") == item:
+        del columns["cluster_id"]  # The item is the cluster by default.
+    return {n: c for n, c in columns.items() if n not in known and c != ROW}, judge
+
+
+FIELDS = {
+    "item_id": "item_id", "system_id": "system_id", "order": "order", "repeat": "repeat",
+    "judge": "judge", "task": "task", "template_id": "wording", "cluster_id": "cluster_id",
+}  # fmt: skip
+"""Column of the decision log -> column of a table of verdicts."""
+
+
+def fields_of(roles: Mapping[str, str]) -> dict[str, str]:
+    """Column of a table of verdicts -> column of a file, whose ``roles`` were recognised."""
+    return {
+        name: (NAMES.findall(roles[role]) or [roles[role]])[0]
+        for role, name in FIELDS.items()
+        if roles.get(role, ":")[:1] != ":"
+    }
 
 
 def read_rows(

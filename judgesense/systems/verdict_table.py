@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -55,6 +55,7 @@ class VerdictTable:
     is the file or folder, ``judge`` and ``task`` are "" where it names none. ``stated`` says
     whether the source states its labels; otherwise some may never have been given. A run has a
     ``scoring`` and ``prompt_ids``, one per row; ``left_out`` are wordings that the table lacks.
+    ``columns`` are the file's columns that were recognised by another name.
     """
 
     table: pa.Table
@@ -66,6 +67,13 @@ class VerdictTable:
     scoring: str = ""
     prompt_ids: Words | None = None
     left_out: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def recognised(self) -> list[str]:
+        """What to tell a person about recognised columns, as at most one sentence."""
+        named = ",".join(f"{name}={yours}" for name, yours in self.columns.items())
+        return [f"the columns of {self.source} are read as {named}"] if named else []
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -13,6 +13,7 @@ from judgesense.files.tables import read_table
 from judgesense.pipeline import run
 from judgesense.pipeline.verdict_files import write_verdicts
 from judgesense.pipeline.verdicts import judge_items, load_judge
+from judgesense.systems.estimate import estimate
 from judgesense.systems.verdict_files import read_verdicts
 from judgesense.systems.verdict_table import SCHEMA
 from local_judges.callable_judge import CallableJudge
@@ -118,9 +119,9 @@ def test_comparisons_count_for_the_first_system(tmp_path):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("item_id,system_id\n1,a\n", ("row 1", "'verdict'")),
-        ("Prompt,Rating\n1,4\n", ("row 1", "'item_id' and 'verdict'", "item_id=YOURS")),
-        ("item_id,Model,verdict\n1,a,YES\n1,b,NO\n", ("row 2", "row 1", "system_id=YOURS")),
+        ("item_id,system_id\n1,a\n", ("mine.csv", "--columns verdict=COLUMN")),
+        ("Prompt,Rating\n1,4\n", ("row 1", "'item_id'", "item_id=YOURS")),
+        ("item_id,LLM,verdict\n1,a,YES\n1,b,NO\n", ("row 2", "row 1", "system_id=YOURS")),
         ("item_id,verdict,margin\n1,YES,0.1\n2,NO,wide\n", ("row 2", "margin")),
         ("item_id,system_id,verdict\n1,a,YES\n1,a,NO\n", ("row 2", "row 1")),
         ("item_id,verdict,judge\n1,YES,j\n2,NO,k\n", ("several judges", "--judge")),
@@ -134,6 +135,28 @@ def test_bad_tables_name_the_row_and_the_field(tmp_path, text, named):
     with pytest.raises(JudgeSenseError) as told:
         read_verdicts(file)
     assert all(part in str(told.value) for part in named)
+
+
+def test_columns_are_recognised_as_check_does(tmp_path):
+    verdicts = tmp_path / "mine.csv"
+    rows = [f"{n},{s},{'pass' if n % k else 'fail'}" for s, k in (("x", 4), ("y", 2))
+            for n in range(40)]  # fmt: skip
+    verdicts.write_text("\n".join(["Question ID,Model,LLM verdict", *rows]))
+    people = tmp_path / "people.csv"
+    people.write_text("\n".join(["id,model,Human label,annotator", *(f"{r},ann" for r in rows)]))
+    named = estimate(
+        verdicts, people, label_columns={"label": "Human label"},
+        columns={"item_id": "Question ID", "system_id": "Model", "verdict": "LLM verdict"},
+    )  # fmt: skip
+    found = estimate(verdicts, people)
+    assert found.systems == named.systems
+    assert [each["labels_only"] for each in found.systems] == [0.75, 0.5]
+    verdicts.write_text("id,gpt_verdict,claude_verdict,label\n1,yes,no,yes\n2,no,yes,no\n")
+    with pytest.raises(JudgeSenseError, match="--judge: gpt_verdict, claude_verdict"):
+        read_verdicts(verdicts)
+    table = read_verdicts(verdicts, judge="claude_verdict")
+    assert table.column("verdict").tolist() == ["no", "yes"]
+    assert table.column("gold").tolist() == ["yes", "no"]
 
 
 def test_the_judge_is_found_without_its_fingerprint(tmp_path):
