@@ -16,10 +16,9 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import read_json
 from judgesense.files.tables import SUFFIXES, Record, is_dataset, read_table_rows
-from judgesense.importers import FORMATS
+from judgesense.importers import FORMATS, Items
 from judgesense.importers.column_names import Column, columns_of
 from judgesense.importers.columns import ColumnMap
-from judgesense.importers.items import Items
 from judgesense.importers.log import import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.recognise import (

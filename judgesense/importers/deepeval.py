@@ -15,8 +15,7 @@ from pydantic import Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.files.tables import Record, in_rows
-from judgesense.importers.importer import Importer
-from judgesense.importers.items import Items
+from judgesense.importers import Importer, Items
 
 LABELS = ("PASS", "FAIL")
 NO_MODEL = "deepeval-metric"

@@ -15,9 +15,8 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Record, in_rows
-from judgesense.importers.importer import Importer
+from judgesense.importers import Importer, Items
 from judgesense.importers.inspect_files import Evaluation, Sample, Score, open_log
-from judgesense.importers.items import Items
 
 GRADES, PARTIAL_GRADES = ("C", "I"), ("C", "P", "I")
 """What Inspect's own instructions offer to a grader."""

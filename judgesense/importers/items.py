@@ -1,9 +1,8 @@
-"""Which item a row of a foreign log judges, how often it was judged before, and what it shows."""
+"""What a foreign log has on each item."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -18,32 +17,6 @@ from judgesense.run_folder.folder import ITEM_SCHEMA, ITEMS_FILE
 
 LONGEST_TEXT = 4000
 """Longer cells of columns that no figure needs are cut."""
-
-
-class Items:
-    """Tells a repeated judgement from a judgement of another answer to the same question.
-
-    >>> items = Items()
-    >>> items.name("q1", "Paris"), items.name("q1", "Rome"), items.name("q1", "Paris")
-    ('q1', 'q1/2', 'q1')
-    >>> items.repeat("judge", "q1"), items.repeat("judge", "q1"), items.repeat("judge", "q1/2")
-    (0, 1, 0)
-    """
-
-    def __init__(self) -> None:
-        self._texts: dict[str, dict[object, str]] = {}
-        self._judged: Counter[tuple[object, ...]] = Counter()
-
-    def name(self, question: str, judged: object) -> str:
-        """The item's name: the question for its first answer, ``question/2`` for its second."""
-        texts = self._texts.setdefault(question, {})
-        number = len(texts) + 1
-        return texts.setdefault(judged, question if number == 1 else f"{question}/{number}")
-
-    def repeat(self, *key: object) -> int:
-        """How often this was judged before."""
-        self._judged[key] += 1
-        return self._judged[key] - 1
 
 
 class ItemColumns:

@@ -21,12 +21,11 @@ import pyarrow.parquet as pq
 from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
-from judgesense.files.tables import Rows
-from judgesense.importers import FORMATS
+from judgesense.files.tables import Rows, is_dataset
+from judgesense.importers import FORMATS, Importer, Items
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
-from judgesense.importers.importer import Importer
-from judgesense.importers.items import ItemColumns, Items
+from judgesense.importers.items import ItemColumns
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.readings import Parser
 from judgesense.run_folder.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
@@ -41,6 +40,27 @@ def importer_of(format: str) -> Importer:
         raise JudgeSenseError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
     importer: Importer = import_module(f"judgesense.importers.{FORMATS[format]}").IMPORTER
     return importer
+
+
+def files_of(importer: Importer, source: Path) -> list[Path]:
+    """``source`` itself, or the files of this format below the folder ``source``.
+
+    Raises JudgeSenseError if there are none.
+    """
+    if source.is_file() or is_dataset(source):
+        return [source]
+    if not source.is_dir():
+        raise JudgeSenseError(f"no file or folder {source}")
+    try:
+        found = sorted({path for pattern in importer.patterns for path in source.rglob(pattern)})
+    except OSError as error:
+        raise JudgeSenseError(f"cannot search {source} ({error}); name the log itself") from error
+    if not found:
+        raise JudgeSenseError(
+            f"{source} holds no {importer.name} log ({', '.join(importer.patterns)}: "
+            f"{importer.summary})"
+        )
+    return found
 
 
 def import_log(
@@ -94,7 +114,7 @@ def import_log(
     importer, source, out = importer_of(format), Path(source), Path(out)
     if pick is not None and not importer.has_pick:
         raise JudgeSenseError(f"format {format!r} has no option pick")
-    files = [path for path in importer.files(source) if not path.is_relative_to(out)]
+    files = [path for path in files_of(importer, source) if not path.is_relative_to(out)]
     space = importer.labels if labels is None else tuple(labels)
     asked: dict[str, Any] = {
         "source": source.name,

@@ -22,8 +22,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit
 from judgesense.files.tables import Record, in_rows, read_table
-from judgesense.importers.importer import Importer
-from judgesense.importers.items import Items
+from judgesense.importers import Importer, Items
 
 _BY_PEOPLE = ("ANNOTATION", "app")
 

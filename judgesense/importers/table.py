@@ -1,7 +1,7 @@
 """Tables of your own: CSV, TSV, JSON lines or Parquet, read by a column map."""
 
 from judgesense.files.tables import SUFFIXES, read_table_rows
-from judgesense.importers.importer import Importer
+from judgesense.importers import Importer
 
 IMPORTER = Importer(
     name="table",
