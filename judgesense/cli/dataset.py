@@ -25,21 +25,21 @@ def _note(text: str) -> None:
 @opt.command(app)
 def build(
     source: Annotated[str, opt.option("A,B", f"Any of {', '.join(CHOICES)}.", "--source", "-s")],
-    out: opt.Out,
+    out: Path,
     limit: str = "",
     n_pairs: Annotated[
         int | None, opt.option("N", "Pairs per task, in the balanced design.", "--pairs")
     ] = None,
     design: Literal["balanced", "full"] = "balanced",
     orders: Literal["counterbalanced", "AB", "BA", "AB,BA"] | None = None,
-    templates: opt.Templates = None,
+    templates: Path | None = None,
     verdicts: bool = True,
     mirror: opt.Mirror = None,
-    pin: opt.Pins = None,
-    seed: opt.Seed = 0,
+    pin: list[str] | None = None,
+    seed: int = 0,
     items: str = "",
     task: str | None = None,
-    columns: opt.Columns = None,
+    columns: str | None = None,
     gold_map: str | None = None,
     license: str = "unknown",
     format: opt.Format = "text",
@@ -110,7 +110,7 @@ def build(
 def show(
     dataset: Dataset = "embedded",
     n_pairs: Annotated[int, opt.option("N", "Pairs per task.", "--pairs", min=1)] = 2,
-    revision: opt.Revision = None,
+    revision: str | None = None,
     format: opt.Format = "text",
 ) -> None:
     """Print a few whole pairs of each task."""
@@ -142,10 +142,10 @@ def show(
 @opt.command(app)
 def validate(
     dataset: Dataset,
-    judge: opt.SomeJudges = None,
+    judge: list[str] | None = None,
     human: list[Path] | None = None,
-    out: opt.SomeOut = None,
-    revision: opt.Revision = None,
+    out: Path | None = None,
+    revision: str | None = None,
     format: opt.Format = "text",
 ) -> None:
     """Decide for every pair whether its prompts are equivalent.
@@ -173,7 +173,7 @@ def validate(
 @opt.command(app)
 def audit(
     dataset: Dataset = "embedded",
-    revision: opt.Revision = None,
+    revision: str | None = None,
     format: opt.Format = "text",
 ) -> None:
     """Check what a set of pairs can and cannot tell about judges.
@@ -191,12 +191,12 @@ def audit(
 
 @opt.command(app)
 def paraphrase(
-    judge: opt.Judge,
+    judge: Annotated[str, opt.option("JUDGE", f"{opt.ANY_JUDGE}.", "--judge", "-j")],
     out: Path,
     task: str | None = None,
-    templates: opt.Templates = None,
+    templates: Path | None = None,
     paraphrases: Annotated[int, opt.option("N", "Wordings to propose.", min=1)] = 10,
-    seed: opt.Seed = 0,
+    seed: int = 0,
     format: opt.Format = "text",
 ) -> None:
     """Propose wordings of a task for a person to accept or reject one by one.

@@ -12,14 +12,14 @@ def estimate(
     verdicts: Path,
     labels: list[Path] | None = None,
     label_columns: str | None = None,
-    mapping: opt.Map = None,
+    map: str | None = None,
     raters: Literal["majority", "mean"] = "majority",
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
     systems: str | None = None,
     positive: str | None = None,
-    columns: opt.Columns = None,
+    columns: str | None = None,
     format: opt.Format = "text",
 ) -> None:
     """Estimate systems' scores and differences from many verdicts and some human labels.
@@ -45,6 +45,6 @@ def estimate(
         verdicts, labels, judge=judge, task=task, scoring=scoring, systems=opt.names(systems),
         positive=positive, columns=opt.pairs(columns, "--columns"), raters=raters,
         label_columns=opt.pairs(label_columns, "--label-columns"),
-        map=opt.pairs(mapping, "--map"),
+        map=opt.pairs(map, "--map"),
     )  # fmt: skip
     opt.output(format, found.to_dict, found.__str__)

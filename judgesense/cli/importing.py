@@ -19,11 +19,11 @@ else:
 def import_log(
     source: Path,
     format: Format,
-    out: opt.Out,
+    out: Path,
     columns: list[str] | None = None,
     labels: str | None = None,
     pick: str | None = None,
-    json: opt.AsJson = False,
+    json: bool = False,
 ) -> None:
     """Import another tool's log, so that report and compare can read it.
 
@@ -33,6 +33,7 @@ def import_log(
     Exit codes: 0 done; 2 bad usage or input.
 
     Options:
+        --json: Print JSON, as --format json does in other commands.
         source FILE: The log, or a folder of logs.
         --format, -f: The tool that wrote the log.
         --columns TARGET=COLUMN,...: Which of your columns to read as which column of the decision

@@ -18,17 +18,17 @@ def improve(
     source: Path | None = None,
     out: Path = Path("judge.yaml"),
     data: Path | None = None,
-    judge: opt.SomeJudges = None,
-    human: opt.Human = None,
-    answers: opt.Answers = None,
-    options: opt.Options = None,
+    judge: list[str] | None = None,
+    human: str | None = None,
+    answers: str | None = None,
+    options: str | None = None,
     budget: str = "20",
     log: Path | None = None,
     paraphraser: str | None = None,
-    max_error: opt.MaxError = 0.05,
-    attacks: opt.Attacks = None,
+    max_error: float = 0.05,
+    attacks: str | None = None,
     limit: opt.Limit = None,
-    seed: opt.Seed = 0,
+    seed: int = 0,
     settings: Annotated[
         list[str] | None,
         opt.option(
@@ -38,7 +38,7 @@ def improve(
             "--set",
         ),
     ] = None,
-    dry_run: opt.DryRun = False,
+    dry_run: bool = False,
     format: opt.Format = "text",
 ) -> None:
     """Find the best way to ask a judge within a budget, and write it to a file.

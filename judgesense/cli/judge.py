@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -18,13 +18,13 @@ def judge(
     items: Path,
     out: Path,
     judge: str,
-    max_cost: opt.MaxCost = None,
-    settings: opt.Settings = None,
+    max_cost: float | None = None,
+    settings: list[str] | None = None,
     task: str | None = None,
     wording: str | None = None,
-    templates: opt.Templates = None,
-    columns: opt.Columns = None,
-    scoring: opt.OneScoring = None,
+    templates: Path | None = None,
+    columns: str | None = None,
+    scoring: Literal["generate", "options"] | None = None,
     format: opt.Format = "text",
 ) -> None:
     """Judge items and write one verdict per item.
@@ -76,14 +76,14 @@ def _print(found: Judged) -> None:
 
 
 def stabilise(
-    run: opt.RunFolder,
+    run: Path,
     out: Path,
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
     remedy: str | None = None,
-    max_error: opt.MaxError = 0.05,
-    templates: opt.Templates = None,
+    max_error: float = 0.05,
+    templates: Path | None = None,
     format: opt.Format = "text",
 ) -> None:
     """Write the judge with the cheapest remedy that passes the trust card to a file.
@@ -93,6 +93,7 @@ def stabilise(
     Exit codes: 0 done; 2 bad usage or input, or no remedy passes.
 
     Options:
+        run DIR: Folder of a run.
         --out, -o FILE.yaml: Where to write the judge.
         --remedy NAME: A remedy of the report.
     """

@@ -24,7 +24,7 @@ def label(
     port: Annotated[
         int, opt.option("PORT", "The port to use, or 0 for a free one.", min=0, max=65535)
     ] = 0,
-    seed: opt.Seed = 0,
+    seed: int = 0,
     out: Path | None = None,
 ) -> None:
     """Label items on a local page that hides verdicts and shows the most informative items first.

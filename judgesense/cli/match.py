@@ -29,11 +29,11 @@ def match(
     method: Literal["choice", "f1", "math", "exact"] = "choice",
     columns: list[str] | None = None,
     label_style: Literal["letters", "numbers", "auto"] | None = None,
-    grader: opt.Grader = None,
+    grader: str | None = None,
     grading_prompt: str | None = None,
-    max_cost: opt.MaxCost = None,
-    settings: opt.Settings = None,
-    out: opt.SomeOut = None,
+    max_cost: float | None = None,
+    settings: list[str] | None = None,
+    out: Path | None = None,
     format: opt.Format = "text",
 ) -> None:
     """Score free-text responses against their references, by model and template.

@@ -16,7 +16,7 @@ def monitor(
     judge: list[str] | None = None,
     task: str | None = None,
     tolerance: float = 0.05,
-    dry_run: opt.DryRun = False,
+    dry_run: bool = False,
     format: opt.Format = "text",
 ) -> None:
     """Does a judge still give the same verdicts as a baseline? Run it every week.

@@ -36,33 +36,75 @@ def group(help: str) -> typer.Typer:
     )
 
 
+ANY_JUDGE = (
+    "A name (judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
+)
+_SHARED = f"""
+    --judge, -j JUDGE: {ANY_JUDGE}. Repeatable.
+    --grader JUDGE: A judge that grades answers.
+    --max-cost USD: Stop before the run costs more than this.
+    --set KEY=VALUE: Another option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16
+        or max_tokens=512. Repeatable. To list the options: judgesense judges list --options.
+    --tasks A,B: Tasks (default: all).
+    --templates FILE: Your templates (YAML).
+    --variants A,B: Ways to ask: all, rewording, format, order, structure, contrast, intervention,
+        a variant or your YAML file (default: rewording).
+    --attacks quick|all|FILE: Attacks to add to the answer that should lose: quick (three kinds),
+        all, your YAML file, or none.
+    --human COL,...: The columns with people's labels, one per person.
+    --answers A,B: The possible answers (default: the gold labels).
+    --options A=COLUMN,B=COLUMN: If the judge chooses between texts, the column of each text.
+    --max-error SHARE: The largest share of wrong verdicts among those not left to a person
+        (ask_person).
+    --pin SET=COMMIT: The commit of a Hub dataset to read. Repeatable.
+    --revision COMMIT: The commit of the Hub dataset to read.
+    --out, -o DIR: Output folder.
+    --scoring: Read the verdict from text, from option probabilities, or from both (default: both,
+        if the judge supports it).
+    --columns OURS=YOURS,...: Your column names, such as item_id=id.
+    --map THEIRS=OURS,...: Translate words or numbers to labels, such as good=PASS or '>=0.5=PASS'.
+    --format, -f: Output format.
+    --verbose, -v: Print every finding and table.
+    --seed N: Random seed.
+    --dry-run: Show what would happen; change nothing.
+"""
+"""The options that several commands share; a command's own description of one goes first."""
+
 _ENTRY = re.compile(r"(--)?([\w-]+)(?:, (-\w))?(?: (\S+))?: (.+)", re.DOTALL)
 """What a docstring says of an argument or option: its name, short flag, metavar and help."""
+
+
+def _described(entries: str, function: Callable[..., Any]) -> dict[str, Any]:
+    """A function's parameters -> their arguments and options, as they are described."""
+    parameters, described = inspect.signature(function).parameters, {}
+    for entry in re.split(r"\n(?=    \S)", entries) if entries else ():
+        match = _ENTRY.fullmatch(entry.strip())
+        assert match is not None, entry
+        dashes, flag, short, metavar, help = match.groups()
+        name = "settings" if flag == "set" else flag.replace("-", "_")
+        more: dict[str, Any] = {"metavar": metavar, "help": " ".join(help.split())}
+        if not dashes:
+            described[name] = typer.Argument(**more)
+        elif name in parameters:
+            long = f"--{flag}/--no-{flag}" if parameters[name].default is True else f"--{flag}"
+            described[name] = typer.Option(long, *filter(None, [short]), **more)
+    return described
 
 
 def command(app: typer.Typer, name: str | None = None, **settings: Any) -> Callable[[F], F]:
     """Add a function as a command, whose docstring is its help; lists show its first paragraph.
 
     Under ``Options:`` it has the arguments (``source FILE: ...``) and options (``--out, -o DIR:
-    ...``) that the signature does not describe; the rest of their declaration is the signature.
+    ...``) of its own; types and defaults are in the signature. It may also have those of `_SHARED`.
     """
 
     def add(function: F) -> F:
         text, _, entries = inspect.cleandoc(function.__doc__ or "").partition("\n\nOptions:\n")
         hints = get_type_hints(function, include_extras=True)
-        for entry in re.split(r"\n(?=    \S)", entries) if entries else ():
-            match = _ENTRY.fullmatch(entry.strip())
-            assert match is not None, entry
-            dashes, flag, short, metavar, help = match.groups()
-            more: dict[str, Any] = {"metavar": metavar, "help": " ".join(help.split())}
-            parameter = flag.replace("-", "_")
-            if dashes:
-                is_on = inspect.signature(function).parameters[parameter].default is True
-                long = f"--{flag}/--no-{flag}" if is_on else f"--{flag}"
-                info = typer.Option(long, *filter(None, [short]), **more)
-            else:
-                info = typer.Argument(**more)
-            hints[parameter] = Annotated[hints[parameter], info]
+        described = _described(_SHARED.strip("\n"), function) | _described(entries, function)
+        for parameter, info in described.items():
+            if not hasattr(hints[parameter], "__metadata__"):
+                hints[parameter] = Annotated[hints[parameter], info]
         function.__annotations__ = hints
         if "Exit codes:" not in text:
             settings["epilog"] = "Exit codes: 0 done; 2 bad usage or input."
@@ -83,121 +125,21 @@ def option(
 
 
 READ = "Read the verdict from text or from option probabilities."
-ANY_JUDGE = (
-    "A name (judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
-)
-Judge = Annotated[str, option("JUDGE", f"{ANY_JUDGE}.", "--judge", "-j")]
 RunJudge = Annotated[
     str | None, option("JUDGE", "Which judge to use, if the source has several.", "--judge", "-j")
 ]
 RunTask = Annotated[str | None, option("NAME", "Which task to use, if the source has several.")]
-Judges = Annotated[list[str], option("JUDGE", f"{ANY_JUDGE}. Repeatable.", "--judge", "-j")]
-SomeJudges = Annotated[
-    list[str] | None, option("JUDGE", f"{ANY_JUDGE}. Repeatable.", "--judge", "-j")
-]
-Responders = Annotated[
-    list[str] | None, option("MODEL", "A model that answers. Repeatable.", "--responder", "-r")
-]
-Grader = Annotated[str | None, option("JUDGE", "A judge that grades answers.", "--grader")]
-RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
-MaxCost = Annotated[float | None, option("USD", "Stop before the run costs more than this.")]
-Settings = Annotated[
-    list[str] | None,
-    option(
-        "KEY=VALUE",
-        "Another option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16 or "
-        "max_tokens=512. Repeatable. To list the options: judgesense judges list --options.",
-        "--set",
-    ),
-]
-
-Tasks = Annotated[str | None, option("A,B", "Tasks.", default="all")]
-Templates = Annotated[Path | None, option("FILE", "Your templates (YAML).")]
-Items = Annotated[Path | None, option("FILE", "Your items: JSONL, CSV or Parquet.")]
-Variants = Annotated[
-    str | None,
-    option(
-        "A,B",
-        "Ways to ask: all, rewording, format, order, structure, contrast, intervention, a "
-        "variant or your YAML file.",
-        default="rewording",
-    ),
-]
-Attacks = Annotated[
-    str | None,
-    option(
-        "quick|all|FILE",
-        "Attacks to add to the answer that should lose: quick (three kinds), all, your YAML file, "
-        "or none.",
-    ),
-]
-Human = Annotated[
-    str | None, option("COL,...", "The columns with people's labels, one per person.")
-]
-Answers = Annotated[str | None, option("A,B", "The possible answers (default: the gold labels).")]
-Options = Annotated[
-    str | None,
-    option("A=COLUMN,B=COLUMN", "If the judge chooses between texts, the column of each text."),
-]
-MaxError = Annotated[
-    float,
-    option(
-        "SHARE",
-        "The largest share of wrong verdicts among those not left to a person (ask_person).",
-    ),
-]
 Limit = Annotated[int | None, option("N", "Use at most N items per task.", min=1)]
+Repeats = Annotated[int, option("N", "Send each prompt N times.", min=1)]
 Mirror = Annotated[
     Path | None,
     option("DIR", "Read ORG/NAME folders from DIR instead of the Hub.", envvar="JUDGESENSE_MIRROR"),
 ]
-Pins = Annotated[
-    list[str] | None,
-    option("SET=COMMIT", "The commit of a Hub dataset to read. Repeatable.", "--pin"),
-]
-Revision = Annotated[str | None, option("COMMIT", "The commit of the Hub dataset to read.")]
-
-Out = Annotated[Path, option("DIR", "Output folder.", "--out", "-o")]
-SomeOut = Annotated[Path | None, option("DIR", "Output folder.", "--out", "-o")]
-Scoring = Annotated[
-    Literal["generate", "options", "both"] | None,
-    option(
-        None,
-        "Read the verdict from text, from option probabilities, or from both.",
-        default="both, if the judge supports it",
-    ),
-]
-OneScoring = Literal["generate", "options"] | None
 RunScoring = Annotated[
-    OneScoring, option(None, "The scoring to use, if the run has both.", default="options")
+    Literal["generate", "options"] | None,
+    option(None, "The scoring to use, if the run has both.", default="options"),
 ]
-Columns = Annotated[str | None, option("OURS=YOURS,...", "Your column names, such as item_id=id.")]
-Map = Annotated[
-    str | None,
-    option(
-        "THEIRS=OURS,...",
-        "Translate words or numbers to labels, such as good=PASS or '>=0.5=PASS'.",
-        "--map",
-    ),
-]
-Thresholds = Annotated[
-    list[str] | None,
-    option(
-        "NAME=VALUE",
-        "The threshold of a check, such as steady=0.9. The checks are readable, steady, "
-        "responsive, right and fair. Repeatable.",
-        "--threshold",
-    ),
-]
-Format = Annotated[Literal["text", "json"], option(None, "Output format.", "--format", "-f")]
-AsJson = Annotated[
-    bool, option(None, "Print JSON, as --format json does in other commands.", "--json")
-]
-"""For a command whose ``--format`` is that of a file."""
-Verbose = Annotated[bool, option(None, "Print every finding and table.", "--verbose", "-v")]
-Repeats = Annotated[int, option("N", "Send each prompt N times.", min=1)]
-Seed = Annotated[int, option("N", "Random seed.")]
-DryRun = Annotated[bool, option(None, "Show what would happen; change nothing.", "--dry-run")]
+Format = Literal["text", "json"]
 
 
 def names(text: str | None) -> tuple[str, ...] | None:

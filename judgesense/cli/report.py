@@ -18,12 +18,14 @@ def report(
     run_dirs: list[Path],
     format: Format | None = None,
     badge: bool = False,
-    threshold: opt.Thresholds = None,
-    verbose: opt.Verbose = False,
+    threshold: list[str] | None = None,
+    verbose: bool = False,
 ) -> None:
     """Recompute the reports of runs, and print a table and the next steps.
 
     Options:
+        --threshold NAME=VALUE: The threshold of a check, such as steady=0.9. The checks are
+            readable, steady, responsive, right and fair. Repeatable.
         run_dirs DIR...: Folders of runs.
         --format, -f: Print the report in this format and write nothing.
         --badge: Write badge.svg to the folder as well.

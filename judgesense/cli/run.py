@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Literal
 
 import typer
@@ -11,24 +12,24 @@ from judgesense.cli import options as opt
 
 
 def run(
-    judge: opt.Judges,
+    judge: list[str],
     out: str,
     engine: Literal["transformers", "vllm", "api", "systemone", "ray"] | None = None,
-    max_cost: opt.MaxCost = None,
-    settings: opt.Settings = None,
+    max_cost: float | None = None,
+    settings: list[str] | None = None,
     dataset: str | None = None,
-    tasks: opt.Tasks = None,
-    templates: opt.Templates = None,
-    items: opt.Items = None,
+    tasks: str | None = None,
+    templates: Path | None = None,
+    items: Path | None = None,
     orders: Literal["AB", "BA", "AB,BA"] | None = None,
-    variants: opt.Variants = None,
-    attacks: opt.Attacks = None,
+    variants: str | None = None,
+    attacks: str | None = None,
     limit: opt.Limit = None,
-    scoring: opt.Scoring = None,
+    scoring: Literal["generate", "options", "both"] | None = None,
     repeats: opt.Repeats = 1,
-    seed: opt.Seed = 0,
-    dry_run: opt.DryRun = False,
-    verbose: opt.Verbose = False,
+    seed: int = 0,
+    dry_run: bool = False,
+    verbose: bool = False,
     format: opt.Format = "text",
 ) -> None:
     """Judge a benchmark and report how much the verdicts depend on the wording.
@@ -38,6 +39,7 @@ def run(
     Exit codes: 0 done; 1 some prompts have no answer; 2 bad usage or input.
 
     Options:
+        --items FILE: Your items: JSONL, CSV or Parquet.
         --out, -o DIR: Output folder.
         --engine: Backend that runs the model.
         --dataset REPO|PATH: A JudgeSense dataset (default: the embedded benchmark).

@@ -19,7 +19,7 @@ def serve(
     host: str = "127.0.0.1",
     api_key_env: str | None = None,
     insecure: bool = False,
-    settings: opt.Settings = None,
+    settings: list[str] | None = None,
 ) -> None:
     """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
 

@@ -61,21 +61,21 @@ def study(
     name: Annotated[
         str, typer.Argument(metavar="NAME|FILE.yaml", help=f"{', '.join(_OF_STUDY)}, or your file.")
     ],
-    out: opt.Out,
-    judge: opt.SomeJudges = None,
-    responder: opt.Responders = None,
+    out: Path,
+    judge: list[str] | None = None,
+    responder: list[str] | None = None,
     log: Path | None = None,
-    tasks: opt.Tasks = None,
+    tasks: str | None = None,
     limit: opt.Limit = None,
-    scoring: opt.Scoring = None,
-    settings: opt.Settings = None,
+    scoring: Literal["generate", "options", "both"] | None = None,
+    settings: list[str] | None = None,
     mirror: opt.Mirror = None,
     seed: int | None = None,
     dataset: str | None = None,
     pool: list[str] | None = None,
     attributes: str | None = None,
     source: list[str] | None = None,
-    pin: opt.Pins = None,
+    pin: list[str] | None = None,
     paraphrases: int | None = None,
     paper_wordings: bool = False,
     fuser: str | None = None,
@@ -90,7 +90,7 @@ def study(
             default="the study's",
         ),
     ] = None,
-    grader: opt.Grader = None,
+    grader: str | None = None,
     grader_tokens: Annotated[
         int | None,
         opt.option(
@@ -127,6 +127,7 @@ def study(
     Rerun the same command to resume.
 
     Options:
+        --responder, -r MODEL: A model that answers. Repeatable.
         --log DIR: Measure this run or imported log without running a judge.
         --seed N: Random seed (default: 0).
         --dataset REPO|PATH: judge-sensitivity: an embedded set, a dataset folder or a Hub id.
