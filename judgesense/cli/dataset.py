@@ -27,9 +27,7 @@ def build(
     source: Annotated[str, opt.option("A,B", f"Any of {', '.join(CHOICES)}.", "--source", "-s")],
     out: Path,
     limit: str = "",
-    n_pairs: Annotated[
-        int | None, opt.option("N", "Pairs per task, in the balanced design.", "--pairs")
-    ] = None,
+    pairs: int | None = None,
     design: Literal["balanced", "full"] = "balanced",
     orders: Literal["counterbalanced", "AB", "BA", "AB,BA"] | None = None,
     templates: Path | None = None,
@@ -49,6 +47,7 @@ def build(
     Without --limit, it uses 125 items per task, or all of your own items.
 
     Options:
+        --pairs N: Pairs per task, in the balanced design.
         --limit N|all: Items per task. 'all' does not balance gold labels.
         --design: Whether to use each item and template pair equally often, or all pairs.
         --orders: Option orders of A/B pairs (default: those of the design).
@@ -83,7 +82,7 @@ def build(
         mirror=mirror,
         revisions=opt.pairs(pin, "--pin"),
         items=None if limit == "all" else int(limit),
-        pairs=n_pairs,
+        pairs=pairs,
         design=design,
         orders="both" if orders == "AB,BA" else orders,
         seed=seed,
@@ -109,11 +108,15 @@ def build(
 @opt.command(app)
 def show(
     dataset: Dataset = "embedded",
-    n_pairs: Annotated[int, opt.option("N", "Pairs per task.", "--pairs", min=1)] = 2,
+    pairs: opt.Count = 2,
     revision: str | None = None,
     format: opt.Format = "text",
 ) -> None:
-    """Print a few whole pairs of each task."""
+    """Print a few whole pairs of each task.
+
+    Options:
+        --pairs N: Pairs per task.
+    """
     import pyarrow.compute as pc
 
     from judgesense_dataset.load import load_pairs
@@ -123,7 +126,7 @@ def show(
     lines = []
     for name in pc.unique(rows["task_type"]).to_pylist():
         part = rows.filter(pc.equal(rows["task_type"], name))
-        shown = part.slice(0, n_pairs).to_pylist()
+        shown = part.slice(0, pairs).to_pylist()
         tasks[name] = {"pairs": part.num_rows, "shown": shown}
         lines.append(f"== {name}: {len(shown)} of {part.num_rows} pairs")
         for row in shown:
@@ -195,7 +198,7 @@ def paraphrase(
     out: Path,
     task: str | None = None,
     templates: Path | None = None,
-    paraphrases: Annotated[int, opt.option("N", "Wordings to propose.", min=1)] = 10,
+    paraphrases: opt.Count = 10,
     seed: int = 0,
     format: opt.Format = "text",
 ) -> None:
@@ -206,6 +209,7 @@ def paraphrase(
     Exit codes: 0 done; 1 fewer wordings than requested; 2 bad usage or input.
 
     Options:
+        --paraphrases N: Wordings to propose.
         --out, -o FILE: The template file to write.
         --task NAME: A task of the paper or of --templates.
     """

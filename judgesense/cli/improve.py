@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -27,17 +27,9 @@ def improve(
     paraphraser: str | None = None,
     max_error: float = 0.05,
     attacks: str | None = None,
-    limit: opt.Limit = None,
+    limit: opt.SomeCount = None,
     seed: int = 0,
-    settings: Annotated[
-        list[str] | None,
-        opt.option(
-            "KEY=VALUE",
-            "An option of the judge, or task or scoring. With --log, also remedy or templates. "
-            "Repeatable.",
-            "--set",
-        ),
-    ] = None,
+    settings: list[str] | None = None,
     dry_run: bool = False,
     format: opt.Format = "text",
 ) -> None:
@@ -53,6 +45,8 @@ def improve(
     Exit codes: 0 done; 2 bad usage or input.
 
     Options:
+        --set KEY=VALUE: An option of the judge, or task or scoring. With --log, also remedy or
+            templates. Repeatable.
         source RUBRIC.txt|TEMPLATES.yaml: A rubric with {column} placeholders, or a template file.
         --out, -o FILE.yaml: Where to write the judge.
         --data FILE: Labelled items: JSONL, CSV or Parquet.

@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -20,10 +19,8 @@ def label(
     show: str | None = None,
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
-    limit: opt.Limit = None,
-    port: Annotated[
-        int, opt.option("PORT", "The port to use, or 0 for a free one.", min=0, max=65535)
-    ] = 0,
+    limit: opt.SomeCount = None,
+    port: opt.Port = 0,
     seed: int = 0,
     out: Path | None = None,
 ) -> None:

@@ -11,21 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
-
-Results = Annotated[
-    str | None,
-    opt.option(
-        "DIR|REPO", "A folder of runs or a results dataset (default: the embedded results)."
-    ),
-]
 
 
 def leaderboard(
-    results: Results = None,
+    results: str | None = None,
     out: Path | None = None,
-    port: Annotated[int, opt.option("N", "Port on 127.0.0.1.", min=1, max=65535)] = 7860,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 7860,
     no_browser: bool = False,
 ) -> None:
     """Rank judges on a page built from runs, and serve it on this machine until Ctrl-C.
@@ -34,6 +26,7 @@ def leaderboard(
     The page is served on 127.0.0.1 only.
 
     Options:
+        --port N: Port on 127.0.0.1.
         --out, -o DIR: Write the pages here instead of serving them.
         --no-browser: Do not open a browser.
     """

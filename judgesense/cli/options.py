@@ -56,11 +56,16 @@ _SHARED = f"""
     --options A=COLUMN,B=COLUMN: If the judge chooses between texts, the column of each text.
     --max-error SHARE: The largest share of wrong verdicts among those not left to a person
         (ask_person).
+    --limit N: Use at most N items per task.
+    --repeats N: Send each prompt N times.
+    --mirror DIR: Read ORG/NAME folders from DIR instead of the Hub.
     --pin SET=COMMIT: The commit of a Hub dataset to read. Repeatable.
     --revision COMMIT: The commit of the Hub dataset to read.
     --out, -o DIR: Output folder.
     --scoring: Read the verdict from text, from option probabilities, or from both (default: both,
         if the judge supports it).
+    --port PORT: The port to use, or 0 for a free one.
+    --results DIR|REPO: A folder of runs or a results dataset (default: the embedded results).
     --columns OURS=YOURS,...: Your column names, such as item_id=id.
     --map THEIRS=OURS,...: Translate words or numbers to labels, such as good=PASS or '>=0.5=PASS'.
     --format, -f: Output format.
@@ -95,7 +100,8 @@ def command(app: typer.Typer, name: str | None = None, **settings: Any) -> Calla
     """Add a function as a command, whose docstring is its help; lists show its first paragraph.
 
     Under ``Options:`` it has the arguments (``source FILE: ...``) and options (``--out, -o DIR:
-    ...``) of its own; types and defaults are in the signature. It may also have those of `_SHARED`.
+    ...``) of its own; those of `_SHARED` it may leave out. Types, ranges and defaults are in the
+    signature.
     """
 
     def add(function: F) -> F:
@@ -103,8 +109,12 @@ def command(app: typer.Typer, name: str | None = None, **settings: Any) -> Calla
         hints = get_type_hints(function, include_extras=True)
         described = _described(_SHARED.strip("\n"), function) | _described(entries, function)
         for parameter, info in described.items():
-            if not hasattr(hints[parameter], "__metadata__"):
-                hints[parameter] = Annotated[hints[parameter], info]
+            hint = hints[parameter]
+            (known,) = getattr(hint, "__metadata__", [typer.Option()])
+            if known.help is None:
+                info.min, info.max, info.envvar = known.min, known.max, known.envvar
+                kind = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+                hints[parameter] = Annotated[kind, info]
         function.__annotations__ = hints
         if "Exit codes:" not in text:
             settings["epilog"] = "Exit codes: 0 done; 2 bad usage or input."
@@ -114,14 +124,9 @@ def command(app: typer.Typer, name: str | None = None, **settings: Any) -> Calla
     return add
 
 
-def option(
-    metavar: str | None, help: str, *flags: str, default: str | None = None, **more: Any
-) -> Any:
-    """A Typer option; ``default`` says in the help what happens without it, where None stands in
-    for the value."""
-    if default is not None:
-        help = f"{help.removesuffix('.')} (default: {default})."
-    return typer.Option(*flags, metavar=metavar, help=help, **more)
+def option(metavar: str | None, help: str, *flags: str) -> Any:
+    """A Typer option whose help is computed."""
+    return typer.Option(*flags, metavar=metavar, help=help)
 
 
 READ = "Read the verdict from text or from option probabilities."
@@ -129,16 +134,14 @@ RunJudge = Annotated[
     str | None, option("JUDGE", "Which judge to use, if the source has several.", "--judge", "-j")
 ]
 RunTask = Annotated[str | None, option("NAME", "Which task to use, if the source has several.")]
-Limit = Annotated[int | None, option("N", "Use at most N items per task.", min=1)]
-Repeats = Annotated[int, option("N", "Send each prompt N times.", min=1)]
-Mirror = Annotated[
-    Path | None,
-    option("DIR", "Read ORG/NAME folders from DIR instead of the Hub.", envvar="JUDGESENSE_MIRROR"),
-]
 RunScoring = Annotated[
     Literal["generate", "options"] | None,
-    option(None, "The scoring to use, if the run has both.", default="options"),
+    option(None, "The scoring to use, if the run has both (default: options)."),
 ]
+Mirror = Annotated[Path | None, typer.Option(envvar="JUDGESENSE_MIRROR")]
+Count = Annotated[int, typer.Option(min=1)]
+SomeCount = Annotated[int | None, typer.Option(min=1)]
+Port = Annotated[int, typer.Option(min=0, max=65535)]
 Format = Literal["text", "json"]
 
 

@@ -11,7 +11,6 @@ import typer
 
 from hub_scripts.hub import RESULTS
 from judgesense.cli import options as opt
-from judgesense.cli.leaderboard import Results
 from judgesense.cli.leaderboard import write as write_leaderboard
 from judgesense.errors import JudgeSenseError
 
@@ -32,11 +31,11 @@ def publish(
     what: list[str] | None = None,
     repo: Annotated[
         str | None,
-        opt.option("ORG/NAME", "Repository on the Hub.", default=f"{RESULTS} for results"),
+        opt.option("ORG/NAME", f"Repository on the Hub (default: {RESULTS} for results)."),
     ] = None,
     org: str | None = None,
     wheel: Path | None = None,
-    results: Results = None,
+    results: str | None = None,
     audit: bool = True,
     pull_request: bool = False,
     private: bool = False,

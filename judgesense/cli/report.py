@@ -74,8 +74,7 @@ def compare(
         opt.option(
             "SHARE",
             "With --migration, the share of verdicts that may change beyond what rewording "
-            "changes.",
-            default=f"{NO_DIFFERENCE:g}",
+            f"changes (default: {NO_DIFFERENCE:g}).",
         ),
     ] = None,
     format: opt.Format = "text",

@@ -13,9 +13,7 @@ from judgesense.errors import JudgeSenseError
 
 def serve(
     judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
-    port: Annotated[
-        int, opt.option("PORT", "The port to use, or 0 for a free one.", min=0, max=65535)
-    ] = 8080,
+    port: opt.Port = 8080,
     host: str = "127.0.0.1",
     api_key_env: str | None = None,
     insecure: bool = False,

@@ -66,7 +66,7 @@ def study(
     responder: list[str] | None = None,
     log: Path | None = None,
     tasks: str | None = None,
-    limit: opt.Limit = None,
+    limit: opt.SomeCount = None,
     scoring: Literal["generate", "options", "both"] | None = None,
     settings: list[str] | None = None,
     mirror: opt.Mirror = None,
@@ -81,32 +81,11 @@ def study(
     fuser: str | None = None,
     tolerance: float | None = None,
     by: Literal["task", "set"] | None = None,
-    answer_tokens: Annotated[
-        int | None,
-        opt.option(
-            "N",
-            "answer-matching, prompt-ranking: at most this many tokens per answer.",
-            min=1,
-            default="the study's",
-        ),
-    ] = None,
+    answer_tokens: opt.SomeCount = None,
     grader: str | None = None,
-    grader_tokens: Annotated[
-        int | None,
-        opt.option(
-            "N",
-            "answer-matching: at most this many tokens per verdict of the grader.",
-            min=1,
-            default="256",
-        ),
-    ] = None,
+    grader_tokens: opt.SomeCount = None,
     benchmarks: str | None = None,
-    n_templates: Annotated[
-        int | None,
-        opt.option(
-            "N", "answer-matching: use the first N of the paper's templates.", min=2, default="12"
-        ),
-    ] = None,
+    n_templates: Annotated[int | None, typer.Option(min=2)] = None,
     scores: Path | None = None,
     sizes: str | None = None,
     format: opt.Format = "text",
@@ -127,6 +106,11 @@ def study(
     Rerun the same command to resume.
 
     Options:
+        --answer-tokens N: answer-matching, prompt-ranking: at most this many tokens per answer
+            (default: the study's).
+        --grader-tokens N: answer-matching: at most this many tokens per verdict of the grader
+            (default: 256).
+        --n-templates N: answer-matching: use the first N of the paper's templates (default: 12).
         --responder, -r MODEL: A model that answers. Repeatable.
         --log DIR: Measure this run or imported log without running a judge.
         --seed N: Random seed (default: 0).

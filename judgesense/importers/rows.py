@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import pyarrow as pa
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -45,7 +44,6 @@ _KINDS: Mapping[str, Any] = {
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     name: TypeAdapter(kind).validate_python for name, kind in _KINDS.items()
 }
-_LOGPROBS = SCHEMA.field("option_logprobs").type
 
 
 def checked(rows: Rows, mapping: ColumnMap) -> Columns:
@@ -112,15 +110,8 @@ def fits(target: str, texts: Iterable[str]) -> bool:
 
 def batch_of(columns: Columns) -> pa.RecordBatch:
     """Checked rows as a batch in the schema of the spool."""
-    n, arrays = len(columns["place"] or ()), []
-    for field in SPOOLED:
-        values = columns[field.name]
-        if values is None:
-            arrays.append(pa.nulls(n, field.type))
-        elif field.name == "option_logprobs":
-            arrays.append(_lists(values))
-        else:
-            arrays.append(pa.array(values, field.type))
+    n = len(columns["place"] or ())
+    arrays = [pa.array(columns[field.name] or [None] * n, field.type) for field in SPOOLED]
     return pa.RecordBatch.from_arrays(arrays, schema=SPOOLED)
 
 
@@ -210,16 +201,3 @@ def _prompt_ids(columns: Columns, n: int, prompts: Values) -> list[str]:
     return [
         stated or known[text] for stated, text in zip(ids or repeat(None, n), texts, strict=True)
     ]
-
-
-def _lists(values: Sequence[Sequence[tuple[str, float]] | None]) -> pa.Array:
-    """Lists of options with their log-probabilities; quicker than from rows of dictionaries."""
-    ends = np.concatenate([[0], np.cumsum([len(value or ()) for value in values])])
-    pairs = [pair for value in values for pair in value or ()]
-    names, figures = zip(*pairs, strict=True) if pairs else ((), ())
-    struct = pa.StructArray.from_arrays(
-        [pa.array(names, pa.string()), pa.array(figures, pa.float64())],
-        fields=list(_LOGPROBS.value_type),
-    )
-    empty = pa.array([value is None for value in values])
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), struct, _LOGPROBS, mask=empty)
