@@ -37,14 +37,13 @@ def monitor(
         --task TASK: Check one task only.
         --tolerance SHARE: The share of verdicts that may change beyond what rewording changes.
     """
-    from judgesense.cli.report import two_judges
     from judgesense.systems.monitor import monitor as look
 
     found = look(
         run,
         against=against,
         history=history,
-        judge=two_judges(judge),
+        judge=judge or None,
         task=task,
         tolerance=tolerance,
         record=not dry_run,

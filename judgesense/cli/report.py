@@ -113,19 +113,10 @@ def compare(
     update = compare_update(
         first,
         second,
-        judge=two_judges(judge),
+        judge=judge or None,
         task=task,
         tolerance=NO_DIFFERENCE if tolerance is None else tolerance,
     )
     opt.output(format, update.to_dict, update.__str__)
     if update.exit_code:
         raise typer.Exit(update.exit_code)
-
-
-def two_judges(judge: list[str] | None) -> str | tuple[str, str] | None:
-    """The judge of both sources, or that of each."""
-    if not judge:
-        return None
-    if len(judge) > 2:
-        raise JudgeSenseError(f"--judge is given {len(judge)} times; give it once or twice")
-    return judge[0] if len(judge) == 1 else (judge[0], judge[1])

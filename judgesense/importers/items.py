@@ -40,19 +40,17 @@ class ItemColumns:
         """The rows, after their items' texts are written. Raises OSError."""
         names = [name for name in rows.columns if name not in self._read]
         ids = texts_of(self._columns.column(rows, "item_id")) if names else None
-        found: dict[str, list[str]] = {name: [] for name in ITEM_SCHEMA.names}
+        found = []
         for at, item in enumerate(ids or ()):
-            if item is None or item in self._seen:
-                continue
-            self._seen.add(item)
-            for name in names:
-                if text := _text(rows.columns[name][at]):
-                    for values, cell in zip(found.values(), (item, name, text), strict=True):
-                        values.append(cell)
-        if found["item_id"]:
+            if item is not None and item not in self._seen:
+                self._seen.add(item)
+                cells = ((name, _text(rows.columns[name][at])) for name in names)
+                found += [(item, name, text) for name, text in cells if text]
+        if found:
             if self._writer is None:
                 self._writer = pq.ParquetWriter(self._path, ITEM_SCHEMA, compression="zstd")
-            self._writer.write_table(pa.table(found, schema=ITEM_SCHEMA))
+            columns = list(map(list, zip(*found, strict=True)))
+            self._writer.write_table(pa.table(columns, schema=ITEM_SCHEMA))
         return rows
 
     def close(self) -> None:

@@ -169,7 +169,7 @@ def migration(
     old: str | Path,
     new: str | Path,
     *,
-    judge: str | tuple[str, str] | None = None,
+    judge: str | Sequence[str] | None = None,
     task: str | None = None,
     tolerance: float = NO_DIFFERENCE,
     error: float = 0.05,

@@ -170,7 +170,7 @@ def monitor(
     *,
     against: str | Path,
     history: str | Path | None = None,
-    judge: str | tuple[str, str] | None = None,
+    judge: str | Sequence[str] | None = None,
     task: str | None = None,
     tolerance: float = TOLERANCE,
     error: float = 0.05,

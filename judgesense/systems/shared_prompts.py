@@ -264,7 +264,7 @@ def _require_same_scale(one: VerdictTable, two: VerdictTable) -> None:
 
 
 def require_rules(
-    tolerance: float, error: float, judge: str | tuple[str, str] | None
+    tolerance: float, error: float, judge: str | Sequence[str] | None
 ) -> tuple[str | None, str | None]:
     """The judge of each result. Raises JudgeSenseError for a tolerance or error that is no share.
 
@@ -274,7 +274,11 @@ def require_rules(
         raise JudgeSenseError(f"tolerance is {tolerance!r}; pass a number from 0 to 1")
     if not 0 < error < 0.5:
         raise JudgeSenseError(f"error is {error!r}; pass a number above 0, such as 0.05")
-    return (judge, judge) if judge is None or isinstance(judge, str) else judge
+    if judge is None or isinstance(judge, str):
+        return judge, judge
+    if not 0 < len(judge) < 3:
+        raise JudgeSenseError(f"--judge is given {len(judge)} times; give it once or twice")
+    return judge[0], judge[-1]
 
 
 def notes_on(shared: Sequence[SharedPrompts], *, same_judge: bool) -> tuple[str, ...]:

@@ -138,25 +138,19 @@ def test_bad_tables_name_the_row_and_the_field(tmp_path, text, named):
 
 
 def test_columns_are_recognised_as_check_does(tmp_path):
-    verdicts = tmp_path / "mine.csv"
+    verdicts, people = tmp_path / "mine.csv", tmp_path / "people.csv"
     rows = [f"{n},{s},{'pass' if n % k else 'fail'}" for s, k in (("x", 4), ("y", 2))
             for n in range(40)]  # fmt: skip
     verdicts.write_text("\n".join(["Question ID,Model,LLM verdict", *rows]))
-    people = tmp_path / "people.csv"
-    people.write_text("\n".join(["id,model,Human label,annotator", *(f"{r},ann" for r in rows)]))
-    named = estimate(
-        verdicts, people, label_columns={"label": "Human label"},
-        columns={"item_id": "Question ID", "system_id": "Model", "verdict": "LLM verdict"},
-    )  # fmt: skip
+    people.write_text("\n".join(["id,model,Human label", *rows]))
+    named = {"item_id": "Question ID", "system_id": "Model", "verdict": "LLM verdict"}
     found = estimate(verdicts, people)
-    assert found.systems == named.systems
+    assert found.systems == estimate(verdicts, people, columns=named).systems
     assert [each["labels_only"] for each in found.systems] == [0.75, 0.5]
     verdicts.write_text("id,gpt_verdict,claude_verdict,label\n1,yes,no,yes\n2,no,yes,no\n")
     with pytest.raises(JudgeSenseError, match="--judge: gpt_verdict, claude_verdict"):
         read_verdicts(verdicts)
-    table = read_verdicts(verdicts, judge="claude_verdict")
-    assert table.column("verdict").tolist() == ["no", "yes"]
-    assert table.column("gold").tolist() == ["yes", "no"]
+    assert read_verdicts(verdicts, judge="claude_verdict").column("gold").tolist() == ["yes", "no"]
 
 
 def test_the_judge_is_found_without_its_fingerprint(tmp_path):
