@@ -22,7 +22,7 @@ TESTS = {"judges": "z over judges", "vendors": "CR1, t", "vendor_means": "t of v
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     rules, rng, out = PoolRules(), np.random.default_rng(0), []
-    kept = [cell for cell in read_sources(["v2"], rules).cells if rules.excluded(cell) is None]
+    kept = [cell for cell in read_sources(["v2"], rules)[0] if rules.excluded(cell) is None]
     for task in sorted({cell.task for cell in kept}):
         vendors = [cell.vendor for cell in kept if cell.task == task]
         _, code = np.unique(vendors, return_inverse=True)

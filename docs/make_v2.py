@@ -170,7 +170,7 @@ def other_rules(pool: Pool) -> Iterator[dict[str, Any]]:
 def published_pool() -> Pool:
     """The published cells under v2's own rules."""
     rules = PoolRules()
-    return Pool(read_sources([PUBLISHED], rules).cells, rules, {}, ())
+    return Pool(read_sources([PUBLISHED], rules)[0], rules, {}, ())
 
 
 def main() -> None:

@@ -25,6 +25,17 @@ def printable(text: str) -> str:
     return CONTROLS.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "�", text)
 
 
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The text with each ``{name}`` of ``values`` replaced in one pass, so that other braces, and
+    braces inside the values, stay.
+
+    >>> fill("{a}: {b} {c}", {"a": "{b}", "b": "2"})
+    '{b}: 2 {c}'
+    """
+    names = "|".join(map(re.escape, values))
+    return re.sub(rf"\{{({names})\}}", lambda found: values[found[1]], text)
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """A number with a true minus sign; a dash if undefined, no sign if it rounds to zero.
 

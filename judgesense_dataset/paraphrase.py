@@ -23,9 +23,10 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template, prompt_id
+from judgesense.text import fill
 from judgesense_dataset.polarity import DIRECT, INVERTED, cue, names_answer
 from judgesense_dataset.templates import DATA, TaskTemplates
-from judgesense_dataset.validators import Embedder, Measure, Vote, fill, judge_votes, measure
+from judgesense_dataset.validators import Embedder, Measure, Vote, judge_votes, measure
 
 PROMPT_FILE = DATA / "paraphrase_prompt.yaml"
 MAX_TOKENS = 512

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,6 +26,7 @@ from judgesense.files.documents import read_yaml
 from judgesense.files.tables import read_table
 from judgesense.run_folder.folder import PAIR_SCHEMA
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
+from judgesense.text import fill
 from judgesense_dataset.polarity import is_identity
 from judgesense_dataset.recognition import recognise, wording_of
 from judgesense_dataset.templates import DATA, load_templates
@@ -277,11 +277,6 @@ def _vote(answer: Mapping[str, Any]) -> Vote:
     if verdict is None:
         return Vote(None, None, {"said": answer["raw_text"] or answer["raw_decision"]})
     return Vote(verdict, float(verdict))
-
-
-def fill(layout: str, parts: Mapping[str, str]) -> str:
-    """Fill a layout in one pass, so that braces in a part are not read as placeholders."""
-    return re.sub(r"\{(\w+)\}", lambda match: parts[match.group(1)], layout)
 
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"

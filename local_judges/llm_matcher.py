@@ -20,6 +20,7 @@ from judgesense.files.disk import read_text
 from judgesense.files.documents import read_yaml
 from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
+from judgesense.text import fill
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.runner import ask_all, require_scorings
 
@@ -28,7 +29,6 @@ MAX_TOKENS = 256
 
 _PROMPTS = Path(__file__).parent / "data" / "matching_prompts.yaml"
 _FIELDS = ("question", "reference_answer", "model_prediction")
-_PLACEHOLDER = re.compile(r"\{(question|reference_answer|model_prediction)\}")
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _MATCH = re.compile(
     r"""(?:["'“”‘’]match["'“”‘’]|\{\s*match)\s*[:=]\s*["']?(true|false)\b""", re.IGNORECASE
@@ -161,11 +161,8 @@ def matching_prompt(
 ) -> str:
     """The message that asks a judge whether a response gives the reference answer."""
     _, template = check_prompt(prompt)
-    values = dict(
-        zip(_FIELDS, (question, " or ".join(accepted(reference)), prediction), strict=True)
-    )
-    # One pass, so that braces in a response are not read as placeholders.
-    return _PLACEHOLDER.sub(lambda match: values[match.group(1)], template)
+    values = (question, " or ".join(accepted(reference)), prediction)
+    return fill(template, dict(zip(_FIELDS, values, strict=True)))
 
 
 def check_prompt(prompt: str | Path) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,14 @@ from local_judges.options import (
 )
 from local_judges.protocol import Judge
 from local_judges.stabilised_file import Stabilised, read_stabilised
+
+_CLASSES = {
+    "transformers": ("local.transformers_judge", "TransformersJudge"),
+    "vllm": ("local.vllm_judge", "VllmJudge"),
+    "api": ("api.judge", "ApiJudge"),
+    "systemone": ("api.systemone", "SystemOneJudge"),
+}
+"""The module and class of each engine's judge."""
 
 
 @dataclass(frozen=True)
@@ -95,21 +104,10 @@ class JudgeSpec:
             raise
 
     def _load(self) -> Judge:
-        if self.engine == "transformers":
-            from local_judges.local.transformers_judge import TransformersJudge
-
-            return TransformersJudge(self.model, name=self.name, **self.options)
-        if self.engine == "vllm":
-            from local_judges.local.vllm_judge import VllmJudge
-
-            return VllmJudge(self.model, name=self.name, **self.options)
-        if self.engine == "systemone":
-            from local_judges.api.systemone import SystemOneJudge
-
-            return SystemOneJudge(str(self.model), name=self.name, **self.options)
-        from local_judges.api.judge import ApiJudge
-
-        return ApiJudge(str(self.model), name=self.name, **self.options)
+        module, name = _CLASSES[self.engine]
+        kind = getattr(import_module(f"local_judges.{module}"), name)
+        judge: Judge = kind(self.model, name=self.name, **self.options)
+        return judge
 
 
 def _key(spec: JudgeSpec) -> str:
@@ -132,7 +130,7 @@ def _unknown(name: str, what: str = "") -> JudgeSenseError:
     )
 
 
-def resolve(judge: str, *, engine: str | None = None, **options: Any) -> JudgeSpec:
+def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> JudgeSpec:
     """The judge that a name, a Hub id, a folder or a GGUF file stands for.
 
     A named judge comes first, then an existing path, then ``org/name`` as a Hub id. A ``base_url``

@@ -24,7 +24,7 @@ def read_choice(sentences: Sequence[Sentence], space: Space) -> str | None:
     Returns None if no sentence states a choice.
     """
     tokenised = [space.tokenised(sentence.text) for sentence in sentences]
-    strong, weak = _all_statements(tokenised, space)
+    strong, weak = stated_choices(tokenised, space)
     lead, last = _lead(tokenised, sentences), _last_line(tokenised, sentences)
     verdict = conclusion(
         lead and space.token_option(lead), last and space.token_option(last), strong
@@ -40,13 +40,7 @@ def read_choice(sentences: Sequence[Sentence], space: Space) -> str | None:
     return None if options else _only_mention(tokenised, space)
 
 
-def stated_choices(sentences: Sequence[Sentence], space: Space) -> set[str]:
-    """The candidates that the sentences choose, ties left out."""
-    strong, _ = _all_statements([space.tokenised(each.text) for each in sentences], space)
-    return {s.option for s in strong if not s.tie}
-
-
-def _all_statements(
+def stated_choices(
     tokenised: Sequence[str], space: Space
 ) -> tuple[list[Statement], list[Statement]]:
     """The choices that are stated, and those that a sentence only leans to."""

@@ -135,9 +135,7 @@ class _Labels:
         return self.named(match)
 
 
-@lru_cache(maxsize=256)
-def _labels(space: Space) -> _Labels:
-    return _Labels(space)
+_labels = lru_cache(maxsize=256)(_Labels)
 
 
 def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str | None:
@@ -150,7 +148,7 @@ def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str 
     lead = labels.begins(sentences[0].text)
     if lead is not None and _CONTRADICTED.match(sentences[0].text):
         return ""
-    cued, denied = _cued(sentences, labels)
+    cued, denied = cued_labels(sentences, space)
     last = None
     if len(sentences) > 1 or ":" in sentences[0].text:
         last = labels.alone(sentences[-1])
@@ -162,14 +160,9 @@ def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str 
     return _only_label(sentences, labels) if length <= SHORT else None
 
 
-def cued_labels(sentences: Sequence[Sentence], space: Space) -> set[str]:
-    """The labels that the sentences give after a cue such as "the answer is"."""
-    return {statement.option for statement in _cued(sentences, _labels(space))[0]}
-
-
-def _cued(sentences: Sequence[Sentence], labels: _Labels) -> tuple[list[Statement], set[str]]:
+def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[Statement], set[str]]:
     """What the sentences state after a cue ("the answer is"), and the labels denied there."""
-    cued, denied = [], set()
+    labels, cued, denied = _labels(space), list[Statement](), set[str]()
     for place, sentence in enumerate(sentences):
         text = sentence.text
         if QUESTION.search(text):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from judgesense.answers.choices import read_choice, stated_choices
 from judgesense.answers.labels import cued_labels, read_label
 from judgesense.answers.markers import offers_markers, read_marked
-from judgesense.answers.scores import final_scores, read_score
+from judgesense.answers.scores import read_score, stated_scores
 from judgesense.answers.space import Space, space_of
 from judgesense.answers.text import clean, sentences, without_markup, without_thinking
 from judgesense.answers.vocabulary import one_of, pattern
@@ -92,11 +92,12 @@ def _contradicted(verdict: str, rest: str, space: Space) -> bool:
     """Whether the text after a marker states another verdict."""
     found = list(sentences(without_markup(rest)))
     if space.pairwise:
-        stated = stated_choices(found, space)
+        choices, _ = stated_choices([space.tokenised(each.text) for each in found], space)
+        stated = {choice.option for choice in choices if not choice.tie}
     elif space.numeric:
-        stated = final_scores(found, space)
+        stated = {score.option for score, _ in stated_scores(found, space) if score.decisive}
     else:
-        stated = cued_labels(found, space)
+        stated = {label.option for label in cued_labels(found, space)[0]}
     return bool(stated - {verdict})
 
 

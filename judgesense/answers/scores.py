@@ -110,7 +110,7 @@ def read_score(sentences: Sequence[Sentence], space: Space) -> str | None:
     lead, last = _lead(sentences, space), _last(sentences, space)
     if lead == "":
         return ""
-    statements = _all_scores(sentences, space)
+    statements = stated_scores(sentences, space)
     if _is_repeated(sentences):
         return ""
     if lead is None and last is None:
@@ -128,12 +128,7 @@ def _is_repeated(sentences: Sequence[Sentence]) -> bool:
     return len(set(titles)) < len(titles)
 
 
-def final_scores(sentences: Sequence[Sentence], space: Space) -> set[str]:
-    """The scores that the sentences conclude with."""
-    return {s.option for s, _ in _all_scores(sentences, space) if s.decisive}
-
-
-def _all_scores(sentences: Sequence[Sentence], space: Space) -> list[tuple[Statement, bool]]:
+def stated_scores(sentences: Sequence[Sentence], space: Space) -> list[tuple[Statement, bool]]:
     """The scores that the sentences state, and whether each is called the overall one."""
     return [
         (Statement(place, option, decisive=bool(_FINAL.search(sentence.text))),

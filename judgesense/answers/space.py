@@ -91,9 +91,7 @@ class Space:
 
     def _mentions(self) -> str:
         """A noun with an option's name, an option in brackets, and "the second one"."""
-        if not self.pairwise and not (self.short and not self.numeric):
-            return r"(?!)"
-        if not self._named:
+        if not self._named or not (self.pairwise or (self.short and not self.numeric)):
             return r"(?!)"
         names = "|".join(re.escape(name) for name in sorted(self._named, key=len, reverse=True))
         named = sorted(set(self.options) - {self.tie or ""}, key=len, reverse=True)
@@ -217,28 +215,17 @@ def _as_name(alias: str) -> str:
     return re.escape(text) if free else _as_word(alias)
 
 
-@lru_cache(maxsize=512)
-def compiled(options: tuple[str, ...], aliases: tuple[tuple[str, str], ...] = ()) -> Space:
-    """The space of these options, compiled once; ``aliases`` are (text, option).
-
-    Raises JudgeSenseError for an alias of no option or of two.
-    """
-    listed: dict[str, list[str]] = {}
-    for alias, option in aliases:
-        listed.setdefault(option, []).append(alias)
-    if wrong := wrong_alias(options, listed):
-        raise JudgeSenseError(f"aliases: {wrong[2]}")
-    return Space(options, aliases)
-
-
 def space_of(options: tuple[str, ...], aliases: Aliases | None = None) -> Space:
-    """The space of options with a template's aliases (option -> further texts).
+    """The space of options with a template's aliases (option -> further texts), compiled once.
 
     Raises JudgeSenseError for an alias of no option or of two.
     """
-    pairs = tuple(
-        (alias, option)
-        for option, texts in (aliases or {}).items()
-        for alias in ([texts] if isinstance(texts, str) else texts)
-    )
-    return compiled(options, pairs)
+    listed = {o: (a,) if isinstance(a, str) else tuple(a) for o, a in (aliases or {}).items()}
+    return _compiled(options, tuple(listed.items()))
+
+
+@lru_cache(maxsize=512)
+def _compiled(options: tuple[str, ...], aliases: tuple[tuple[str, tuple[str, ...]], ...]) -> Space:
+    if wrong := wrong_alias(options, dict(aliases)):
+        raise JudgeSenseError(f"aliases: {wrong[2]}")
+    return Space(options, tuple((text, option) for option, texts in aliases for text in texts))

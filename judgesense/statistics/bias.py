@@ -16,7 +16,7 @@ from judgesense.statistics.inputs import (
     cluster_codes,
     encode_pair,
 )
-from judgesense.statistics.intervals import mean_t_cluster, share_fields, wilson_cluster
+from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
 from judgesense.statistics.result import ResultMapping
 
 LABELS = ("position", "item")
@@ -217,12 +217,9 @@ def both_orders(
     ab, ba = ab[kept], ba[kept]
     if not len(ab):
         return BothOrders(n_templates=n_templates)
-    first_ab, first_ba = decided[ab] == options[0], decided[ba] == options[0]
-    same_choice = first_ab != first_ba
+    found = position_bias(decided[ba], decided[ab], cluster[ab], options=options)
     return BothOrders(
-        **share_fields("same_choice", same_choice, cluster[ab]),
-        first_position_rate=float(np.concatenate([first_ab, first_ba]).mean()),
-        n=len(ab),
-        n_items=len(np.unique(item[ab])),
-        n_templates=n_templates,
-    )
+        found.position_consistency, found.position_consistency_ci_low,
+        found.position_consistency_ci_high, found.first_position_rate, len(ab),
+        len(np.unique(item[ab])), n_templates,
+    )  # fmt: skip

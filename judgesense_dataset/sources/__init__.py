@@ -1,11 +1,13 @@
 """Where items come from: public sets, and ``own`` for your own data.
 
-To add a set, add it to the ``SOURCES`` of a module here, and its name to `_MODULES`.
+A set is a module here with its name and a ``SOURCE``; `loader` says what that is, and has the
+parts that sources share. ``data/citations.bib`` has what it cites.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgesense.errors import JudgeSenseError
@@ -13,19 +15,13 @@ from judgesense.errors import JudgeSenseError
 if TYPE_CHECKING:
     from judgesense_dataset.sources.loader import DataSource
 
-_MODULES = {
-    "truthfulqa": "texts",
-    "summeval": "texts",
-    "scifact": "beir",
-    "mtbench": "mtbench",
-    "pandalm": "pandalm",
-}
-"""The module of each source, by name."""
-
 NAMES = ("truthfulqa", "summeval", "scifact", "mtbench")
 """The sources of ``all``, in the order of their tasks."""
 
-CHOICES = (*_MODULES, "all", "beir:SET", "own")
+_MODULES = {path.stem for path in Path(__file__).parent.glob("*.py")}
+_MODULES -= {"__init__", "loader", "beir", "own"}
+
+CHOICES = (*NAMES, *sorted(_MODULES.difference(NAMES)), "all", "beir:SET", "own")
 """All that ``judgesense dataset build --source`` takes."""
 
 
@@ -38,9 +34,9 @@ def get_source(name: str) -> DataSource:
     'factuality'
     """
     if name in _MODULES:
-        source: DataSource = import_module(f"{__name__}.{_MODULES[name]}").SOURCES[name]
+        source: DataSource = import_module(f"{__name__}.{name}").SOURCE
         return source
-    if name.startswith("beir:") and name != "beir:":
+    if name == "scifact" or (name.startswith("beir:") and name != "beir:"):
         from judgesense_dataset.sources.beir import beir_source
 
         return beir_source(name.removeprefix("beir:"))

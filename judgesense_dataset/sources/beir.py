@@ -180,15 +180,12 @@ def _hard_negatives(
     return negatives
 
 
-def beir_source(name: str, title: str = "", *keys: str) -> loader.DataSource:
-    """The set ``BeIR/<name>`` as a source, with its own title and citations if they are known."""
-    return loader.DataSource(
-        task=TASK,
-        title=f"BEIR {title or name}",
-        collect=partial(collect_set, name),
-        cites=("thakur2021beir", *keys),
-    )
+_KNOWN = {"scifact": ("SciFact", "wadden2020scifact")}
+"""The titles and citations of sets; other sets are cited as BEIR alone."""
 
 
-SOURCES = {"scifact": beir_source("scifact", "SciFact", "wadden2020scifact")}
-"""SciFact (Wadden et al. 2020), the BEIR set of ``--source all``."""
+def beir_source(name: str) -> loader.DataSource:
+    """The set ``BeIR/<name>`` as a source."""
+    title, *keys = _KNOWN.get(name, (name,))
+    collect = partial(collect_set, name)
+    return loader.DataSource(TASK, f"BEIR {title}", collect, ("thakur2021beir", *keys))

@@ -107,6 +107,4 @@ def _joined(turns: list[str]) -> str:
     return "\n\n".join(f"[Turn {number}]\n{text}" for number, text in enumerate(turns, 1))
 
 
-SOURCES = {
-    "mtbench": loader.DataSource(TASK, "MT-Bench human judgments", collect, ("zheng2023judging",))
-}
+SOURCE = loader.DataSource(TASK, "MT-Bench human judgments", collect, ("zheng2023judging",))

@@ -115,6 +115,4 @@ def _text(value: Any) -> str:
     return "" if value is None or value != value else str(value).strip()
 
 
-SOURCES = {
-    "pandalm": loader.DataSource("preference", "PandaLM's test set", collect, ("wang2024pandalm",))
-}
+SOURCE = loader.DataSource("preference", "PandaLM's test set", collect, ("wang2024pandalm",))

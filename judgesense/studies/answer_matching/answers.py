@@ -23,12 +23,8 @@ from judgesense.matching.choice import read_choice
 from judgesense.matching.maths import match_math
 from judgesense.matching.words import match_f1
 from judgesense.statistics.arrays import Floats
-from judgesense.studies.common.question_sets import (
-    BenchmarkItem,
-    ask_all,
-    fill,
-    folder_name,
-)
+from judgesense.studies.common.question_sets import BenchmarkItem, ask_all, folder_name
+from judgesense.text import fill
 from local_judges.llm_matcher import matching_prompt, read_verdict
 from local_judges.responder import Question, respond
 

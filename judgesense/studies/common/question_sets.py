@@ -140,13 +140,6 @@ def ask_all(
     return found
 
 
-def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with each ``{name}`` of ``values`` replaced in one pass, so that other braces, and
-    braces inside the values, stay."""
-    names = "|".join(map(re.escape, values))
-    return re.sub(rf"\{{({names})\}}", lambda found: values[found[1]], text)
-
-
 def draw(
     name: str, n: int | None, seed: int, mirror: str | Path | None, keep: Path | None = None
 ) -> Drawn:

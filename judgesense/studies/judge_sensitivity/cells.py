@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,31 +79,27 @@ class Cell(Shape):
         return self.task, self.scale, self.scoring
 
 
-@dataclass(frozen=True)
-class Sources:
-    """The cells, and for each group the verdict of each judge's decided pairs (runs only)."""
-
-    cells: list[Cell] = field(default_factory=list)
-    agreement: dict[tuple[Any, ...], dict[str, dict[Any, bool]]] = field(default_factory=dict)
+Agreement = dict[tuple[Any, ...], dict[str, dict[Any, bool]]]
+"""For each group, the verdict of each judge's decided pairs (runs only)."""
 
 
-def read_sources(sources: Sequence[str], rules: PoolRules) -> Sources:
+def read_sources(sources: Sequence[str], rules: PoolRules) -> tuple[list[Cell], Agreement]:
     """The cells of tables and run folders; ``v2`` are the published ones.
 
     Raises JudgeSenseError for a file that is neither, a row that is no cell (a figure in percent,
     say), an unknown judge among ``vendors``, and a judge with two cells in a group.
     """
-    found = Sources()
+    cells, agreement = list[Cell](), Agreement()
     for source in sources:
         path = V2_CELLS if source == PUBLISHED else Path(source)
-        found.cells.extend(_of_run(path, found) if path.is_dir() else _of_table(path))
-    judges = {cell.judge for cell in found.cells}
+        cells += _of_run(path, agreement) if path.is_dir() else _of_table(path)
+    judges = {cell.judge for cell in cells}
     if unknown := sorted(rules.vendors.keys() - judges):
         raise JudgeSenseError(
             f"--set vendors: no judge {unknown[0]!r}; the judges are {', '.join(sorted(judges))}"
         )
     seen: dict[tuple[Any, ...], Cell] = {}
-    for at, cell in enumerate(found.cells):
+    for at, cell in enumerate(cells):
         key = (*cell.group, cell.judge)
         if key in seen:
             raise JudgeSenseError(
@@ -113,8 +108,8 @@ def read_sources(sources: Sequence[str], rules: PoolRules) -> Sources:
             )
         vendor = rules.vendors.get(cell.judge, cell.vendor)
         known = None if (vendor or UNKNOWN).strip().lower() == UNKNOWN else vendor
-        seen[key] = found.cells[at] = cell.model_copy(update={"vendor": known})
-    return found
+        seen[key] = cells[at] = cell.model_copy(update={"vendor": known})
+    return cells, agreement
 
 
 def _of_table(path: Path) -> Iterator[Cell]:
@@ -134,7 +129,7 @@ def _of_table(path: Path) -> Iterator[Cell]:
         yield cell
 
 
-def _of_run(folder: Path, found: Sources) -> Iterator[Cell]:
+def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
     for case in read_judged(folder).cases:
         stream, mapped = case.stream, case.mapped
         refused = stream.log.labels == REFUSED
@@ -150,7 +145,7 @@ def _of_run(folder: Path, found: Sources) -> Iterator[Cell]:
         at = np.flatnonzero(stream.decided())
         same = stream.mapped_a == stream.mapped_b
         if len(at):
-            found.agreement.setdefault(cell.group, {})[case.judge] = {
+            agreement.setdefault(cell.group, {})[case.judge] = {
                 stream.places[pair]: bool(same[pair]) for pair in at.tolist()
             }
         yield cell

@@ -30,6 +30,7 @@ from judgesense.studies.common.study import Figure, Record, Study, Tables, table
 from judgesense.studies.judge_sensitivity.cells import (
     PUBLISHED,
     UNKNOWN,
+    Agreement,
     Cell,
     PoolRules,
     read_sources,
@@ -38,7 +39,6 @@ from judgesense.studies.judge_sensitivity.runs import task_place
 from judgesense.text import join, number, p_value, s
 
 Group = tuple[str, str | None, str | None]
-Verdicts = Mapping[str, Mapping[Any, bool]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Pool:
 
     cells: Sequence[Cell]
     rules: PoolRules
-    agreement: Mapping[tuple[Any, ...], Verdicts]
+    agreement: Agreement
     sources: Sequence[str]
 
     @cached_property
@@ -281,8 +281,8 @@ def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:
     if not sources:
         raise JudgeSenseError("--pool needs at least one table of cells or run folder")
     rules = fit(PoolRules, dict(settings), "--set", "a rule of --pool")
-    read = read_sources(sources, rules)
-    pool = Pool(read.cells, rules, read.agreement, sources)
+    cells, agreement = read_sources(sources, rules)
+    pool = Pool(cells, rules, agreement, sources)
     study = Study(
         "judge-sensitivity-pooled",
         "How much rewording costs beyond asking again, over judges",

@@ -32,12 +32,9 @@ from judgesense.statistics.ranking import (
     selection_gain,
 )
 from judgesense.statistics.ranks import chosen
-from judgesense.studies.common.question_sets import (
-    BenchmarkItem,
-    ask_all,
-    fill,
-)
+from judgesense.studies.common.question_sets import BenchmarkItem, ask_all
 from judgesense.systems.verdict_files import Id, SomeId
+from judgesense.text import fill
 from local_judges.responder import Question
 
 TASKS = ("gsm8k", "mmlu")
