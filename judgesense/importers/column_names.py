@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.labels import MOST_LABELS
 from judgesense.importers.rows import texts_of
 from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.text import shorten
@@ -84,7 +83,9 @@ FRIENDLY = {
 _NO_VALUE = frozenset({"n/a", "#n/a", "na", "nan"})
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
-_LONGEST = 40
+MOST_LABELS = 20
+LONGEST = 40
+"""Characters of a label; a longer answer is a text."""
 _KEPT = 200
 """Distinct values of a column that are kept; with more it holds no labels."""
 
@@ -155,7 +156,7 @@ class Column:
     @property
     def labels(self) -> bool:
         """Whether its values look like labels: few, short, and repeated unless there are few."""
-        few = 0 < len(self.words) <= MOST_LABELS and max(map(len, self.words)) <= _LONGEST
+        few = 0 < len(self.words) <= MOST_LABELS and max(map(len, self.words)) <= LONGEST
         return few and (self.filled > len(self.texts) or self.filled < 5) and not self.decimals
 
     @property

@@ -7,21 +7,20 @@ look like the others.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
+from judgesense.importers.column_names import LONGEST, MOST_LABELS, NUMBER, SAME, Column
 from judgesense.importers.rows import Columns
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
 
-MOST_LABELS = 20
 RARE = 0.02
 """An answer is a label only if it has at least this share of the task's answers."""
-
-_LONGEST = 40
-"""In characters; a longer answer is a text, not a label."""
 
 _KINDS = (
     ("yes", "no"), ("true", "false"), ("pass", "fail"), ("correct", "incorrect"),
@@ -66,12 +65,7 @@ class TaskLabels:
                 f"task {task!r}: the log does not show its labels ({len(named)} found: {shown}"
                 f"{', ...' if len(named) > 5 else ''}); set them in order (--labels YES,NO)"
             )
-        if is_scale(named):
-            low, high = min(map(int, named)), max(map(int, named))
-            # A rating that nobody gave is still a label of the scale.
-            every = map(str, range(low, high + 1))
-            return tuple(every if high - low < MOST_LABELS else sorted(named, key=int))
-        return tuple(sorted(named) if self.ordered else named)
+        return _ordered(named) if self.ordered or is_scale(named) else tuple(named)
 
     def _common_answers(self) -> list[str]:
         """The judges' answers, case-folded, that are frequent and of the kind of most."""
@@ -108,7 +102,7 @@ class TaskLabels:
             self._stated[value] = None
         elif column in ("raw_decision", "text"):
             answer = value.strip()
-            if len(answer) <= _LONGEST and answer not in UNDECIDED:
+            if len(answer) <= LONGEST and answer not in UNDECIDED:
                 self._spelling.setdefault(answer.casefold(), answer)
                 counts = self._answers if column == "raw_decision" else self._texts
                 counts[answer.casefold()] += count
@@ -132,7 +126,7 @@ def show_labels(tasks: dict[str, TaskLabels], columns: Columns) -> None:
     options = columns["option_logprobs"]
     names = options and [tuple(name for name, _ in pairs or ()) for pairs in options]
     texts = columns["raw_text"] and [
-        None if decision is not None or text is None or len(text) > _LONGEST else text
+        None if decision is not None or text is None or len(text) > LONGEST else text
         for text, decision in zip(
             columns["raw_text"], columns["raw_decision"] or repeat(None), strict=False
         )
@@ -143,3 +137,105 @@ def show_labels(tasks: dict[str, TaskLabels], columns: Columns) -> None:
         pairs = zip(columns["task"] or (), repeat(None) if values is None else values, strict=False)
         for (task, value), count in Counter(pairs).items():
             tasks.setdefault(task, TaskLabels()).add(column, value, count)
+
+
+def comparable(ours: set[str], theirs: set[str]) -> bool:
+    """Whether two vocabularies share a word, or mean the same (`SAME`)."""
+    families = ({*" ".join(family).split()} for family in SAME)
+    return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
+
+
+def space_of(
+    found: Mapping[str, Column],
+    judged: Sequence[str],
+    people: Sequence[str],
+    where: str,
+    mapping: dict[str, str],
+    notes: list[str],
+) -> tuple[str, ...] | None:
+    """The labels in order, after adding to ``mapping`` what makes two vocabularies one."""
+    ours, theirs = (
+        {key: word for name in names if name in found for key, word in found[name].words.items()}
+        for names in (judged, people)
+    )
+    columns = {name: found[name] for name in (*judged, *people) if name in found}
+    scores = [name for name, column in columns.items() if column.decimals]
+    if (
+        ours
+        and theirs
+        and is_scale(ours) != is_scale(theirs)
+        and not comparable({*ours}, {*theirs})
+    ):
+        scores = scores or [name for name in columns if (name in judged) is is_scale(ours)]
+    if mapping:
+        mapped = {key.casefold() for key in mapping}
+        rest = [word for name, column in columns.items() if name not in scores and column.labels
+                for key, word in column.words.items() if key not in mapped]  # fmt: skip
+        return _ordered({*mapping.values(), *rest})
+    if scores:
+        other = theirs if scores[0] in judged else ours
+        good, bad = ([other[key] for key in other if key in side.split()] for side in SAME[0])
+        words = (good[0], bad[0]) if good and bad else ("PASS", "FAIL")
+        most = max(float(text) for text in columns[scores[0]].texts if NUMBER.fullmatch(text))
+        limit = 0.5 if most <= 1 else most / 2
+        limits = shlex.quote(f">={limit:g}={words[0]},<{limit:g}={words[1]}")
+        raise JudgeSenseError(
+            f"{where}: {scores[0]!r} holds numbers such as {columns[scores[0]].shown}, not labels; "
+            f"round them, or name the limits of the labels, such as --map {limits}"
+        )
+    if texts := [name for name in people if not columns[name].labels]:
+        raise JudgeSenseError(
+            f"{where}: {texts[0]!r} holds texts such as {columns[texts[0]].shown!r}, not labels; "
+            "name the labels: --human COLUMN"
+        )
+    read = [name for name in judged if name in columns and not columns[name].labels]
+    if read and not theirs:
+        raise JudgeSenseError(
+            f"{where}: {read[0]!r} holds texts such as {columns[read[0]].shown!r}; list the "
+            "possible verdicts, which are then read in them: --answers YES,NO"
+        )
+    if read or not ours:
+        return _ordered(theirs.values())
+    if not theirs:
+        return _ordered(ours.values())
+    if ours.keys() & theirs.keys():
+        counts = Counter[str]()
+        for name in judged:
+            for text, number in found[name].texts.items():
+                counts[text.casefold()] += number
+        often = {key: word for key, word in ours.items() if counts[key] >= RARE * counts.total()}
+        if is_scale([*ours, *theirs]) and max(map(int, ours)) > max(map(int, theirs)) + 1:
+            notes.append(
+                f"verdicts go up to {max(map(int, ours))}, and labels up to "
+                f"{max(map(int, theirs))}. If these are two scales, translate one with --map"
+            )
+        return _ordered({**often, **theirs}.values())
+    for family in SAME:
+        mine, others = (
+            {n: words[key] for n, side in enumerate(family) for key in side.split() if key in words}
+            for words in (ours, theirs)
+        )
+        whole = len(mine) == len(ours) and len(others) == len(theirs) > 1
+        if whole and others.keys() <= mine.keys():
+            mapping |= {word: mine[place] for place, word in sorted(others.items())}
+            same = ",".join(f"{word}={verdict}" for word, verdict in mapping.items())
+            notes.append(f"labels are read as verdicts: {same}. To read them otherwise, add --map")
+            return _ordered(ours.values())
+    labels = _ordered(theirs.values())
+    if 2 * sum(parse(text, labels) in labels for text in ours.values()) > len(ours):
+        return labels  # short texts that state a label
+    pairs = ",".join(map("=".join, zip(theirs.values(), ours.values(), strict=False)))
+    raise JudgeSenseError(
+        f"{where}: labels ({', '.join([*theirs.values()][:5])}) and verdicts "
+        f"({', '.join([*ours.values()][:5])}) have no word in common; say which label is which "
+        f"verdict, such as --map {shlex.quote(pairs)}"
+    )
+
+
+def _ordered(words: Iterable[str]) -> tuple[str, ...]:
+    """Labels as text, or a scale with every rating: one that nobody gave is a label, too."""
+    if not is_scale(names := sorted(set(words))):
+        return tuple(names)
+    low, high = min(map(int, names)), max(map(int, names))
+    every = map(str, range(low, high + 1))
+    return tuple(every if high - low < MOST_LABELS else sorted(names, key=int))

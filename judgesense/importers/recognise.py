@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import (
     BY_PEOPLE,
     MODEL,
     NOT_LABELS,
-    NUMBER,
     PEOPLE,
     PERSON,
     ROLES,
@@ -30,7 +27,7 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ROW, TARGETS
-from judgesense.importers.labels import MOST_LABELS, RARE
+from judgesense.importers.labels import comparable, space_of
 from judgesense.importers.rows import fits
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join, s, sentence
@@ -79,7 +76,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     def rank(group: list[str]) -> tuple[bool, bool, int]:
         key = plain(group[0].rpartition(".")[2])
         place = PEOPLE.index(key) if key in PEOPLE else len(PEOPLE)
-        return not _comparable(words, {*found[group[0]].words}), len(group) == 1, place
+        return not comparable(words, {*found[group[0]].words}), len(group) == 1, place
 
     first, *others = sorted(series.values(), key=rank) or [[]]
     for group in others:
@@ -90,11 +87,6 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
                 f"{'them' if group[1:] else 'it'}, add --human {shlex.quote(','.join(group))}"
             )
     return first
-
-
-def _comparable(ours: set[str], theirs: set[str]) -> bool:
-    families = ({*" ".join(family).split()} for family in SAME)
-    return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
 
 
 def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
@@ -215,7 +207,7 @@ def understand(
     words = dict(mapping or {})
     space = tuple(labels) if labels else None
     if space is None and (asked or not is_log):
-        space = _space(found, judged, asked, where, words, notes)
+        space = space_of(found, judged, asked, where, words, notes)
     parts = [f"read {size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
     parts.append(f"people's labels: {join(asked) if asked else 'none'}")
     for target, what in _SHOWN.items():
@@ -348,98 +340,3 @@ def _reason_of(found: Columns, verdict: str) -> str | None:
     ends = ROLES["raw_text"].split()
     wanted = {f"{stem}_{end}" for stem in (base, base.rpartition("_")[0]) for end in ends}
     return next((name for name in found if plain(name) in wanted), None)
-
-
-def _space(
-    found: Columns,
-    judged: Sequence[str],
-    people: Sequence[str],
-    where: str,
-    mapping: dict[str, str],
-    notes: list[str],
-) -> tuple[str, ...] | None:
-    """The labels in order, after adding to ``mapping`` what makes two vocabularies one."""
-    ours, theirs = (
-        {key: word for name in names if name in found for key, word in found[name].words.items()}
-        for names in (judged, people)
-    )
-    columns = {name: found[name] for name in (*judged, *people) if name in found}
-    scores = [name for name, column in columns.items() if column.decimals]
-    if (
-        ours
-        and theirs
-        and is_scale(ours) != is_scale(theirs)
-        and not _comparable({*ours}, {*theirs})
-    ):
-        scores = scores or [name for name in columns if (name in judged) is is_scale(ours)]
-    if mapping:
-        mapped = {key.casefold() for key in mapping}
-        rest = [word for name, column in columns.items() if name not in scores and column.labels
-                for key, word in column.words.items() if key not in mapped]  # fmt: skip
-        return _ordered({*mapping.values(), *rest})
-    if scores:
-        other = theirs if scores[0] in judged else ours
-        good, bad = ([other[key] for key in other if key in side.split()] for side in SAME[0])
-        words = (good[0], bad[0]) if good and bad else ("PASS", "FAIL")
-        most = max(float(text) for text in columns[scores[0]].texts if NUMBER.fullmatch(text))
-        limit = 0.5 if most <= 1 else most / 2
-        limits = shlex.quote(f">={limit:g}={words[0]},<{limit:g}={words[1]}")
-        raise JudgeSenseError(
-            f"{where}: {scores[0]!r} holds numbers such as {columns[scores[0]].shown}, not labels; "
-            f"round them, or name the limits of the labels, such as --map {limits}"
-        )
-    if texts := [name for name in people if not columns[name].labels]:
-        raise JudgeSenseError(
-            f"{where}: {texts[0]!r} holds texts such as {columns[texts[0]].shown!r}, not labels; "
-            "name the labels: --human COLUMN"
-        )
-    read = [name for name in judged if name in columns and not columns[name].labels]
-    if read and not theirs:
-        raise JudgeSenseError(
-            f"{where}: {read[0]!r} holds texts such as {columns[read[0]].shown!r}; list the "
-            "possible verdicts, which are then read in them: --answers YES,NO"
-        )
-    if read or not ours:
-        return _ordered(theirs.values())
-    if not theirs:
-        return _ordered(ours.values())
-    if ours.keys() & theirs.keys():
-        counts = Counter[str]()
-        for name in judged:
-            for text, number in found[name].texts.items():
-                counts[text.casefold()] += number
-        often = {key: word for key, word in ours.items() if counts[key] >= RARE * counts.total()}
-        if is_scale([*ours, *theirs]) and max(map(int, ours)) > max(map(int, theirs)) + 1:
-            notes.append(
-                f"verdicts go up to {max(map(int, ours))}, and labels up to "
-                f"{max(map(int, theirs))}. If these are two scales, translate one with --map"
-            )
-        return _ordered({**often, **theirs}.values())
-    for family in SAME:
-        mine, others = (
-            {n: words[key] for n, side in enumerate(family) for key in side.split() if key in words}
-            for words in (ours, theirs)
-        )
-        whole = len(mine) == len(ours) and len(others) == len(theirs) > 1
-        if whole and others.keys() <= mine.keys():
-            mapping |= {word: mine[place] for place, word in sorted(others.items())}
-            same = ",".join(f"{word}={verdict}" for word, verdict in mapping.items())
-            notes.append(f"labels are read as verdicts: {same}. To read them otherwise, add --map")
-            return _ordered(ours.values())
-    labels = _ordered(theirs.values())
-    if 2 * sum(parse(text, labels) in labels for text in ours.values()) > len(ours):
-        return labels  # short texts that state a label
-    pairs = ",".join(map("=".join, zip(theirs.values(), ours.values(), strict=False)))
-    raise JudgeSenseError(
-        f"{where}: labels ({', '.join([*theirs.values()][:5])}) and verdicts "
-        f"({', '.join([*ours.values()][:5])}) have no word in common; say which label is which "
-        f"verdict, such as --map {shlex.quote(pairs)}"
-    )
-
-
-def _ordered(words: Iterable[str]) -> tuple[str, ...]:
-    if is_scale(names := sorted(set(words))):
-        low, high = (pick(map(int, names)) for pick in (min, max))
-        if high - low < MOST_LABELS:
-            return tuple(map(str, range(low, high + 1)))
-    return tuple(names)
