@@ -24,21 +24,21 @@ SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
 ATTACK = "attack"
 VARIANT_CLASSES = (EQUIVALENT, CONTRAST, INTERVENTION, ATTACK)
-"""What a variant of a prompt does to the verdict: it should keep it, it should change it (another
-criterion), it may change it (reasoning first, a persona, examples), or what is judged tries to win
-it (``KIND#NUMBER`` names the phrasing)."""
+"""The classes of variants of a prompt: an equivalent should keep the verdict, a contrast (another
+criterion) should change it, an intervention (reasoning first, a persona, examples) may change it,
+and an attack makes what is judged try to win it (``KIND#NUMBER`` names the phrasing)."""
 REWORDING = "rewording"
 """The variant of a row that names none."""
 FORM_VARIANTS = ("json",)
-"""Variants that ask for a reply of another form; a run's record names its own (``reply_forms``).
+"""Variants that ask for a reply in another form; a run's record names its own (``reply_forms``).
 With options scoring they are equivalent for judges that score the option inside the form. Elsewhere
 the option is read where the form would begin: there they count as interventions."""
 SCORES_IN_FORM = "scores_in_form"
 """The key of a judge's description in ``run.json`` that says where it scores options."""
 OTHER_ITEM = "-item"
-"""How the name of a contrast variant ends that shows another item, not another question."""
+"""The end of the name of a contrast variant that shows another item, not another question."""
 CONTENT_FREE = "content-free"
-"""The variant of rows in logs of version 0.2 that show input without content: no verdicts."""
+"""The variant of rows without content in logs of version 0.2; they are not verdicts."""
 STATUSES = ("ok", "unclear", "refused", "error")
 
 SCHEMA = pa.schema(
@@ -86,12 +86,12 @@ rewording, which is equivalent.
 """
 
 OPTIONAL = ("variant", "variant_class")
-"""The columns that a log may lack: logs of earlier versions do."""
+"""The columns that logs of earlier versions may lack."""
 
 PARTS = "decisions"
 
 REWRITE = "; rerun the run's command to write it again"
-"""How the error of a part that cannot be read ends."""
+"""The end of the error for a part that cannot be read."""
 
 
 def encode_part(table: pa.Table, sink: Any) -> None:
@@ -172,7 +172,7 @@ def raw_texts(run_dir: Path, rows: Sequence[int]) -> list[str | None]:
 
 
 def _numbers(log: pa.Table, where: str) -> pa.Table:
-    """The log, if no figure of it is NaN; infinite ones are refused where none can be."""
+    """The log, if it has no NaN, and no infinite number where none is possible."""
     for name, allowed in (
         ("option_mass", pc.is_finite), ("latency_s", pc.is_finite), ("cost_usd", pc.is_finite),
         ("margin", lambda column: pc.invert(pc.is_nan(column))),
@@ -180,7 +180,7 @@ def _numbers(log: pa.Table, where: str) -> pa.Table:
         row = allowed(log[name]).index(False).as_py()
         if row >= 0:
             raise JudgeSenseError(
-                f"{where}, row {row + 1}, {name}: {log[name][row].as_py()} is not a number"
+                f"{where}, row {row + 1}, {name}: {log[name][row].as_py()} is not a finite number"
             )
     return log
 
@@ -198,12 +198,12 @@ def conform(
 ) -> pa.Table:
     """The table in the schema's column order and types; missing `OPTIONAL` columns are null.
 
-    Raises JudgeSenseError naming ``where`` and the column that is missing or of another type.
+    Raises JudgeSenseError naming ``where`` and the column that is missing or has the wrong type.
     """
     for name in OPTIONAL:
         if name in schema.names and name not in table.column_names:
             table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
-        raise JudgeSenseError(f"{where}: the {log} lacks the columns {missing}")
+        raise JudgeSenseError(f"{where}: the {log} lacks the columns {', '.join(missing)}")
     return in_schema(table, schema, where)

@@ -15,7 +15,7 @@ from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.tasks import load_label_map
 
 _HASHED_AT_ONCE = 1 << 18
-"""Pairs; few enough for 32-bit offsets of their text."""
+"""The most pairs hashed at once, so that their text fits 32-bit offsets."""
 
 
 @dataclass(frozen=True)

@@ -85,16 +85,16 @@ class Log:
     base: Codes
     bases: list[str]
     chances: Floats | None = None
-    """With which each item was picked to be labelled, NaN where unknown; None: all alike."""
+    """The chance of each item to be picked for labelling: NaN if unknown, None if all are equal."""
 
     def chances_of(self, rows: Codes) -> Floats | None:
-        """With which labelled rows were picked; None where one is not known."""
+        """The chances of some labelled rows to be picked; None if one is unknown."""
         found = None if self.chances is None else self.chances[self.item[rows]]
         return None if found is None or np.isnan(found).any() else found
 
     @cached_property
     def undecided(self) -> Bools:
-        """Which labels are no decision, shape (labels,)."""
+        """Which labels are not decisions, shape (labels,)."""
         found: Bools = np.isin(self.labels, UNDECIDED)
         return found
 
@@ -191,7 +191,7 @@ def read_rows(
     if pc.any(free := pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)).as_py():
         log = log.filter(pc.invert(free))
     if log.num_rows == 0:
-        raise JudgeSenseError("the decision log has no rows; judge or import something first")
+        raise JudgeSenseError("the decision log has no rows; judge items or import a log first")
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
     decision = pc.coalesce(log["decision"], log["raw_decision"], pa.scalar(UNCLEAR))
     options = pc.struct_field(flat(pc.list_flatten(log["option_logprobs"])), "option")

@@ -1,1 +1,1 @@
-"""The one door for files: CSV, JSON lines, JSON, YAML and Parquet, each error with its place."""
+"""Read CSV, JSON lines, JSON, YAML and Parquet files; every error names its place."""

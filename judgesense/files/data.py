@@ -1,4 +1,4 @@
-"""Data that a caller holds in memory: as rows, or kept in a file for every reader of files."""
+"""Data in memory: as rows, or saved to a file that every reader of files can read."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ Data: TypeAlias = str | Path | Iterable[Any]
 """A file, a list of dicts, a pandas or polars DataFrame, or a ``datasets.Dataset``."""
 
 RUNS = Path("runs")
-"""Where results lie that no ``out`` is named for."""
+"""Where results go without an ``out``."""
 
 
 def rows_in(data: Any, name: str) -> list[dict[str, Any]]:
     """The rows of data in memory as JSON values; missing cells are None.
 
-    ``name`` is the argument, for the errors. Raises JudgeSenseError for anything but a list of
-    dicts, a pandas or polars DataFrame, a pyarrow Table and a ``datasets.Dataset``, for data
-    without rows, and for a cell that JSON does not hold; row and column are named.
+    ``name`` names the argument in errors. Raises JudgeSenseError for anything but a list of
+    dicts, a pandas or polars DataFrame, a pyarrow Table or a ``datasets.Dataset``, for data without
+    rows, and for a row that is not a dict.
 
     >>> rows_in([{"id": 1, "score": float("nan")}], "data")
     [{'id': 1, 'score': None}]
     """
     kind, listed = type(data).__name__, None if isinstance(data, Mapping) else _listed(data)
     if not isinstance(listed, Iterable):
-        split = f"; pass one of {', '.join(map(repr, data))}" if kind == "DatasetDict" else ""
+        split = f", such as its {' or '.join(map(repr, data))}" if kind == "DatasetDict" else ""
         raise JudgeSenseError(
-            f"{name} is a {kind}{split}: pass a file, a list of dicts, a pandas or polars "
-            "DataFrame or a datasets.Dataset"
+            f"{name} is a {kind}; pass a file, a list of dicts, a pandas or polars DataFrame or a "
+            f"datasets.Dataset{split}"
         )
     rows = []
     for number, row in enumerate(listed, 1):
         if not isinstance(row, Mapping):
             raise JudgeSenseError(
-                f"{name}, row {number}: a row is a dict of columns, got {type(row).__name__}"
+                f"{name}, row {number}: expected a dict of columns, got {type(row).__name__}"
             )
         rows.append({str(key): _plain(value) for key, value in row.items()})
     if not rows:
@@ -51,10 +51,10 @@ def rows_in(data: Any, name: str) -> list[dict[str, Any]]:
 
 
 def kept(data: Data, folder: Path, name: str) -> Path:
-    """The file of some data: a path as it is, rows in memory as JSON lines in a folder.
+    """The file with the data: a path as it is; rows in memory are saved as JSON lines in a folder.
 
-    The file's name ends in a hash of its content. It lies beside the results, so that a next step
-    that reads it runs as printed. Raises JudgeSenseError as `rows_in`.
+    The file's name ends in a hash of its content. It stays beside the results for the next step to
+    read. Raises JudgeSenseError as `rows_in`, and for a cell that JSON cannot hold.
     """
     if isinstance(data, (str, os.PathLike)):
         return Path(data)
@@ -69,7 +69,7 @@ def kept(data: Data, folder: Path, name: str) -> Path:
 
 
 def kept_templates(templates: str | Path | Mapping[str, Any], folder: Path) -> Path:
-    """The template file: a path as it is; the content of one as a dict is written to a folder."""
+    """The template file: a path as it is; a dict is written to a file in a folder."""
     if isinstance(templates, Mapping):
         text = yaml.safe_dump(dict(templates), sort_keys=False, allow_unicode=True)
         return kept_text(text, folder, "templates", ".yaml")
@@ -77,7 +77,7 @@ def kept_templates(templates: str | Path | Mapping[str, Any], folder: Path) -> P
 
 
 def kept_text(text: str, folder: Path, name: str, suffix: str) -> Path:
-    """A text in a file that is named by its content."""
+    """Write a text to a file that is named by a hash of the text."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     path = folder / f"{name}-{digest[:8]}{suffix}"
     if not path.exists():

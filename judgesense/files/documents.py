@@ -1,7 +1,7 @@
-"""Read JSON and YAML, and fit what they hold to a declared shape.
+"""Read JSON and YAML, and check their values against a declared shape.
 
-Whatever is wrong is one error that names file and place. PyYAML alone keeps the last of two equal
-keys without a word, and so does Python's JSON; both are refused here. `read_yaml` returns plain
+Each fault is one error that names the file and the place. PyYAML and Python's JSON silently keep
+the last of two equal keys; here, equal keys are refused. `read_yaml` returns plain
 values; `read_nodes` keeps every scalar as text, with its line, for files whose labels must not turn
 into booleans (YES, NO) and whose errors are found after parsing.
 """
@@ -26,19 +26,19 @@ from judgesense.files.disk import read_text, require_file
 
 
 class Shape(BaseModel):
-    """An object of a foreign file: the fields that are read. Others are allowed and ignored."""
+    """An object in another tool's file: the fields that are read. Others are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class OwnShape(Shape):
-    """An object of a file that JudgeSense wrote: its numbers are finite."""
+    """An object in a file that JudgeSense wrote: its numbers are finite."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
 
 Count = Annotated[int, Field(ge=0, lt=2**31)]
-"""A number of times, from 0, that fits a column of 32 bits."""
+"""A count from 0 that fits a 32-bit column."""
 
 
 def invalid(reason: str) -> PydanticCustomError:
@@ -53,7 +53,7 @@ def _not_blank(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_not_blank)]
-"""Text with more than white space in it."""
+"""Text that is not blank."""
 
 S = TypeVar("S", bound=Shape)
 
@@ -70,8 +70,8 @@ def fit(shape: type[S], values: Any, place: str, what: str) -> S:
     0.5
     >>> fit(Row, {"score": "high"}, "log.json, row 1", "a row")
     Traceback (most recent call last):
-    judgesense.errors.JudgeSenseError: log.json, row 1, score: not a row: input should be a valid \
-number, unable to parse string as a number; found 'high'
+    judgesense.errors.JudgeSenseError: log.json, row 1, score: input should be a valid number, \
+unable to parse string as a number; found 'high' (in a row)
     """
     try:
         return shape.model_validate(values)
@@ -80,9 +80,9 @@ number, unable to parse string as a number; found 'high'
         field = _path(values, first["loc"], first["type"] == "missing")
         where = f"{place}, {field.lstrip('.')}" if field else place
         if first["type"] in ("missing", "extra_forbidden"):
-            # Without the value, which may be a key that no log shall hold.
+            # Without the value, which may be a key that must not be logged.
             problem = "missing" if first["type"] == "missing" else "unknown"
-            raise JudgeSenseError(f"{where}: not {what}: this field is {problem}") from None
+            raise JudgeSenseError(f"{where}: {problem} field in {what}") from None
         expected = re.sub(
             r"a valid dictionary(?: or instance of \w+)?",
             "an object",
@@ -90,7 +90,7 @@ number, unable to parse string as a number; found 'high'
         )
         value = repr(first["input"])
         value = value if len(value) <= 80 else f"{value[:77]}..."
-        raise JudgeSenseError(f"{where}: not {what}: {expected}; found {value}") from error
+        raise JudgeSenseError(f"{where}: {expected}; found {value} (in {what})") from error
 
 
 def _path(values: Any, loc: Sequence[int | str], missing: bool) -> str:
@@ -137,9 +137,9 @@ def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
     except UnicodeDecodeError as error:
         raise JudgeSenseError(f"{where}: not UTF-8 at byte {error.start}") from error
     except UnicodeEncodeError as error:
-        raise JudgeSenseError(f"{where}: holds half a surrogate pair; write it whole") from error
+        raise JudgeSenseError(f"{where}: holds half a surrogate pair; write both halves") from error
     except RecursionError as error:
-        raise JudgeSenseError(f"{where}: nested too deeply") from error
+        raise JudgeSenseError(f"{where}: nested too deeply; use fewer levels") from error
     except ValueError as error:
         raise JudgeSenseError(f"{where}: {str(error).partition(';')[0]}") from error
 
@@ -161,12 +161,12 @@ def _finite(text: str) -> float:
 _ANY = json.JSONDecoder(object_pairs_hook=_object)
 _FINITE = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""Half of a pair, or of a character that is written as two."""
+"""Half of a surrogate pair."""
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST, _MOST_VALUES, _MOST_ALIASES = 100, 100_000, 100
-"""Limits of a YAML file: libyaml's recursion has none, and aliases of aliases expand to billions of
-values."""
+"""Limits of a YAML file: libyaml does not limit recursion, and aliases of aliases can expand to
+billions of values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,12 +306,12 @@ def _require_bounded(text: str, where: str) -> None:
         if depth > _DEEPEST or values > _MOST_VALUES or aliases > _MOST_ALIASES:
             raise JudgeSenseError(
                 f"{_place(where, event.start_mark)}: nested deeper than {_DEEPEST} levels, more "
-                f"than {_MOST_VALUES:,} values, or aliases of aliases; write a simpler file"
+                f"than {_MOST_VALUES:,} values, or aliases of aliases; simplify the file"
             )
 
 
 def _node(node: yaml.Node, where: str) -> YamlNode:
-    """A node with its place. Raises JudgeSenseError for a key that is no text or is there twice."""
+    """A node with its place. Raises JudgeSenseError for a key that is not text or repeats."""
     place = _place(where, node.start_mark)
     if isinstance(node, yaml.ScalarNode):
         return YamlNode(node.value, place)

@@ -21,7 +21,7 @@ from judgesense.files.disk import require_file
 from judgesense.files.documents import parse_json, read_json
 
 _FORMULA, _BEGINS = re.compile(r"'*[=+\-@\t\r＝＋－＠]."), frozenset("'=+-@\t\r＝＋－＠")
-"""How a cell begins that a spreadsheet computes, whatever apostrophes are in front."""
+"""The start of a cell that a spreadsheet would compute, after any apostrophes."""
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 DATASET_FILES = ("state.json", "dataset_dict.json")
@@ -32,10 +32,10 @@ UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError)
 time that Python cannot hold an OverflowError, an unknown time zone a KeyError."""
 
 ABSENT = object()
-"""What a column holds for a row that does not have it."""
+"""The value of a column in a row that lacks it."""
 
 AT_ONCE = 2048
-"""Rows that are read at a time."""
+"""Rows read at a time."""
 
 Batch = TypeVar("Batch", pa.Table, pa.RecordBatch)
 Entry = TypeVar("Entry")
@@ -125,7 +125,7 @@ def read_table_rows(path: Path) -> Iterator[Rows]:
         suffix = path.suffix.lower()
         if suffix not in (*SUFFIXES, ".json"):
             raise JudgeSenseError(
-                f"{path}: unknown suffix {suffix!r}; a table is one of {', '.join(SUFFIXES)}"
+                f"{path}: unknown suffix {suffix!r}; use one of {', '.join(SUFFIXES)}"
             )
         reader = _READERS.get(suffix, _csv_rows)
     number = 0
@@ -253,7 +253,7 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
     except UnicodeDecodeError as error:
         raise _not_utf8(path, error) from error
     except csv.Error as error:
-        raise JudgeSenseError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
+        raise JudgeSenseError(f"{path}, line {reader.line_num}: invalid CSV ({error})") from error
 
 
 def _parquet_rows(path: Path) -> Iterator[Rows]:
@@ -285,7 +285,7 @@ def _encoding(path: Path) -> str:
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> JudgeSenseError:
     return JudgeSenseError(
-        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not utf-8; save the "
+        f"{path}: byte {error.start} (0x{error.object[error.start]:02x}) is not UTF-8; save the "
         "file as UTF-8"
     )
 
@@ -320,19 +320,19 @@ def unreadable(path: Path, error: Exception, hint: str = "") -> JudgeSenseError:
 
 
 def sound(rows: Batch, where: str) -> Batch:
-    """The rows, if each column has another name and its text is UTF-8.
+    """The rows, if no two columns share a name and all text is UTF-8.
 
     Arrow checks neither when it reads; later, half of its functions fail on such columns and the
     others do not notice. Raises JudgeSenseError naming ``where`` and the column.
     """
     names = rows.schema.names
     if doubled := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise JudgeSenseError(f"{where}: the column {doubled[0]!r} is there twice; keep one")
+        raise JudgeSenseError(f"{where}: the column {doubled[0]!r} appears twice; keep one")
     for name, column in zip(names, rows.columns, strict=True):
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
-            raise JudgeSenseError(f"{where}, {name}: a damaged column ({error})") from error
+            raise JudgeSenseError(f"{where}, {name}: the column is damaged ({error})") from error
     return rows
 
 
@@ -340,7 +340,7 @@ def in_schema(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
     """The columns of a schema, in its order and types; the table has them all.
 
     Whole numbers and the like become text where text belongs; times and nested values do not.
-    Raises JudgeSenseError naming ``where`` and the column of another type.
+    Raises JudgeSenseError naming ``where`` and the column of the wrong type.
 
     >>> in_schema(pa.table({"id": [1]}), pa.schema([("id", pa.string())]), "t.parquet")["id"][0]
     <pyarrow.StringScalar: '1'>
@@ -355,7 +355,7 @@ def in_schema(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
         except UNREADABLE as error:
             wanted = "text" if field.type == pa.string() else field.type
             raise JudgeSenseError(
-                f"{where}, {field.name}: the column has another type: expected {wanted}, found "
+                f"{where}, {field.name}: the column has the wrong type: expected {wanted}, found "
                 f"{column.type} ({' '.join(str(error).split())})"
             ) from error
     return pa.Table.from_arrays(columns, schema=schema)

@@ -37,9 +37,9 @@ PROMPT_SCHEMA = pa.schema([(f.name, _STRING) for f in fields(Prompt)])
 PEOPLE_SCHEMA = pa.schema(
     [(name, _STRING) for name in ("task", "item_id", "order", "human", "label")]
 )
-"""What each of several people said of an item in an option order; gold is their majority."""
+"""Each person's label of an item in an option order; gold is the majority."""
 ITEM_SCHEMA = pa.schema([(name, _STRING) for name in ("item_id", "column", "text")])
-"""What an imported file has on its items in columns that are not read: a row an item and column."""
+"""An imported file's other columns: one row per item and column."""
 VARIANT_SCHEMA = pa.schema(
     [
         *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
@@ -54,7 +54,7 @@ SCHEMA_VERSION = 1
 """The version of ``run.json`` that is written; a newer one is refused."""
 
 _ENDING = ("parts", "digests", "finished")
-"""The keys that the record of a finished run has, and that of one in progress has not."""
+"""The keys that only the record of a finished run has."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Run:
         for name in ("item_id", "template_a", "template_b", "label_map_a", "label_map_b"):
             if pairs is not None and pairs[name].null_count:
                 raise JudgeSenseError(
-                    f"{self.folder / PAIRS_FILE}, column {name}: a value is missing; restore it"
+                    f"{self.folder / PAIRS_FILE}, column {name}: missing value; restore the file"
                 )
         return pairs
 
@@ -129,8 +129,8 @@ def read_run(run_dir: Path) -> Run:
     if not os.path.isdir(run_dir):
         if os.path.isfile(run_dir):
             raise JudgeSenseError(
-                f"{run_dir} is a file, not the --out folder of a run; to compare two files of "
-                "verdicts: judgesense check NEW --baseline OLD"
+                f"{run_dir} is a file, not the --out folder of a run. To compare two files of "
+                "verdicts, run: judgesense check NEW --baseline OLD"
             )
         raise JudgeSenseError(f"no folder {run_dir}; name the --out folder of a run")
     require_parts(run_dir)
@@ -169,7 +169,7 @@ def changes(folder: Path, record: Mapping[str, Any], parts: str = PARTS) -> dict
         elif name not in recorded:
             differences[name] = f"{name} is not part of the run"
         elif digests[name] != recorded[name]:
-            differences[name] = f"{name} has other contents"
+            differences[name] = f"{name} has been changed"
     return differences
 
 
@@ -226,7 +226,7 @@ class RunFolder:
 
     The record in ``run.json`` lists the models that answer (judges, or one responder) in their
     turn. Each turn is :meth:`enter`, :meth:`begin` and :meth:`leave`; after the last one comes
-    :meth:`finish`. Interrupt a run at any time: opened again, it resumes.
+    :meth:`finish`. Interrupt a run at any time; open it again to resume.
 
     Args:
         folder: the run's folder; all machines that share a run see it.
@@ -255,7 +255,7 @@ class RunFolder:
         if record is None:
             if part_files(folder, parts):
                 raise JudgeSenseError(
-                    f"{folder} holds {parts} but no {RUN_FILE}; use another --out"
+                    f"{folder} holds {parts} but no {RUN_FILE}; restore it, or use another --out"
                 )
             record = {"schema": SCHEMA_VERSION, "asked": dict(asked), "started": now()}
         elif differing := list(_differences(record.get("asked", {}), asked)):
@@ -287,7 +287,7 @@ class RunFolder:
             if path.parent.name == self._parts and path.exists():
                 note(f"{reason}; renamed to {set_aside(path)}")
             else:
-                note(f"{reason}; it is written again")
+                note(f"{reason}; it will be written again")
         if differing:
             self.record = {k: v for k, v in self.record.items() if k not in _ENDING}
             save_run(self.folder, self.record)

@@ -17,7 +17,7 @@ _FLAGS = {"settings": "set"}
 def invocation(
     command: str, function: Callable[..., Any], given: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """A command as ``run.json`` keeps it: its name, arguments and options that are no default.
+    """A command as ``run.json`` keeps it: its name, arguments and non-default options.
 
     None if the command line cannot repeat it: a judge that is a function, rows in memory.
 

@@ -93,15 +93,15 @@ def load_report(run_dir: Path) -> dict[str, Any]:
         ) from error
     if not _is_report(report):
         raise JudgeSenseError(
-            f"{path} is no report of JudgeSense: it lacks a schema or cells; move it away to "
-            "measure the run again"
+            f"{path} is not a JudgeSense report: its schema or its cells are missing. Move it "
+            f"away, then measure the run again: judgesense report {run_dir}"
         )
     if report["schema"] != VERSION:
         age = "a newer" if report["schema"] > VERSION else "an earlier"
         raise JudgeSenseError(
             f"{path} has schema {report['schema']}, written by {age} JudgeSense (this one reads "
-            f"schema {VERSION}); upgrade judgesense, or move the file away and measure the run "
-            "again where its decisions are: judgesense report DIR"
+            f"schema {VERSION}). Upgrade judgesense, or measure the run again where its "
+            "decisions are: move the file away, then run judgesense report DIR"
         )
     return {**{name: [] for name in LISTS}, **report}
 

@@ -76,7 +76,7 @@ def read_responses(path: str | Path) -> pa.Table:
 
 
 def require_finished(folder: Path) -> None:
-    """Raise JudgeSenseError if answers are missing or changed by the folder's ``run.json``.
+    """Raise JudgeSenseError if ``run.json`` shows that answers are missing or changed.
 
     A folder without ``run.json`` holds a log of another program, which counts as finished.
     """
@@ -88,18 +88,18 @@ def require_finished(folder: Path) -> None:
         names = {part.name for part in part_files(folder, PARTS)}
         whole = names.issuperset(record.get("parts", ()))
     if not whole:
-        raise JudgeSenseError(f"{folder} is not finished; rerun the respond command to resume")
+        raise JudgeSenseError(f"the run in {folder} is not finished; rerun it to resume")
     if changed := changes(folder, record, PARTS):
         raise JudgeSenseError(
-            f"{folder} has changed since it was finished: {'; '.join(changed.values())}. Rerun the "
-            "respond command to ask the missing questions again"
+            f"{folder} has changed since the run finished: {'; '.join(changed.values())}. Rerun "
+            "it to ask the missing questions again"
         )
 
 
 def conform_responses(table: pa.Table, where: str) -> pa.Table:
     """The table with the schema's columns and types; absent optional columns are null.
 
-    Raises JudgeSenseError naming ``where`` and the column that is missing or has another type.
+    Raises JudgeSenseError naming ``where`` and the column that is missing or has the wrong type.
     """
     for name, kind in _EXTRA:
         if name not in table.column_names:
@@ -111,9 +111,9 @@ def _read_lines(path: Path) -> pa.Table:
     rows = []
     for record in read_table(path):
         if missing := [name for name, _ in _STATED if name not in record.values]:
-            raise JudgeSenseError(f"{record.place}: a response lacks {missing}")
+            raise JudgeSenseError(f"{record.place}: the response lacks {', '.join(missing)}")
         rows.append(record.values)
     try:
         return pa.Table.from_pylist(rows, schema=SCHEMA)
     except UNREADABLE as error:
-        raise JudgeSenseError(f"{path}: a column has another type ({error})") from error
+        raise JudgeSenseError(f"{path}: a column has the wrong type ({error})") from error

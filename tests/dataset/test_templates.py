@@ -104,11 +104,11 @@ def test_ids_default_to_the_row_and_a_number_may_be_a_gold_label(tmp_path: Path)
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('{"message": ""}', "line 2, fields.message: not an item: must not be empty"),
-        ('{"message": 5}', "line 2, fields.message: not an item"),
+        ('{"message": ""}', "line 2, fields.message: must not be empty"),
+        ('{"message": 5}', "line 2, fields.message: input should be a valid string"),
         ('{"text": "x"}', "line 2: missing column 'message'"),
         ('{"message": "x", "gold": "MEAN"}', "line 2, column gold: 'MEAN' is not a label"),
-        ('{"message": "x", "gold": true}', "line 2, gold: not an item"),
+        ('{"message": "x", "gold": true}', "line 2, gold: input should be a valid string"),
         ('{"message": "x", "item_id": "tone-1"}', "line 2, column item_id: 'tone-1' is already"),
         ('{"message": "x"', "line 2: not JSON"),
         ('["message"]', "line 2: expected a JSON object"),

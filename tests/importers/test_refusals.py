@@ -17,13 +17,13 @@ TABLES = [
     ("log.csv", "", "is empty"),
     ("log.csv", "a,b\n", "has no rows"),
     ("log.csv", "a,b\n1,2,3\n", r"row 1 \(line 2\): 3 cells, but the header has 2"),
-    ("log.csv", 'a,b\n1,"2\n', "not CSV"),
+    ("log.csv", 'a,b\n1,"2\n', "invalid CSV"),
     ("log.csv", "a,a\n1,2\n", "column 'a' appears twice"),
     ("log.csv", "model,id\nm,1\n", r"no column 'prompt' \(for template_id\); its columns: model"),
     ("log.jsonl", "{oops\n", "line 1: not JSON"),
     ("log.jsonl", "[1]\n", "line 1: expected a JSON object, got list"),
     ("log.parquet", "nonsense", "cannot be read as Parquet"),
-    ("log.xlsx", "x", "a table is one of .csv, .tsv, .jsonl, .ndjson, .parquet"),
+    ("log.xlsx", "x", "use one of .csv, .tsv, .jsonl, .ndjson, .parquet"),
 ]
 
 
@@ -62,7 +62,7 @@ def deepeval(**case: Any) -> dict[str, Any]:
         ("inspect", sample(id=None), r"sample 1, id"),
         ("inspect", sample(scores={"mine": {"value": {"a": 1}, **GRADER}}),
          "sample 1: a grader.s verdict .*--pick"),
-        ("inspect", {}, "not an Inspect log"),
+        ("inspect", {}, "missing field in an Inspect log"),
         ("promptfoo", [], "not promptfoo's results"),
         ("promptfoo", promptfoo(), r"results\[0\], testIdx: .*missing"),
         ("promptfoo", promptfoo(testIdx=0), "no .*model-graded assertion"),

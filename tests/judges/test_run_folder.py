@@ -35,11 +35,11 @@ def opened(folder: Path) -> RunFolder:
     [
         ('{"schema": 2, "finished": "now"}', "has schema 2, written by a newer JudgeSense"),
         ("{", "is damaged"),
-        ("[]", ".*not the record"),
+        ("[]", r".*\(in the record"),
         (b"\xff\xfe", "is damaged"),
-        ('{"asked": {"settings": {"repeats": {}}}}', "repeats: not the record"),
-        ('{"epsilon": {}}', "epsilon: not the record"),
-        ('{"attacks": {"praise": {"kind": []}}}', "kind: not the record"),
+        ('{"asked": {"settings": {"repeats": {}}}}', r"repeats: .*\(in the record"),
+        ('{"epsilon": {}}', r"epsilon: .*\(in the record"),
+        ('{"attacks": {"praise": {"kind": []}}}', r"kind: .*\(in the record"),
     ],
 )
 def test_a_record_that_is_damaged_or_newer_is_refused_by_name(
@@ -134,10 +134,10 @@ def _halved(folder: Path) -> None:
     ("change", "said"),
     [
         (_doubled, r"part-77-00000\.parquet is not part of the run"),
-        (_edited, r"part-\S+ has other contents"),
+        (_edited, r"part-\S+ has been changed"),
         (_deleted, "no decision log"),
-        (_emptied, r"part-\S+ has other contents"),
-        (_halved, r"pairs\.parquet has other contents"),
+        (_emptied, r"part-\S+ has been changed"),
+        (_halved, r"pairs\.parquet has been changed"),
     ],
 )
 def test_a_finished_run_that_was_changed_is_refused_and_repaired_by_a_rerun(
@@ -163,7 +163,7 @@ def test_no_flipped_bit_of_a_part_goes_unnoticed(finished: Path, tmp_path: Path)
         flipped = bytearray(content)
         flipped[place] ^= 1 << bit
         part.write_bytes(flipped)
-        with pytest.raises(JudgeSenseError, match="has other contents"):
+        with pytest.raises(JudgeSenseError, match="has been changed"):
             read_run(folder)
 
 
