@@ -153,7 +153,7 @@ def labelled_rows(
         more = ": the majority counts, ties have no label" if len(people) > 1 else ""
         note(f"{data.name}: people's labels in {join(people)}{more}")
         words = tuple(word for name in people for word in found[name].words.values())
-        labels = PeopleLabels(ColumnMap({}, {}), people, labels=words)
+        labels = PeopleLabels(ColumnMap({}), people, labels=words)
         blocks = [labels.labelled(rows) for rows in blocks]
     elif said := looks_like_labels(others, ["gold"], ()):
         note(said)

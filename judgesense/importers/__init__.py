@@ -7,8 +7,8 @@ and add its name to `FORMATS`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,20 +56,18 @@ class Importer:
     """A format of foreign logs.
 
     ``read`` yields one row per decision of a file, some at a time, with the names of the decision
-    log's columns or with names that ``columns`` maps to them; a value called ``labels`` is the
-    decision space of the record's task, if the file states it. It raises JudgeSenseError with file,
+    log's columns; a value called ``labels`` is the decision space of the record's task, if the file
+    states it. It raises JudgeSenseError with file,
     row and column. It also takes the `Items` of the import, and the name of one score of several if
     the format ``has_pick``. ``patterns`` are the names of the format's files, for a folder of them.
     ``labels`` is the decision space where the format fixes it. A JSON file of the format has one of
     ``keys``.
     """
 
-    name: str
     summary: str
     patterns: tuple[str, ...]
     read: Callable[[Path, Items, str | None], Iterable[Rows]]
     has_pick: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
     keys: tuple[str, ...] = ()
     row_keys: tuple[tuple[str, ...], ...] = ()

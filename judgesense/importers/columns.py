@@ -32,11 +32,10 @@ class ColumnMap:
 
     ``given`` maps a target to a source column (dots reach into nested values: ``doc.id``), to
     several joined by text (``{dataset}/{query}``), or to a constant (``:coherence``). Other targets
-    use ``default``, the names of the format, which may be missing from a row.
+    are columns of their own name, which may be missing from a row.
     """
 
     given: Mapping[str, str]
-    default: Mapping[str, str]
 
     def column(self, rows: Rows, target: str) -> list[Any] | None:
         """The values for a target; None if there are none.
@@ -45,7 +44,7 @@ class ColumnMap:
         """
         source = self.given.get(target)
         if source is None:
-            values = _values(rows, self.default.get(target, target))
+            values = _values(rows, target)
             if values is None or ABSENT not in values:
                 return values
             return [None if value is ABSENT else value for value in values]
@@ -75,7 +74,7 @@ class ColumnMap:
         Each row becomes as many as there are judges, with the columns ``judge`` and
         ``raw_decision``. Raises JudgeSenseError if no column is left for a judge.
 
-        >>> columns = ColumnMap({"raw_decision": "*", "item_id": "id"}, {})
+        >>> columns = ColumnMap({"raw_decision": "*", "item_id": "id"})
         >>> long, _ = columns.long(Rows({"id": [1], "gpt": ["YES"], "llama": ["NO"]}, ["row 1"]))
         >>> long.columns["judge"], long.columns["raw_decision"], long.columns["id"]
         (['gpt', 'llama'], ['YES', 'NO'], [1, 1])
@@ -105,7 +104,7 @@ class ColumnMap:
             columns[target] = [value for row in parted for value in row]
         left = {name: source for name, source in self.given.items() if name not in each_judge}
         places = [place for place in rows.places for _ in judges]
-        return Rows(columns, places), ColumnMap(left, self.default)
+        return Rows(columns, places), ColumnMap(left)
 
 
 def _values(rows: Rows, name: str) -> list[Any] | None:

@@ -112,7 +112,6 @@ def _verdict(metric: Metric) -> dict[str, Any]:
 
 
 IMPORTER = Importer(
-    name="deepeval",
     summary="DeepEval's test runs (.deepeval/.latest_test_run.json)",
     patterns=(".latest_test_run.json", "test_run_*.json"),
     read=lambda *asked: in_rows(read(*asked)),

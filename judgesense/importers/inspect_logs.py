@@ -61,6 +61,7 @@ def _common(evaluation: Evaluation, sample: Sample) -> dict[str, Any]:
         "item_id": str(sample.id),
         "cluster_id": (sample.metadata or {}).get("cluster_id"),
         "system_id": (sample.metadata or {}).get("system_id"),
+        "order": (sample.metadata or {}).get("order"),
         "metadata": sample.metadata or {},
         "task_args": evaluation.task_args or {},
         "input": sample.input,
@@ -184,11 +185,9 @@ def _verdict(value: Any, place: str) -> dict[str, Any]:
 
 
 IMPORTER = Importer(
-    name="inspect",
     summary="Inspect .eval or .json logs, or their folder",
     patterns=("*.eval", "*.json"),
     read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,
-    columns={"order": "metadata.order"},
     keys=("eval",),
 )

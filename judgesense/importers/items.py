@@ -28,7 +28,7 @@ class ItemColumns:
         sources = {
             part
             for target in TARGETS
-            for source in [columns.given.get(target, columns.default.get(target, target))]
+            for source in [columns.given.get(target, target)]
             for part in (NAMES.findall(source) or source.split(","))
         }
         # The id of a prompt is read, not its text; what people see of an item is in it.

@@ -42,11 +42,12 @@ def importer_of(format: str) -> Importer:
     return importer
 
 
-def files_of(importer: Importer, source: Path) -> list[Path]:
+def files_of(format: str, source: Path) -> list[Path]:
     """``source`` itself, or the files of this format below the folder ``source``.
 
     Raises JudgeSenseError if there are none.
     """
+    importer = importer_of(format)
     if source.is_file() or is_dataset(source):
         return [source]
     if not source.is_dir():
@@ -57,8 +58,7 @@ def files_of(importer: Importer, source: Path) -> list[Path]:
         raise JudgeSenseError(f"cannot search {source} ({error}); name the log itself") from error
     if not found:
         raise JudgeSenseError(
-            f"{source} holds no {importer.name} log ({', '.join(importer.patterns)}: "
-            f"{importer.summary})"
+            f"{source} holds no {format} log ({', '.join(importer.patterns)}: {importer.summary})"
         )
     return found
 
@@ -114,7 +114,7 @@ def import_log(
     importer, source, out = importer_of(format), Path(source), Path(out)
     if pick is not None and not importer.has_pick:
         raise JudgeSenseError(f"format {format!r} has no option pick")
-    files = [path for path in files_of(importer, source) if not path.is_relative_to(out)]
+    files = [path for path in files_of(format, source) if not path.is_relative_to(out)]
     space = importer.labels if labels is None else tuple(labels)
     asked: dict[str, Any] = {
         "source": source.name,
@@ -130,7 +130,7 @@ def import_log(
         asked["joined"] = hashlib.sha256(json.dumps(joined, sort_keys=True).encode()).hexdigest()
     if (done := _finished(out, asked)) is not None:
         return done
-    column_map, judged = ColumnMap(columns or {}, importer.columns), Items()
+    column_map, judged = ColumnMap(columns or {}), Items()
     blocks: Iterable[Rows] = (r for path in files for r in importer.read(path, judged, pick))
     labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse, joined or {})
     if people is not None:

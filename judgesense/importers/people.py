@@ -19,7 +19,7 @@ from judgesense.importers.rows import texts_of
 from judgesense.run_folder.folder import PEOPLE_SCHEMA
 from judgesense.tasks import NO_ORDER, UNCLEAR
 
-_AS_NAMED = ColumnMap({}, {})
+_AS_NAMED = ColumnMap({})
 _LIMIT = re.compile(r"(>=|<=|>|<)\s*(-?[0-9.]+)")
 _COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 

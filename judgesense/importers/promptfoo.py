@@ -184,7 +184,6 @@ def _provider(value: Any) -> str | None:
 
 
 IMPORTER = Importer(
-    name="promptfoo",
     summary="promptfoo's results.json (model-graded assertions)",
     patterns=("*.json",),
     read=lambda *asked: in_rows(read(*asked)),

@@ -106,7 +106,6 @@ def _item(score: Score) -> str:
 
 
 IMPORTER = Importer(
-    name="scores",
     summary="scores of Langfuse and feedback of LangSmith (CSV, JSON or JSON lines)",
     patterns=("*.csv", "*.json", "*.jsonl", "*.parquet"),
     read=lambda *asked: in_rows(read(*asked)),

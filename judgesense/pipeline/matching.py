@@ -138,7 +138,7 @@ def _rows(
     """The values of a shape's fields in each row of a table, and the row's place."""
     from judgesense.importers.columns import ColumnMap
 
-    mapping = ColumnMap(columns, {})
+    mapping = ColumnMap(columns)
     for rows in read_table_rows(path):
         known = {
             name: values

@@ -186,7 +186,6 @@ def test_the_documentation_lists_every_format() -> None:
     assert [row for row in listed if row[0] in FORMATS] == [
         (name, importer_of(name).summary) for name in FORMATS
     ]
-    assert [importer_of(name).name for name in FORMATS] == list(FORMATS)
 
 
 def test_a_folder_of_tables_is_one_log(tmp_path: Path) -> None:

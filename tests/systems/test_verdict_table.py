@@ -127,6 +127,7 @@ def test_comparisons_count_for_the_first_system(tmp_path):
         ("item_id,verdict,judge\n1,YES,j\n2,NO,k\n", ("several judges", "--judge")),
         ("item_id,verdict\n1,\n2,ERROR\n", ("mine.csv",)),
         ("item_id,verdict\n,YES\n", ("row 1", "item_id")),
+        ("id,gpt_verdict,claude_verdict\n1,y,n\n", ("--judge: gpt_verdict, claude_verdict",)),
     ],
 )
 def test_bad_tables_name_the_row_and_the_field(tmp_path, text, named):
@@ -139,18 +140,13 @@ def test_bad_tables_name_the_row_and_the_field(tmp_path, text, named):
 
 def test_columns_are_recognised_as_check_does(tmp_path):
     verdicts, people = tmp_path / "mine.csv", tmp_path / "people.csv"
-    rows = [f"{n},{s},{'pass' if n % k else 'fail'}" for s, k in (("x", 4), ("y", 2))
-            for n in range(40)]  # fmt: skip
+    rows = ["1,x,pass", "2,x,fail", "3,x,pass", "1,y,fail", "2,y,fail", "3,y,pass"]
     verdicts.write_text("\n".join(["Question ID,Model,LLM verdict", *rows]))
     people.write_text("\n".join(["id,model,Human label", *rows]))
     named = {"item_id": "Question ID", "system_id": "Model", "verdict": "LLM verdict"}
     found = estimate(verdicts, people)
     assert found.systems == estimate(verdicts, people, columns=named).systems
-    assert [each["labels_only"] for each in found.systems] == [0.75, 0.5]
-    verdicts.write_text("id,gpt_verdict,claude_verdict,label\n1,yes,no,yes\n2,no,yes,no\n")
-    with pytest.raises(JudgeSenseError, match="--judge: gpt_verdict, claude_verdict"):
-        read_verdicts(verdicts)
-    assert read_verdicts(verdicts, judge="claude_verdict").column("gold").tolist() == ["yes", "no"]
+    assert [each["labels_only"] for each in found.systems] == pytest.approx([2 / 3, 1 / 3])
 
 
 def test_the_judge_is_found_without_its_fingerprint(tmp_path):
