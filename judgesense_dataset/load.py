@@ -89,7 +89,7 @@ def load_benchmark(
     located = locate(dataset, revision)
     folder, where = located.folder, str(located.folder)
     source = {"name": located.name, "revision": located.revision}
-    grid, aliases = _grid(folder), _aliases(folder)
+    grid, aliases = _grid(folder)
     rows = _pair_rows(located)
     tasks = _tasks(rows, where)
     _check_pairs(rows, tasks, where)
@@ -276,15 +276,16 @@ def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
             refuse(pc.and_(here, pc.invert(fits)), column, reason)
 
 
-def _grid(folder: Path) -> pa.Table | None:
-    """The config ``prompts`` of a Hub folder; None if it has none."""
+def _grid(folder: Path) -> tuple[pa.Table | None, dict[str, Aliases]]:
+    """The config ``prompts`` of a Hub folder, None if it has none; and the templates' aliases."""
     if not is_hub_folder(folder) or PROMPTS not in configs(folder):
-        return None
+        return None, {}
     place = f"{folder} ({PROMPTS})"
     table = in_schema(read_config(folder, PROMPTS, PROMPT_SCHEMA.names), PROMPT_SCHEMA, place)
     needed = ("prompt_id", "text", "task", "item_id", "template_id", "order", "label_map")
     _require_values(table, needed, place)
-    return table
+    written = all(ALIASES in column_names(path) for path in configs(folder)[PROMPTS])
+    return table, _aliases(folder, place) if written else {}
 
 
 def _require_values(table: pa.Table, needed: Sequence[str], place: str) -> None:
@@ -298,16 +299,12 @@ class _AliasColumn(Shape):
     texts: dict[str, tuple[str, ...]]
 
 
-def _aliases(folder: Path) -> dict[str, Aliases]:
-    if not is_hub_folder(folder) or PROMPTS not in configs(folder):
-        return {}
-    if not all(ALIASES in column_names(path) for path in configs(folder)[PROMPTS]):
-        return {}
+def _aliases(folder: Path, where: str) -> dict[str, Aliases]:
     table = read_config(folder, PROMPTS, ["template_id", "label_map", ALIASES])
     aliases: dict[str, Aliases] = {}
     for row in table.group_by(table.column_names).aggregate([]).to_pylist():
         if row[ALIASES] is not None:
-            place = f"{folder} ({PROMPTS}), template {row['template_id']!r}, column {ALIASES}"
+            place = f"{where}, template {row['template_id']!r}, column {ALIASES}"
             value = {"texts": parse_json(row[ALIASES], place)}
             texts = fit(_AliasColumn, value, place, "a JSON object of lists").texts
             if wrong := wrong_alias(tuple(load_label_map(row["label_map"])), texts):

@@ -112,28 +112,13 @@ def entries() -> Mapping[str, JudgeEntry]:
     Raises JudgeSenseError naming the file and the key that is unknown or wrong, and for a name or
     an endpoint that the package already has.
     """
-    return _files()[1]
-
-
-def endpoints() -> Mapping[str, Mapping[str, Any]]:
-    """All named endpoints as options of the engine ``api``; raises as :func:`entries`.
-
-    >>> endpoints()["openai"]["base_url"]
-    'https://api.openai.com/v1'
-    """
-    return _files()[0]
-
-
-def _files() -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, JudgeEntry]]:
     path = user_file()
-    return _read(*[(_BUILT_IN, 0)], *([(path, path.stat().st_mtime_ns)] if path else []))
+    return _read((_BUILT_IN, 0), *([(path, path.stat().st_mtime_ns)] if path else []))
 
 
 @cache
-def _read(
-    *files: tuple[Path, int],
-) -> tuple[Mapping[str, Mapping[str, Any]], Mapping[str, JudgeEntry]]:
-    """Endpoints and judges of the files; the second part of each pair keeps the cache fresh."""
+def _read(*files: tuple[Path, int]) -> Mapping[str, JudgeEntry]:
+    """The judges of the files; the second part of each pair keeps the cache fresh."""
     endpoints: dict[str, dict[str, Any]] = {}
     judges: dict[str, JudgeEntry] = {}
     for path, _ in files:
@@ -153,7 +138,7 @@ def _read(
             endpoints[name] = {**_options(keys, "api", place), **own}
         for name, values in content.judges.items():
             judges[name] = _entry(name, values, endpoints, path)
-    return MappingProxyType(endpoints), MappingProxyType(judges)
+    return MappingProxyType(judges)
 
 
 def _entry(

@@ -85,7 +85,7 @@ def two_way_interval(
     t_items, t_wordings = float(stdtrit(k - 1, tail)), float(stdtrit(worth + told, tail))
     n_eff = 1 / (1 / n + factor * spread * near * (1 - near) * (t_wordings / t_items) ** 2)
     low, high = outer_ends(share, n_eff, t_items, level)
-    return Interval(min(low, fixed.low), max(high, fixed.high), n_eff, fixed.icc)
+    return Interval(min(low, fixed.low), max(high, fixed.high), n_eff)
 
 
 def over_wordings(

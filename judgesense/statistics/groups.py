@@ -17,15 +17,14 @@ from judgesense.statistics.intervals import Interval, difference_interval, wilso
 SMALLEST = 10
 """Items that a group needs, and those outside it."""
 
+_ERROR = 1 - 0.95
+
 _MOST_LIKELY = 40.0
 """The quantile beyond which a difference is as good as certain."""
 
 
 def compare_groups(
-    values: npt.ArrayLike,
-    groups: dict[str, npt.NDArray[Any]],
-    clusters: Any = None,
-    confidence_level: float = 0.95,
+    values: npt.ArrayLike, groups: dict[str, npt.NDArray[Any]], clusters: Any = None
 ) -> list[dict[str, Any]]:
     """Compare each group of items with all items outside it, the worst difference first.
 
@@ -33,12 +32,11 @@ def compare_groups(
     Holm's correction over all groups. Two groups that are each other's rest are one comparison;
     the worse one is reported. A group needs `SMALLEST` items, and as many outside. The interval of
     a difference is that of the level at which Holm's procedure tests the group, so that it leaves
-    out 0 exactly if ``p_holm`` is at most 1 - confidence level.
+    out 0 exactly if ``p_holm`` is at most 0.05.
 
     Args:
         values: from 0 to 1 for each item, shape (n,), such as whether it is right.
         groups: the name of each item's group by what groups them, shape (n,) each; "" is none.
-        confidence_level: of the intervals, over all groups.
 
     >>> right = np.array([1.0] * 40 + [0.0] * 30 + [1.0] * 10)
     >>> (worse,) = compare_groups(right, {"source": np.repeat(["a", "b"], 40)})
@@ -68,8 +66,8 @@ def compare_groups(
         (names, parts, df), p_holm = compared[at], adjusted[at]
         assert p_holm is not None
         # Holm stops at the first test that does not reject: the others share its level.
-        left = len(order) - rank if p_holm <= 1 - confidence_level or not rank else left
-        ends = _gap(parts, float(stdtrit(df, 1 - (1 - confidence_level) / left / 2)))
+        left = len(order) - rank if p_holm <= _ERROR or not rank else left
+        ends = _gap(parts, float(stdtrit(df, 1 - _ERROR / left / 2)))
         (rest, _), (share, _) = parts
         found.append({
             **dict(zip(("by", "name", "n"), names, strict=True)),

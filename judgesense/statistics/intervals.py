@@ -22,14 +22,13 @@ class Interval:
     """A confidence interval.
 
     `low` and `high` are None with a single cluster, which shows no spread between clusters.
-    `effective_n` is the number of independent rows that carry the same information, `icc` the
-    intra-cluster correlation behind it; both are None for bootstraps.
+    `effective_n` is the number of independent rows that carry the same information, None for
+    bootstraps.
     """
 
     low: float | None
     high: float | None
     effective_n: float | None = None
-    icc: float | None = None
 
     def within(self, lowest: float, highest: float) -> Interval:
         """The interval, cut off at the range of what it estimates."""
@@ -74,7 +73,7 @@ def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95)
     successes, sizes = np.asarray(successes, dtype=float), np.asarray(sizes, dtype=float)
     k = len(sizes)
     if k < 2:
-        return Interval(None, None, None, None)
+        return Interval(None, None)
     if (successes == np.rint(successes)).all():
         # Rows that were repeated g times tell nothing new.
         copies = np.gcd.reduce(np.concatenate([successes, sizes]).astype(np.int64))
@@ -86,7 +85,7 @@ def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95)
     t = float(stdtrit(k - 1, (1 + confidence_level) / 2))
     share = float(successes.sum()) / n
     low, high = outer_ends(share, n_eff, t, confidence_level, bunched=m > 1)
-    return Interval(low, high, n_eff, icc)
+    return Interval(low, high, n_eff)
 
 
 def outer_ends(

@@ -80,7 +80,7 @@ def wilson_kappa(
     quantile = float(stdtrit(k - 1, (1 + confidence_level) / 2))
     ends = outer_ends(share, n_eff, quantile, confidence_level)
     low, high = (1 - (1 - end) / room for end in ends)
-    return Interval(max(-1.0, low), high, n_eff, spread.icc)
+    return Interval(max(-1.0, low), high, n_eff)
 
 
 def bootstrap_kappa(

@@ -200,59 +200,37 @@ def redrawn_scores(scores: Floats, size: int, k: int, draws: int, seed: int) -> 
     return means
 
 
-@dataclass(frozen=True)
-class SelectionGain:
-    """What LCB gains over the mean, over many sets of conditions: held-out score differences.
-
-    ``gain`` is the mean difference, ``low`` to ``high`` the middle 95% of the sets' differences;
-    ``better``, ``equal`` and ``worse`` are shares of the sets.
-    """
-
-    by_mean: float
-    by_lcb: float
-    gain: float
-    low: float
-    high: float
-    better: float
-    equal: float
-    worse: float
-
-
-def selection_gain(scores: Floats, z: float) -> SelectionGain:
+def selection_gain(scores: Floats, z: float) -> dict[str, float]:
     """Compare selection by LCB with selection by the mean over many sets of conditions.
 
-    ``scores`` has shape (draws, K, M), as :func:`redrawn_scores` returns them.
+    ``scores`` has shape (draws, K, M), as :func:`redrawn_scores` returns them. Of the held-out
+    scores' differences, ``gain`` is the mean and ``gain_low`` to ``gain_high`` the middle 95%;
+    ``lcb_better``, ``equal`` and ``lcb_worse`` are shares of the sets.
     """
     mean, bound = held_out(scores, 0.0).mean(axis=-1), held_out(scores, z).mean(axis=-1)
     gap = bound - mean
     gap[np.abs(gap) < _TIE] = 0.0
     low, high = percentile_ends(gap, 0.95)
-    return SelectionGain(
-        float(mean.mean()), float(bound.mean()), float(gap.mean()), low, high,
-        float((gap > 0).mean()), float((gap == 0).mean()), float((gap < 0).mean()),
-    )  # fmt: skip
+    return {
+        "mean_redrawn": float(mean.mean()), "lcb_redrawn": float(bound.mean()),
+        "gain": float(gap.mean()), "gain_low": low, "gain_high": high,
+        "lcb_better": float((gap > 0).mean()), "equal": float((gap == 0).mean()),
+        "lcb_worse": float((gap < 0).mean()),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class PairFlips:
     """Every pair of prompts (i < j): how far apart they are, and how often their order flips.
 
-    ``gap`` is the absolute difference of their means over all items, ``error`` its standard error
-    (paired over items), ``flips`` the share of pairs of conditions that order them oppositely (a
-    tie has no order), ``n_items`` the number of items of the means.
+    ``gap`` is the absolute difference of their means over all items, ``flips`` the share of pairs
+    of conditions that order them oppositely (a tie has no order). Pairs that are ``near_tied`` are
+    not separated by all items together: the gap's 95% interval, paired over items, includes 0.
     """
 
-    first: Codes
-    second: Codes
     gap: Floats
-    error: Floats
     flips: Floats
-    n_items: int
-
-    @property
-    def near_tied(self) -> Bools:
-        """Pairs that all items together cannot separate: the 95% interval of the gap includes 0."""
-        return np.asarray(self.gap <= 1.96 * self.error)
+    near_tied: Bools
 
     def share_of_flips(self, pairs: Bools) -> float | None:
         """The share of all flips among these pairs; None if nothing ever flips."""
@@ -274,4 +252,5 @@ def pair_flips(scores: Floats, conditions: Floats) -> PairFlips:
     k = conditions.shape[-2]
     ups, downs = (signs > 0).sum(axis=-2), (signs < 0).sum(axis=-2)
     flips: Floats = (ups * downs).mean(axis=0) / (k * (k - 1) / 2)
-    return PairFlips(first, second, np.abs(gaps.mean(axis=1)), error, flips, n_items)
+    gap = np.abs(gaps.mean(axis=1))
+    return PairFlips(gap, flips, gap <= 1.96 * error)

@@ -63,7 +63,7 @@ def ranks_of(above: Bools, names: Sequence[str]) -> tuple[Codes, Codes]:
     return first, np.maximum(first, len(set(names)) - others(above))
 
 
-def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:
+def paired_above(shares: Any, influences: Any) -> Bools:
     """Whether the row's share is shown to be larger than the column's, on the same items.
 
     Paired t tests over clusters of items, corrected by Holm's method over all pairs of shares. Two
@@ -73,7 +73,6 @@ def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:
     Args:
         shares: shape (N,).
         influences: what each of K clusters adds to the share, shape (N, K), rows summing to 0.
-        level: the chance that any of the differences shown is none.
     """
     from scipy.special import stdtr
 
@@ -87,7 +86,7 @@ def paired_above(shares: Any, influences: Any, level: float = 0.05) -> Bools:
         error = math.sqrt((k + 2) / (k + 1) * (float(moved @ moved) + 2 * most**2))
         t = 0.0 if gap <= _TIE or k < 2 else gap / error
         p_values.append(2 * float(stdtr(k + 1, -t)))
-    shown = np.array([p is not None and p < level for p in holm(p_values)], dtype=bool)
+    shown = np.array([p is not None and p < 0.05 for p in holm(p_values)], dtype=bool)
     above = np.zeros((n, n), dtype=bool)
     above[one[shown & (gaps > 0)], two[shown & (gaps > 0)]] = True
     above[two[shown & (gaps < 0)], one[shown & (gaps < 0)]] = True

@@ -114,7 +114,8 @@ def paraphrase_robustness(
     >>> [round(share, 3) for share in result.accuracy_per_paraphrase]
     [1.0, 0.667]
     """
-    table, human = _checked(predictions, references, round_references)
+    table, human = _checked(predictions, references)
+    human = np.floor(human + 0.5) if round_references else human
     level = check_level(confidence_level)
     check_number(n_resamples, "n_resamples", 1, whole=True)
     check_number(seed, "seed", 0, whole=True)
@@ -186,11 +187,7 @@ def paraphrase_robustness(
 
 
 def tolerance_accuracies(
-    predictions: Any,
-    references: Any,
-    tolerances: Sequence[float] = TOLERANCES,
-    *,
-    round_references: bool = False,
+    predictions: Any, references: Any, tolerances: Sequence[float] = TOLERANCES
 ) -> dict[float, float]:
     """Accuracy within each of several tolerances: {tolerance: share of scores within it}.
 
@@ -199,7 +196,7 @@ def tolerance_accuracies(
     >>> tolerance_accuracies([[4], [2], [5]], [4.25, 2.5, 4])[0.5].__round__(3)
     0.667
     """
-    table, human = _checked(predictions, references, round_references)
+    table, human = _checked(predictions, references)
     return {
         float(tau): float(_within(table, human, check_number(tau, "tolerances", 0)).mean())
         for tau in tolerances
@@ -219,7 +216,7 @@ def coefficients_of_variation(table: Floats) -> Floats:
     return result
 
 
-def _checked(scores: Any, references: Any, round_references: bool) -> tuple[Floats, Floats]:
+def _checked(scores: Any, references: Any) -> tuple[Floats, Floats]:
     table = numbers(scores, "predictions", 2)
     human = numbers(references, "references")
     if len(table) != len(human):
@@ -227,7 +224,7 @@ def _checked(scores: Any, references: Any, round_references: bool) -> tuple[Floa
             f"predictions has {len(table)} rows and references {len(human)}: "
             "pass one human score for each item"
         )
-    return table, np.floor(human + 0.5) if round_references else human
+    return table, human
 
 
 def _within(table: Floats, human: Floats, tolerance: float) -> Floats:

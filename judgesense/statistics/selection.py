@@ -55,14 +55,7 @@ class Choice:
     ci_high: float | None
 
 
-def choose(
-    scores: Any,
-    clusters: Any = None,
-    *,
-    family: int = 1,
-    n_resamples: int = 999,
-    seed: int = 0,
-) -> Choice:
+def choose(scores: Any, clusters: Any = None, *, family: int = 1) -> Choice:
     """Test for any difference, form the set of options that may be best, and score the choice.
 
     All tests permute options within clusters (`gaps_between`). Unless the
@@ -79,7 +72,6 @@ def choose(
         family: the number of choices that are reported together. Each may err with a probability of
             5% divided by it (Bonferroni), so that the chance of a false elimination in any of them
             is 5%, whether or not all options of a choice are alike.
-        n_resamples: number of permutations; more where the family needs them.
 
     >>> good, bad = [1.0] * 40, [1.0, 0.0] * 20
     >>> found = choose([good, bad, bad])
@@ -92,10 +84,10 @@ def choose(
     codes, k = cluster_codes(clusters, table.shape[1])
     sums = np.zeros((k, len(table)))
     np.add.at(sums, codes, table.T)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     left = list(range(len(table)))
     p_any: float | None = None
-    error, n_resamples = _ERROR / family, max(n_resamples, 100 * family)
+    error, n_resamples = _ERROR / family, max(999, 100 * family)
     while len(left) > 1 and k > 1:
         p, p_behind = gaps_between(sums[:, left], rng, n_resamples)
         p_any = p if p_any is None else p_any
@@ -268,9 +260,7 @@ def choice_error(
     return float(np.sqrt(np.mean((gaps / len(tables)) ** 2)))
 
 
-def crossfit_weights(
-    clusters: Sequence[Hashable], n_choices: int, choose: Choose, seed: int = 0
-) -> Floats | None:
+def crossfit_weights(clusters: Sequence[Hashable], n_choices: int, choose: Choose) -> Floats | None:
     """How often each item was scored under each choice that the other items made.
 
     Ten random divisions of the clusters into five folds; ``choose`` gets the rows to choose on
@@ -283,7 +273,7 @@ def crossfit_weights(
         return None
     cluster = np.array([index[name] for name in clusters])
     counts = np.zeros((len(cluster), n_choices))
-    rng = np.random.default_rng([seed, *b"crossfit"])
+    rng = np.random.default_rng([0, *b"crossfit"])
     for _ in range(REPEATS):
         fold = (rng.permutation(len(index)) % FOLDS)[cluster]
         for held in range(FOLDS):

@@ -130,42 +130,32 @@ def mean_and_std(name: str, values: Floats) -> dict[str, Any]:
     return dict(zip((f"{name}_mean", f"{name}_std"), ends, strict=True))
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Spread of one model's accuracy over templates: population ``std``, and under permutation.
+def template_spread(scores: Floats, seed: int = 0) -> dict[str, float | None]:
+    """Spread of one model's accuracy over templates, from scores of shape (templates, items).
 
-    ``by_chance`` is the mean std when each item's scores are dealt to the templates at random;
-    ``p`` is the share of such deals (and the data itself) with at least the observed spread.
-    """
-
-    mean: float
-    std: float
-    low: float
-    high: float
-    by_chance: float
-    p: float
-
-
-def template_spread(scores: Floats, n_permutations: int = 500, seed: int = 0) -> Spread | None:
-    """Measure scores of shape (templates, items); None if a template has no score at all.
+    ``std`` is the population's, ``std_by_chance`` its mean when each item's scores are dealt to the
+    templates at random; ``p`` is the share of such deals (and the data itself) with at least the
+    observed spread. All figures are None if a template has no score at all.
 
     NaN is an answer without a score: it is left out of its template's mean, and dealt out with the
     others. The permutation test has the null hypothesis "templates are exchangeable on every
     item", as Cochran's Q for large samples.
     """
+    names = ("accuracy", "std", "std_by_chance", "p", "accuracy_low", "accuracy_high")
     means = template_means(scores)
     if means is None:
-        return None
+        return dict.fromkeys(names)
     rng = np.random.default_rng(seed)
     std = float(means.std())
     dealt = []
-    for _ in range(n_permutations):
+    for _ in range(500):
         again = template_means(rng.permuted(scores, axis=0))
         if again is not None:
             dealt.append(again.std())
     p = (1 + sum(one >= std - _TIE for one in dealt)) / (len(dealt) + 1)
     by_chance = float(np.mean(dealt)) if dealt else std
-    return Spread(float(means.mean()), std, float(means.min()), float(means.max()), by_chance, p)
+    ends = float(means.min()), float(means.max())
+    return dict(zip(names, (float(means.mean()), std, by_chance, p, *ends), strict=True))
 
 
 def template_means(scores: Floats) -> Floats | None:
@@ -178,7 +168,7 @@ def template_means(scores: Floats) -> Floats | None:
     return means
 
 
-def rank_agreement_interval(scores: Floats, n_resamples: int = 200, seed: int = 0) -> Interval:
+def rank_agreement_interval(scores: Floats, seed: int = 0) -> Interval:
     """Percentile interval over items of the mean Spearman's rho between templates.
 
     ``scores`` has shape (models, templates, items), NaN as in :func:`template_spread`; rho ranks
@@ -192,7 +182,7 @@ def rank_agreement_interval(scores: Floats, n_resamples: int = 200, seed: int = 
     rng = np.random.default_rng(seed)
     upper = np.triu_indices(n_templates, 1)
     found = []
-    for _ in range(n_resamples):
+    for _ in range(200):
         means = template_means(scores[:, :, rng.integers(n_items, size=n_items)])
         if means is None:
             continue

@@ -17,27 +17,26 @@ def test_templates_that_do_not_matter_spread_as_chance_does() -> None:
     hard = rng.random((1, 200))
     scores = (rng.random((12, 200)) < hard).astype(float)
     spread = template_spread(scores)
-    assert spread is not None
-    assert spread.p > 0.05
-    assert spread.std == pytest.approx(spread.by_chance, rel=0.5)
+    assert spread["p"] > 0.05
+    assert spread["std"] == pytest.approx(spread["std_by_chance"], rel=0.5)
     # The binomial spread of 200 items would be larger: items, not templates, are what differs.
-    assert spread.by_chance < np.sqrt(spread.mean * (1 - spread.mean) / 200)
+    assert spread["std_by_chance"] < np.sqrt(spread["accuracy"] * (1 - spread["accuracy"]) / 200)
 
 
 def test_a_template_that_breaks_the_matcher_is_more_than_chance() -> None:
     scores = np.ones((12, 30))
     scores[3] = 0.0
     spread = template_spread(scores)
-    assert spread is not None
-    assert (spread.low, spread.high) == (0.0, 1.0)
-    assert spread.p < 0.01
-    assert spread.std > 5 * spread.by_chance
+    assert (spread["accuracy_low"], spread["accuracy_high"]) == (0.0, 1.0)
+    assert spread["p"] < 0.01
+    assert spread["std"] > 5 * spread["std_by_chance"]
 
 
 def test_answers_without_a_verdict_are_left_out_and_never_count_as_wrong() -> None:
     scores = np.array([[1.0, np.nan, 1.0], [1.0, 0.0, np.nan]])
     assert template_means(scores) == pytest.approx([1.0, 0.5])
-    assert template_spread(np.array([[np.nan, np.nan], [1.0, 0.0]])) is None
+    unknown = template_spread(np.array([[np.nan, np.nan], [1.0, 0.0]]))
+    assert set(unknown.values()) == {None}
 
 
 def test_a_ranking_that_no_template_changes_is_certain_and_two_models_have_none() -> None:

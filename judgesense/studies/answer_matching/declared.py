@@ -27,8 +27,6 @@ NAME = "answer-matching"
 USABLE = 0.9
 """A judge is usable as a matcher from this balanced accuracy on the probes, which are easy."""
 
-_SPREAD = ("accuracy", "std", "std_by_chance", "p", "accuracy_low", "accuracy_high")
-
 
 @dataclass(frozen=True)
 class Matched:
@@ -58,14 +56,10 @@ def accuracy(source: Matched) -> Iterator[Record]:
     for answers in source.benchmarks:
         for matcher, by_model in answers.scores.items():
             for model, scores in zip(answers.models, by_model, strict=True):
-                s = template_spread(scores, seed=source.seed)
-                known = (
-                    (None,) * 6 if s is None else (s.mean, s.std, s.by_chance, s.p, s.low, s.high)
-                )
                 templates, items = scores.shape
                 yield {
                     "benchmark": answers.benchmark, "model": source.names[model],
-                    "matcher": matcher, **dict(zip(_SPREAD, known, strict=True)),
+                    "matcher": matcher, **template_spread(scores, source.seed),
                     "n_templates": templates, "n_items": items,
                     "no_verdict": float(np.isnan(scores).mean()),
                 }  # fmt: skip

@@ -273,9 +273,10 @@ def findings(ranking: Ranking, _: Tables) -> Iterator[str]:
                 f"the {percent(float(near.mean()))} of prompt pairs that all "
                 f"{len(small.grid.items)} items do not tell apart"
             )
-    clear = [_where(cell) for cell in ranking.cells if cell.gain.low > 0 or cell.gain.high < 0]
-    ends = sorted(ranking.cells, key=lambda cell: cell.gain.gain)
-    worst, best = (f"{signed(c.gain.gain, 4)} ({_where(c)})" for c in (ends[0], ends[-1]))
+    gains = [(cell.gain["gain_low"], cell.gain["gain_high"], cell) for cell in ranking.cells]
+    clear = [_where(cell) for low, high, cell in gains if low > 0 or high < 0]
+    ends = sorted(ranking.cells, key=lambda cell: cell.gain["gain"])
+    worst, best = (f"{signed(c.gain['gain'], 4)} ({_where(c)})" for c in (ends[0], ends[-1]))
     yield (
         f"LCB (z = {ranking.z:g}) against the mean, in expectation over {REDRAWS} sets of seeds: "
         f"from {worst} to {best}; the middle 95% of the sets excludes 0 "

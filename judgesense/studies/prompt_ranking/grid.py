@@ -24,7 +24,6 @@ from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.ranking import (
     PairFlips,
     RankingStability,
-    SelectionGain,
     pair_flips,
     ranking_stability,
     redrawn_scores,
@@ -278,16 +277,14 @@ class RankingPlan:
 class RankedPrompts:
     """The scores of one model on one task, subsampled at one size.
 
-    ``scores`` (seeds, prompts) are the means on the study's subsets, ``redrawn`` (draws, seeds,
-    prompts) those of many redrawn sets of seeds.
+    ``scores`` (seeds, prompts) are the means on the study's subsets.
     """
 
     grid: PromptScores
     size: int
     scores: Floats
-    redrawn: Floats
     stability: RankingStability
-    gain: SelectionGain
+    gain: Mapping[str, float]
     flips: PairFlips
 
     @property
@@ -308,13 +305,7 @@ class RankedPrompts:
     @cached_property
     def figures(self) -> Mapping[str, Any]:
         """Every figure by its column id: the fields of `RankingStability`, and of the gain."""
-        gain = self.gain
-        return {
-            **vars(self.stability), "shared_items": self.overlap, "mean_redrawn": gain.by_mean,
-            "lcb_redrawn": gain.by_lcb, "gain": gain.gain, "gain_low": gain.low,
-            "gain_high": gain.high, "lcb_better": gain.better, "equal": gain.equal,
-            "lcb_worse": gain.worse,
-        }  # fmt: skip
+        return {**vars(self.stability), "shared_items": self.overlap, **self.gain}
 
     @property
     def winners(self) -> Codes:
@@ -358,7 +349,7 @@ def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str
             redrawn = redrawn_scores(grid.scores, size, plan.seeds, REDRAWS, plan.seed)
             cells.append(
                 RankedPrompts(
-                    grid, size, scores, redrawn, ranking_stability(scores, k=k, z=plan.z),
+                    grid, size, scores, ranking_stability(scores, k=k, z=plan.z),
                     selection_gain(redrawn, plan.z), pair_flips(grid.scores, redrawn),
                 )
             )  # fmt: skip
