@@ -1,7 +1,8 @@
 """Importers of foreign logs, one module per format, which `judgesense.importers.log` uses.
 
 To add a format, write a module with an `Importer` called ``IMPORTER`` (`deepeval` is a short one),
-and add its name to `FORMATS`.
+and add its name to `FORMATS` and to the table of ``docs/import.md``. ``check`` and ``import`` read
+it then.
 """
 
 from __future__ import annotations
@@ -57,11 +58,10 @@ class Importer:
 
     ``read`` yields one row per decision of a file, some at a time, with the names of the decision
     log's columns; a value called ``labels`` is the decision space of the record's task, if the file
-    states it. It raises JudgeSenseError with file,
-    row and column. It also takes the `Items` of the import, and the name of one score of several if
-    the format ``has_pick``. ``patterns`` are the names of the format's files, for a folder of them.
-    ``labels`` is the decision space where the format fixes it. A JSON file of the format has one of
-    ``keys``.
+    states it. It raises JudgeSenseError with file, row and column. It also takes the `Items` of the
+    import, and the name of one score of several if the format ``has_pick``. ``patterns`` are the
+    names of the format's files, for a folder of them. ``labels`` is the decision space where the
+    format fixes it. A JSON file of the format has one of ``keys``.
     """
 
     summary: str
