@@ -131,15 +131,15 @@ def _show_scores(name: str, table: Sequence[ModelScores]) -> None:
 
     typer.echo(f"Scored by {name}")
     for model in table:
-        width = max(len("mean ± std"), *map(len, model.by_template))
-        typer.echo(f"  {model.model}")
-        for template, cell in model.by_template.items():
-            of = f"n={cell.n_scored}" + ("" if cell.n_scored == cell.n else f" of {cell.n}")
-            typer.echo(f"    {template:<{width}}  {_figure(cell.score)}  {of}")
-        spread = f"{_figure(model.mean)} ± {_figure(model.std)}"
-        typer.echo(
-            f"    {'mean ± std':<{width}}  {spread}  over {len(model.by_template)} templates"
-        )
+        by_template = model["by_template"]
+        width = max(len("mean ± std"), *map(len, by_template))
+        typer.echo(f"  {model['model']}")
+        for template, cell in by_template.items():
+            of = f"n={cell['n_scored']}"
+            of += "" if cell["n_scored"] == cell["n"] else f" of {cell['n']}"
+            typer.echo(f"    {template:<{width}}  {_figure(cell['score'])}  {of}")
+        spread = f"{_figure(model['mean'])} ± {_figure(model['std'])}"
+        typer.echo(f"    {'mean ± std':<{width}}  {spread}  over {len(by_template)} templates")
     if (rho := mean_rank_correlation(table)) is not None:
         typer.echo(f"  mean Spearman's rho of the models' ranking over template pairs: {rho:.4f}")
     typer.echo("")

@@ -3,30 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean, pstdev
+from typing import Any
 
-
-@dataclass(frozen=True)
-class TemplateScore:
-    """Mean score of the ``n_scored`` of ``n`` responses with a score; None without any."""
-
-    score: float | None
-    n_scored: int
-    n: int
-
-
-@dataclass(frozen=True)
-class ModelScores:
-    """One model's scores over its templates.
-
-    ``mean`` and ``std`` (population) cover the templates with a score; None without any.
-    """
-
-    model: str
-    by_template: dict[str, TemplateScore]
-    mean: float | None
-    std: float | None
+ModelScores = dict[str, Any]
+"""One model's scores over its templates: the entries of ``scores`` in ``match.json``."""
 
 
 def score_models(
@@ -34,10 +15,11 @@ def score_models(
 ) -> list[ModelScores]:
     """Scores of n responses, grouped; models and templates in order of first appearance.
 
-    A score of None (no verdict) is left out of the mean and counted. Source: "Artifact or Flaw?",
-    section 2.3 (performance variation).
+    ``by_template`` has the mean ``score`` of the ``n_scored`` of ``n`` responses with a score (None
+    is no verdict); ``mean`` and ``std`` (population) cover the templates with a score. They are
+    None without any. Source: "Artifact or Flaw?", section 2.3 (performance variation).
 
-    >>> score_models(["m", "m", "m"], ["t1", "t1", "t2"], [1.0, 0.0, 1.0])[0].mean
+    >>> score_models(["m", "m", "m"], ["t1", "t1", "t2"], [1.0, 0.0, 1.0])[0]["mean"]
     0.75
     """
     cells: dict[str, dict[str, list[float | None]]] = {}
@@ -48,10 +30,11 @@ def score_models(
         row = {}
         for template, values in by_template.items():
             known = [value for value in values if value is not None]
-            row[template] = TemplateScore(fmean(known) if known else None, len(known), len(values))
-        means = [cell.score for cell in row.values() if cell.score is not None]
-        spread = (fmean(means), pstdev(means)) if means else (None, None)
-        table.append(ModelScores(model, row, *spread))
+            score = fmean(known) if known else None
+            row[template] = {"score": score, "n_scored": len(known), "n": len(values)}
+        means = [cell["score"] for cell in row.values() if cell["score"] is not None]
+        mean, std = (fmean(means), pstdev(means)) if means else (None, None)
+        table.append({"model": model, "by_template": row, "mean": mean, "std": std})
     return table
 
 
@@ -67,9 +50,9 @@ def mean_rank_correlation(models: Sequence[ModelScores]) -> float | None:
     """
     from judgesense.statistics.sensitivity import prompt_sensitivity
 
-    templates = list(models[0].by_template)
-    none = TemplateScore(None, 0, 0)
-    scores = [[each.by_template.get(name, none).score for name in templates] for each in models]
+    templates = list(models[0]["by_template"])
+    cells = [each["by_template"] for each in models]
+    scores = [[own[name]["score"] if name in own else None for name in templates] for own in cells]
     if len(models) < 3 or len(templates) < 2 or any(None in row for row in scores):
         return None
     return prompt_sensitivity(scores).mean_spearman

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -209,9 +209,7 @@ class Matched:
             "n": result.n,
             "n_unread": result.n_unread,
             "problems": result.problem_counts,
-            "scores": {
-                name: [asdict(each) for each in table] for name, table in self.tables.items()
-            },
+            "scores": self.tables,
             "judge": None if judged is None else {"name": judged.judge, "prompt": judged.prompt},
             "disagreement": differ,
         }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense_dataset.sources import loader
@@ -17,8 +17,7 @@ _DEPTH = 20
 """How far down a BM25 ranking to look for passages that are not judged."""
 
 
-@dataclass(frozen=True)
-class _Question:
+class _Question(NamedTuple):
     query_id: str
     query: str
     positive: str

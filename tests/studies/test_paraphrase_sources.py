@@ -25,18 +25,18 @@ def test_a_file_without_an_attributes_column_can_still_serve_the_others(
     chosen = sources({"essays": str(essays)}, ["essays"])
     with pytest.raises(JudgeSenseError, match=r"the column 'language' is missing; .*item_id"):
         sample(wanted, chosen, Reader(), 6, 0, 3)
-    drawn = sample(attributes_of(["content"], None), chosen, Reader(), 6, 0, 3)
-    assert list(drawn.human) == ["essay-content"]
-    assert set(drawn.benchmark.prompts["template_id"].to_pylist()) == {
+    benchmark, human, _ = sample(attributes_of(["content"], None), chosen, Reader(), 6, 0, 3)
+    assert list(human) == ["essay-content"]
+    assert set(benchmark.prompts["template_id"].to_pylist()) == {
         "essay-content-base", "essay-content-1", "essay-content-2",
     }  # fmt: skip
 
 
 def test_items_are_drawn_equally_from_bands_of_the_human_score(essays: Path) -> None:
     wanted = attributes_of(["organisation"], None)
-    drawn = sample(wanted, {"essays": str(essays)}, Reader(), 10, 0, 3)
+    _, human, _ = sample(wanted, {"essays": str(essays)}, Reader(), 10, 0, 3)
     # Six grades in five bands: (1), (2), (3), (4), (5, 6); each band gives two.
-    grades = Counter(min(int(mean), 5) for mean in drawn.human["essay-organisation"].values())
+    grades = Counter(min(int(mean), 5) for mean in human["essay-organisation"].values())
     assert grades == {1: 2, 2: 2, 3: 2, 4: 2, 5: 2}
     assert level(2.5, ["1", "2", "3"]) == "3"
     assert level(2.49, ["1", "2", "3"]) == "2"
@@ -46,15 +46,15 @@ def test_items_are_drawn_equally_from_bands_of_the_human_score(essays: Path) -> 
 def test_the_public_sets_give_every_attribute_scores_on_its_scale(mirror: Path) -> None:
     wanted = attributes_of(None, ["dialogue", "question-generation", "summarisation"])
     chosen = sources({}, [attribute.group for attribute in wanted.values()])
-    drawn = sample(wanted, chosen, Reader(mirror), 100, 0, 11)
-    assert drawn.benchmark.prompts.num_rows == 9 * 100 * 11
-    for name, human in drawn.human.items():
+    benchmark, drawn, _ = sample(wanted, chosen, Reader(mirror), 100, 0, 11)
+    assert benchmark.prompts.num_rows == 9 * 100 * 11
+    for name, human in drawn.items():
         low, *_, high = wanted[name].templates.task.labels
         assert len(human) == 100
         assert all(int(low) <= mean <= int(high) for mean in human.values())
         assert len({level(mean, wanted[name].templates.task.labels) for mean in human.values()}) > 1
-    again = sample(wanted, chosen, Reader(mirror), 100, 0, 11)
-    assert again.human == drawn.human
+    _, again, _ = sample(wanted, chosen, Reader(mirror), 100, 0, 11)
+    assert again == drawn
 
 
 @pytest.mark.slow
@@ -86,15 +86,15 @@ def test_tldr_and_essays_are_read_in_their_own_schema_and_put_on_the_scales(tmp_
               for n in range(3)]  # fmt: skip
     write("GPTZERO/ASAP_PLUS_PLUS", "train", essays)
     reader = Reader(tmp_path)
-    tldr = sample(
+    _, tldr, _ = sample(
         attributes_of(None, ["summarisation"]), {"summarisation": "tldr"}, reader, 9, 0, 3
     )
-    assert set(tldr.human["summarisation-quality"].values()) == {5.0}
-    assert set(tldr.human["summarisation-accuracy"].values()) == {1.0}
-    assert set(tldr.human["summarisation-coherence"].values()) == {3.0}
-    asap = sample(attributes_of(None, ["essays"]), {"essays": "asap++"}, reader, 9, 0, 3)
-    assert len(asap.human["essay-content"]) == 2  # the third essay set has another scale
-    assert set(asap.human["essay-language"].values()) == {4.0}
+    assert set(tldr["summarisation-quality"].values()) == {5.0}
+    assert set(tldr["summarisation-accuracy"].values()) == {1.0}
+    assert set(tldr["summarisation-coherence"].values()) == {3.0}
+    _, asap, _ = sample(attributes_of(None, ["essays"]), {"essays": "asap++"}, reader, 9, 0, 3)
+    assert len(asap["essay-content"]) == 2  # the third essay set has another scale
+    assert set(asap["essay-language"].values()) == {4.0}
 
 
 @pytest.mark.slow

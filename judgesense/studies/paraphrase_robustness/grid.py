@@ -191,11 +191,13 @@ def judge_grid(
 
     def load() -> Benchmark:
         wordings = plan.paraphrases + (0 if plan.paper else 1)
-        drawn = sample(plan.attributes, plan.data, reader, plan.limit, plan.seed, wordings)
-        text = json.dumps({"human": drawn.human, "notes": list(drawn.notes)}, indent=1)
+        benchmark, human, notes = sample(
+            plan.attributes, plan.data, reader, plan.limit, plan.seed, wordings
+        )
+        text = json.dumps({"human": human, "notes": notes}, indent=1)
         with writing(out):
             (out / HUMAN_FILE).write_text(text + "\n", "utf-8")
-        return drawn.benchmark
+        return benchmark
 
     require_writable(out)
     report = judged(judges, load, plan.identity(), plan.settings(), out / "grid", note)

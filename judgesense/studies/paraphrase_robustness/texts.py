@@ -191,18 +191,6 @@ BANDS = 5
 """Items are drawn equally from this many bands of the human score."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The items drawn: a benchmark of every wording, and the human scores.
-
-    ``human[task][item_id]`` is the raters' mean; ``notes`` describe the sources of the items.
-    """
-
-    benchmark: Benchmark
-    human: Mapping[str, Mapping[str, float]]
-    notes: Sequence[str]
-
-
 def attributes_of(
     names: Sequence[str] | None, groups: Sequence[str] | None, paper: bool = False
 ) -> dict[str, Attribute]:
@@ -260,8 +248,9 @@ def sample(
     n: int,
     seed: int,
     wordings: int,
-) -> Sample:
-    """n texts per task, with the first wordings of every attribute.
+) -> tuple[Benchmark, dict[str, dict[str, float]], list[str]]:
+    """n texts per task, with the first wordings of every attribute: the benchmark; the raters' mean
+    by task and item; notes on the sources.
 
     The same texts are judged on all attributes of a task. They are drawn equally from five bands
     of the human score (its mean over the attributes, each scaled to 0 to 1), spread over clusters;
@@ -289,7 +278,7 @@ def sample(
                      s.cluster_id, s.system_id, data[group])
                 for s in drawn
             ]  # fmt: skip
-    return Sample(build(templates, items, design="full", seed=seed), human, notes)
+    return build(templates, items, design="full", seed=seed), human, notes
 
 
 def level(mean: float, levels: Sequence[str]) -> str:
