@@ -27,7 +27,7 @@ LabelsByPerson = dict[str, dict[str, str]]
 def labels_by_item(
     file: Path, columns: Mapping[str, str] | None = None
 ) -> tuple[LabelsByPerson, dict[str, float]]:
-    """The labels of a file, and with which chances ``judgesense label`` picked their items.
+    """The labels in a file, and the chances with which ``judgesense label`` picked their items.
 
     Columns that have other names are recognised. Raises JudgeSenseError as
     `judgesense.systems.verdict_files.read_rows`, and without any label.
@@ -94,6 +94,6 @@ def one_row_an_item(
                 )
     if len(rows) == len(records):
         return None
-    tell(f"{path.name}: one row a person; {len(rows)} verdicts, labels by {rater}")
+    tell(f"{path.name}: one row per person (column {rater}); {len(rows)} verdicts")
     own = {field: name for field, name in fields.items() if field != name}
     return kept(rows.values(), runs, path.stem), labels_by_item(path, own)[0]

@@ -98,11 +98,11 @@ def check(
         threshold: PASS if the whole interval of JSS lies above it, FAIL if it lies below; in
             [0, 1]. The trust card and the report use the same threshold. A judge whose JSS equals
             the threshold passes in at most 5% of runs.
-        inconclusive: ``pass`` or ``fail``: what a run counts as that settles neither.
+        inconclusive: ``pass`` or ``fail``: what an inconclusive run counts as.
         scoring: ``generate`` (text) or ``options`` (log-probabilities).
         variants: other ways to ask the rubric, as in :func:`judgesense.run`, beside the wordings
             (``["rewording", "format", "contrast"]``).
-        attacks: texts that try to win a verdict, put into what should lose: ``quick``, ``all``, a
+        attacks: texts that try to win a verdict, added to what should lose: ``quick``, ``all``, a
             YAML file, or ``none``. By default ``quick`` where it adds at most a third more prompts.
         repeats: times each prompt is asked; 2 or more give a noise floor.
         seed: fixes every random draw.
@@ -134,7 +134,7 @@ def check(
     tell, beside = note or to_stderr, Path(runs) if out is None else Path(out).parent
     source = rubric if source is None else source
     if source is None:
-        raise JudgeSenseError("nothing to check: check(verdicts), or check(rubric, data, judge)")
+        raise JudgeSenseError("nothing to check; use check(verdicts) or check(rubric, data, judge)")
     if callable(source):
         raise JudgeSenseError("the judge is the third argument: check(rubric, data, judge)")
     is_rubric = data is not None or judge is not None or rubric is not None
@@ -147,9 +147,7 @@ def check(
     if not is_rubric:
         shared: dict[str, Any] = {name: given[name] for name in (*_OF_VERDICTS, "human", "answers")}
         if isinstance(source, str) and _is_text(source):
-            raise JudgeSenseError(
-                "a rubric comes with data= and judge=: check(rubric, data, judge)"
-            )
+            raise JudgeSenseError("a rubric needs data= and judge=: check(rubric, data, judge)")
         found = check_file(
             kept(source, beside, "data"), out=out, runs=runs, note=note, inconclusive=inconclusive,
             **shared,
@@ -164,7 +162,7 @@ def check(
     if data is None or judge is None:
         absent = "data" if data is None else "judge"
         raise JudgeSenseError(
-            f"{absent}= is missing: check(rubric, data, judge), or check(verdicts) alone"
+            f"{absent}= is missing; call check(rubric, data, judge) or check(verdicts)"
         )
     if baseline is not None:
         baseline = kept(baseline, beside, "baseline")
@@ -178,7 +176,7 @@ def check(
     if not 0 <= threshold <= 1:
         raise JudgeSenseError(f"the threshold must be between 0 and 1, got {threshold}")
     if inconclusive not in (None, "pass", "fail"):
-        raise JudgeSenseError(f"inconclusive is {inconclusive!r}: choose pass or fail")
+        raise JudgeSenseError(f"inconclusive is {inconclusive!r}; choose pass or fail")
     (spec,) = resolve_all([judge], scoring, judge_options)
     if getattr(spec, "engine", None) == "systemone":
         given["scoring"] = scoring = "options"  # It writes no text.
@@ -254,15 +252,15 @@ def _is_text(rubric: str) -> bool:
 def _rubric_file(rubric: Any, folder: Path) -> Path:
     if not isinstance(rubric, (str, Path)):
         raise JudgeSenseError(
-            f"the first argument is a {type(rubric).__name__}: with data= and judge= it is the "
-            "rubric, its file or its text; check(verdicts) takes data alone"
+            f"the first argument is a {type(rubric).__name__}; with data= and judge=, pass the "
+            "rubric's file or its text. To check data alone, call check(verdicts)"
         )
     if isinstance(rubric, str) and _is_text(rubric):
         return kept_text(rubric.strip() + "\n", folder, "rubric", ".txt")
     path = Path(rubric)
     if path.suffix.lower() in SUFFIXES:
         raise JudgeSenseError(
-            f"{path} is a table, not a rubric: pass a rubric with {path} as data, or {path} alone "
+            f"{path} is a table, not a rubric; pass a rubric with {path} as data, or {path} alone "
             "if it has verdicts"
         )
     if not path.is_file():

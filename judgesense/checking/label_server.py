@@ -59,7 +59,7 @@ class LabelServer(ThreadingHTTPServer):
             self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a connection that broke: a browser that went away is no error."""
+        """Ignore a broken connection: a browser that closed is not an error."""
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Do what the page asks and return what it shows next. Raises ValueError for nonsense."""
@@ -84,7 +84,7 @@ class LabelServer(ThreadingHTTPServer):
             labelling.put(name, at, None, comment)
             return labelling.state(name, at)
         if label not in labelling.labels:
-            raise ValueError(f"one of {', '.join(labelling.labels)}")
+            raise ValueError(f"one of the labels {', '.join(labelling.labels)}")
         labelling.put(name, at, label, comment)
         return labelling.state(name)
 
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             asked = json.loads(self.rfile.read(int(length)))
             if not isinstance(asked, dict):
-                raise ValueError("an object")
+                raise ValueError("a JSON object")
             code, found = 200, self.server.answer(asked)
         except ValueError as error:
             code, found = 400, {"error": f"expected {error}"}
@@ -161,4 +161,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the terminal is the person's."""
+        """Log nothing: the terminal belongs to the user."""

@@ -78,8 +78,8 @@ class Labelling:
     ) -> None:
         if not 1 < len(labels) <= MOST_LABELS:
             raise JudgeSenseError(
-                f"{table.source}: {len(labels)} labels such as {', '.join(labels[:3])}; name 2 to "
-                f"{MOST_LABELS} with --answers A,B"
+                f"{table.source}: {len(labels)} labels, such as {', '.join(labels[:3])}; choose 2 "
+                f"to {MOST_LABELS} with --answers A,B"
             )
         self.labels, self.out, self.source = tuple(labels), out, table.source
         self.positive: str | None = None
@@ -251,7 +251,7 @@ def open_labelling(
         return Labelling(table, answers or table.labels, target, texts=texts, **more), {}
     if source.suffix.lower() not in SUFFIXES:
         raise JudgeSenseError(
-            f"{source}: label reads tables ({', '.join(SUFFIXES)}) and folders of runs; for a log "
+            f"{source}: label reads tables ({', '.join(SUFFIXES)}) and folders of runs. For a log "
             f"of another tool: judgesense check {source} --out DIR, then judgesense label DIR"
         )
     target = out or source.with_name(f"{source.stem}.labels.csv")
@@ -329,7 +329,7 @@ def _items_alone(
         ids += known if known is not None else range(len(ids) + 1, len(ids) + len(rows) + 1)
     items = list(map(str, ids))
     if len(set(items)) < len(items):
-        raise JudgeSenseError(f"{source}: duplicate id in {id_column!r}")
+        raise JudgeSenseError(f"{source}: an id in {id_column!r} repeats; keep one row per id")
     n = len(items)
     columns: dict[str, list[Any]] = {name: [None] * n for name in SCHEMA.names}
     columns |= {

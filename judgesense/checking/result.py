@@ -63,7 +63,7 @@ class CheckResult(ResultMapping):
     next_step: str
     """What to do next, with one command."""
     inconclusive: Inconclusive | None = None
-    """What INCONCLUSIVE counts as; None: as neither."""
+    """What INCONCLUSIVE counts as; None for neither."""
     change: BaselineComparison | None = None
     """What is better or worse than the baseline, which then decides the gate."""
 
@@ -201,7 +201,7 @@ def result_of(
         result.limits.append("to rank the systems, name the labels with --answers, best first")
     for other in entry.templates[1:]:
         if cue(other.text, entry.task.labels) not in (None, INVERTED if other.inverted else DIRECT):
-            result.limits.append(f"{other.template_id} may ask a different question: read it")
+            result.limits.append(f"{other.template_id} may ask a different question; read it")
     tables += [flips_table(report), cost_table(report, log)]
     result.tables = [table for table in tables if table.rows]
     result.findings = [finding["text"] for finding in report["findings"]]

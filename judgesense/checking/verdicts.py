@@ -72,7 +72,7 @@ def check_file(
         "out": out,
     })  # fmt: skip
     if not 0 <= epsilon <= 1:
-        raise JudgeSenseError(f"epsilon is {epsilon}: choose a number from 0 to 1, such as 0.2")
+        raise JudgeSenseError(f"epsilon is {epsilon}; choose a number from 0 to 1, such as 0.2")
     path, tell = Path(source), note or to_stderr
     name = format_of(path)
     importer = importer_of(name)
@@ -95,7 +95,7 @@ def check_file(
         joined, chances = joined | labels, chances | picked
     for rater, by_item in joined.items():
         if rater in found:
-            raise JudgeSenseError(f"{path}: {rater!r} is a column and a person; rename one of them")
+            raise JudgeSenseError(f"{path}: {rater!r} names a column and a person; rename one")
         found[rater] = Column()
         found[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
     people = [*joined, *(named if joined else human)]
@@ -120,13 +120,13 @@ def check_file(
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
         out = Path(runs) / f"{Path(source).stem.lstrip('.')}-{digest[:8]}"
     if len({*chances.values()}) > 1:
-        tell("labels were picked with unequal chances: accuracy is weighted by them; κ and each "
-             "label's figures are of the labelled items")  # fmt: skip
+        tell("labels were picked with unequal chances: accuracy is weighted by the chances; κ "
+             "and each label's figures describe the labelled items")  # fmt: skip
         asked["label_chances"] = chances
     import_log(path, name, out, parse=parse, epsilon=epsilon, invocation=started, **asked)
     report = report_runs(out)
     if joined and not report.people:
-        raise JudgeSenseError(f"no label of {human[0]} is on an item of {path}; the ids must match")
+        raise JudgeSenseError(f"no label in {human[0]} matches an item of {path}; use the same ids")
     result = Result("check", f"Check of {Path(source).name}", {})
     return CheckResult.of(report, Path(out), result, inconclusive)
 

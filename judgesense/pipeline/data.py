@@ -60,7 +60,7 @@ class DataReference:
 
     def _parts(self, what: str) -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
         if self.parts is None:
-            raise JudgeSenseError(f"{what} need templates and items: pass both")
+            raise JudgeSenseError(f"{what} need templates and items; pass both")
         return self.parts()
 
     def _varied(self, chosen: Benchmark, settings: Settings) -> Benchmark:
@@ -75,7 +75,7 @@ class DataReference:
             if named := [v.name for v in wrong if v.name in self.variants]:
                 raise JudgeSenseError(
                     f"the variant {named[0]!r} has no text in the data's language "
-                    f"({language}): write it in your own YAML file"
+                    f"({language}); write the text in your own YAML file"
                 )
             variants = [v for v in variants if v not in wrong]
         return with_variants(
@@ -128,7 +128,7 @@ def data_reference(
         (one,), (absent,) = paths, files.keys() - paths
         raise JudgeSenseError(f"--{one} needs --{absent}: give templates and items together")
     elif dataset is not None:
-        raise JudgeSenseError("give either --dataset or --templates and --items")
+        raise JudgeSenseError("give either --dataset, or --templates and --items")
     else:
         from judgesense_dataset.pairing import build_from_files, read_files
 

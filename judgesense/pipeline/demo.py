@@ -30,7 +30,7 @@ def demo(out: str | Path = FOLDER) -> Report:
         out: the folder to write; the report is ``report.html`` there.
 
     Raises:
-        JudgeSenseError: the folder holds something else, or cannot be written.
+        JudgeSenseError: the folder holds other files, or cannot be written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ def demo(out: str | Path = FOLDER) -> Report:
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         held = read_record(folder) if folder.is_dir() else None
         if held is None or held.get("run_id") != recorded.get("run_id"):
-            raise JudgeSenseError(f"{folder} holds something else; give another folder with --out")
+            raise JudgeSenseError(f"{folder} holds other files; name another folder with --out")
     with writing(folder):
         shutil.copytree(RECORDED, folder, dirs_exist_ok=True)
     return Report.of(write_report(folder), folder)

@@ -69,9 +69,9 @@ def run(
         variants: other ways to ask the base wording: ``["all"]``, or groups (``rewording``,
             ``format``, ``order``, ``structure``, ``contrast``, ``intervention``), names of variants
             and YAML files; the rewordings alone by default. Runs with variants ask the base twice.
-        attacks: texts that try to win a verdict, put into what should lose: ``quick``, ``all`` or a
+        attacks: texts that try to win a verdict, added to what should lose: ``quick``, ``all`` or a
             YAML file; none by default.
-        repeats: how often each prompt is asked, in other batches each time: the noise floor.
+        repeats: how often each prompt is asked, in other batches each time, to measure the noise.
         seed: fixes every random draw, answers at a temperature above 0 included.
         limit: at most this many items per task.
         note: called with progress notes; they go to stderr by default.
@@ -110,7 +110,7 @@ def run(
 
 
 def folder_for(runs: Path, name: str, judges: Sequence[Any], *facts: Any) -> Path:
-    """The folder of results in ``runs`` that ``judges`` and ``facts`` (JSON values) fix."""
+    """The folder in ``runs`` for the results of these ``judges`` and ``facts`` (JSON values)."""
     sources = [source for judge in judges if (source := getattr(judge, "function_source", None))]
     asked = [*facts, [identity_of(judge) for judge in judges], *sources]
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
@@ -131,7 +131,7 @@ def prepare(
 
         cluster, options = cluster_of(options)
     if "seed" in options:
-        raise JudgeSenseError(f"--set seed={options['seed']}: use --seed")
+        raise JudgeSenseError(f"--set seed={options['seed']}: use --seed instead")
     if options.get("temperature") is not None:
         options["seed"] = settings.seed
     scoring = settings.scorings[0] if len(settings.scorings) == 1 else None
@@ -163,7 +163,7 @@ def resolve_all(
             raise JudgeSenseError(f"{min(options)}: the judge is loaded; set it when you load it")
         elif callable(judge) and not isinstance(judge, Judge):
             if others := options.keys() - {"name", "batch_size"}:
-                raise JudgeSenseError(f"{min(others)} is for judges with a name, not a function")
+                raise JudgeSenseError(f"{min(others)} is for named judges, not for a function")
             resolved.append(CallableJudge(judge, scoring=scoring or "generate", **options))
         else:
             resolved.append(judge)
@@ -222,8 +222,8 @@ def execute(
         identity = identity_of(seeded[-1])
         if identity in identities:
             raise JudgeSenseError(
-                f"the judge {identity['judge']!r} is given twice, and the log could not tell the "
-                "two apart. Name each function: CallableJudge(function, name=...)"
+                f"the judge {identity['judge']!r} is given twice, so the log cannot tell the two "
+                "apart. Give it once, or name each function: CallableJudge(function, name=...)"
             )
         identities.append(identity)
     terms: dict[str, Any] = {
@@ -236,10 +236,10 @@ def execute(
 
             ranks = stack.enter_context(joined())
         if cluster is not None and ranks is not None:
-            raise JudgeSenseError("--engine ray starts its own processes; start only one")
+            raise JudgeSenseError("--engine ray starts its own processes; start a single process")
         first = ranks is None or ranks.rank == 0
         if "://" in str(out):
-            raise JudgeSenseError(f"--out must be a folder that this machine sees, got {out}")
+            raise JudgeSenseError(f"--out must be a folder on this machine, not a URL, got {out}")
         folder = Path(out)
         if first:
             stack.enter_context(claimed(folder))
@@ -282,8 +282,8 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
     aliases = json.loads(json.dumps({k: dict(v) for k, v in benchmark.aliases.items()}))
     if "data_hash" in run.record and run.record.get("aliases", {}) != aliases:
         raise JudgeSenseError(
-            f"{run.folder} was read with other aliases in the templates, and decisions read "
-            "with both cannot be told apart. Use another --out, or the same aliases"
+            f"the answers in {run.folder} were read with other aliases, and the log cannot tell "
+            "the two readings apart. Use another --out, or the same aliases"
         )
     forms = benchmark.reply_forms
     run.describe(
@@ -333,7 +333,7 @@ def _judge(
     whole = benchmark.prompts.num_rows
     benchmark = answerable(given, benchmark)
     if left_out := whole - benchmark.prompts.num_rows:
-        note(f"{left_out} prompts are left out, as {name_of(given)} has no reasoning effort")
+        note(f"{left_out} prompts are left out: {name_of(given)} takes no reasoning effort")
     judge: Any
     if cluster is not None:
         from local_judges.ray_runner import RayJudge
@@ -360,7 +360,7 @@ def _judge(
         if stabilised is not None and len(stabilised.rule.wordings) > 1 and len(benchmark.pairs):
             note(
                 f"{judge.name} always asks its own {len(stabilised.rule.wordings)} wordings, "
-                "whatever the run's wording is, so it is steady by construction"
+                "whatever the run's wording, so it is steady by construction"
             )
         elif stabilised is not None and stabilised.rule.remedy != AS_ASKED:
             note(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _listed(value: Any) -> Any:
-    """Option texts may be a JSON list in a cell; an empty one is none."""
+    """Option texts may be a JSON list in a cell; an empty cell means none."""
     if isinstance(value, str) and value:
         try:
             value = parse_json(value, "options")
@@ -95,8 +95,8 @@ def read_responses(
     """The rows of a response log to match, and one line for each row without a response.
 
     ``references`` is a table of ``item_id, reference`` (with ``question`` and ``options`` where a
-    method needs them, and ``template_id`` where they differ by template); ``columns`` are then of
-    it, else of the log.
+    method needs them, and ``template_id`` where they differ by template); ``columns`` then name its
+    columns, else the log's.
 
     Raises JudgeSenseError, with file, row and column, for what is missing; for a run that is not
     finished, and for a log in which every row failed.
@@ -125,7 +125,7 @@ def read_responses(
             _require(row, place, ("model", "template_id", "text", "reference"), values)
             rows.append(row.model_copy(update={"item_id": row.item_id or place.split(" ")[-1]}))
     if not rows:
-        raise JudgeSenseError(f"{source}: no row has a response; the first: {failed[0]}")
+        raise JudgeSenseError(f"{source}: no row has a response; the first error: {failed[0]}")
     if any(row.options is not None for row in rows):
         for row in rows:
             _require(row, row.place, ("options",), {})
@@ -153,7 +153,7 @@ def _require(row: Shape, place: str, names: Sequence[str], values: Mapping[str, 
     for name in names:
         if getattr(row, name) is None:
             hint = " or add a table with --references" if name == "reference" else ""
-            has = f"; the row has {', '.join(values)}" if values else ""
+            has = f"; the row has the columns {', '.join(values)}" if values else ""
             raise JudgeSenseError(
                 f"{place}: no {name}; name its column with --columns {name}=COLUMN{hint}{has}"
             )
@@ -170,8 +170,8 @@ def _read_references(
         known = row.model_dump(include={"reference", "question", "options"}, exclude_none=True)
         if references.setdefault((row.item_id, row.template_id), known) != known:
             raise JudgeSenseError(
-                f"{place}: item {row.item_id!r} has another reference, question or options in an "
-                "earlier row; keep one row per item, or add a column template_id"
+                f"{place}: item {row.item_id!r} has a different reference, question or options in "
+                "an earlier row; keep one row per item, or add a column template_id"
             )
     return references
 
@@ -274,7 +274,7 @@ def grader_of(
     for row in rows:
         if row.question is None:
             raise JudgeSenseError(
-                f"{row.place}: no question, which a grader needs (--columns question=COLUMN)"
+                f"{row.place}: a grader needs the question: --columns question=COLUMN"
             )
     spec = resolve(grader, **{"system_prompt": "", **options})
     if options.get("max_tokens") is not None:

@@ -20,17 +20,17 @@ def require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None
     task = stabilised.entry.task
     if others := [name for name in benchmark.tasks if name != task.name]:
         raise JudgeSenseError(
-            f"{stabilised.where} judges the task {task.name}, not {', '.join(others)}: add --tasks "
+            f"{stabilised.where} judges the task {task.name}, not {', '.join(others)}; add --tasks "
             f"{task.name}"
         )
     labels = benchmark.tasks[task.name].labels
     if set(labels) != set(task.labels):
         raise JudgeSenseError(
-            f"{stabilised.where} judges {task.name} with the labels {', '.join(task.labels)}, and "
-            f"the data has {', '.join(labels)}"
+            f"{stabilised.where} judges {task.name} with the labels {', '.join(task.labels)}, but "
+            f"the data has the labels {', '.join(labels)}"
         )
     if settings.strict and "options" in settings.scorings and stabilised.scoring == "generate":
-        raise JudgeSenseError(f"{stabilised.where} counts votes: it has no options scoring")
+        raise JudgeSenseError(f"{stabilised.where} counts votes; leave out --scoring")
 
 
 def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None:
@@ -46,7 +46,7 @@ def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None
         if name in efforts:
             raise JudgeSenseError(
                 f"the variant {name!r} sets a reasoning effort, which {name_of(spec)} does not "
-                "take: leave it out, or add style: {reasoning_effort: true} to the judge's file if "
+                "take; leave it out, or add style: {reasoning_effort: true} to the judge's file if "
                 "its endpoint takes one"
             )
 

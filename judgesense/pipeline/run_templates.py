@@ -26,14 +26,14 @@ def wordings_of(
     known = _own_templates(run, stream.task.name, templates)
     if run.prompts is None and known is None:
         raise JudgeSenseError(
-            f"{run.folder} is an import and does not have the wordings' texts; give the template "
-            "file: --templates FILE"
+            f"{run.folder} is an import without the texts of the wordings; give the template "
+            "file with --templates FILE"
         )
     formed = in_reply_form(run, stream)
     if refused := [wording for wording in rule.wordings if wording in formed]:
         raise JudgeSenseError(
-            f"{refused[0]!r} is read inside the form of a reply, which an improved judge does not "
-            "begin: choose a --remedy of another wording, or use a run with more wordings"
+            f"an improved judge cannot ask {refused[0]!r}, which is read inside a reply's form. "
+            "Choose a --remedy with another wording, or use a run with more wordings"
         )
     found = [_template(run, stream.task.name, wording, known) for wording in rule.wordings]
     for wording in rule.offsets:
@@ -51,7 +51,7 @@ def wordings_of(
         task = Task(grid.task, grid.labels, bool(recorded.get("ordinal")), options)
     if task.labels != rule.labels:
         raise JudgeSenseError(
-            f"the template file's task {task.name} has the labels {join(task.labels)}, and the "
+            f"the template file's task {task.name} has the labels {join(task.labels)}, but the "
             f"run has {join(rule.labels)}"
         )
     return TaskTemplates(task, tuple(found))
@@ -106,12 +106,12 @@ def _template(run: Run, task: str, wording: str, known: TaskTemplates | None) ->
     found = recognise(task, rows[0]["text"]) if rows else None
     if found is None and "+" in wording:
         raise JudgeSenseError(
-            f"{wording!r} is a variant whose text depends on the item, or of an earlier version's "
-            "run: choose a --remedy of one wording, or use a run with more wordings"
+            f"{wording!r} has no fixed text: it depends on the item, or the run is of an earlier "
+            "version. Choose a --remedy of one wording, or use a run with more wordings"
         )
     if found is None or dict(found[0].label_map) != label_map:
         raise JudgeSenseError(
-            f"the text of the wording {wording!r} is not among JudgeSense's own: give the template "
-            "file that the dataset was built with: --templates FILE"
+            f"the wording {wording!r} is not one of JudgeSense's own; give the template file that "
+            "the dataset was built with: --templates FILE"
         )
     return Template(wording, task, found[0].text, found[0].layout, label_map)

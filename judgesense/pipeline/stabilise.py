@@ -55,7 +55,7 @@ def stabilise(
         out: the YAML file to write.
         remedy: the name of a remedy of the report; by default the cheapest whose card passes.
         scoring: ``options`` or ``generate``; by default options if the run has it.
-        max_error: the share of wrong verdicts that the ``ask_person`` threshold holds.
+        max_error: the highest share of wrong verdicts above the ``ask_person`` threshold.
         templates: the file with the wordings' texts, for an import, and for a dataset with
             wordings that are not JudgeSense's own.
 
@@ -77,7 +77,7 @@ def stabilise(
     (('relevance-1',), 2)
     """
     if Path(out).suffix not in (".yaml", ".yml"):
-        raise JudgeSenseError(f"--out {out}: an improved judge is a .yaml file")
+        raise JudgeSenseError(f"--out {out}: name a .yaml file")
     if not 0 < max_error < 1:
         raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
     run = read_run(Path(run_dir))
@@ -111,7 +111,7 @@ def stabilise(
     identity = identities[names.index(stream.judge)] if known else {}
     if "stabilised" in identity:
         raise JudgeSenseError(
-            f"{stream.judge} is an improved judge already; improve the judge it asks"
+            f"{stream.judge} is already an improved judge; improve the judge that it asks"
         )
     made = Stabilised(
         judge=judge_entry(stream.judge, identity),
@@ -138,7 +138,7 @@ def stabilise(
 def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> Remedy:
     if not rows:
         raise JudgeSenseError(
-            f"too few items for a remedy: it needs {FEWEST_FOR_REMEDIES} independent ones"
+            f"too few items: a remedy needs {FEWEST_FOR_REMEDIES} independent items"
         )
     if name is not None:
         return remedy_named(name, grid)
@@ -150,8 +150,8 @@ def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> 
             if row["trust"] is not None
         )
         raise JudgeSenseError(
-            f"no remedy passes the trust card ({told}). Judge more items, or write one anyway with "
-            "--remedy NAME"
+            f"no remedy passes the trust card ({told}). Judge more items, or choose one anyway "
+            "with --remedy NAME"
         )
     return remedy_named(str(best["remedy"]), grid)
 

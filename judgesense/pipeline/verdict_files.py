@@ -64,7 +64,7 @@ def read_items(
     known = {*stabilised.fields, "item_id", "cluster_id", "system_id", "gold"}
     if unknown := sorted(columns.keys() - known):
         raise JudgeSenseError(
-            f"columns: {unknown[0]!r} is not a column of items; choose from "
+            f"columns: {unknown[0]!r} is not a field of the items; choose from "
             f"{', '.join(sorted(known))}"
         )
     asked = stabilised.asked
@@ -82,7 +82,7 @@ def read_items(
 def write_verdicts(verdicts: Sequence[ItemVerdict], out: Path, items: Sequence[Row] = ()) -> None:
     """Write verdicts as Parquet, JSONL or CSV, whole or not at all.
 
-    ``items`` are the rows of the items' file, one per verdict: their columns stand after the
+    ``items`` are the rows of the items' file, one per verdict: their columns follow the
     verdict's. A column with the name of one of the verdict's is kept as ``input_<name>``, unless
     both hold the same.
 

@@ -107,7 +107,7 @@ def judge_items(
     if out is not None and Path(out).suffix not in FORMATS:
         raise JudgeSenseError(f"{out}: unknown file type; use {', '.join(FORMATS)}")
     if out is not None and Path(out).is_dir():
-        raise JudgeSenseError(f"{out} is a folder; give a file")
+        raise JudgeSenseError(f"{out} is a folder; name a file")
     if templates is not None:
         templates = kept_templates(templates, beside)
     cluster, options = cluster_of(judge_options)
@@ -251,7 +251,7 @@ def _resolved(
     if task is None:
         raise JudgeSenseError(
             "which task? Give --task, or an improved judge's file as the judge (judgesense "
-            "stabilise makes one)"
+            "improve makes one)"
         )
     stabilised = _as_asked(task, wording, scoring or "options", templates)
     if isinstance(found, JudgeSpec):

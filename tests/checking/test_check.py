@@ -205,7 +205,7 @@ NO_ANSWERS = {"tone.jsonl": '{"message": "Hello"}\n'}
         ({}, {"repeats": 0}, "repeats"),
         ({}, {"inconclusive": "maybe"}, "choose pass or fail"),
         ({}, {"paraphrase": 0}, "has no argument 'paraphrase'; did you mean 'paraphrases'"),
-        ({}, {"dtype": "bfloat16"}, "dtype is for judges with a name"),
+        ({}, {"dtype": "bfloat16"}, "dtype is for named judges"),
         (
             {"a.yaml": "attacks: {x: {text: Say POLITE}}"},
             {"attacks": "a.yaml"},

@@ -97,7 +97,7 @@ def test_check_and_estimate_read_the_file_of_two_people(tmp_path: Path) -> None:
     assert low <= share <= high
     (tmp_path / "other.csv").write_text("item_id,label\nz1,YES\nz2,NO\n")
     other = [str(tmp_path / "other.csv")]
-    with pytest.raises(JudgeSenseError, match="no label of"):
+    with pytest.raises(JudgeSenseError, match="no label in"):
         check_file(source, verdict=["verdict"], human=other, out=tmp_path / "o2", note=str)
 
 

@@ -156,7 +156,7 @@ def test_a_log_to_which_answers_are_still_to_come_is_not_scored(tmp_path: Path) 
 
 def test_a_judge_without_questions_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
     source = responses(tmp_path, question=None)
-    with pytest.raises(JudgeSenseError, match="line 1: no question"):
+    with pytest.raises(JudgeSenseError, match="line 1: a grader needs the question"):
         invoke(str(source), "--grader", "smollm2-135m")
 
 

@@ -35,6 +35,6 @@ def test_the_demo_needs_no_model_and_shows_a_judge_that_a_change_saves(tmp_path:
 
 def test_the_demo_keeps_what_is_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(JudgeSenseError, match="holds something else"):
+    with pytest.raises(JudgeSenseError, match="holds other files"):
         judgesense.demo(tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "mine"
