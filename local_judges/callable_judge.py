@@ -21,7 +21,7 @@ class CallableJudge:
 
     A reply is the judge's text, or a mapping from every option to its log-probability in nats;
     ``scoring`` says which of the two. The judge's name is the function's own, or ``name``, with
-    ``@callable``: nothing about the function can be recorded that would fix its answers.
+    ``@callable``: a record cannot fix the answers of a function.
 
     >>> judge = CallableJudge(lambda messages: ["YES"] * len(messages), name="yes")
     >>> judge.name, sorted(judge.scorings)

@@ -58,21 +58,21 @@ class Stage:
         wanted = str(stabilised.judge.get("name", inner.name))
         if inner.name != wanted:
             differs = (
-                f"{stabilised.where} was made with the judge {wanted}, and this is {inner.name}: "
+                f"{stabilised.where} was made with the judge {wanted}, but this is {inner.name}: "
                 "its weights, dtype, chat template, system prompt or decoding differ"
             )
             if same_judge:
-                raise JudgeSenseError(f"{differs}. Use the same ones, or stabilise this judge")
-            log.warning("%s; the file's card and expected accuracy are not about it", differs)
+                raise JudgeSenseError(f"{differs}. Use {wanted}, or improve this judge")
+            log.warning("%s; the file's card and expected accuracy do not apply", differs)
         changed = stabilised.rule.remedy != AS_ASKED
         if stabilised.scoring not in inner.scorings and not changed:
             (offered, *_) = sorted(inner.scorings)
             raise JudgeSenseError(
-                f"judge {inner.name} has no {stabilised.scoring} scoring; set --scoring {offered}"
+                f"judge {inner.name} has no {stabilised.scoring} scoring; use --scoring {offered}"
             )
         if stabilised.scoring not in inner.scorings:
             raise JudgeSenseError(
-                f"{stabilised.where} needs {stabilised.scoring} scoring, and judge {inner.name} "
+                f"{stabilised.where} needs {stabilised.scoring} scoring, but judge {inner.name} "
                 f"offers {', '.join(sorted(inner.scorings))}"
             )
         self.stabilised, self.inner, self.messages = stabilised, inner, Messages(stabilised)
@@ -162,8 +162,8 @@ class StabilisedJudge:
         files = (replace(stabilised, others=(), combine=None), *stabilised.others)
         if len(inner) != len(files):
             raise JudgeSenseError(
-                f"{stabilised.where} asks {len(files)} judges, got {len(inner)}: "
-                "pass a list of them in the file's order"
+                f"{stabilised.where} asks {len(files)} judges, got {len(inner)}; "
+                "pass them as a list in the file's order"
             )
         self.stabilised, self.inner = stabilised, inner
         self.stages = [

@@ -1,7 +1,7 @@
 """The settings of every engine, each written once: name, type, default, bounds and meaning.
 
-Judge files, ``--set KEY=VALUE``, ``judgesense judges options``, a run's record and the table in the
-documentation are derived from these classes, and :func:`checked` validates all of them.
+Judge files, ``--set KEY=VALUE``, ``judgesense judges list --options``, a run's record and the table
+in the documentation are derived from these classes, and :func:`checked` validates all of them.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class VllmOptions(LocalOptions):
 
 
 class SystemOneOptions(Declared):
-    """Settings of the engine systemone: an endpoint, without text to write."""
+    """Settings of the engine systemone: an endpoint that writes no text."""
 
     base_url: str | None = setting(None, "The endpoint; api: $OPENAI_BASE_URL by default.")
     key_variable: Variable | None = limit(

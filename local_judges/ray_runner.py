@@ -97,7 +97,7 @@ class RayCluster(RayOptions):
         return {"num_cpus": self.ray_cpus, "num_gpus": gpus}
 
     def require_room(self, note: Callable[[str], None]) -> None:
-        """Note it if no machine of the cluster has room for an actor yet: one may join later.
+        """Note if no machine of the cluster has room for an actor yet: one may join later.
 
         Raises JudgeSenseError if none can, because Ray runs on this machine alone.
         """
@@ -110,8 +110,8 @@ class RayCluster(RayOptions):
         takes = f"an actor needs {gpus:g} GPUs and {cpus:g} CPUs"
         if (self.ray_address or os.environ.get("RAY_ADDRESS")) is None:
             raise JudgeSenseError(
-                f"{takes}, but this machine has {offered[0].get('GPU', 0):g} and "
-                f"{offered[0].get('CPU', 0):g}; set ray_gpus and ray_cpus"
+                f"{takes}, but this machine has {offered[0].get('GPU', 0):g} GPUs "
+                f"and {offered[0].get('CPU', 0):g} CPUs; set ray_gpus and ray_cpus"
             )
         note(f"{takes}, but no machine of the Ray cluster has them now; waiting for one to join")
 
@@ -134,7 +134,7 @@ def cluster_of(options: Mapping[str, Any]) -> tuple[RayCluster | None, dict[str,
     others = {key: value for key, value in options.items() if key not in about_ray}
     if others.get("engine") != "ray":
         if about_ray:
-            raise JudgeSenseError(f"{min(about_ray)} is for --engine ray")
+            raise JudgeSenseError(f"{min(about_ray)} needs --engine ray")
         return None, others
     del others["engine"]
     cluster = checked(RayCluster, about_ray, "", "option of the engine ray")
@@ -286,7 +286,7 @@ class _Home:
         if self.version != __version__:
             raise JudgeSenseError(
                 f"this machine has judgesense {__version__}, but the run was started with "
-                f"{self.version}"
+                f"{self.version}; install that version"
             )
         # The run wrote this file before it started the actors.
         if not (self.folder / PROMPTS_FILE).exists() or not os.access(self.folder, os.W_OK):

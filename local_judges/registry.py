@@ -156,7 +156,7 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
         spec = JudgeSpec(judge, engine, model or judge, given)
     elif model is not None:
         raise JudgeSenseError(
-            f"--set model={model} names a model at an endpoint (--engine api); {judge} is a model"
+            f"--set model={model} needs an endpoint (--engine api); {judge} is itself a model"
         )
     else:
         spec = _local(judge, engine or "transformers", given)
@@ -199,7 +199,7 @@ def _named(
         )
     if model is not None and engine not in REMOTE:
         raise JudgeSenseError(
-            f"--set model={model} names a model at an endpoint; judge {named.name} runs "
+            f"--set model={model} needs an endpoint (--engine api); judge {named.name} runs "
             f"{named.model}"
         )
     # An option that another engine lacks (a device) is about this machine, not about the judge.

@@ -79,7 +79,7 @@ def respond(
     note: Callable[[str], None] | None = None,
     **options: Any,
 ) -> pa.Table:
-    """Let a model answer questions in free text: ``judgesense respond`` in Python.
+    """Let a model answer questions in free text: ``judgesense match --responder`` in Python.
 
     Args:
         responder: a registered name, Hub id, model folder or GGUF file; the same resolved with

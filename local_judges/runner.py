@@ -296,11 +296,11 @@ def _stored(log: PartLog, part: Part, requests: Requests, note: Note) -> pa.Tabl
         planned = np.repeat(requests.prompt_ids(part), log.copies)
         if np.array_equal(table["prompt_id"].to_numpy(), planned):
             return table
-        reason = "it holds other prompts than this run plans for it"
+        reason = "it holds other prompts than this run planned"
     except UNREADABLE as error:
         reason = str(error)
     aside = set_aside(path)
-    note(f"{part.name} is damaged ({reason}); renamed to {aside}, its prompts are judged again")
+    note(f"{part.name} is damaged ({reason}); renamed to {aside}; its prompts are judged again")
     return None
 
 

@@ -79,7 +79,7 @@ class Messages:
         known = [set(task.labels), *(set(t.label_map) for t in self.by_id.values())]
         if set(request.options) not in known:
             return (
-                f"the message allows {', '.join(request.options)}, and the task {task.name} of "
+                f"the message allows {', '.join(request.options)}, but the task {task.name} of "
                 f"{where} has the labels {', '.join(task.labels)}"
             )
         taken = self._taken_apart(request)
@@ -128,14 +128,14 @@ class Messages:
             if others:
                 return _AMBIGUOUS
             if set(request.options) != set(template.label_map.values()):
-                return "a wording that the file does not have must allow the task's own labels"
+                return "the wording is not in the judge's file, so it must allow the task's labels"
             # As a field, so that braces in the wording are not read as placeholders.
             name = f"wording {prompt_id(wording)}"
             template = replace(template, template_id=name, text=f"{{{_WORDING}}}")
             return template, [{**reading, _WORDING: wording} for reading in readings]
         return (
             f"the message is not laid out as the templates of {self.stabilised.where}; judge items "
-            f"of the task {self.stabilised.entry.task.name}"
+            f"of the task {self.stabilised.entry.task.name} instead"
         )
 
     def _as_json(self, text: str) -> dict[str, str] | None:

@@ -126,18 +126,18 @@ class Stabilised:
     def __post_init__(self) -> None:
         task, rule = self.entry.task, self.rule
         if bool(self.others) != bool(self.combine):
-            raise JudgeSenseError(f"{self.where}: combine (cascade or jury) comes with others")
+            raise JudgeSenseError(f"{self.where}: combine (cascade, jury) and others go together")
         stages = (self, *self.others)
         if self.others and (
             len({each.rule.read == "vote" for each in stages}) > 1
             or any(each.rule.read == "expected score" for each in stages)
         ):
             raise JudgeSenseError(
-                f"{self.where}: judges that decide together are all read by their most probable "
+                f"{self.where}: read all judges that decide together by their most probable "
                 "label, or all by votes"
             )
         if self.combine == "cascade" and any(each.margin is None for each in stages[:-1]):
-            raise JudgeSenseError(f"{self.where}: a cascade's judges but the last need margin")
+            raise JudgeSenseError(f"{self.where}: all judges of a cascade but the last need margin")
         templates = [template.template_id for template in self.entry.templates]
         for what, used, known in (
             ("asks the wording", rule.wordings, templates),
@@ -330,8 +330,8 @@ def read_stabilised(path: str | Path) -> Stabilised:
     found = parse_stabilised(read_text(Path(path)), str(path))
     if found.edited:
         log.warning(
-            "%s: the rule or a wording was edited, so its card, its expected accuracy and its "
-            "ask_person threshold are not about it; ask_person stays empty",
+            "%s: the rule or a wording was edited, so the file's card, expected accuracy and "
+            "ask_person threshold no longer apply; ask_person stays empty",
             path,
         )
     return found
@@ -350,7 +350,7 @@ def parse_stabilised(text: str, where: str) -> Stabilised:
         )
     if (version := plain.pop(mark)) != marks[mark]:
         raise JudgeSenseError(
-            f"{where}: this is version {version} of the file, and this JudgeSense reads version "
+            f"{where}: the file has version {version}, but this JudgeSense reads version "
             f"{marks[mark]}; make the file again with judgesense improve"
         )
     fit(_File, plain, where, "a judge's file")

@@ -79,7 +79,7 @@ def read_inputs(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     from judgesense.cli.options import judge_options, names, pairs
 
     where = "the Action's inputs"
-    inputs = fit(Inputs, parse_json(text, where), where, "an input of the Action")
+    inputs = fit(Inputs, parse_json(text, where), where, "the Action's inputs")
     of_action = {"artifact", "extras", "python_version", "settings", "max_cost"}
     given = inputs.model_dump(exclude_none=True, exclude=of_action)
     given |= {key: names(given[key]) for key in ("answers", "variants") if key in given}
@@ -176,7 +176,7 @@ def check_step(environ: Mapping[str, str]) -> int:
         judge, rubric = given["judge"], Path(given["rubric"])
         if runner.has_no_secrets and (variable := missing_key(judge, options)):
             why = (
-                f"the judge {judge} needs {variable}, and GitHub gives no secrets to pull requests "
+                f"the judge {judge} needs {variable}, but GitHub gives no secrets to pull requests "
                 "from forks or from Dependabot. A maintainer can run the check on a branch of this "
                 "repository."
             )
@@ -187,7 +187,7 @@ def check_step(environ: Mapping[str, str]) -> int:
         wordings = Path(given.get("wordings") or rubric.with_suffix(".wordings.yaml"))
         proposed = None if wordings.exists() else wordings
         if "baseline" in given and not Path(given["baseline"]).exists():
-            _note(f"no baseline {given.pop('baseline')}: the check decides by JSS")
+            _note(f"no baseline {given.pop('baseline')}, so the check decides by JSS")
         found = check(note=_note, **given, **options)
     except JudgeSenseError as error:
         annotate("error", "JudgeSense", str(error))
@@ -240,7 +240,7 @@ def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -
 
 
 def quiet(text: str) -> str:
-    """Text of others for a page of GitHub's: no markup but code, and no @mention of anybody."""
+    """Other people's text for a GitHub page: no markup but code, and no @mentions."""
 
     parts = re.split(r"(`[^`]+`|\s+)", text)
     return "".join(

@@ -70,7 +70,7 @@ def stable(
         given = {name: value for name, value in asked.items() if value is not None}
         served = load_served(judge, **given, **(options or {}))
         if served.one is None:
-            raise JudgeSenseError("which task? Add task=NAME")
+            raise JudgeSenseError("no task; add task=NAME")
         own = served.judges[served.one].stabilised
         if not set(accepted) < set(own.rule.labels) or not accepted:
             raise JudgeSenseError(

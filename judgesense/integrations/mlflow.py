@@ -63,8 +63,8 @@ class Improve(AlignmentOptimizer):  # type: ignore[misc]
                 rows.append({**{name: texts[name] for name in shown}, "gold": gold})
         if not rows:
             raise JudgeSenseError(
-                f"no trace has human feedback named {judge.name!r}: log some with "
-                "mlflow.log_feedback, source type HUMAN"
+                f"no trace has human feedback named {judge.name!r}; log some with "
+                "mlflow.log_feedback and the source type HUMAN"
             )
         labels = sorted({row["gold"] for row in rows})
         asked = f"Answer {' or '.join(labels)}."

@@ -23,14 +23,14 @@ OUTCOMES = ("xfail", "pass", "fail", "skip")
 _SOURCES = {"rubric", "log"}
 """What marks a test as ours; 0.2 also had log=, and such a test must not pass unchecked."""
 _HELP = (
-    "judge(rubric, data, judge, **options): check that rewording the rubric leaves the judge's "
-    "verdicts as they are; options are those of judgesense.check"
+    "judge(rubric, data, judge, **options): check that rewording the rubric does not change "
+    "the judge's verdicts; options are those of judgesense.check"
 )
 _SECTION = "judgesense"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options: each can also stand in the ini file."""
+    """The options; each can also be set in the ini file."""
     parser.addini(
         "judgesense_inconclusive",
         f"what an inconclusive check counts as: {', '.join(OUTCOMES)} (default: xfail)",
@@ -38,10 +38,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini(
         "judgesense_dir",
-        "folder of the checks' runs, from the root directory (default: .judgesense)",
+        "folder for the runs, relative to the root directory (default: .judgesense)",
         default=".judgesense",
     )
-    parser.addini("judgesense_judge", "the judge of checks that name none", default="")
+    parser.addini("judgesense_judge", "the judge for checks that name none", default="")
     group = parser.getgroup("judgesense", "checks of LLM judges")
     group.addoption(
         "--judgesense-judge", metavar="JUDGE", help="ask this judge in every check that names none"
@@ -89,11 +89,11 @@ class JudgeCheck:
         """Check a rubric on its data, as :func:`judgesense.check` does.
 
         Relative paths start at the test's folder, or else at the root directory. Runs are kept in
-        ``.judgesense``, so an unchanged check judges nothing. With ``baseline``, the folder of an
+        ``.judgesense``, so an unchanged check asks no judge. With ``baseline``, the folder of an
         earlier check, the test fails only if the judge got reliably worse.
 
         Returns the result of a check that passes. The test fails if it does not, and for bad input;
-        a check that settles nothing counts as ``judgesense_inconclusive`` says.
+        an inconclusive check counts as ``judgesense_inconclusive`` says.
         """
         from judgesense.checking.check import check
         from judgesense.errors import JudgeSenseError
@@ -105,7 +105,7 @@ class JudgeCheck:
         for name in {"wordings", "baseline"} & options.keys():
             options[name] = self._place(options[name])
         if "baseline" in options and not options["baseline"].exists():
-            notes.append(f"no baseline {options.pop('baseline')}: the check decides by JSS")
+            notes.append(f"no baseline {options.pop('baseline')}, so the check decides by JSS")
         try:
             if rubric is None or data is None:
                 raise JudgeSenseError("a check needs rubric= and data=")

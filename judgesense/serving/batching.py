@@ -22,7 +22,7 @@ B = TypeVar("B")
 
 
 class QueueFullError(JudgeSenseError):
-    """No place in the queue; ask again after ``retry_after`` seconds."""
+    """The queue is full; ask again after ``retry_after`` seconds."""
 
     def __init__(self, waiting: int, retry_after: int) -> None:
         super().__init__(f"{waiting} requests are waiting; ask again in {retry_after} s")

@@ -33,7 +33,7 @@ def form_of(
     """The keys that a request asks for; None for a bare answer.
 
     They are those of the ``response_format``, or of a JSON object in the instructions. What is
-    judged is data: a JSON object there asks for nothing.
+    judged is data: a JSON object there is no request.
 
     >>> form_of(None, None, 'Reply as {"verdict": "YES" or "NO", "why": "", "reason": ""}')
     {'verdict': 'verdict', 'reason': 'reason'}
@@ -62,10 +62,10 @@ def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
         return verdict.raw
     own, labels = verdict.verdict, task.labels if task else ()
     if own.verdict in UNDECIDED:
-        raise JudgeSenseError(f"no verdict to put into JSON: {verdict.reason}")
+        raise JudgeSenseError(f"there is no verdict for the JSON reply: {verdict.reason}")
     if "pass" in form.values() and (task is None or task.ordinal or task.comparative):
         raise JudgeSenseError(
-            f"the reply is true or false, and the labels are {', '.join(labels)}: ask for a verdict"
+            f'the labels {", ".join(labels)} are not true and false; ask for a field "verdict"'
         )
     score = own.score
     if score is None and labels and not (task and task.ordinal):

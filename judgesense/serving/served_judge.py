@@ -113,8 +113,8 @@ class ServedJudge:
         """An item's fields as a message. Raises JudgeSenseError naming a field that is missing."""
         task = task or self.one
         if task not in self.judges:
-            what = f"unknown task {task!r}" if task else 'which task? Add "task"'
-            raise JudgeSenseError(f"{what}: one of {', '.join(self.judges)}")
+            what = f"unknown task {task!r}" if task else 'missing "task"'
+            raise JudgeSenseError(f"{what}; choose one of {', '.join(self.judges)}")
         own = self.judges[task].stabilised
         fields = fields_in(given, own.fields)
         if lacking := sorted(own.fields - fields.keys()):
@@ -175,8 +175,8 @@ class ServedJudge:
         if self.one:
             own = self.judges[self.one].stabilised
             raise JudgeSenseError(
-                f"this server judges {self.one}: ask for {', '.join(own.entry.task.labels)}, with "
-                f"a state that has the fields {', '.join(sorted(own.fields))}"
+                f"this server judges only {self.one}; ask for {', '.join(own.entry.task.labels)}, "
+                f"with a state that has the fields {', '.join(sorted(own.fields))}"
             )
         text = question.text(state)
         return self._as_sent(Request(prompt_id(text), text, question.options))
@@ -198,7 +198,7 @@ class ServedJudge:
         if scoring not in self.plain.scorings:
             scoring = "generate"
         if scoring not in self.plain.scorings:
-            raise JudgeSenseError("this message names no options, and the judge writes no text")
+            raise JudgeSenseError("the message names no options, but the judge needs them")
         return Ask(request, self.plain, scoring, Item("message", self.one or "any", {}))
 
     def answer(self, asks: Sequence[Ask]) -> list[Answer]:

@@ -118,7 +118,7 @@ class _Gate:
         asked = asked[1:].partition("]")[0] if asked[:1] == "[" else asked.partition(":")[0]
         if self._local and not _is_loopback(asked):
             # A page in the browser whose name was made to lead here.
-            return _error(403, f"{asked} is not this machine; for other names, set a key"), receive
+            return _error(403, f"{asked} is not this machine; set --api-key-env to serve"), receive
         body, more = b"", True
         with suppress(TimeoutError):
             async with asyncio.timeout(BODY_S):
@@ -194,7 +194,7 @@ def app_of(
     async def verdicts(request: Request, asks: list[Ask]) -> list[Verdict]:
         """The verdicts, or why there are none; a client that leaves frees its places."""
         if len(asks) > places:
-            raise HTTPException(413, f"{len(asks)} messages in a request; at most {places}")
+            raise HTTPException(413, f"the request has {len(asks)} messages; send at most {places}")
 
         async def left() -> None:
             while (await request.receive())["type"] != "http.disconnect":
@@ -204,7 +204,7 @@ def app_of(
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                raise HTTPException(499, "the client left")
+                raise HTTPException(499, "the client disconnected")
             answers = work.result()
         except HTTPException:
             raise
@@ -282,7 +282,7 @@ def app_of(
         answers, used = {}, Counter(input_tokens=0, output_tokens=0)
         for each, found in zip(body.questions, await verdicts(request, asks), strict=True):
             if found.options is None:
-                raise JudgeSenseError(f"{each}: no probabilities, but {found.reason}")
+                raise JudgeSenseError(f"{each}: the judge gave no probabilities: {found.reason}")
             answers[each] = body.questions[each].answer(list(found.options.values()))
             used["input_tokens"] += found.answer.input_tokens or 0
             used["output_tokens"] += found.answer.output_tokens or 0
@@ -295,7 +295,7 @@ def app_of(
         system = "\n\n".join(each.text for each in body.messages if each.role != "user")
         text = "\n\n".join(each.text for each in body.messages if each.role == "user")
         if not text:
-            raise JudgeSenseError("no message of a user has text")
+            raise JudgeSenseError("no user message has text")
         ask, wording = served.of_message(text, system)
         (found,) = await verdicts(request, [ask])
         task = served.task(ask)
@@ -385,8 +385,8 @@ def serve(
     """
     if not (key or insecure or _is_loopback(host)):
         raise JudgeSenseError(
-            f"{host} can be reached from other machines: name the variable of a key with "
-            "--api-key-env, or give --insecure"
+            f"other machines can reach {host}; name the variable of a key with --api-key-env, "
+            "or pass --insecure to serve without one"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listening:
@@ -396,7 +396,7 @@ def serve(
         except OSError as error:
             why = error.strerror or error
             raise JudgeSenseError(
-                f"cannot listen on {host}:{port}: {why}; choose --port"
+                f"cannot listen on {host}:{port}: {why}; choose another --port"
             ) from error
         served = load_served(judge, **options)
         try:

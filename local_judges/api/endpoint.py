@@ -48,7 +48,7 @@ def require_loggable(url: str, key_variable: str) -> None:
             f"the key into the environment variable {key_variable}"
         )
     if not named or not url.isprintable() or " " in url:
-        raise JudgeSenseError("the endpoint's URL must be such as https://HOST/v1")
+        raise JudgeSenseError("the endpoint's URL must look like https://HOST/v1")
 
 
 def is_here(url: str | None) -> bool:

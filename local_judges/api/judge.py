@@ -135,8 +135,8 @@ class ApiJudge:
         cost = self.estimate(requests) or 0.0
         if self.spent + self._admitted + cost > self.options.max_cost:
             return (
-                f"the next {len(requests)} prompts can cost ${cost:.4f} and ${self.spent:.4f} is "
-                f"spent: --max-cost {self.options.max_cost:g} would be exceeded"
+                f"the next {len(requests)} prompts can cost ${cost:.4f}, and ${self.spent:.4f} is "
+                f"spent; --max-cost {self.options.max_cost:g} would be exceeded"
             )
         self._admitted += cost
         return None

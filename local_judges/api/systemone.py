@@ -62,7 +62,7 @@ class Question(BaseModel):
             wrong = f"a list of 1 to {MOST_LEVELS} levels"
         if wrong:
             size = f", got {len(given)}" if given is not None else ""
-            raise ValueError(f"the criteria of a {self.type} are {wrong}{size}")
+            raise ValueError(f"the criteria of a {self.type} must be {wrong}{size}")
         return self
 
     @property
@@ -255,7 +255,7 @@ class SystemOneJudge(ApiJudge):
         if "key_variable" not in chosen and not is_here(url):
             absent.append("key_variable=NAME")
         if absent:
-            raise JudgeSenseError(f"engine systemone: --set {' --set '.join(absent)}")
+            raise JudgeSenseError(f"the engine systemone needs --set {' --set '.join(absent)}")
         super().__init__(model, name=name, retry=retry, **chosen, system_prompt="", max_tokens=1)
         self.scorings = frozenset({"options"})
 

@@ -176,7 +176,7 @@ def find_scorer(client: Any, model: str, body: Mapping[str, Any]) -> TokenScorer
 def _object(reply: Any) -> dict[str, Any]:
     """A reply that is a JSON object. Raises ValueError for any other."""
     if not isinstance(reply, dict):
-        raise ValueError("the reply is no JSON object")
+        raise ValueError("the reply is not a JSON object")
     return reply
 
 

@@ -139,7 +139,7 @@ class TransformersJudge(LocalModel):
             if reason := difference(model, probe.input_ids):
                 raise JudgeSenseError(
                     f"{self.source.name} does not use transformers' attention as other models do "
-                    f"({reason}); use --engine vllm"
+                    f"({reason}); use --set engine=vllm"
                 )
             self._model = model
         return self._model

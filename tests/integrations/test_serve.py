@@ -362,7 +362,7 @@ def test_what_serve_refuses_before_a_model_is_loaded() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(JudgeSenseError, match="choose --port"):
+        with pytest.raises(JudgeSenseError, match="choose another --port"):
             serve("no-such-judge", port=taken.getsockname()[1])
     with pytest.raises(JudgeSenseError, match="unknown judge"):
         serve("no-such-judge", port=0)

@@ -207,8 +207,8 @@ def test_two_processes_share_a_run(alone: list[dict[str, object]], tmp_path: Pat
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"ray_actors": 2}, "ray_actors is for --engine ray"),
-        ({"engine": "vllm", "actor_engine": "vllm"}, "actor_engine is for --engine ray"),
+        ({"ray_actors": 2}, "ray_actors needs --engine ray"),
+        ({"engine": "vllm", "actor_engine": "vllm"}, "actor_engine needs --engine ray"),
         ({"engine": "ray", "ray_actors": 0}, "greater than or equal to 1"),
         ({"engine": "ray", "ray_gpus": 1.5}, "fraction of one GPU"),
         ({"engine": "ray", "ray_disk": 1}, "ray_disk: unknown option"),

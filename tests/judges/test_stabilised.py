@@ -233,7 +233,7 @@ def test_another_judge_and_one_without_probabilities_are_refused(stable: Path) -
     with pytest.raises(JudgeSenseError, match="needs options scoring"):
         StabilisedJudge(held, CallableJudge(biased, name="biased"))
     text = CallableJudge(biased, name="text")
-    with pytest.raises(JudgeSenseError, match=r"^judge text@callable .* set --scoring generate$"):
+    with pytest.raises(JudgeSenseError, match=r"^judge text@callable .* use --scoring generate$"):
         judgesense.load_judge(text, task="relevance")
 
 

@@ -225,7 +225,7 @@ def tiny_model(folder: Path, tokenizer: Any, kind: str) -> Path:
 def test_a_model_with_attention_of_its_own_or_none_is_refused(kind: str, tmp_path: Path) -> None:
     tokenizer = TransformersJudge("smollm2-135m").tokenizer
     judge = TransformersJudge(tiny_model(tmp_path, tokenizer, kind), max_tokens=4)
-    with pytest.raises(JudgeSenseError, match="use --engine vllm"):
+    with pytest.raises(JudgeSenseError, match="use --set engine=vllm"):
         ask(judge, mixed_requests(10)[:4], *BOTH)
 
 
