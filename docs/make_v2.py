@@ -22,7 +22,7 @@ from scipy.stats import norm
 from judgesense.files.tables import read_table
 from judgesense.reporting.published import V2_CELLS, V2_FOLDER
 from judgesense.statistics.comparison import holm
-from judgesense.statistics.pooling import Test
+from judgesense.statistics.pooling import Pooled
 from judgesense.studies.judge_sensitivity.cells import PUBLISHED, PoolRules, read_sources
 from judgesense.studies.judge_sensitivity.pooled import Pool
 
@@ -53,23 +53,23 @@ def _ours(pool: Pool) -> dict[Key, float]:
             }  # fmt: skip
         found |= {(name, cell.task, cell.judge): value for name, value in values.items()}
     # v2 tests the floor on the printed mean and error (sesoi_test.py).
-    printed = [_printed_z(one.judges, floor) for one in pool.means.values()]
+    printed = [_printed_z(one, floor) for one in pool.means.values()]
     floor_p = [float(norm.cdf(z)) for z in printed]
     floor_holm = holm(floor_p)
     for at, (group, one) in enumerate(pool.means.items()):
-        p_of, judges, vendors = pool.corrected[group], one.judges, one.vendors
-        mean, error = judges.mean or 0.0, judges.error or np.nan
-        cr1 = vendors.error or np.nan
+        p_of, vendors = pool.corrected[group], one["vendors"]
+        mean, error, cr1 = one["mean"] or 0.0, one["se"] or np.nan, one["vendor_se"] or np.nan
         values = {
-            "n_judges": judges.n, "mean_delta": mean, "sd": one.sd, "se": error,
-            "p_vs_zero": judges.p, "p_vs_zero_holm": p_of["judges_p"], "mde80": one.detectable,
+            "n_judges": one["judges"], "mean_delta": mean, "sd": one["sd"], "se": error,
+            "p_vs_zero": one["judges_p"], "p_vs_zero_holm": p_of["judges_p"],
+            "mde80": one["detectable"],
             "practically_meaningful": abs(mean) >= floor, "sesoi_margin": mean + floor,
             "sesoi_z": printed[at], "sesoi_p_one_sided": floor_p[at],
-            "sesoi_p_holm": floor_holm[at], "n_vendors": vendors.n,
-            "vendor_df": vendors.n - 1, "vendor_se": cr1, "naive_se": error,
+            "sesoi_p_holm": floor_holm[at], "n_vendors": vendors,
+            "vendor_df": vendors - 1, "vendor_se": cr1, "naive_se": error,
             "vendor_inflation": cr1 / error, "vendor_t": mean / cr1,
-            "vendor_p_vs_zero": vendors.p, "vendor_t_sesoi": (mean + floor) / cr1,
-            "vendor_p_sesoi": vendors.p_floor,
+            "vendor_p_vs_zero": one["vendors_p"], "vendor_t_sesoi": (mean + floor) / cr1,
+            "vendor_p_sesoi": one["vendors_p_floor"],
             "reject_zero_holm": (p_of["judges_p"] or 0) < alpha,
             "sesoi_reject_holm": (floor_holm[at] or 0) < alpha,
             "vendor_reject_zero_holm": (p_of["vendors_p"] or 0) < alpha,
@@ -79,8 +79,8 @@ def _ours(pool: Pool) -> dict[Key, float]:
     return {key: float(value) for key, value in found.items() if value is not None}
 
 
-def _printed_z(one: Test, floor: float) -> float:
-    return (round(one.mean or 0.0, 4) + floor) / round(one.error or np.nan, 4)
+def _printed_z(one: Pooled, floor: float) -> float:
+    return (round(one["mean"] or 0.0, 4) + floor) / round(one["se"] or np.nan, 4)
 
 
 def _theirs() -> dict[Key, str]:

@@ -75,12 +75,11 @@ class Pool:
     @cached_property
     def corrected(self) -> dict[Group, dict[str, float | None]]:
         """The Holm-corrected p-values of each group, one family of groups a test."""
-        tests = {
-            f"{of}_{p}": [getattr(getattr(one, of), p) for one in self.means.values()]
+        by_test = {
+            f"{of}_{p}": holm([one[f"{of}_{p}"] for one in self.means.values()])
             for of in ("judges", "vendors", "vendor_means")
             for p in ("p", "p_floor")
         }
-        by_test = {name: holm(values) for name, values in tests.items()}
         return {
             group: {name: values[at] for name, values in by_test.items()}
             for at, group in enumerate(self.means)
@@ -126,10 +125,10 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
     tested = sum(p["judges_p_floor"] is not None for p in pool.corrected.values())
     of = f"against −{pool.rules.floor:g}, Holm over {tested} task{s(tested)}"
     if by_vendor is not None:
-        return f"one-sided t over vendors (CR1, {one.vendors.n - 1} df) {of}", by_vendor
+        return f"one-sided t over vendors (CR1, {one['vendors'] - 1} df) {of}", by_vendor
     if by_judge is None:
         return None
-    why = "a single vendor" if one.vendors.n else "some vendors unknown"
+    why = "a single vendor" if one["vendors"] else "some vendors unknown"
     return f"one-sided z over judges ({why}) {of}", by_judge
 
 
@@ -149,10 +148,11 @@ def pooled_results(pool: Pool) -> Iterator[Record]:
         one, p = pool.means[group], pool.corrected[group]
         rule = deciding(pool, group)
         yield {
-            "task": pool.name(group), "judges": one.judges.n, "left_out": len(cells) - one.judges.n,
-            "mean": one.judges.mean, "sd": one.sd, "se": one.judges.error,
-            "detectable": one.detectable, "p_holm": p["judges_p"], "floor_p": p["judges_p_floor"],
-            "vendors": one.vendors.n or None, "vendor_se": one.vendors.error,
+            "task": pool.name(group), "judges": one["judges"],
+            "left_out": len(cells) - one["judges"],
+            **{name: one[name] for name in ("mean", "sd", "se", "detectable")},
+            "p_holm": p["judges_p"], "floor_p": p["judges_p_floor"],
+            "vendors": one["vendors"] or None, "vendor_se": one["vendor_se"],
             "vendor_p": p["vendors_p"], "vendor_floor_p": p["vendors_p_floor"],
             "means_floor_p": p["vendor_means_p_floor"],
             "rule": rule and rule[0],
@@ -205,17 +205,17 @@ def findings(pool: Pool, made: Tables) -> Iterator[str]:
     for group, one in pool.means.items():
         decided = deciding(pool, group)
         if decided is None:
-            few = f"{one.judges.n} judge{s(one.judges.n)} left in"
+            few = f"{one['judges']} judge{s(one['judges'])} left in"
             yield f"{pool.name(group)}: not tested, {few}; two that differ are needed"
             continue
         rule, p = decided
         shown = "costs more than asking again, beyond the floor" if p < pool.rules.alpha else (
             "is not shown to cost more than the floor"
         )  # fmt: skip
-        detectable = f"; detectable with 80% power: {number(one.detectable)}"
+        detectable = f"; detectable with 80% power: {number(one['detectable'])}"
         yield (
-            f"{pool.name(group)}: rewording {shown} (mean ΔJSS {number(one.judges.mean)} over "
-            f"{one.judges.n} judges). Deciding rule: {rule}, {p_value(p)}{detectable}"
+            f"{pool.name(group)}: rewording {shown} (mean ΔJSS {number(one['mean'])} over "
+            f"{one['judges']} judges). Deciding rule: {rule}, {p_value(p)}{detectable}"
         )
     if pool.cell_tests:
         q = pool.rules.fdr
