@@ -12,8 +12,8 @@ from typing import Literal, get_args
 
 Guard = Literal["quoted", "marked", "stripped"]
 """``quoted``: a JSON string, whose end mark the text cannot contain. ``marked``: ^ in place of
-white space (datamarking, Hines et al. 2024, arXiv:2403.14720). ``stripped``: without the sentences
-that speak of themselves, their judge or the verdict."""
+white space (datamarking, Hines et al. 2024, arXiv:2403.14720). ``stripped``: without sentences
+about the text itself, its judge or the verdict."""
 GUARDS = get_args(Guard)
 
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*[)\]\"”“»]*\s*|\s+|[.!?]+\s*")

@@ -37,9 +37,9 @@ _AT_ONCE = 128
 
 @dataclass(frozen=True)
 class Heard:
-    """What one judge, or several, say of a message: ``answer`` has the cost, and the reason where
-    there is no verdict; ``decided`` the verdict, None without one; ``votes`` how many there are of
-    several verdicts; ``template`` the one of the message."""
+    """What one judge, or several, say of a message. ``answer`` has the cost, and the reason for a
+    missing verdict; ``decided`` is the verdict, if any; ``votes`` is the number of votes behind it,
+    0 without a vote; ``template`` is the message's template."""
 
     answer: Answer
     decided: Decided | None = None

@@ -37,7 +37,7 @@ _CLASSES = {
 
 @dataclass(frozen=True)
 class JudgeSpec:
-    """A judge as asked for: nothing is loaded or looked up yet."""
+    """A judge as requested: nothing is loaded or looked up yet."""
 
     name: str
     engine: str
@@ -46,7 +46,7 @@ class JudgeSpec:
     stabilised: Stabilised | None = None
     """The rule and wordings of an improved judge, which asks this one."""
     same_judge: bool = True
-    """Whether the judge that is loaded must be the one that was stabilised."""
+    """Whether the loaded judge must be the one that the file was made with."""
     others: tuple[JudgeSpec, ...] = ()
     """The further judges of a cascade or jury."""
 
@@ -75,8 +75,8 @@ class JudgeSpec:
         return made(ApiOptions, self.options).style.reasoning_effort
 
     def seeded(self, seed: int) -> JudgeSpec:
-        """The same judge; one with a temperature above 0 samples by this seed. 0 is the default of
-        all judges."""
+        """The same judge with this seed (0 by default), which fixes its samples at a temperature
+        above 0."""
         if seed and self.options.get("temperature"):
             return replace(self, options={**self.options, "seed": seed})
         return self
@@ -135,7 +135,7 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
 
     A named judge comes first, then an existing path, then ``org/name`` as a Hub id. A ``base_url``
     means the engine ``api``; ``model`` among the options is the endpoint's name of the model. A
-    YAML file is an improved judge; of several in it, the options are for the first one.
+    YAML file is an improved judge; if it has several, the options are for the first one.
 
     Raises JudgeSenseError for an unknown judge or option (names those that are like it), a value
     of the wrong type, and a named judge whose model id no source states, unless you give one.
@@ -293,7 +293,7 @@ def _of_file(
 
 
 def load_writer(judge: Any, **options: Any) -> Judge:
-    """A model that writes texts: as `load_judge`, and of a judge's file the model without the
+    """A model that writes text: as `load_judge`, but for a judge's file the model without the
     file's rule."""
     if not isinstance(judge, (str, Path)):
         return load_judge(judge, **options)

@@ -103,11 +103,11 @@ class Stabilised:
     ``judge`` says which judge to ask: ``name`` as in the decision log (with its fingerprint), and
     ``judge``, ``engine``, ``model`` and ``options`` as in a run's record; without an engine it is a
     Python function that the caller must pass. ``ask_person`` has the margin below which a person
-    is to be asked (``threshold``, None if none holds ``max_error``). ``expected``, ``data`` and
-    ``card`` say what it was measured on and what is expected of it; ``data["rule"]`` is the digest
-    of the rule and wordings that they are about. ``others`` decide with the first judge: in a
-    cascade each is asked where the one before has a smaller ``margin`` (nats; share of votes) than
-    its own, in a jury all are. ``search`` records how the judge was found.
+    is to be asked (``threshold``, None if none keeps ``max_error``). ``expected``, ``data`` and
+    ``card`` say what it was measured on and what to expect; ``data["rule"]`` is the digest of the
+    measured rule and wordings. ``others`` decide with the first judge: in a cascade each is asked
+    where the margin of the one before is below that one's ``margin`` (nats; share of votes), in a
+    jury all are. ``search`` records how the judge was found.
     """
 
     judge: Plain
@@ -187,7 +187,7 @@ class Stabilised:
 
     @cached_property
     def asks_own(self) -> bool:
-        """Whether it asks its own wordings whatever the wording of a message."""
+        """Whether it asks its own wordings, whatever a message's wording."""
         chosen = [t for t in self.entry.templates if t.template_id in self.rule.wordings]
         return len(chosen) > 1 or any(is_alone(self.entry.task, t) for t in chosen)
 

@@ -74,17 +74,17 @@ def check(
     Args:
         source: verdicts that exist already, with people's labels if there are any: data as above, a
             log of Inspect, promptfoo or DeepEval, or scores of Langfuse or LangSmith. Or,
-            with ``data`` and ``judge``, a rubric: its file or its text, in which names of columns
-            in braces mark where they are shown.
+            with ``data`` and ``judge``, a rubric: its file or its text, in which column names
+            in braces mark where the columns are shown.
         data: the rows to judge; the columns ``item_id``, ``cluster_id`` and ``system_id`` are
             optional.
         judge: a name, Hub id, folder, function or loaded judge.
-        rubric: the rubric by name, in place of ``source``.
-        verdict: of verdicts that exist, their columns, one per judge; by default recognised.
+        rubric: the rubric, instead of ``source``.
+        verdict: for existing verdicts, their columns, one per judge; recognised by default.
         human: the columns with people's labels, one per person; their majority is the gold label.
             By default they are recognised: ``gold``, ``label``, ``annotator_1``, ...
-        columns: of verdicts that exist, other columns: ``{"item_id": "question"}``.
-        map: of verdicts that exist, their words to labels: ``{"good": "PASS"}``.
+        columns: for existing verdicts, other columns: ``{"item_id": "question"}``.
+        map: for existing verdicts, their words to labels: ``{"good": "PASS"}``.
         pick: the scorer or score to read, if a log of verdicts has several.
         epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without
@@ -113,7 +113,7 @@ def check(
         baseline: the folder of an earlier check or run, or earlier verdicts with the same columns.
             The decision is then what changed since, item by item: FAIL only if something is
             reliably worse, PASS if it is no worse.
-        margin: with a baseline, the loss that counts as no worse.
+        margin: with a baseline, the largest loss that counts as no worse.
         note: called with progress messages; by default they go to stderr.
         judge_options: options of the judge (``system_prompt``, ``base_url``, ``max_cost``, ...).
 

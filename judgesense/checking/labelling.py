@@ -37,7 +37,7 @@ MOST_LABELS = 10
 LONGEST_NAME, LONGEST_COMMENT = 40, 4000
 
 _AT_ONCE = 20
-"""Items at least that are drawn and shuffled together, so that their order hides the strata."""
+"""The fewest items drawn and shuffled together, so that their order hides the strata."""
 
 _SYSTEM = re.compile(r"(system|model|generator)(_?[a-z0-9])?")
 """Names of columns that say who wrote an answer, which people should not see."""
@@ -46,11 +46,11 @@ COLUMNS = (
     "item_id", "system_id", "label", "rater", "stratum", "probability", "comment", "labelled_at",
 )  # fmt: skip
 """The columns of the file of labels, one row per item and person. ``probability`` is the share of
-the stratum's items that have a label; ``stratum`` is what ``estimate`` weighs labels by."""
+the stratum's items that have a label; ``estimate`` weights labels by ``stratum``."""
 
 
 class LabelFileRow(LabelRow):
-    """A row of a file that was written here."""
+    """A row of a file that `Labelling` wrote."""
 
     comment: SomeId = None
     labelled_at: SomeId = None
@@ -59,10 +59,10 @@ class LabelFileRow(LabelRow):
 class Labelling:
     """The items to label, in their order, and the labels given so far; safe between threads.
 
-    ``table`` has the verdicts; items alone have UNCLEAR ones. ``texts`` are what is shown of each
-    row of the table, and ``show`` names those to show: by
-    default all but those that name systems. A file ``out`` that exists is continued. Raises
-    JudgeSenseError for more labels than keys, and for a file of labels of other items.
+    ``table`` has the verdicts (UNCLEAR for items alone) and ``texts`` the columns of each row.
+    ``show`` names the columns to show, by default all but those that name systems. Labels are
+    added to a file ``out`` that exists. Raises JudgeSenseError for more labels than keys, and for a
+    file with labels of other items.
     """
 
     def __init__(

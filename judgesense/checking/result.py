@@ -53,7 +53,7 @@ class CheckResult(ResultMapping):
     degenerate: bool
     """Whether the judge gave one label throughout, or always the option shown first."""
     coverage: float | None
-    """The share of the pairs that got two verdicts; None without any pair."""
+    """The share of the pairs that got two different verdicts; None without pairs."""
     unanswered: int
     """Prompts without an answer."""
     gate: Gate

@@ -56,7 +56,7 @@ def check_file(
     called with what was understood, before anything is measured.
 
     Raises JudgeSenseError for an unknown file or column, and for verdicts or labels that cannot be
-    compared; the message has the option that says what is meant.
+    compared; the message names the option that settles it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DataReference:
-    """The data of a run by name; ``identity`` is what fixes its content, as JSON values.
+    """The data of a run by name; ``identity`` fixes its content, as JSON values.
 
     ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the
-    names of `data_reference`. Where the templates are in another language than English, the
-    package's variants with a text are left out. ``attacks`` is a choice of
+    names of `data_reference`. If the templates are not in English, the package's
+    variants with a text are left out. ``attacks`` is a choice of
     :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none.
     """
 

@@ -13,7 +13,7 @@ from local_judges.options import REMOTE
 
 
 def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> dict[str, Any]:
-    """Items, pairs, distinct prompts and what they settle per task; prompts and cost per judge.
+    """Items, pairs, distinct prompts and what they can settle per task; prompts and cost per judge.
 
     ``asked_twice`` is the number of prompts that are asked again, ``input_tokens`` an estimate from
     the prompts' length. ``max_cost_usd`` is None for a judge that costs nothing or has no price.

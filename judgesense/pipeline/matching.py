@@ -230,7 +230,7 @@ def match_log(
     """Score a response log (a folder of :func:`judgesense.respond`, a table, or a folder of Parquet
     parts) against its references: ``judgesense match``.
 
-    ``columns`` are ``TARGET=COLUMN`` texts, about ``references`` if given, else about ``source``.
+    ``columns`` are ``TARGET=COLUMN`` texts for ``references`` if given, else for ``source``.
     ``matcher_options`` are those of :func:`judgesense.matching.match_answers`, ``grader_options``
     the engine's. Raises JudgeSenseError for bad input, before a model is loaded.
     """

@@ -31,8 +31,8 @@ class ItemVerdict:
     """The verdict on one item: the columns of `judgesense.systems.verdict_table.SCHEMA`.
 
     ``probability`` is that of the label after the remedy; for votes, ``margin`` is the difference
-    of their shares. ``ask_person`` is true for a margin below the file's threshold and without a
-    verdict, and None where the file has no threshold.
+    of their shares. ``ask_person`` is true for a margin below the file's threshold or no verdict,
+    and None if the file has no threshold.
     """
 
     item_id: str
