@@ -85,14 +85,13 @@ class Attacks:
         named = self.wins.get(task.name, max(task.labels, key=int) if task.ordinal else None)
         if (wanted := named or (good[0] if len(good) == 1 else None)) is None:
             raise JudgeSenseError(
-                f"the task {task.name!r} has no side that should lose: nothing says which of "
-                f"{', '.join(task.labels)} an attacker wants; write wins: {{{task.name}: LABEL}} "
-                "in your attack file"
+                f"the task {task.name!r} does not say which of {', '.join(task.labels)} an "
+                f"attacker wants; write wins: {{{task.name}: LABEL}} in your attack file"
             )
         choices = _ends(task) if task.ordinal else task.labels
         if wanted not in choices:
             raise JudgeSenseError(
-                f"{self.where}: wins: {wanted!r} cannot win task {task.name!r}; choose from "
+                f"{self.where}: {wanted!r} in 'wins' cannot win task {task.name!r}; choose from "
                 f"{', '.join(choices)}"
             )
         return wanted
@@ -119,7 +118,7 @@ def load_attacks(path: str | Path = ATTACKS) -> Attacks:
     kinds = []
     for name, node in root["attacks"].mapping(f"attacks ({form})").items():
         if {*"#@"} & {*name} or name in CHOICES:
-            raise node.fail(f"the attack {name!r} needs another name, without # and @")
+            raise node.fail(f"choose another name for the attack {name!r}, without # and @")
         kinds.append(fit_node(Attack, node, f"the attack {name!r}", name=name))
     wins = root["wins"].mapping("wins") if "wins" in root else {}
     wanted = {task: node.text(f"the label of task {task!r}") for task, node in wins.items()}

@@ -115,7 +115,7 @@ def build_dataset(
     """
     orders = order_plan(design, orders)
     if pairs is not None and design != "balanced":
-        raise JudgeSenseError("a number of pairs applies only to the balanced design")
+        raise JudgeSenseError("only the balanced design takes a number of pairs; leave out --pairs")
     for name, number in (("items", items), ("pairs", pairs)):
         if number is not None and number < 1:
             raise JudgeSenseError(f"the number of {name} must be at least 1, got {number}")
@@ -193,7 +193,7 @@ def _sources(
         if name != "own":
             sources.append(get_source(name))
         elif own is None or (own.path is None) == (not own.hub_id):
-            raise JudgeSenseError("the source own needs --items with a file or a Hub id")
+            raise JudgeSenseError("the source own needs --items FILE or --items ORG/NAME")
         else:
             task = own_task or (next(iter(known)) if len(known) == 1 else "")
             if task not in known:
@@ -203,11 +203,11 @@ def _sources(
             sources.append(DataSource(task, title, collect))
         if sources[-1].task not in known:
             raise JudgeSenseError(
-                f"the source {name!r} has items of the task {sources[-1].task!r}, which the "
-                f"template file lacks; it has {', '.join(known)}"
+                f"the source {name!r} has items of task {sources[-1].task!r}, but the template "
+                f"file has only {', '.join(known)}"
             )
     if not sources:
-        raise JudgeSenseError(f"no source named; choose from {', '.join(CHOICES)}")
+        raise JudgeSenseError(f"name a source; choose from {', '.join(CHOICES)}")
     return sources
 
 

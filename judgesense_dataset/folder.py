@@ -179,7 +179,7 @@ def configs(folder: Path) -> dict[str, list[Path]]:
                 matches = []
             if not matches:
                 raise JudgeSenseError(
-                    f"{readme}: config {name!r} names {pattern}, and the folder has no such file; "
+                    f"{readme}: config {name!r} names {pattern}, but the folder has no such file; "
                     "fetch or rebuild the dataset"
                 )
             files[name] += matches
@@ -205,7 +205,7 @@ def read_config(folder: Path, config: str, columns: list[str] | None = None) -> 
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
-        raise JudgeSenseError(f"{folder}: the files of {config!r} differ ({error})") from error
+        raise JudgeSenseError(f"{folder}: config {config!r} cannot be read ({error})") from error
 
 
 def verdict_columns(

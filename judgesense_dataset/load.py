@@ -197,7 +197,7 @@ def jsonl_pairs(folder: Path) -> Iterator[tuple[Mapping[str, Any], dict[str, Any
             rows = (record.values for record in records)
             yield from zip(rows, complete_pairs(records, path.stem), strict=True)
     if empty:
-        raise JudgeSenseError(f"{folder} holds no .jsonl rows with prompt_a and prompt_b")
+        raise JudgeSenseError(f"{folder} has no .jsonl rows with prompt_a and prompt_b")
 
 
 def _pair_rows(located: Located) -> pa.Table:
@@ -209,7 +209,7 @@ def _pair_rows(located: Located) -> pa.Table:
         named = (ALL, REJECTED) if ALL in available else available
         wanted = [name for name in named if name in available and name != PROMPTS]
         if not wanted:
-            raise JudgeSenseError(f"{located.name} holds a grid of prompts but no pairs")
+            raise JudgeSenseError(f"{located.name} has prompts but no pairs")
         tables = {f"{folder} ({name})": read_config(folder, name) for name in wanted}
         if all(set(PAIR_ROWS.names) <= set(table.column_names) for table in tables.values()):
             return pa.concat_tables(in_schema(t, PAIR_ROWS, place) for place, t in tables.items())
@@ -270,7 +270,7 @@ def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
         for column in ("label_map_a", "label_map_b"):
             maps = pc.unique(rows.filter(here)[column]).to_pylist()
             right = [text for text in maps if set(load_label_map(text).values()) <= {*task.labels}]
-            known[column] = (right, f"leads to what is not a label of task {name!r} ({labels})")
+            known[column] = (right, f"maps to more than the labels of task {name!r} ({labels})")
         for column, (values, reason) in known.items():
             fits = pc.is_in(rows[column], value_set=pa.array(values, pa.string()))
             refuse(pc.and_(here, pc.invert(fits)), column, reason)
@@ -292,7 +292,7 @@ def _require_values(table: pa.Table, needed: Sequence[str], place: str) -> None:
     for name in needed:
         if table[name].null_count:
             row = table[name].is_null().index(True).as_py() + 1
-            raise JudgeSenseError(f"{place}, row {row}, {name}: the value is missing")
+            raise JudgeSenseError(f"{place}, row {row}, column {name}: the value is missing")
 
 
 class _AliasColumn(Shape):

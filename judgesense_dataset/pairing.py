@@ -84,7 +84,7 @@ def build(
     """
     orders = order_plan(design, orders)
     if design == "full" and pairs is not None:
-        raise JudgeSenseError("the full design has all pairs; leave out the number of pairs")
+        raise JudgeSenseError("the full design takes all pairs; leave out the number of pairs")
     prompt_tables, pair_tables = [PROMPT_SCHEMA.empty_table()], [PAIR_SCHEMA.empty_table()]
     groups = group_items(templates, items)
     tasks, aliases = {}, {}
@@ -261,8 +261,8 @@ def plan(
         n = min(capacity, max(DEFAULT_PAIRS, len(items))) if pairs is None else pairs
         if not 1 <= n <= capacity:
             raise JudgeSenseError(
-                f"task {entry.task.name!r}: cannot take {n} pairs; {len(items)} items and {width} "
-                f"template pairs give 1 to {capacity}"
+                f"task {entry.task.name!r}: cannot make {n} pairs; {len(items)} items and {width} "
+                f"template pairs allow 1 to {capacity}"
             )
         cells = balanced_cells(len(items), width, n, _rng(seed, entry.task.name))
     if not entry.task.comparative:

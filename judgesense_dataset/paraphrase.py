@@ -239,9 +239,9 @@ def write_candidates(
         "templates": templates,
     }
     use = (
-        "A check uses each of them, until you write accepted: false to leave one out."
+        "A check uses each candidate unless you write accepted: false under it."
         if unread
-        else "Read each; write accepted: true to use it, false to leave it out."
+        else "Read each candidate; write accepted: true to use it, or accepted: false."
     )
     header = (
         f"# Candidate paraphrases. {use}\n# Proposed and checked by {paraphrases.judge}. The "

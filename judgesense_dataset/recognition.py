@@ -101,7 +101,7 @@ def complete_pairs(records: Iterable[Record], default_task: str) -> Iterator[dic
             if not isinstance(text, str) or not text.strip():
                 raise JudgeSenseError(
                     f"{record.place}, column {column}: must be non-empty text, got {text!r}; the "
-                    f"row has {', '.join(row)}"
+                    f"row's columns are {', '.join(row)}"
                 )
         yield _complete(row, number, str(row.get("task_type") or default_task))
 
@@ -169,8 +169,8 @@ def recover_parts(
         if entry is None:
             tried = "the package's templates" if templates is None else str(templates)
             raise JudgeSenseError(
-                f"variants need the wordings of task {name!r}, and its prompts follow none of "
-                f"{tried}: add --templates FILE, the template file that the dataset was built from"
+                f"variants need the wordings of task {name!r}, but its prompts match none in "
+                f"{tried}: add --templates FILE, the file that the dataset was built from"
             )
         entries[name] = entry
         items += _items(entry, rows, str(benchmark.source.get("name", "the dataset")))
@@ -203,8 +203,8 @@ def _items(entry: TaskTemplates, rows: Sequence[Mapping[str, Any]], where: str) 
         if not readings:
             raise JudgeSenseError(
                 f"{where}: the prompt {row['prompt_id']} of item {item_id!r} does not follow its "
-                f"template {row['template_id']!r}, so no variants can be made of it: add "
-                "--templates FILE, the template file that the dataset was built from"
+                f"template {row['template_id']!r}, so it can have no variants: add --templates "
+                "FILE with the template file that the dataset was built from"
             )
         items[item_id] = _item(entry.task, row, readings[0]) if len(readings) == 1 else None
     return [item for item in items.values() if item is not None]

@@ -58,7 +58,7 @@ def read_rubric(
             continue  # Text, such as an example of JSON.
         if bar and guard not in GUARDS:
             raise JudgeSenseError(
-                f"{path}: {{{inner}}} has no guard {guard!r}; choose from {', '.join(GUARDS)}"
+                f"{path}: unknown guard {guard!r} in {{{inner}}}; choose from {', '.join(GUARDS)}"
             )
         if name not in first:
             raise JudgeSenseError(
@@ -66,13 +66,13 @@ def read_rubric(
             )
         if not PLACEHOLDER.fullmatch(f"{{{inner}}}"):
             raise JudgeSenseError(
-                f"{path}: {{{name}}} cannot be shown: rename the column, in letters, digits and "
-                "underscores"
+                f"{path}: {{{name}}} is not a placeholder: rename the column, using only letters, "
+                "digits and underscores"
             )
     if not PLACEHOLDER.search(text):
         raise JudgeSenseError(
-            f"{path}: the rubric shows no column of the data; write a column's name in braces, "
-            f"such as {{{next(iter(first))}}}; the columns are {', '.join(first)}"
+            f"{path}: the rubric has no placeholder; write a column's name in braces, such as "
+            f"{{{next(iter(first))}}}; the columns are {', '.join(first)}"
         )
     labels = tuple(answers or sorted(gold, key=_in_order))
     if len(labels) < 2:
@@ -117,7 +117,7 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
     if path.suffix in (".yaml", ".yml"):
         entries = load_templates(path, unread=True)
         if len(entries) != 1:
-            raise JudgeSenseError(f"{path}: must hold one task, not {len(entries)}")
+            raise JudgeSenseError(f"{path}: has {len(entries)} tasks; keep one")
         (entry,) = entries.values()
         if entry.task.labels != task.labels:
             raise JudgeSenseError(
@@ -129,8 +129,8 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
             if each.template_id == NAME and (each.text, each.layout) != (own.text, own.layout):
                 raise JudgeSenseError(
                     f"{path}: its wordings belong to another rubric, which begins "
-                    f"{each.text[:60]!r}; remove the file to have new ones proposed, or, if the "
-                    f"wordings still ask the same, write the new text and layout under {NAME!r}"
+                    f"{each.text[:60]!r}; remove the file to get new wordings, or, if they still "
+                    f"ask the same, write the new text and layout under {NAME!r}"
                 )
     else:
         parts = [part.strip() for part in _RULE.split(read_text(path)) if part.strip()]
@@ -143,7 +143,7 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
         if own.placeholders and not each.placeholders:
             names = ", ".join(f"{{{name}}}" for name in sorted(own.placeholders))
             raise JudgeSenseError(
-                f"{path}: the wording {each.template_id!r} shows nothing of what is judged; write "
+                f"{path}: the wording {each.template_id!r} does not show the judged text; write "
                 f"the whole prompt, with {names}"
             )
     others = [replace(each, aliases=each.aliases or own.aliases) for each in others]
@@ -155,7 +155,7 @@ def propose_wordings(
 ) -> TaskTemplates:
     """Have a judge paraphrase the rubric, and write the proposals that pass the filter to ``path``.
 
-    Without any, a note says why, and the rubric keeps its one wording.
+    If no proposal passes, a note says why, and the rubric keeps its one wording.
     """
     proposed = paraphrase(rubric, judge, n, note=note)
     if not proposed.candidates:

@@ -51,7 +51,7 @@ def _wording(text: str) -> str:
 
 def _layout(text: str) -> str:
     if "{instruction}" not in text:
-        raise invalid("the layout needs {instruction}, the place of the wording")
+        raise invalid("the layout lacks {instruction}, which marks the place of the wording")
     return text
 
 
@@ -203,7 +203,7 @@ def read_tasks(
         )
         if not templates:
             waiting = len(entry.templates)
-            hint = f" ({waiting} candidates are not accepted: write accepted: true)"
+            hint = f" ({waiting} candidates wait: write accepted: true to use one)"
             raise nodes.fail(f"task {name!r} has no template" + (hint if waiting else ""))
         tasks[name] = TaskTemplates(task, templates)
     return tasks
@@ -224,13 +224,13 @@ def _template(
     for raw, label in label_map.items():
         if label not in task.labels:
             raise maps.fail(
-                f"the label map leads from {raw!r} to {label!r}, which is not a label of task "
+                f"the label map maps {raw!r} to {label!r}, which is not a label of task "
                 f"{task.name!r}; the labels are {', '.join(task.labels)}"
             )
         if raw in UNDECIDED:
             raise maps.fail(f"{raw!r} is a reserved word; use another answer")
     if unreached := set(task.labels) - set(label_map.values()):
-        raise maps.fail(f"no answer in the label map leads to the label {min(unreached)!r}")
+        raise maps.fail(f"the label map maps no answer to the label {min(unreached)!r}")
     if wrong := wrong_alias(tuple(label_map), entry.aliases):
         raise node.value["aliases"].fail(f"the aliases of a template: {wrong[2]}")
     template = Template(
@@ -305,7 +305,7 @@ def items_of(
         if missing := [name for name in shown if values.get(name) is None]:
             raise JudgeSenseError(
                 f"{record.place}: missing column {missing[0]!r}, which the templates of task "
-                f"{task.name!r} show; the row has {', '.join(values)}"
+                f"{task.name!r} show; the row's columns are {', '.join(values)}"
             )
         id_column = "item_id" if "item_id" in values or "id" in shown else "id"
         texts = {name: values[name] for name in shown}
@@ -334,5 +334,5 @@ def items_of(
             license=row.license,
         )
     if not items:
-        raise JudgeSenseError(f"{where}: holds no item of task {task.name!r}")
+        raise JudgeSenseError(f"{where}: no row is an item of task {task.name!r}")
     return list(items.values())

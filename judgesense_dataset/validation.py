@@ -86,8 +86,8 @@ def validate(
     rows = load_pairs(dataset, revision).to_pylist()
     if len({row["pair_id"] for row in rows}) < len(rows):
         raise JudgeSenseError(
-            "several rows have the same pair id, so verdicts cannot be told apart; "
-            "judgesense dataset audit lists repeated rows"
+            "several rows have the same pair id, so their verdicts cannot be told apart; "
+            "`judgesense dataset audit` reports them"
         )
     inputs = _inputs(rows, judges, [Path(path) for path in humans])
     record = _earlier(place, inputs)

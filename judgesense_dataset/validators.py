@@ -212,7 +212,7 @@ def file_votes(rows: Sequence[PairRow], path: Path) -> tuple[str, list[Vote]]:
         if column is None or "pair_id" not in row:
             raise JudgeSenseError(
                 f"{record.place}: a verdict needs the column pair_id and one of "
-                f"{', '.join(VERDICT_COLUMNS)}; the row has {', '.join(row)}"
+                f"{', '.join(VERDICT_COLUMNS)}; the row's columns are {', '.join(row)}"
             )
         answer = "" if row[column] is None else str(row[column]).strip().upper()
         if answer not in ("YES", "NO", ""):

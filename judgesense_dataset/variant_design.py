@@ -86,8 +86,8 @@ def with_variants(
                         pairs.append(pair_up(plain, other))
     if absent := [name for name in named if name not in used]:
         raise next(v for v in variants if v.name == absent[0]).fail(
-            f"fits none of the tasks {', '.join(benchmark.tasks)}: they lack what it changes, or "
-            "it has no text for them"
+            f"fits none of the tasks {', '.join(benchmark.tasks)}: they lack the part that it "
+            "changes, or it has no text for them"
         )
     source = {**benchmark.source, "variants": ",".join(sorted(used))}
     spoken = dict.fromkeys(v.language for v in variants if v.language and v.name in used)
@@ -127,7 +127,7 @@ def made_variants(
             if prompt.prompt_id in seen and variant.guard != "stripped":
                 raise variant.fail(
                     f"renders like {seen[prompt.prompt_id]} on task {task.name!r} (item "
-                    f"{item.item_id!r}); leave out one of the two, or change what it does"
+                    f"{item.item_id!r}); leave out one of the two, or change one"
                 )
             seen[prompt.prompt_id] = f"the variant {variant.name!r}"
     return made
@@ -170,7 +170,7 @@ def _check(variant: Variant, template: Template, task: Task, base: Template) -> 
     answers, labels = template.label_map, set(task.labels)
     if strange := [label for label in answers.values() if label not in labels]:
         raise variant.fail(
-            f"maps to {strange[0]!r} {where}, whose labels are {', '.join(task.labels)}"
+            f"maps an answer to {strange[0]!r} {where}, whose labels are {', '.join(task.labels)}"
         )
     if unreached := [label for label in task.labels if label not in answers.values()]:
         raise variant.fail(f"has no answer that means {unreached[0]!r} {where}")

@@ -36,8 +36,8 @@ def _reply_form(text: str) -> str:
     before, *rest = text.split(ANSWER)
     if len(rest) != 1 or not before.strip() or before[-1].isalnum():
         raise invalid(
-            f"must be a reply with {ANSWER} once, and text before it that ends with a space or a "
-            f'mark, as in {{"verdict": "{ANSWER}"}}'
+            f"write a reply that has {ANSWER} once, after text that ends with a space or a mark, "
+            f'as in {{"verdict": "{ANSWER}"}}'
         )
     return text
 
@@ -96,13 +96,13 @@ class Variant(Shape, extra="forbid"):
         if self.name in (ALL, *GROUPS):
             raise invalid(f"{self.name!r} is the name of a group; choose another name")
         if not changes:
-            raise invalid("changes nothing; add one of the keys of a change")
+            raise invalid("changes nothing; add a key that changes the prompt")
         if changes == {"reply_form"}:
-            raise invalid("asks for no reply_form; add it to the prompt, as with after")
+            raise invalid("does not ask for its reply_form; ask in the prompt, as with 'after'")
         if (bool(self.item) and self.variant_class == CONTRAST) != self.name.endswith(OTHER_ITEM):
             raise invalid(
-                "the name of a contrast that shows another item, and no other, ends with "
-                f"{OTHER_ITEM!r}"
+                f"end its name with {OTHER_ITEM!r} if, and only if, it is a contrast that shows "
+                "another item"
             )
         if len(set(self.option_labels)) == 1:
             raise invalid("option_labels must be two different labels")

@@ -62,9 +62,9 @@ def improve(
 ) -> Improved:
     """Find the best way to ask judges within a budget, and write it as a judge.
 
-    Half of the labelled items choose: ways to ask race on them. The other half chooses nothing and
-    measures the winner, so that its accuracy is not selected. Interrupt it at any time; call it
-    again to resume, also with a larger budget: prompts that were asked are not asked again.
+    Ways to ask race on half of the labelled items. The other half only measures the winner, so that
+    choosing it does not inflate its accuracy. Interrupt the search at any time; call it again to
+    resume, also with a larger budget: answered prompts are not asked again.
 
     Args:
         source: a rubric, as a file or text with names of columns in braces; wordings in
@@ -74,16 +74,16 @@ def improve(
         budget: prompts per labelled item (``20``), or US dollars in all (``"$2"``).
         out: the judge's file to write. The answers are kept in the folder ``OUT.run``.
         paraphraser: a model that proposes wordings, or a file with wordings.
-        seed: fixes which items choose.
-        max_error: the share of wrong verdicts below which ``ask_person`` keeps the others, (0, 1).
+        seed: fixes which items the search uses.
+        max_error: the largest share of wrong verdicts that ``ask_person`` may let pass, (0, 1).
         human, answers, options: the label columns, the decisions and, for a choice between two, the
             column under each answer, as for `judgesense.check`.
         task: the task of a template file with several.
         scoring: ``options`` or ``generate``; by default options where the judge offers them.
         limit: use at most this many labelled items.
-        attacks: ``quick``, ``all`` or a YAML file: a copy of each item that an attack could win
-            holds one; it is judged as well, and ways to ask that guard the judged text are tried.
-        note: told the best so far; by default on stderr.
+        attacks: ``quick``, ``all`` or a YAML file: adds an attacked copy of each item that an
+            attack could win, and tries ways to ask that guard the judged text.
+        note: called with the best way so far; by default it is printed to stderr.
         judge_options: options of the judges.
 
     Returns:
@@ -183,8 +183,8 @@ def _proposals(
             answered = made.asked - made.dropped["empty"]
             if not answered:
                 raise JudgeSenseError(
-                    f"the paraphraser {made.judge} gave no answer to {made.asked} requests; is it "
-                    "reachable? Nothing else was asked. Leave out --paraphraser, or give another"
+                    f"the paraphraser {made.judge} answered none of {made.asked} requests: check "
+                    "that it is reachable, choose another one, or leave out --paraphraser"
                 )
             votes = len(made.candidates) + made.dropped["called different by the judge"]
             spent = getattr(writer, "spent", 0.0) if usd else made.asked + votes
@@ -199,7 +199,7 @@ def _proposals(
     record = read_json(cost_file)
     if (by := record.get("by")) != _writer(paraphraser):
         raise JudgeSenseError(
-            f"{run.folder} has the proposals of the paraphraser {by}: name it, or use another --out"
+            f"{run.folder} has proposals by {by}: pass it as --paraphraser, or use another --out"
         )
     proposed = paraphrases_in(place, plan.entry) if place.exists() else []
     return proposed, float(record["spent"])

@@ -57,7 +57,7 @@ class Budget:
         match = re.fullmatch(r"(\$?)\s*([0-9]*\.?[0-9]+)\s*(usd)?", str(text).strip().lower())
         if match is None or float(match.group(2)) <= 0:
             raise JudgeSenseError(
-                f"budget {text!r}: give prompts per item, such as 20, or US dollars, such as $2"
+                f"cannot read the budget {text!r}: give prompts per item (20) or US dollars ($2)"
             )
         return cls(float(match.group(2)), bool(match.group(1) or match.group(3)))
 
@@ -95,15 +95,15 @@ class Plan:
         """The plan of the arguments of `judgesense.improve`. Raises JudgeSenseError."""
         amount, out, note = Budget.of(budget), Path(out), note or to_stderr
         if out.suffix not in (".yaml", ".yml"):
-            raise JudgeSenseError(f"--out {out}: a judge is written to a .yaml file")
+            raise JudgeSenseError(f"--out {out}: name a .yaml file for the judge")
         given = judge if isinstance(judge, (list, tuple)) else [judge]
         specs = resolve_all(given, scoring, judge_options)
         if any(getattr(spec, "stabilised", None) is not None for spec in specs):
-            raise JudgeSenseError("improve asks judges, not judges' files: name the judge itself")
+            raise JudgeSenseError("improve takes a judge, not a judge's file: name the judge")
         known = [json.dumps(identity_of(spec), sort_keys=True) for spec in specs]
         if len(set(known)) < len(known):
             name = next(s.name for s, own in zip(specs, known, strict=True) if known.count(own) > 1)
-            raise JudgeSenseError(f"two judges are named {name}: name each once, or rename one")
+            raise JudgeSenseError(f"two judges are named {name}: leave one out, or rename it")
         if limit is not None and limit < 1:
             raise JudgeSenseError(f"limit must be at least 1, got {limit}")
         rows_file = kept(data, out.parent if str(out.parent) != "." else RUNS, "data")
@@ -115,12 +115,12 @@ class Plan:
         golds = {item.gold for item in items}
         if absent := [label for label in entry.task.labels if items and label not in golds]:
             notes.append(
-                f"no item is labelled {' or '.join(absent)}, so nothing is known about such items"
+                f"no item is labelled {' or '.join(absent)}, so the figures do not cover such items"
             )
         copies = attacked_copies(entry, items, chosen_attacks(attacks)) if attacks else []
         if copies:
-            notes.append(f"{len(copies)} copies of items contain an attack. They count for "
-                         "'resistant' and in the budget, but not for 'right'")  # fmt: skip
+            notes.append(f"{len(copies)} copies of items contain an attack. They count towards "
+                         "'resistant' and the budget, but not towards 'right'")  # fmt: skip
         items += [copy(entry.templates[0], entry.task.orders[0]) for copy in copies]
         fixed = [[i.item_id, i.gold, i.cluster_id, sorted(i.fields.items())] for i in items]
         identity = {
@@ -191,14 +191,14 @@ class Plan:
         costs = [most_cost(each, spec.options) if remote else spec.estimate(each) for each in asked]
         if None in costs:
             raise JudgeSenseError(
-                f"a budget in US dollars needs a price: --set price=INPUT,OUTPUT per million "
-                f"tokens for {spec.name}, or give the budget in prompts per item"
+                f"a budget in US dollars needs the price of {spec.name} per million tokens: add "
+                "--set price=INPUT,OUTPUT, or give the budget in prompts per item"
             )
         return max(float(cost or 0.0) for cost in costs)
 
 
 def dry_run(source: str | Path, data: Data, judge: Any, **more: Any) -> list[str]:
-    """What `judgesense.improve` would try and spend with these arguments, in lines; nothing is
+    """Lines on what `judgesense.improve` would try and spend with these arguments; no judge is
     loaded or asked. Raises JudgeSenseError for bad input, as `improve`."""
     plan = Plan.of(source, data, judge, **more)
     table = plan.answers([_Offers(spec) for spec in plan.specs], [])
@@ -209,7 +209,7 @@ def dry_run(source: str | Path, data: Data, judge: Any, **more: Any) -> list[str
     lines = [
         f"{n - len(plan.copies)} labelled items{copies}, {len(singles)} ways to ask "
         f"({len(table.wordings)} wordings), and panels, juries and cascades of them",
-        f"all of them on all items: {prompts} prompts; the budget: at most "
+        f"trying all of them on all items takes {prompts} prompts; the budget allows at most "
         + (f"${total:g}" if usd else f"{total:.0f} prompts"),
     ]
     if total < (least := least_budget(table)):
@@ -217,7 +217,7 @@ def dry_run(source: str | Path, data: Data, judge: Any, **more: Any) -> list[str
     if not usd:
         seconds = sum(_seconds(spec) for spec in plan.specs) / len(plan.specs) * total
         lines.append(f"about {duration(seconds)} on a 2-core CPU, if every prompt is short"
-                     if seconds else "time: as the endpoint answers")  # fmt: skip
+                     if seconds else "time: depends on the endpoint")  # fmt: skip
     return lines
 
 
@@ -267,7 +267,7 @@ def _task(
         source = kept_text(text.strip() + "\n", out.parent, "rubric", ".txt")
     path = Path(source)
     if not path.is_file():
-        raise JudgeSenseError(f"no file {path}; give a rubric or a template file")
+        raise JudgeSenseError(f"{path} is not a file; name a rubric or a template file")
     if path.suffix in (".yaml", ".yml"):
         entries = load_templates(path)
         if task is None and len(entries) > 1:

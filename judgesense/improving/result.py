@@ -17,14 +17,14 @@ Row = Mapping[str, Any]
 class Improved(ResultMapping):
     """The judge that `judgesense.improve` wrote to ``out``, and how it was found.
 
-    ``rows`` has one entry per way to ask, measured on ``n_held_out`` items that chose nothing, with
-    the keys ``way``, ``prompts_per_item``, ``usd_per_item``; ``right``, ``gain`` (over your
+    ``rows`` has one entry per way to ask, measured on ``n_held_out`` items that the search did not
+    use. Keys: ``way``, ``prompts_per_item``, ``usd_per_item``; ``right``, ``gain`` (over your
     wording), ``steady`` (same verdict under other wordings), ``resistant`` (right on the items'
     attacked copies) and ``resistant_gain``, each with ``_ci_low`` and ``_ci_high``; ``fair`` (same
     choice in both orders), ``decided`` (share with a verdict), ``pareto`` (no other row is as right
     for less) and ``written``. Figures that were not measured are None. ``better`` is true if the
-    written way is shown to be better than yours, false if yours was written, and None if the labels
-    do not tell. ``ask_person`` is the promise for the verdicts that no person looks at.
+    written way is shown to be better than yours, false if yours was written, and None if neither
+    is shown. ``ask_person`` bounds the errors among verdicts that no person checks.
     """
 
     out: Path
@@ -118,8 +118,8 @@ def footnotes(found: Improved) -> list[str]:
         spent += f", ${found.usd:.4f}"
     return [
         f"The figures are from {found.n_held_out} items that were not used to choose a way to ask.",
-        "* marks the way in the file. + marks a way that is more often right than every cheaper "
-        "one.",
+        "* marks the way written to the file. + marks each way that is right more often than "
+        "every cheaper way.",
         f"The search tried {found.n_candidates} ways on up to {found.n_search} other items.",
         f"{found.run_folder} contains {spent} (budget: {found.budget}).",
         promise(found.ask_person),
@@ -155,8 +155,8 @@ def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
         attacked = f". On attacked copies it is right on {figure(row, 'resistant', percent)}"
     if row is yours:
         return False, (
-            f"No way of asking was found that is better than yours, which is right on {right} of "
-            f"{n} held-out items{attacked}"
+            f"No way of asking was better than yours, which is right on {right} of {n} held-out "
+            f"items{attacked}"
         )
     if attacked:
         attacked += f", and yours on {percent(yours['resistant'])} "
@@ -170,7 +170,7 @@ def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
     if row["gain_ci_high"] is not None and row["gain_ci_high"] < 0:
         return None, f"{text}. It is worse, so keep yours{attacked}"
     return None, (
-        f"{text}. That does not show that it is better than yours; more labels would{attacked}"
+        f"{text}. This does not show that it is better than yours; label more items{attacked}"
     )
 
 

@@ -281,12 +281,12 @@ def search(
     if len(np.unique(answers.gold)) < 2:
         raise JudgeSenseError(
             f"every label is {answers.labels[answers.gold[0]]}, so a judge that always gives this "
-            "verdict looks perfect: label items with other answers, too"
+            "verdict looks perfect: also label items with other answers"
         )
     if budget < (least := least_budget(answers)):
         raise JudgeSenseError(
-            f"the budget is below one pass: your wording and one other on {len(answers.gold)} items"
-            f" need {least:g}, and {budget:g} is left"
+            f"the budget is too small: your wording and one other on {len(answers.gold)} items "
+            f"need {least:g}, but only {budget:g} is left. Raise --budget"
         )
     items, held = halves(answers.gold, answers.clusters, seed)
     pool = first_candidates(answers)

@@ -72,7 +72,7 @@ def _space(n_options: int, options: tuple[str, ...] | None, style: str) -> Space
         raise JudgeSenseError(f"unknown labels {style!r}; choose one of {', '.join(LABEL_STYLES)}")
     count = n_options if options is None else len(options)
     if count not in range(2, 27):
-        raise JudgeSenseError(f"n_options is {count!r}: pass 2 to 26 options")
+        raise JudgeSenseError(f"n_options is {count!r}: pass a number from 2 to 26")
     letters = _LETTERS[:count]
     texts = [_ARTICLE.sub("", text.strip(" .")) for text in options or ()]
     names: list[tuple[str, str]] = []

@@ -143,7 +143,7 @@ class _Comparer:
         )
         if "problem" in self._exchange(None, START_LIMIT_S):
             raise JudgeSenseError(
-                "math-verify did not start in its own process; try: "
+                "math-verify did not start in its own process; to see the error, run: "
                 f"{sys.executable} -m judgesense.matching.maths_worker"
             )
 

@@ -94,16 +94,16 @@ def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> 
             raise JudgeSenseError(f"{name} is {what}; pass a list of strings, one for each example")
     if len(predictions) != len(references):
         raise JudgeSenseError(
-            f"predictions has {len(predictions)} rows and references {len(references)}; "
-            "pass one reference for each prediction"
+            f"predictions has {len(predictions)} rows and references has {len(references)}; pass "
+            "one reference for each prediction"
         )
     if not len(predictions):
         raise JudgeSenseError("predictions is empty; pass at least one response")
     for row, (prediction, reference) in enumerate(zip(predictions, references, strict=True)):
         if not isinstance(prediction, str):
             raise JudgeSenseError(
-                f"predictions, row {row}: expected a string, got {prediction!r}; "
-                "pass an empty string for a model that said nothing"
+                f"predictions, row {row}: expected a string, got {prediction!r}; pass an empty "
+                "string for an empty response"
             )
         for answer in accepted(reference) if isinstance(reference, Collection) else (reference,):
             if not isinstance(answer, str) or not answer.strip():

@@ -86,7 +86,7 @@ def score_rows(values: Any, name: str) -> None:
 
 def _check_list(values: Any, name: str) -> None:
     if not is_ordered(values):
-        raise ValueError(f"{name} is a {type(values).__name__}: pass a list with one string a row")
+        raise ValueError(f"{name} is a {type(values).__name__}: pass a list of one string per row")
 
 
 def parse_numbers(rows: list[list[str]]) -> list[list[float]]:

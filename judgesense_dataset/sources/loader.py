@@ -183,7 +183,7 @@ def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
         if name not in table.rows.column_names:
             problem = f"lacks the column {name!r}; it has {', '.join(table.rows.column_names)}"
         elif first and not isinstance(first[name], kind):
-            problem = f"holds {type(first[name]).__name__}, not {kind.__name__}, in {name!r}"
+            problem = f"has {type(first[name]).__name__}, not {kind.__name__}, in column {name!r}"
         else:
             continue
         raise JudgeSenseError(
@@ -239,8 +239,8 @@ def draw(
             most = min(len(group) for group in by_gold.values()) * len(wanted)
             raise JudgeSenseError(
                 f"too few items: {len(by_gold[gold])} {what} have the gold label {gold}, but {n} "
-                f"were requested; use --limit {most} at most for balanced labels, or --limit all "
-                f"for all {len(candidates)}"
+                f"were requested; use at most --limit {most} for balanced labels, or --limit all "
+                f"for all {len(candidates)} {what}"
             )
     used: Counter[str] = Counter()
     chosen: list[Item] = []

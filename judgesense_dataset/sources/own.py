@@ -57,7 +57,7 @@ def collect(
         if n > len(items):
             raise JudgeSenseError(
                 f"too few items: {where} has {len(items)} of task {entry.task.name!r}, but {n} "
-                "were requested"
+                "were requested; lower --limit"
             )
         items = shuffled(items, generator(seed, "own"))[:n]
     return Collected(items)
@@ -69,8 +69,8 @@ def _rename(record: Record, data: OwnData) -> dict[str, Any]:
     if missing := [(ours, theirs) for ours, theirs in data.columns.items() if theirs not in row]:
         ours, theirs = missing[0]
         raise JudgeSenseError(
-            f"{record.place}: no column {theirs!r}, which --columns maps to {ours!r}; "
-            f"the row has {', '.join(row)}"
+            f"{record.place}: no column {theirs!r}, which --columns names for {ours!r}; the row's "
+            f"columns are {', '.join(row)}"
         )
     if data.labels and renamed.get("gold") is not None:
         gold = str(renamed["gold"])

@@ -6,7 +6,7 @@ import judgesense.metric_modules.module
 
 _DESCRIPTION = """\
 The Judge Sensitivity Score (JSS) is the share of paraphrase pairs on which an LLM judge returns
-the same decision, with Cohen's kappa and intervals that take the item as the sample.
+the same decision, with Cohen's kappa. Intervals treat each item as the sampling unit.
 """
 
 _CITATION = """\

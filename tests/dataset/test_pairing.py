@@ -98,8 +98,8 @@ def test_gold_follows_the_order_and_each_gold_is_shown_first_half_the_time(
     [
         ({"design": "random"}, "'random'.*balanced, full"),
         ({"orders": "BB"}, "counterbalanced, both, AB, BA"),
-        ({"pairs": 251}, "give 1 to 250"),
-        ({"pairs": 0}, "give 1 to 250"),
+        ({"pairs": 251}, "allow 1 to 250"),
+        ({"pairs": 0}, "allow 1 to 250"),
         ({"design": "full", "pairs": 5}, "leave out the number"),
     ],
 )

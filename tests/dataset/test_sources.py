@@ -199,7 +199,7 @@ def not_utf8(table: pa.Table) -> pa.Table:
         (
             SUMMEVAL,
             lambda table: with_column(table, "coherence", pa.array(["4.0"] * table.num_rows)),
-            "holds str, not list, in 'coherence'",
+            "has str, not list, in column 'coherence'",
         ),
         (
             TRUTHFULQA,

@@ -45,7 +45,7 @@ def test_the_twenty_templates_are_those_of_appendix_a(shared: Path) -> None:
     [
         ("layout:", "layuot:", 4, "unknown key 'layuot'"),
         ("tasks:", "task:", 1, "unknown key 'task'"),
-        ("{instruction}", "", 4, "the layout needs {instruction}"),
+        ("{instruction}", "", 4, "the layout lacks {instruction}"),
         ("{message}", "{the message}", 4, "{the message} is not a placeholder"),
         ("[POLITE, RUDE]", "[POLITE]", 2, "at least two different strings"),
         ("[POLITE, RUDE]", "[POLITE, ERROR]", 2, "reserved words"),
@@ -88,7 +88,7 @@ def test_an_error_in_a_template_file_names_file_and_line(
 def test_a_file_without_items_of_the_task_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     path.write_text('{"message": "x", "task": "other"}', encoding="utf-8")
-    with pytest.raises(JudgeSenseError, match="holds no item of task 'tone'"):
+    with pytest.raises(JudgeSenseError, match="no row is an item of task 'tone'"):
         load_items(path, TONE)
 
 

@@ -122,7 +122,7 @@ def test_money_is_counted_for_every_judge_that_costs_some(tmp_path: Path) -> Non
     for engine in ("api", "systemone"):
         spec = resolve("m", engine=engine, base_url="http://127.0.0.1:9/v1", price=(1.0, 1.0))
         for who in (spec, spec.load()):
-            with pytest.raises(JudgeSenseError, match="below one pass"):
+            with pytest.raises(JudgeSenseError, match="the budget is too small"):
                 improved(tmp_path, who, budget="$0.001")
 
 
@@ -223,15 +223,15 @@ def labelled(n: int, gold: str = "AB") -> list[dict[str, str]]:
     [
         (labelled(10), {}, "too few"),
         (labelled(40, "A"), {"answers": ["A", "B"]}, "every label is A"),
-        (ROWS, {"budget": 1}, "below one pass"),
+        (ROWS, {"budget": 1}, "the budget is too small"),
         (ROWS, {"budget": "much"}, "prompts per item"),
         (ROWS, {"budget": "$0"}, "prompts per item"),
         (ROWS, {"max_error": 1.5}, "between 0 and 1"),
         (ROWS, {"out": "judge.txt"}, ".yaml"),
         (ROWS, {"judge": "no-such-judge"}, "unknown judge"),
         (ROWS, {"paraphraser": "missing.txt"}, "missing.txt"),
-        (ROWS, {"paraphraser": lambda messages: [""] * len(messages)}, "gave no answer"),
-        (ROWS, {"source": "missing-rubric.txt"}, "no file"),
+        (ROWS, {"paraphraser": lambda messages: [""] * len(messages)}, "answered none of"),
+        (ROWS, {"source": "missing-rubric.txt"}, "is not a file"),
         (ROWS, {"limit": 0}, "at least 1"),
         ([{**row, "the text": "x"} for row in ROWS], {"source": RUBRIC + "{the text}"}, "rename"),
         ([{**ROWS[n % 9], "item_id": str(n)} for n in range(80)], {}, "(9 independent)"),

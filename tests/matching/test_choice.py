@@ -120,7 +120,7 @@ def test_unread_responses_score_nothing_and_are_counted_with_their_reason() -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((["A"], ["A", "B"]), "predictions has 1 rows and references 2"),
+        ((["A"], ["A", "B"]), "predictions has 1 rows and references has 2"),
         (([], []), "predictions is empty"),
         (("A", ["A"]), "predictions is one string"),
         (([None], ["A"]), "predictions, row 0"),

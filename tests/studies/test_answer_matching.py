@@ -207,8 +207,8 @@ def test_an_item_without_an_answer_is_left_out_for_every_model(
 @pytest.mark.parametrize(
     ("judge", "worth", "unknown", "said"),
     [
-        (_says_yes, (1.0, 0.0, 0.5), 0.0, "do not use them"),
-        (_mumbles, (0.0, 0.0, 0.0), 1.0, "do not use them"),
+        (_says_yes, (1.0, 0.0, 0.5), 0.0, "ignore its accuracies"),
+        (_mumbles, (0.0, 0.0, 0.0), 1.0, "ignore its accuracies"),
     ],
 )
 def test_a_judge_that_cannot_tell_right_from_wrong_is_found_out(

@@ -98,7 +98,7 @@ def test_findings_name_judges(measured: Result) -> None:
     under = next(text for text in measured.findings if "below 0.8" in text)
     assert "says_yes (0.333" in under
     assert "unreadable" not in under
-    for part in ("unreadable (100%)", "says_yes is the same", "right (−0.333)"):
+    for part in ("unreadable (100%)", "is the same: says_yes", "right (−0.333)"):
         assert any(part in text for text in measured.findings)
 
 

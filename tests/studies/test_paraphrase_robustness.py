@@ -104,7 +104,7 @@ def test_the_papers_printed_wordings_are_two_of_coherence_and_five_of_interestin
     assert counts == {"summarisation-coherence": 2, "dialogue-interestingness": 5}
     text = plan.attributes["dialogue-interestingness"].templates.templates[0].text
     assert text.startswith("Is the response dull/interesting? When evaluating a response")
-    with pytest.raises(JudgeSenseError, match="the paper prints wordings of"):
+    with pytest.raises(JudgeSenseError, match="the paper prints wordings only of"):
         make_plan(paper=True, attributes=["clarity", "coherence"])
 
 
@@ -142,8 +142,8 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
         ({"attributes": ["beauty"]}, "unknown attribute 'beauty'; choose from summarisation"),
         ({"tasks": ["poems"]}, "unknown task 'poems'"),
         ({"data": {"essays": "nowhere.csv"}}, "nowhere.csv: no such file; .*asap"),
-        ({"data": {"poems": "x"}}, "--source poems=.*dialogue"),
-        ({"limit": 1}, "at least 2 items"),
+        ({"data": {"poems": "x"}}, "--source: unknown task poems; use dialogue"),
+        ({"limit": 1}, "use 2 items or more"),
         ({"paraphrases": 11}, "2 to 10 paraphrases"),
         ({"scoring": "both"}, "unknown scoring .both."),
         ({"tolerance": -1}, "tolerance"),

@@ -95,7 +95,11 @@ def test_judges_of_runs_are_compared_on_the_pairs_that_all_decided(tmp_path: Pat
         ({"judge": "x", "task": "t", "jss": 0.9}, {}, "asked again"),
         ({"judge": "x", "delta_jss": 0.1}, {}, "row 1, task"),
         ({"judge": "x", "task": "t", "delta_jss": 0.1}, {"flor": 0.1}, "flor"),
-        ({"judge": "x", "task": "t", "delta_jss": 0.1}, {"vendors": {"y": "a"}}, "no judge 'y'"),
+        (
+            {"judge": "x", "task": "t", "delta_jss": 0.1},
+            {"vendors": {"y": "a"}},
+            "unknown judge 'y'",
+        ),
     ],
 )
 def test_bad_cells_and_rules_are_refused(

@@ -45,10 +45,10 @@ class Matched:
     "accuracy",
     "Accuracy over templates (the paper's Figure 2)",
     "std: population standard deviation of the accuracy over templates. std by chance: the std of "
-    "the same scores when each item's scores are assigned to the templates at random; p: the share "
-    "of such assignments that spread at least as much (permutation test). Answers without a "
-    "verdict are left out of the means. likelihood: the most probable label (A-D or 1-4). For "
-    "NarrativeQA the score is word F1.",
+    "the same scores when each item's scores are assigned to the templates at random. p: the "
+    "share of such assignments that spread at least as much (permutation test). Means leave out "
+    "answers without a verdict. likelihood: matches the most probable label (A-D or 1-4). For "
+    "NarrativeQA, the score is word F1.",
     accuracy="mean accuracy", accuracy_low="lowest", accuracy_high="highest",
 )  # fmt: skip
 def accuracy(source: Matched) -> Iterator[Record]:
@@ -86,9 +86,9 @@ def rank_agreement(scores: Floats, seed: int) -> dict[str, float | str | None]:
     "Mean Spearman's ρ of the models' ranking over pairs of templates (the layout of Table 1)",
     "95% percentile intervals over items; with few items they are wide and need not be centred on "
     "ρ. Pairs that include a template under which all models tie have no ρ and are left out. The "
-    "paper's figures come from other, larger models: they are shown for orientation only. paper: "
-    "over the models that its heuristic could score, so that its heuristic and its judge rank the "
-    "same models; paper, 7 models: its judge over all seven.",
+    "paper's figures come from other, larger models and are shown for orientation only. paper: "
+    "over the models that the paper's heuristic could score, so that its heuristic and its judge "
+    "rank the same models. paper, 7 models: the paper's judge over all seven models.",
     mean_spearman="mean ρ", paper_mean_spearman="paper", paper_all_models="paper, 7 models",
 )  # fmt: skip
 def ranking(source: Matched) -> Iterator[Record]:
@@ -116,9 +116,9 @@ def ranking(source: Matched) -> Iterator[Record]:
 @table(
     "published",
     "Figures that the paper's text states, beside this study's",
-    "Other models and items: side by side, not compared. Ours are the lowest and the highest of "
-    "this study's models; ρ is one figure over them. std, lowest, highest, range: of a model's "
-    "accuracy over templates.",
+    "Models and items differ, so the figures cannot be compared directly. ours: the lowest and "
+    "the highest of this study's models; ρ is one figure over all models. std, lowest, highest, "
+    "range: of a model's accuracy over templates.",
     model="paper's models", lowest="ours, lowest", highest="ours, highest",
 )  # fmt: skip
 def stated(source: Matched) -> Iterator[Record]:
@@ -151,9 +151,9 @@ _STATED: Mapping[str, Callable[[Floats], list[float | None]]] = {
 @table(
     "matchers",
     "How accurate the matchers are",
-    "Probes are answers written for this test: for multiple choice the right and a wrong option, "
-    "each as a statement of its label and as its text; otherwise the reference and another item's. "
-    "A matcher that guesses has a balanced accuracy of 0.5.",
+    "Probes are answers written for this test. Multiple choice: the right and a wrong option, "
+    "each as a statement of its label and as its text. Otherwise: the item's reference and "
+    "another's. A matcher that guesses has a balanced accuracy of 0.5.",
 )
 def matchers(source: Matched) -> Iterator[Record]:
     """How accurate the matchers are on answers that are known to be right or wrong."""
@@ -186,21 +186,21 @@ def findings(source: Matched, tables: Tables) -> Iterator[str]:
             texts = [f"{number(float(np.mean(s)))} by {name}" for name, s in by_matcher.items()]
             beyond = sum(row["p"] is not None and row["p"] < 0.05 for row in rows)
             yield (
-                f"on {answers.benchmark} accuracy varies over {len(answers.templates)} templates "
-                f"with a standard deviation of {join(texts)} (mean over models); {beyond} of "
-                f"{len(rows)} pairs of model and matcher spread more than templates that do not "
-                "matter would (p < 0.05)"
+                f"on {answers.benchmark}, the standard deviation of accuracy over "
+                f"{len(answers.templates)} templates is {join(texts)} (mean over models). For "
+                f"{beyond} of {len(rows)} pairs of a model and a matcher, accuracy varies more "
+                "than chance explains (p < 0.05)"
             )
         if unread := sum(reading is None for reading in answers.readings):
             yield (
-                f"on {answers.benchmark} the heuristic that reads the text could not read "
+                f"on {answers.benchmark}, the heuristic that reads the text could not read "
                 f"{percent(unread / len(answers.responses))} of {len(answers.responses)} answers, "
                 "which count as wrong"
             )
     for row in tables["matchers"].rows:
         balanced = row["balanced_accuracy"]
         if row["matcher"].startswith("judge ") and balanced is not None:
-            advice = "its accuracies are usable" if balanced >= USABLE else "do not use them"
+            advice = "its accuracies are usable" if balanced >= USABLE else "ignore its accuracies"
             yield (
                 f"on {row['benchmark']}, {row['matcher']} has a balanced accuracy of "
                 f"{number(balanced)} on answers known to be right or wrong: {advice}"
@@ -212,14 +212,14 @@ def limits(source: Matched, tables: Tables) -> Iterator[str]:
     for answers in source.benchmarks:
         if answers.left_out:
             yield (
-                f"on {answers.benchmark} {answers.left_out} items are left out for every model, "
+                f"on {answers.benchmark}, {answers.left_out} items are left out for every model, "
                 "because some model gave no answer to them (see the error column of its answers)"
             )
     cut = sum(response.cut for answers in source.benchmarks for response in answers.responses)
     if cut:
-        yield f"{cut} answers that the token cap cut off are matched up to the cut"
+        yield f"the token cap cut off {cut} answers, which are matched as far as they go"
     if any(JUDGE not in answers.scores for answers in source.benchmarks):
-        yield "no judge matched the answers: add a grader to compare the heuristics with it"
+        yield "no judge matched the answers: add --grader to compare one with the heuristics"
     yield (
         "every spread is conditional on these templates and items; the paper's models are larger, "
         "so these figures neither confirm nor contradict its figures"

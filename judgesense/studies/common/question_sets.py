@@ -135,7 +135,7 @@ def ask_all(
         log = respond(responder, questions, folder, max_tokens=max_tokens, seed=seed, note=note)
         model = str(log["model"][0])
         if model in found:
-            raise JudgeSenseError(f"{name} is {model}, as is another responder; name it once")
+            raise JudgeSenseError(f"{name} is {model}, like another responder; leave one out")
         found[model] = {(row["template_id"], row["item_id"]): row for row in log.to_pylist()}
     return found
 
@@ -169,14 +169,14 @@ def draw(
     read = [known.read(row, place, rng) for place, row in table]
     items = [item for item in read if item is not None]
     if n is not None and n > len(items):
-        raise JudgeSenseError(f"{known.hub_id} has {len(items)} items; lower --limit {n}")
+        raise JudgeSenseError(f"{known.hub_id} has {len(items)} items; lower --limit from {n}")
     chosen = [items[at] for at in rng.permutation(len(items))[:n]]
     source: dict[str, Any] = {
         "set": table.name, "revision": table.revision, "license": table.license,
         "items": len(chosen), "of": len(items),
     }  # fmt: skip
     if left_out := len(read) - len(items):
-        source["left_out"] = f"{left_out} left out for not having four different options"
+        source["left_out"] = f"{left_out} left out because they lack four different options"
     drawn = Drawn(asked=asked, source=source, items=tuple(chosen))
     if path is not None:
         require_writable(path.parent)

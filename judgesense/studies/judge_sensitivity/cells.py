@@ -96,15 +96,15 @@ def read_sources(sources: Sequence[str], rules: PoolRules) -> tuple[list[Cell], 
     judges = {cell.judge for cell in cells}
     if unknown := sorted(rules.vendors.keys() - judges):
         raise JudgeSenseError(
-            f"--set vendors: no judge {unknown[0]!r}; the judges are {', '.join(sorted(judges))}"
+            f"--set vendors: unknown judge {unknown[0]!r}; choose from {', '.join(sorted(judges))}"
         )
     seen: dict[tuple[Any, ...], Cell] = {}
     for at, cell in enumerate(cells):
         key = (*cell.group, cell.judge)
         if key in seen:
             raise JudgeSenseError(
-                f"{cell.place}: {cell.judge} on {cell.task} is already in {seen[key].place}; a "
-                "judge counts once, so name each of its cells once"
+                f"{cell.place}: {cell.judge} on {cell.task} is already in {seen[key].place}; "
+                "remove one of the two, because a judge counts once per task"
             )
         vendor = rules.vendors.get(cell.judge, cell.vendor)
         known = None if (vendor or UNKNOWN).strip().lower() == UNKNOWN else vendor
@@ -122,8 +122,8 @@ def _of_table(path: Path) -> Iterator[Cell]:
         if cell.delta_jss is None and "delta_missing_reason" not in row:
             if cell.jss is None or cell.jss_repeat is None:
                 raise JudgeSenseError(
-                    f"{record.place}: neither delta_jss nor jss and jss_repeat; ΔJSS needs the "
-                    "same prompts asked again"
+                    f"{record.place}: the row needs delta_jss, or both jss and jss_repeat (the JSS "
+                    "of the same prompts asked again)"
                 )
             cell = cell.model_copy(update={"delta_jss": cell.jss - cell.jss_repeat})
         yield cell

@@ -28,7 +28,7 @@ def findings(study: Sensitivity, made: Tables) -> Iterator[str]:
         if len(gaps) > 1:
             (most, where), (least, elsewhere) = max(gaps), min(gaps)
             yield (
-                f"{scoring} scoring: judges differ most on {where} (highest less lowest mapped "
+                f"{scoring} scoring: judges differ most on {where} (highest minus lowest mapped "
                 f"JSS: {number(most)}) and least on {elsewhere} ({number(least)})"
             )
     if "orders" in made:
@@ -36,8 +36,8 @@ def findings(study: Sensitivity, made: Tables) -> Iterator[str]:
         known = [(one, two) for one, two in flips if one is not None and two is not None]
         more = sum(swapped > reworded for reworded, swapped in known)
         yield (
-            f"swapping the options flips more verdicts than rewording in {more} of {len(known)} "
-            "cases"
+            f"in {more} of {len(known)} cases, swapping the options flips more verdicts than "
+            "rewording does"
         )
 
 
@@ -63,35 +63,35 @@ def _of_group(cases: Sequence[JudgedCase]) -> Iterator[str]:
         ]
         yield (
             f"{len(under)} of {len(known)} judges with a JSS fall below {STEADY_JSS}: "
-            f"{join(named)}; {sure or 'none'} of them with the whole interval"
+            f"{join(named)}. Intervals that lie entirely below it: {sure or 'none'}"
         )
     else:
-        yield f"none of {len(known)} judges with a JSS fall below {STEADY_JSS}"
+        yield f"none of the {len(known)} judges with a JSS falls below {STEADY_JSS}"
     if same := [case.judge for case in known if case.mapped["degenerate"]]:
-        yield f"every decision of {join(same)} is the same, so JSS says nothing"
+        yield f"JSS is uninformative where every decision is the same: {join(same)}"
     kappas = _values(cases, "kappa", "raw")
     if below := [f"{judge} ({number(kappa)})" for judge, kappa in kappas if kappa < 0]:
         yield f"κ is negative for {join(below)} (raw decisions)"
     rates = _values([case for case in cases if case.comparative], "first_position_rate")
     if sided := [f"{judge} ({percent(r)})" for judge, r in rates if not 0.1 < r < 0.9]:
         yield (
-            "over nine in ten verdicts choose one position; the share for the option shown first "
-            f"is {join(sided)}. A high JSS does not show that these judges read the options"
+            "more than nine in ten verdicts choose one position. Share for the option shown first: "
+            f"{join(sided)}. A high JSS does not show that these judges read the options"
         )
     for case in cases:
         stream, mixed = case.stream, case.stream.with_inverted
         raw, mapped = stream.agreement("raw", mixed), stream.agreement("mapped", mixed)
         if stream.inverted and mapped.n_pairs:
             yield (
-                f"on pairs with the inverted wording, JSS of {case.judge} is {number(raw.jss)} raw "
-                f"and {number(mapped.jss)} through the label maps; on the other pairs it is "
-                f"{number(stream.agreement('mapped', ~mixed).jss)}"
+                f"on pairs with the inverted wording, {case.judge} has a raw JSS of "
+                f"{number(raw.jss)} and a mapped JSS of {number(mapped.jss)}; on the other pairs, "
+                f"its mapped JSS is {number(stream.agreement('mapped', ~mixed).jss)}"
             )
     shares = {case.judge: undecided_share(case.mapped) or 0.0 for case in cases}
     if much := [f"{judge} ({percent(share)})" for judge, share in shares.items() if share > 0.1]:
         yield (
-            f"more than a tenth of the pairs is undecided for {join(much)}; JSS covers only the "
-            "rest"
+            f"more than a tenth of the pairs are undecided for {join(much)}; JSS covers only the "
+            "other pairs"
         )
 
 
@@ -158,12 +158,12 @@ FIGURES = (
 def limits(study: Sensitivity, made: Tables) -> Iterator[str]:
     """What the figures do not show, and the questions that are not answered."""
     yield (
-        "intervals treat the items as a sample and the wordings as fixed; they do not cover other "
-        "wordings"
+        "intervals treat the items as a sample but the wordings as fixed, so they do not cover "
+        "other wordings"
     )
     items = {case.task: case.raw["n_items"] for case in study.main.cases}
     if small := [f"{task} ({n})" for task, n in items.items() if n < 30]:
-        yield f"few decided items: {', '.join(small)}"
+        yield f"fewer than 30 decided items: {', '.join(small)}"
     if note := tables.published_note(study):
         yield note.strip()
     if study.log is not None and not study.main.published_wordings:

@@ -134,10 +134,10 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
 
 @table(
     "pooled", "ΔJSS pooled over judges",
-    "Mean: unweighted over the judges left in. p: z over judges against 0; floor: one-sided "
-    "against the floor; vendors: the same mean with clustered errors (CR1) and t on vendors - 1 "
-    "degrees of freedom; vendor means: each vendor counts once, t. All p are Holm-corrected over "
-    "the tasks. Detectable: the smallest mean found with 80% power.",
+    "Mean: unweighted over the judges left in. p: z test over judges against 0. floor: one-sided "
+    "test against the floor. vendors: the same mean, with errors clustered by vendor (CR1) and t "
+    "on vendors - 1 degrees of freedom. vendor means: t test in which each vendor counts once. "
+    "All p are Holm-corrected over the tasks. Detectable: the smallest mean with 80% power.",
     se="error", p_holm="p", floor_p="p, floor", vendor_se="error, vendors",
     vendor_p="p, vendors", vendor_floor_p="p, floor, vendors",
     means_floor_p="p, floor, vendor means", rule="deciding rule",
@@ -161,7 +161,7 @@ def pooled_results(pool: Pool) -> Iterator[Record]:
 
 @table(
     "common_support", "JSS on the pairs that every judge of a task decided",
-    "Only judges with decisions; a table of cells has none.",
+    "Only judges from run folders, because tables of cells have no decisions.",
 )  # fmt: skip
 def common_results(pool: Pool) -> Iterator[Record]:
     """Whether judges differ only because they left out different pairs."""
@@ -179,9 +179,9 @@ def common_results(pool: Pool) -> Iterator[Record]:
 
 @table(
     "cells", "The cells",
-    "p from the interval's half width (normal). p after BH: Benjamini-Hochberg over the pooled "
-    "cells with an interval; exploratory. Refusal discordance: the share of pairs of which one "
-    "wording was refused.",
+    "p: from the interval's half width (normal). p after BH: Benjamini-Hochberg over the pooled "
+    "cells with an interval; exploratory. Refusal discordance: the share of pairs in which the "
+    "judge refused one wording only.",
     p_bh="p after BH",
 )  # fmt: skip
 def cell_results(pool: Pool) -> Iterator[Record]:
@@ -206,13 +206,13 @@ def findings(pool: Pool, made: Tables) -> Iterator[str]:
         decided = deciding(pool, group)
         if decided is None:
             few = f"{one['judges']} judge{s(one['judges'])} left in"
-            yield f"{pool.name(group)}: not tested, {few}; two that differ are needed"
+            yield f"{pool.name(group)}: not tested ({few}; a test needs two judges that differ)"
             continue
         rule, p = decided
-        shown = "costs more than asking again, beyond the floor" if p < pool.rules.alpha else (
-            "is not shown to cost more than the floor"
+        shown = "costs more than asking again plus the floor" if p < pool.rules.alpha else (
+            "is not shown to cost more than asking again plus the floor"
         )  # fmt: skip
-        detectable = f"; detectable with 80% power: {number(one['detectable'])}"
+        detectable = f"; smallest mean detectable with 80% power: {number(one['detectable'])}"
         yield (
             f"{pool.name(group)}: rewording {shown} (mean ΔJSS {number(one['mean'])} over "
             f"{one['judges']} judges). Deciding rule: {rule}, {p_value(p)}{detectable}"
@@ -235,24 +235,24 @@ def limits(pool: Pool, made: Tables) -> Iterator[str]:
         yield f"left out: {join([f'{n} for {why}' for why, n in out.items()])}"
     kept = pool.kept(pool.cells)
     if bare := sum(cell.delta_ci_low is None or cell.delta_ci_high is None for cell in kept):
-        yield f"{bare} cell{s(bare)} without an interval: pooled, but not tested one by one"
+        yield f"{bare} cell{s(bare)} without an interval: pooled, but not tested individually"
     if unknown := sorted({cell.judge for cell in kept if cell.vendor is None}):
         yield (
             f"the vendor of {join(unknown)} is unknown, so their tasks are not clustered by "
-            'vendor; give it: --set "vendors={JUDGE: VENDOR}", or a column vendor'
+            'vendor; add --set "vendors={JUDGE: VENDOR}" or a column vendor'
         )
     tasks = Counter(cell.judge for cell in kept)
     n_tasks = len({cell.task for cell in kept})
     if n_tasks > 1 and (one := sorted(judge for judge, n in tasks.items() if n == 1)):
-        yield f"on one task only: {join(one)}; the means of two tasks cover other judges"
+        yield f"on one task only: {join(one)}; so the means of the tasks cover different judges"
     for task, n in Counter(group[0] for group in pool.groups).items():
         if n > 1:
             yield f"{task} has {n} scales or scorings, which are not pooled with each other"
     if len({bool(cell.scale) for cell in pool.cells}) > 1:
-        yield "some cells do not state their scale; they form groups of their own"
+        yield "some cells do not state their scale; these cells form separate groups"
     if any(source == PUBLISHED for source in pool.sources):
         yield (
-            "v2 counts an unreadable answer as disagreement and takes canonical option orders only"
+            "v2 counts an unreadable answer as disagreement and uses canonical option orders only"
         )
 
 

@@ -121,8 +121,8 @@ def main_results(study: Sensitivity) -> Iterator[Record]:
     "table_2",
     "Table 2: pairwise tasks",
     lambda study: (
-        "One label: every decision is the same, so JSS says nothing. First position: the share of "
-        "verdicts for the option shown first, over both orders if both were asked. Position "
+        "One label: every decision is the same, so JSS is uninformative. First position: the share "
+        "of verdicts for the option shown first, over both orders if both were asked. Position "
         "consistency: the share of prompts whose verdict chooses the same option in both orders."
         + published_note(study)
         + (" v1 saw one order only, v2 both." if study.with_published else "")
@@ -249,10 +249,10 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
     "exclusion",
     "Effect of leaving out pairs",
     lambda study: (
-        "Raw decisions. Every other table is on the validated pairs. Tasks with every pair "
+        "Raw decisions. Every other table covers the validated pairs only. Tasks with every pair "
         "validated are left out. Published: section 3.3, 125 pairs against 119. The published "
-        "pairs name no verdict; the six that this leaves out there are those that "
-        "published/factuality_paraphrase.jsonl answers NO." + published_note(study, v2=False)
+        "pairs carry no verdict; the six left out are those answered NO in "
+        "published/factuality_paraphrase.jsonl." + published_note(study, v2=False)
     ),
     jss="JSS, all", kappa="κ, all", n_pairs="pairs, all", jss_validated="JSS, validated",
     kappa_validated="κ, validated", n_pairs_validated="pairs, validated",
@@ -289,8 +289,8 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
 @table(
     "cost",
     "Calls, tokens and cost",
-    "From the log; US dollars are undefined without a price (`--set price=INPUT,OUTPUT`). v1 "
-    "(withdrawn): the bill of section 4.4, three runs of every pair.",
+    "From the log. US dollars are undefined without a price (`--set price=INPUT,OUTPUT`). v1 "
+    "(withdrawn): the bill in section 4.4, for three runs of every pair.",
     cost_usd="US dollars",
 )
 def cost_results(study: Sensitivity) -> Iterator[Record]:
@@ -315,10 +315,10 @@ def cost_results(study: Sensitivity) -> Iterator[Record]:
     "parse_failures",
     "Unreadable answers",
     lambda study: (
-        "Shares of single prompts. Generated text only: option scoring always gives a decision."
+        "Shares of prompts, with generated text only: option scoring always gives a decision."
         + (
-            " v1: section 5.2, which also states no refusals, and under 1% unclear for "
-            "gemini-2.5-flash; its 6.4% for qwen are time-outs."
+            " v1: section 5.2, which also states no refusals and under 1% unclear answers for "
+            "gemini-2.5-flash. Its 6.4% for qwen are time-outs."
             if study.with_published
             else ""
         )
@@ -356,13 +356,13 @@ def _interval(sources: Any, name: str) -> dict[str, float | None]:
 @table(
     "orders",
     "Position against wording",
-    "Verdicts follow the item. Flips: how often two prompts on one item differ if only the wording "
-    "changes, only the option order, or both, over all pairs of wordings, every item counting "
-    "alike; so `flips, reworded` is not 1 - JSS, which covers the pairs of the run. `flips, both` "
-    "is a sum: `wording` is what rewording adds to a swap; `position` what a swap adds to "
-    "rewording; `together` what either does alone; `asked again` the flips of the same prompt "
-    "(undefined without repeats). 95% intervals over clusters (the item, or what items share). A "
-    "part can be slightly negative.",
+    "Verdicts follow the item. Flips: how often the verdicts on one item differ if only the "
+    "wording changes, only the option order, or both, over all pairs of wordings, with equal "
+    "weight per item. `flips, reworded` is not 1 - JSS, because JSS covers the pairs of the run. "
+    "`flips, both` is the sum of four parts: `wording`, which rewording adds to a swap; "
+    "`position`, which a swap adds to rewording; `together`, which either change causes alone; "
+    "`asked again`, the flips of the same prompt (undefined without repeats). A part can be "
+    "slightly negative. 95% intervals over clusters (the item, or what items share).",
     flips_reworded="flips, reworded", flips_swapped="flips, swapped", flips_both="flips, both",
 )  # fmt: skip
 def orders(study: Sensitivity) -> Iterator[Record]:

@@ -34,13 +34,13 @@ def findings(s: Measured, made: Tables) -> Iterator[str]:
     """What the tables show."""
     above = sum((row["ci_low"] or 0.0) > row["constant_accuracy"] for row in s.rows)
     yield (
-        f"in {above} of {len(s.rows)} configurations the judge is right more often, with its whole "
-        "interval, than always giving the most frequent score"
+        f"in {above} of {len(s.rows)} configurations, the whole interval of the judge's accuracy "
+        "lies above the accuracy of always giving the most frequent score"
     )
     if insensitive := [row["judge"] for row in made["judges"].rows if row["finding"]]:
         yield (
-            f"{join(insensitive)}: insensitive, not robust: most scores stay the same under every "
-            "paraphrase and are right no more often than a constant score"
+            f"insensitive rather than robust: {join(insensitive)}. Most scores stay the same under "
+            "every paraphrase, but are right no more often than a constant score"
         )
 
 
@@ -48,15 +48,15 @@ def limits(s: Measured, made: Tables) -> Iterator[str]:
     """What the figures do not show."""
     plan = s.grid.plan
     yield (
-        f"{plan.limit} texts per task: a largest difference of {plan.paraphrases} accuracies is "
-        "biased upwards; compare the gap with the gap by chance"
+        f"with {plan.limit} texts per task, the gap (the largest difference between "
+        f"{plan.paraphrases} accuracies) is biased upwards; compare it with the gap by chance"
     )
     yield (
         "texts are drawn equally from bands of the human score, so low scores are more frequent "
-        "here than in the sets"
+        "here than in the source sets"
     )
     if plan.scoring == "generate":
-        yield "rewording is not compared with the same prompt: that needs --scoring options"
+        yield "the same-prompt control for rewording is missing: it needs --scoring options"
     for name in plan.attributes:
         cells = s.grid.of(name)
         if left_out := {cell.judge: cell.left_out for cell in cells if cell.left_out}:
@@ -111,7 +111,7 @@ STUDY = Study(
         Figure(
             "strategies",
             "Gain over the exact accuracy of the mean single judge (the paper's Figure 3). Within "
-            "τ, a part of the gain is the tolerance itself: that of the single judge.",
+            "τ, the tolerance itself adds to the gain: as much as it adds to the single judge.",
             _gains,
             Heatmap(row="attribute", column="strategy", value="gain", label="gain in accuracy",
                     limits=None),

@@ -112,7 +112,7 @@ def make_plan(
     n, k = limit or ITEMS, paraphrases or most
     if n < 2 or not 2 <= k <= most:
         raise JudgeSenseError(
-            f"limit is {n} and paraphrases {k}: use at least 2 items, and 2 to {most} paraphrases"
+            f"limit is {n} and paraphrases {k}: use 2 items or more, and 2 to {most} paraphrases"
         )
     chosen = sources(data or {}, [attribute.group for attribute in wanted.values()])
     return RobustnessPlan(wanted, chosen, n, k, paper=paper, **options)

@@ -40,7 +40,7 @@ def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5
         ):
             if not gold:
                 raise JudgeSenseError(
-                    f"item {item!r} has no gold label: accuracy needs one for every item"
+                    f"item {item!r} has no gold label, but accuracy needs one for every item"
                 )
             name = ", ".join([task if by == "task" else item.rpartition("/")[0], *more])
             prompt = sets.setdefault(name, {}).setdefault(
@@ -76,13 +76,13 @@ def _ballot(name: str, prompts: Sequence[Mapping[str, Any]], tolerance: float) -
 @table(
     "panels",
     "Panels of the judges against the gold labels",
-    "On the prompts that at least three judges answered. A panel uses the votes it has, a judge "
-    "the prompts that it answered (answered: their share). mean single judge: the mean of the "
-    "judges' accuracies. gain: over the mean single judge, each judge compared on the prompts that "
-    "it answered. For labels without a scale, a tie of k counts 1/k if the right one is among "
-    "them. best judge: among the judges that answered at least half, if any; each prompt is scored "
-    "by the judge that others choose (with ten clusters or more). within τ: at most the tolerance "
-    "from the gold label. Intervals are t intervals over clusters.",
+    "On the prompts that at least three judges answered. A panel uses the votes it has; a judge "
+    "is scored on the prompts that it answered (answered: their share). mean single judge: the "
+    "mean of the judges' accuracies. gain: over the mean single judge, each judge compared on the "
+    "prompts that it answered. For labels without a scale, a tie of k labels counts 1/k if one is "
+    "right. best judge: among the judges that answered at least half, if any; with ten clusters "
+    "or more, other prompts choose the judge that scores a prompt. within τ: at most the "
+    "tolerance from the gold label. Intervals are t intervals over clusters.",
     near="within τ", n="n",
 )  # fmt: skip
 def panels(ballots: Sequence[Ballot]) -> Iterator[Record]:
@@ -126,5 +126,5 @@ LOG_STUDY = Study(
             ),
         )
     ],
-    limits=[lambda *_: ["a prompt counts with its first answer, so noise is not separated"]],
+    limits=[lambda *_: ["only the first answer to a prompt counts, so noise is not measured"]],
 )

@@ -72,16 +72,16 @@ def _stability_note(s: Measured) -> str:
         by_kind = f"χ²({test.dof}) = {number(test.statistic, 2)}, {p_value(test.pvalue)}"
     return (
         f"Stability by kind: {by_kind}. The paper: χ²(2) = 1.46, p = 0.482, 41.1% stable; here "
-        f"{total} of {of}. A judge that always gives the same score is stable: first compare its "
-        "accuracy with the constant score's."
+        f"{total} of {of}. A judge that always gives the same score is stable, so first compare "
+        "its accuracy with that of the constant score."
     )
 
 
 @table(
     "tasks",
     "By task (the paper's Table 5)",
-    "Means over judges and attributes. The paper's figures come from eight other judges and its "
-    "own ten wordings.",
+    "Means over judges and attributes. The paper's figures come from eight other judges and ten "
+    "other wordings.",
     paper_accuracy="paper", paper_sensitivity="paper's sensitivity", paper_gap="paper's gap",
 )  # fmt: skip
 def tasks(s: Measured) -> Iterator[Record]:
@@ -96,9 +96,9 @@ def tasks(s: Measured) -> Iterator[Record]:
 @table(
     "attributes",
     "By attribute (the paper's Table 2)",
-    "accuracy: mean over judges. best accuracy: exact accuracy of choosing the best strategy, each "
-    "item scored by the strategy that other items choose (undefined with fewer than ten texts). "
-    "The paper chose and measured on the same items, and its best may count a tolerance.",
+    "accuracy: mean over judges. best accuracy: exact accuracy of the best strategy, where other "
+    "items choose the strategy that scores each item (undefined with fewer than ten texts). The "
+    "paper chose and measured on the same items, and its best accuracy may allow a tolerance.",
     paper_accuracy="paper", paper_best="paper's best", constant_accuracy="constant score",
 )  # fmt: skip
 def attributes(s: Measured) -> Iterator[Record]:
@@ -120,10 +120,10 @@ def attributes(s: Measured) -> Iterator[Record]:
     "judges",
     "The judges",
     "insensitive: the share of a judge's attributes on which at least 90% of items get the same "
-    "score under every paraphrase while accuracy is no better than a constant score's. A judge "
-    "with half of its attributes or more is called insensitive: it ignores the wording and the "
-    "text alike. option mass: the probability of all levels together; where it is small, the judge "
-    "would rather write something else.",
+    "score under every paraphrase while accuracy is no better than a constant score's. A judge is "
+    "called insensitive if that share is at least half: it ignores both the wording and the text. "
+    "option mass: the probability of all levels together; where it is small, the judge tends to "
+    "write something else.",
     constant_accuracy="constant score",
 )  # fmt: skip
 def judges(s: Measured) -> Iterator[Record]:
@@ -146,10 +146,10 @@ def judges(s: Measured) -> Iterator[Record]:
 @table(
     "anova",
     "What explains accuracy: one-way ANOVAs",
-    "Over items, a number is an item's mean accuracy over judges, paraphrases and attributes; by "
-    "verifiability, an item counts once per kind that its task has, so these numbers are not "
-    "independent. Scales differ between tasks and kinds (2 to 6 levels): part of any effect is "
-    "that fewer levels are easier to hit.",
+    "Over items, each observation is an item's mean accuracy over judges, paraphrases and "
+    "attributes. By verifiability, an item counts once per kind that its task has, so "
+    "observations are not independent. Scales differ between tasks and kinds (2 to 6 levels), and "
+    "fewer levels are easier to hit, which explains part of any effect.",
     f="F", eta_squared="η²", paper_f="paper's F", paper_eta_squared="paper's η²", n="n",
 )  # fmt: skip
 def anova(s: Measured) -> Iterator[Record]:
@@ -170,7 +170,7 @@ def anova(s: Measured) -> Iterator[Record]:
 @table(
     "contrasts",
     "Kinds of attributes against each other",
-    "Over configurations. difference: of the mean accuracies, first minus second. p adjusted: "
+    "Over configurations. difference: first mean accuracy minus the second. p adjusted: p of "
     "Welch's test, times the number of comparisons.",
     cohens_d="Cohen's d", paper_cohens_d="paper's d",
 )  # fmt: skip
@@ -183,8 +183,8 @@ def contrasts(s: Measured) -> Iterator[Record]:
 @table(
     "correlations",
     "Accuracy against robustness",
-    "Over configurations. By construction, gap and accuracy depend on each other: at an accuracy "
-    "near 0 or 1 there is no room for a gap.",
+    "Over configurations. By construction, gap and accuracy depend on each other: an accuracy "
+    "near 0 or 1 leaves no room for a gap.",
     pearson="Pearson's r", pearson_p="p of r", spearman="Spearman's ρ", spearman_p="p of ρ", n="n",
     paper_pearson="paper's r", paper_spearman="paper's ρ",
 )  # fmt: skip
@@ -209,9 +209,9 @@ def correlations(s: Measured) -> Iterator[Record]:
 @table(
     "tolerance",
     "Accuracy by tolerance (the paper's appendix D)",
-    "unrounded: equal to the raters' mean; rounded: equal to it as a level; within τ: at most τ "
-    "from it. Whole scores within 0.5 of a mean are those that equal the rounded mean, and both "
-    "neighbours of a half: 0.5 adds nothing else to rounding.",
+    "unrounded: equal to the raters' mean. rounded: equal to the mean rounded to a level. within "
+    "τ: at most τ from the mean. Compared with rounding, a tolerance of 0.5 adds only the second "
+    "neighbour of a mean that ends in .5.",
     within_0_25="within 0.25", within_0_5="within 0.5",
 )  # fmt: skip
 def tolerance(s: Measured) -> Iterator[Record]:
@@ -230,9 +230,9 @@ def tolerance(s: Measured) -> Iterator[Record]:
     "Is it the wording? The same prompt as a control",
     "Both gaps are drawn from the probabilities of the levels, as a judge that samples at "
     "temperature 1 among the levels would answer: one score per paraphrase, and as many for the "
-    "base wording; means of 200 draws. Both are over the items decided under every paraphrase and "
-    "under the base wording. items: of all configurations together. larger: configurations with "
-    "the larger gap when reworded. p: Wilcoxon's test. The paper asked three models the same "
+    "base wording. Gaps are means of 200 draws, over the items decided under every paraphrase and "
+    "under the base wording. items: of all configurations together. larger: configurations whose "
+    "gap is larger when reworded. p: Wilcoxon's test. The paper asked three models the same "
     "prompt ten times.",
     gap_reworded="gap, reworded", gap_same="gap, same prompt",
     paper_difference="paper's difference", paper_p="paper's p",
@@ -254,9 +254,9 @@ def control(s: Measured) -> Iterator[Record]:
     "strategies",
     "The strategies over all attributes, with their cost",
     lambda s: (
-        f"Means over attributes; within τ: at most {s.tolerance:g} from the human mean; calls and "
-        "tokens are per item. The paper's gain of the fuser counts a tolerance. The paper calls "
-        "self-consistency the cheapest because one model does it, but it asks once per paraphrase."
+        f"Means over attributes. within τ: at most {s.tolerance:g} from the human mean. Calls and "
+        "tokens are per item. The paper's gain of the fuser allows a tolerance. The paper calls "
+        "self-consistency cheapest because it uses one model, but it asks once per paraphrase."
     ),
     near="within τ", near_gain="gain within τ", paper_gain="paper's gain",
 )  # fmt: skip
@@ -282,11 +282,11 @@ def strategies(s: Measured) -> Iterator[Record]:
 @table(
     "best_strategies",
     "The best strategy by kind (the paper's Table 6)",
-    "Means over the attributes of a kind. The best of the strategies that ask more than once, "
-    "exact or within τ, chosen on the items that it is scored on, as in the paper: its accuracy is "
-    "flattering (`attributes` chooses on other items). Δ: over the exact accuracy of the single "
-    "judge, as in the paper, so that a tolerance counts as a gain. gain: over the single judge "
-    "under the same tolerance.",
+    "Means over the attributes of a kind. best: of the strategies that ask more than once, exact "
+    "or within τ. As in the paper, it is chosen and scored on the same items, so its accuracy is "
+    "too high (the table `attributes` chooses on other items). Δ: over the exact accuracy of the "
+    "single judge, as in the paper, so that a tolerance counts as a gain. gain: over the single "
+    "judge under the same tolerance.",
     single="single judge", delta="Δ", paper_delta="paper's Δ", paper_best="paper's best",
 )  # fmt: skip
 def best_strategies(s: Measured) -> Iterator[Record]:
@@ -321,9 +321,9 @@ def best_strategies(s: Measured) -> Iterator[Record]:
 @table(
     "published",
     "What the paper states of its judges and people (section 4), beside this study's",
-    "Other judges and texts: side by side, not compared. Ours are the lowest and the highest of "
-    "this study's judges. quoted: not recomputable here, as it needs the paper's judges, its "
-    "people, or a measure that it does not name.",
+    "Judges and texts differ, so the figures cannot be compared directly. ours: the lowest and "
+    "the highest of this study's judges. quoted: cannot be recomputed here, because it needs the "
+    "paper's judges or people, or a measure that the paper does not name.",
     paper="paper", lowest="ours, lowest", highest="ours, highest",
 )  # fmt: skip
 def stated(s: Measured) -> Iterator[Record]:
@@ -361,8 +361,8 @@ def stated(s: Measured) -> Iterator[Record]:
         f"score is at most {s.tolerance:g} from the human mean. Gains are over the mean single "
         "judge on the same items; intervals are t intervals over clusters. best judge: each text "
         "is scored by the judge that is most often right on other texts (on all, with fewer than "
-        "ten texts); judge names the one that all texts choose. calls, tokens and US dollars are "
-        "per item; US dollars are undefined without a price."
+        "ten texts). judge: the one that all texts together choose. Calls, tokens and US dollars "
+        "are per item; US dollars are undefined without a price."
     ),
     near="within τ", near_gain="gain within τ", cost_usd="US dollars",
 )  # fmt: skip

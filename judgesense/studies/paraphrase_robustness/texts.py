@@ -215,7 +215,7 @@ def attributes_of(
         if names is None:
             wanted = [name for name in wanted if name in known]
         if not wanted or set(wanted) - known.keys():
-            raise JudgeSenseError(f"the paper prints wordings of {', '.join(known)} only")
+            raise JudgeSenseError(f"the paper prints wordings only of {', '.join(known)}")
     return {name: known[name] for name in wanted}
 
 
@@ -230,12 +230,12 @@ def _full_name(name: str, known: Iterable[str]) -> str:
 def sources(data: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
     """The source of each group: the given or the default one; JudgeSenseError if unknown."""
     if unknown := [group for group in data if group not in SOURCES]:
-        raise JudgeSenseError(f"--source {unknown[0]}=...: choose a task from {', '.join(SOURCES)}")
+        raise JudgeSenseError(f"--source: unknown task {unknown[0]}; use {', '.join(SOURCES)}")
     chosen = {group: data.get(group, SOURCES[group][0]) for group in dict.fromkeys(groups)}
     for group, source in chosen.items():
         if source not in SOURCES[group] and not Path(source).is_file():
             raise JudgeSenseError(
-                f"--source {group}={source}: no such file; name a file, or a set of "
+                f"--source {group}={source}: no such file; name a file, or one of "
                 f"{', '.join(SOURCES[group])}"
             )
     return chosen

@@ -41,7 +41,7 @@ def _figures(ranking: Ranking, *names: str) -> Iterator[Record]:
     lambda ranking: (
         f"Mean ± population std over the {ranking.seeds * (ranking.seeds - 1) // 2} pairs of "
         f"seeds; the top sets have {ranking.k} prompts. shared items: the mean share of a subset "
-        "that is also in another seed's subset; it makes seeds agree."
+        "that is also in another seed's subset; shared items make seeds agree."
     ),
     spearman_mean="Spearman", spearman_std="± std", kendall_mean="Kendall", kendall_std="± std",
     top1_pairwise_mean="same top-1", top1_pairwise_std="± std",
@@ -60,7 +60,7 @@ def stability(ranking: Ranking) -> Iterator[Record]:
     lambda ranking: (
         "Consistency: the share of seeds with the most frequent winner, and the mean overlap with "
         f"the most frequent set of the {ranking.k} best. unique top-1: how many prompts win under "
-        "some seed."
+        "at least one seed."
     ),
     top1_global="top-1 consistency", topk_global="top set consistency", unique_top1="unique top-1",
     n_conditions="seeds",
@@ -72,12 +72,12 @@ def consistency(ranking: Ranking) -> Iterator[Record]:
 
 @table(
     "selection",
-    "Choosing by the mean against LCB, scored on the seed left out (the layout of Table 3)",
+    "Choosing by the mean or by LCB, scored on the seed left out (the layout of Table 3)",
     lambda ranking: (
-        f"LCB with z = {ranking.z:g}. The first two means use the study's seeds; the redrawn ones "
-        f"are expectations over {REDRAWS} sets of as many seeds from the same scores. gain low to "
-        "gain high holds the middle 95% of the sets' gains; the last three columns are shares of "
-        "the sets."
+        f"LCB: lower confidence bound with z = {ranking.z:g}. The first two means use the study's "
+        f"seeds; the redrawn ones are expectations over {REDRAWS} sets of as many seeds from the "
+        "same scores. The middle 95% of the sets' gains lie from gain low to gain high; the last "
+        "three columns are shares of the sets."
     ),
     loso_mean_mean="mean", loso_mean_std="± std", loso_lcb_mean="LCB", loso_lcb_std="± std",
     mean_redrawn="mean, redrawn", lcb_redrawn="LCB, redrawn", lcb_better="LCB better",
@@ -93,8 +93,8 @@ def selection(ranking: Ranking) -> Iterator[Record]:
 @table(
     "near_ties",
     "Which pairs of prompts flip, by the gap between them",
-    "gap: difference of two prompts' means over all items. A pair flips between two seeds that "
-    f"order it oppositely (ties are no order), over {REDRAWS} redrawn sets of seeds. not told "
+    "gap: difference of two prompts' means over all items. A pair flips if two seeds order it "
+    f"oppositely (a tie is no flip); rates are over {REDRAWS} redrawn sets of seeds. not told "
     "apart: the 95% interval of the gap, paired over all items, contains 0.",
     gap="gap between the means", n_pairs="pairs", flip_rate="how often a pair flips",
     share_of_flips="share of all flips",
@@ -150,8 +150,8 @@ def prompts(ranking: Ranking) -> Iterator[Record]:
 @table(
     "published",
     "The paper's figures beside this study's",
-    "Other models, other prompts and other items: the figures are shown side by side, not "
-    "compared. Ours are the lowest and the highest of this study's models at that size.",
+    "Models, prompts and items differ, so the figures cannot be compared directly. ours: the "
+    "lowest and the highest of this study's models at that size.",
     model="paper's model", lowest="ours, lowest", highest="ours, highest",
 )  # fmt: skip
 def paper_figures(ranking: Ranking) -> Iterator[Record]:
@@ -174,10 +174,10 @@ def paper_figures(ranking: Ranking) -> Iterator[Record]:
 @table(
     "few_shot",
     f"Few-shot prompting: {SHOTS} solved questions before each question",
-    "An intervention: examples may change the answers, so they have a shift, not a JSS. shift: "
-    "few-shot less zero-shot, the mean over prompts, with a 95% t interval over the items of both. "
-    "changed: share of scores that differ. helped: prompts that score higher with examples. "
-    "Spearman: of the prompts' means without and with them.",
+    "Examples are an intervention that may change answers, so they have a shift, not a JSS. "
+    "shift: few-shot minus zero-shot, the mean over prompts, with a 95% t interval over the items "
+    "of both. changed: share of scores that differ. helped: prompts that score higher with "
+    "examples. Spearman: between the prompts' means with and without examples.",
 )
 def few_shot(ranking: Ranking) -> Iterator[Record]:
     """Every task asked with and without examples."""
@@ -261,26 +261,26 @@ def findings(ranking: Ranking, _: Tables) -> Iterator[str]:
         rho = join([f"{number(c.stability.spearman_mean, 2)} at {c.size}" for c in (small, *more)])
         wins = join([f"{c.stability.unique_top1} at {c.size}" for c in (small, *more)])
         yield (
-            f"for {small.name}, rank correlation between seeds is {rho} items; of "
-            f"{len(small.grid.prompts)} prompts, {wins} items win under some of {ranking.seeds} "
-            "seeds"
+            f"for {small.name}, the rank correlation between seeds is {rho} items. Of "
+            f"{len(small.grid.prompts)} prompts, the number that win under at least one of "
+            f"{ranking.seeds} seeds is {wins} items"
         )
         near = small.flips.near_tied
         share = small.flips.share_of_flips(near)
         if share is not None:
             yield (
-                f"for {small.name}, {percent(share)} of all flips at {small.size} items are among "
-                f"the {percent(float(near.mean()))} of prompt pairs that all "
-                f"{len(small.grid.items)} items do not tell apart"
+                f"for {small.name}, {percent(share)} of all flips at {small.size} items are "
+                f"between near-ties, the {percent(float(near.mean()))} of prompt pairs that even "
+                f"all {len(small.grid.items)} items do not tell apart"
             )
     gains = [(cell.gain["gain_low"], cell.gain["gain_high"], cell) for cell in ranking.cells]
     clear = [_where(cell) for low, high, cell in gains if low > 0 or high < 0]
     ends = sorted(ranking.cells, key=lambda cell: cell.gain["gain"])
     worst, best = (f"{signed(c.gain['gain'], 4)} ({_where(c)})" for c in (ends[0], ends[-1]))
     yield (
-        f"LCB (z = {ranking.z:g}) against the mean, in expectation over {REDRAWS} sets of seeds: "
-        f"from {worst} to {best}; the middle 95% of the sets excludes 0 "
-        + (f"for {join(clear)}" if clear else "nowhere")
+        f"the expected gain of choosing by LCB (z = {ranking.z:g}) rather than by the mean, over "
+        f"{REDRAWS} sets of seeds, is from {worst} to {best}. The middle 95% of the sets excludes "
+        "0 " + (f"for {join(clear)}" if clear else "in no case")
     )
 
 

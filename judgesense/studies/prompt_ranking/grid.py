@@ -154,7 +154,7 @@ def ask(
         if by_options:
             if any(cell["option_logprobs"] is None for cell in cells):
                 raise JudgeSenseError(
-                    f"{model} gives no option probabilities; use scoring generate"
+                    f"{model} gives no option probabilities; use --scoring generate"
                 )
             logprobs = [[each["logprob"] for each in cell["option_logprobs"]] for cell in cells]
             found.append(("options", match_likelihood(logprobs, right), None, None))
