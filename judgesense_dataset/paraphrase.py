@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -215,11 +215,17 @@ def write_candidates(
     """
     if path.exists():
         raise JudgeSenseError(f"{path} exists and may hold accepted wordings; choose another --out")
-    task, layout = entry.task, entry.templates[0].layout
-    templates = [_entry(each.template_id, each.text, each, layout) for each in entry.templates]
-    taken = {template.template_id for template in entry.templates}
+    task, own = entry.task, entry.templates
+    taken = {template.template_id for template in own}
     names = (name for n in count(1) if (name := f"{task.name}-p{n}") not in taken)
-    for name, candidate in zip(names, paraphrases.candidates, strict=False):
+    proposed = [
+        replace(candidate.base, template_id=name, text=candidate.text)
+        for name, candidate in zip(names, paraphrases.candidates, strict=False)
+    ]
+    content = TaskTemplates(task, (*own, *proposed)).to_dict()
+    for stated, candidate in zip(
+        content["templates"][len(own) :], paraphrases.candidates, strict=True
+    ):
         vote = candidate.judged
         measured: dict[str, Any] = {
             "from": candidate.base.template_id,
@@ -229,15 +235,7 @@ def write_candidates(
         }
         if vote.score is not None:
             measured["p_equivalent"] = round(vote.score, 3)
-        proposed = _entry(name, candidate.text, candidate.base, layout)
-        templates.append({**proposed, "accepted": None, "measured": measured})
-    content = {
-        "labels": list(task.labels),
-        **({"ordinal": True} if task.ordinal else {}),
-        **({"options": dict(task.options)} if task.options else {}),
-        "layout": layout,
-        "templates": templates,
-    }
+        stated |= {"accepted": None, "measured": measured}
     use = (
         "A check uses each candidate unless you write accepted: false under it."
         if unread
@@ -253,13 +251,3 @@ def write_candidates(
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, header + body)
-
-
-def _entry(name: str, text: str, like: Template, layout: str) -> dict[str, Any]:
-    """A template of a template file; label map and layout only if they are not the task's."""
-    return {
-        "id": name,
-        "text": text,
-        **({"label_map": dict(like.label_map)} if like.inverted else {}),
-        **({"layout": like.layout} if like.layout != layout else {}),
-    }

@@ -95,6 +95,27 @@ class TaskTemplates:
         """The item fields that the templates show."""
         return frozenset().union(*(template.placeholders for template in self.templates))
 
+    def to_dict(self) -> dict[str, Any]:
+        """The task's entry in a template file; what a template shares with the task is left out."""
+        task, layout = self.task, self.templates[0].layout
+        templates = []
+        for each in self.templates:
+            stated: dict[str, Any] = {"id": each.template_id, "text": each.text}
+            if each.layout != layout:
+                stated["layout"] = each.layout
+            if dict(each.label_map) != {label: label for label in task.labels}:
+                stated["label_map"] = dict(each.label_map)
+            if each.aliases:
+                stated["aliases"] = {key: list(texts) for key, texts in each.aliases.items()}
+            templates.append(stated)
+        return {
+            "labels": list(task.labels),
+            **({"ordinal": True} if task.ordinal else {}),
+            **({"options": dict(task.options)} if task.options else {}),
+            "layout": layout,
+            "templates": templates,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class LayoutPattern:

@@ -212,17 +212,6 @@ class Stabilised:
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of the file."""
-        task, first = self.entry.task, self.entry.templates[0]
-        templates = []
-        for template in self.entry.templates:
-            stated: dict[str, Any] = {"id": template.template_id, "text": template.text}
-            if template.layout != first.layout:
-                stated["layout"] = template.layout
-            if dict(template.label_map) != {label: label for label in task.labels}:
-                stated["label_map"] = dict(template.label_map)
-            if template.aliases:
-                stated["aliases"] = {key: list(texts) for key, texts in template.aliases.items()}
-            templates.append(stated)
         stages = (self, *self.others)
         rule, *rules = [
             {key: value for key, value in each.rule.to_dict().items() if key != "labels"}
@@ -236,13 +225,7 @@ class Stabilised:
         return {
             MARK: VERSION,
             "judge": dict(self.judge),
-            "tasks": {task.name: {
-                "labels": list(task.labels),
-                **({"ordinal": True} if task.ordinal else {}),
-                **({"options": dict(task.options)} if task.comparative else {}),
-                "layout": first.layout,
-                "templates": templates,
-            }},
+            "tasks": {self.entry.task.name: self.entry.to_dict()},
             "rule": rule,
             **({} if self.margin is None else {"margin": self.margin}),
             **({"combine": self.combine, "others": others} if others else {}),
