@@ -125,8 +125,8 @@ def entry(name: str) -> JudgeEntry:
 
 def _unknown(name: str, what: str = "") -> JudgeSenseError:
     return JudgeSenseError(
-        f"unknown judge {name!r}{what}{near(name, entries())} (judgesense judges list shows all "
-        f"names; {VARIABLE}=FILE adds yours)"
+        f"unknown judge {name!r}{what}{near(name, entries())}. To list the names: "
+        f"judgesense judges list; to add your own: {VARIABLE}=FILE"
     )
 
 

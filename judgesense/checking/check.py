@@ -141,7 +141,7 @@ def check(
     parameters = signature(check).parameters
     for name in _OF_VERDICTS if is_rubric else _OF_RUBRICS:
         if given[name] and given[name] != parameters[name].default:
-            other = "verdicts that exist" if is_rubric else "a rubric, with data= and judge="
+            other = "verdicts that you have" if is_rubric else "a rubric, with data= and judge="
             raise JudgeSenseError(f"{name}= is for {other}")
     require_known(check, judge_options)
     if not is_rubric:
@@ -252,7 +252,7 @@ def _is_text(rubric: str) -> bool:
 def _rubric_file(rubric: Any, folder: Path) -> Path:
     if not isinstance(rubric, (str, Path)):
         raise JudgeSenseError(
-            f"the first argument is a {type(rubric).__name__}; with data= and judge=, pass the "
+            f"the rubric has the type {type(rubric).__name__}; with data= and judge=, pass the "
             "rubric's file or its text. To check data alone, call check(verdicts)"
         )
     if isinstance(rubric, str) and _is_text(rubric):

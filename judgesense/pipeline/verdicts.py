@@ -250,7 +250,7 @@ def _resolved(
         return found
     if task is None:
         raise JudgeSenseError(
-            "which task? Give --task, or an improved judge's file as the judge (judgesense "
+            "no task: give --task, or an improved judge's file as the judge (judgesense "
             "improve makes one)"
         )
     stabilised = _as_asked(task, wording, scoring or "options", templates)

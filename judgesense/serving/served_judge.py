@@ -113,7 +113,7 @@ class ServedJudge:
         """An item's fields as a message. Raises JudgeSenseError naming a field that is missing."""
         task = task or self.one
         if task not in self.judges:
-            what = f"unknown task {task!r}" if task else 'missing "task"'
+            what = f"unknown task {task!r}" if task else 'the field "task" is missing'
             raise JudgeSenseError(f"{what}; choose one of {', '.join(self.judges)}")
         own = self.judges[task].stabilised
         fields = fields_in(given, own.fields)

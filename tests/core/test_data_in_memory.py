@@ -179,7 +179,7 @@ NEITHER = {
     "rubric alone": (lambda: judgesense.check(RUBRIC), "data= and judge="),
     "no judge": (lambda: judgesense.check(RUBRIC, ROWS), "judge= is missing"),
     "no data": (lambda: judgesense.check(RUBRIC, judge=by_number), "data= is missing"),
-    "rows as a rubric": (lambda: judgesense.check(ROWS, ROWS, by_number), "argument is a list"),
+    "rows as a rubric": (lambda: judgesense.check(ROWS, ROWS, by_number), "has the type list"),
     "of the other": (lambda: judgesense.check(VERDICTS, limit=3), "limit= is for a rubric"),
     "of verdicts": (
         lambda: judgesense.check(RUBRIC, ROWS, by_number, verdict=["v"]), "verdict= is for verdicts"

@@ -165,7 +165,7 @@ def test_a_scale_gives_expected_scores(tmp_path: Path) -> None:
 
 
 def test_a_judge_without_a_file_needs_a_task(tmp_path: Path) -> None:
-    with pytest.raises(JudgeSenseError, match="which task"):
+    with pytest.raises(JudgeSenseError, match="no task: give --task"):
         judgesense.load_judge(BIASED)
     with judgesense.load_judge(BIASED, task="relevance") as own:
         assert own(items(0, 1))[0].verdict == "A"
