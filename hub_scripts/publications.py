@@ -85,7 +85,7 @@ def metric_publications(
     Raises JudgeSenseError for an unknown metric, or a file that is not a wheel of this version.
     """
     if not wheel.is_file():
-        raise JudgeSenseError(f"no wheel {wheel}; build one in a checkout, or use --wheel FILE")
+        raise JudgeSenseError(f"{wheel} does not exist; build a wheel, or use --wheel FILE")
     if not wheel.name.startswith(f"judgesense-{__version__}-") or wheel.suffix != ".whl":
         raise JudgeSenseError(
             f"{wheel} is not a wheel of judgesense {__version__}; its name must start with "
@@ -94,7 +94,7 @@ def metric_publications(
     if not zipfile.is_zipfile(wheel):
         raise JudgeSenseError(f"{wheel} is damaged (not a zip archive); build the wheel again")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    note = "a private Space cannot download its own wheel; its app starts once it is public"
+    note = "a private Space cannot download its own wheel; its app starts once the Space is public"
     publications = []
     for name in names or METRICS:
         repo_id = f"{org}/{name}"

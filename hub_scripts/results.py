@@ -140,11 +140,11 @@ def checked_report(run_dir: Path) -> dict[str, Any]:
             text = isinstance(stated, str) and _PROMPT_TEXT.fullmatch(place)
             if has_prompts or not text:
                 raise JudgeSenseError(
-                    f"{path} does not follow from its decisions: {place} is {_short(stated)}, but "
+                    f"{path} does not match its decisions: {place} is {_short(stated)}, but "
                     f"recomputed it is {_short(right)}; {_AGAIN}"
                 )
     if not all(isinstance(note, str) for note in report["notes"]):
-        raise JudgeSenseError(f"{path}: an entry of notes is not a text; {_AGAIN}")
+        raise JudgeSenseError(f"{path}: an entry of notes is not text; {_AGAIN}")
     return report
 
 

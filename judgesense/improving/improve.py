@@ -90,7 +90,7 @@ def improve(
         The table, the row that was written, and what is promised.
 
     Raises:
-        JudgeSenseError: bad input, too few labels, labels all alike, a budget below one pass.
+        JudgeSenseError: bad input, too few labels, one label only, a budget below one pass.
 
     >>> import tempfile
     >>> def judge(messages):

@@ -67,7 +67,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for, read and checked; nothing is loaded.
+    """The arguments of `improve`, read and checked; no judge is loaded.
 
     ``items`` are the labelled items and then their attacked ``copies``, as the base wording shows
     them. ``identity`` has what the answers in the folder are about.

@@ -265,10 +265,10 @@ def search(
         seed: fixes the halves and the order of the items.
         max_error: the share of wrong verdicts that the threshold for a person allows.
         combine: whether panels, juries and cascades are tried.
-        note: told the best so far.
+        note: called with the best way so far.
 
     Raises:
-        JudgeSenseError: too few items, labels all alike, a budget below one pass.
+        JudgeSenseError: too few items, one label only, a budget below one pass.
     """
     labelled = int((~answers.attacked).sum())
     independent = len(np.unique(answers.clusters))

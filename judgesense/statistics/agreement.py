@@ -38,7 +38,7 @@ class Agreement(ResultMapping):
     `jss`, `flip_rate`, `kappa` and their intervals cover the `n_pairs` pairs with a decision on
     both sides, which come from `n_items` items. Every other pair is counted once, by the worse of
     its two sides: `n_error`, then `n_refused`, then `n_unclear`, which also takes any other
-    undecided label. `jss_low` and `jss_high` are the JSS if all of those had disagreed, or agreed.
+    undecided label. The JSS would be `jss_low` if all of those had disagreed, `jss_high` if agreed.
     An undefined figure is None, and `degenerate` says why. `signature` says in one line how the
     figures were made; None from `jss_of_codes`.
     """
@@ -89,7 +89,7 @@ def jss(
     """Judge Sensitivity Score: the share of pairs with the same decision under both prompts.
 
     JSS = mean of [a_i == b_i] (JudgeSense, section 3.1, formula 1), flip rate = 1 - JSS, Cohen's
-    kappa over the same pairs (section 3.6). The intervals treat items, not pairs, as the sample.
+    kappa over the same pairs (section 3.6). Intervals treat each item, not each pair, as the unit.
 
     Args:
         predictions: decision under each pair's second prompt, shape (n,), strings or whole
@@ -97,7 +97,7 @@ def jss(
         references: decision under each pair's first prompt, likewise.
         item_ids: the item of each pair, shape (n,), strings or integers; pairs of one item are not
             independent. None makes every pair an item of its own.
-        undecided: labels without a decision; such pairs are left out, counted and bounded.
+        undecided: labels without a decision; only the bounds of JSS cover their pairs.
         confidence_level: of all intervals, within (0, 1).
         interval: "wilson" (`intervals.wilson_cluster`, `kappa.wilson_kappa`) or "bootstrap"
             (percentile, over items).

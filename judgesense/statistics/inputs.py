@@ -100,7 +100,7 @@ def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
     if cells.size == 0:
         raise ValueError(f"{name} is empty: pass at least one row of at least one number")
     if cells.ndim != ndim:
-        raise ValueError(f"{name} has {cells.ndim} dimensions: pass {ndim}")
+        raise ValueError(f"{name} has {cells.ndim} dimensions: pass an array with {ndim}")
     for place in np.argwhere(~(np.abs(cells) < _LARGEST))[:1].tolist():
         value = cells[tuple(place)]
         raise ValueError(

@@ -64,7 +64,7 @@ def rogan_gladen(
     good, bad = both & (y == 1), both & (y == 0)
 
     if not good.any() or not bad.any():
-        why = "the labels are of one class: label outputs of both classes"
+        why = "all labels are of one class: label outputs of both classes"
         return RoganGladen(degenerate=why)
     f = np.where(np.isnan(f), 0.0, f)
     sensitivity, of_good = _share(f, good, w)
@@ -75,7 +75,7 @@ def rogan_gladen(
         why = "the judge is no better than chance on the labels"
         return replace(found, degenerate=why)
     if not rest.any():
-        return replace(found, degenerate="every unit has a label: nothing is left to correct")
+        return replace(found, degenerate="every unit has a label, so no rate needs correction")
     observed, of_rest = _share(f, rest, np.ones(len(y)))
     rate = (observed + specificity - 1) / edge
     own = (-rate * of_good + (1 - rate) * of_bad) / edge
@@ -90,7 +90,7 @@ def rogan_gladen(
         return combined([(1.0, part, codes)], confidence_level)
 
     ends, at_edge = figure(rate, of_rest / edge + own, own), figure(edge, of_edge, of_edge)
-    why = "so few labels do not show that the judge is better than chance"
+    why = "the labels are too few to show that the judge is better than chance"
     return replace(
         found,
         rate=min(1.0, max(0.0, rate)),

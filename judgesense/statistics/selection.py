@@ -295,7 +295,7 @@ def folds_of(clusters: Any, n_folds: int = 10, seed: int = 0) -> Codes:
     """
     codes, k = cluster_codes(clusters, len(clusters))
     if k < 2:
-        raise ValueError("all rows are one cluster: pass at least two to cross-fit")
+        raise ValueError("all rows are in one cluster: pass at least two clusters")
     order = np.random.default_rng(seed).permutation(k)
     fold = np.empty(k, dtype=np.int64)
     fold[order] = np.arange(k) % min(n_folds, k)
