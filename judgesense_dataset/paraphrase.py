@@ -210,8 +210,8 @@ def write_candidates(
     """Write a template file: the task's own wordings, and each candidate with its measures.
 
     ``load_templates`` reads a candidate once a person has changed ``accepted: null`` to
-    ``accepted: true``; with ``unread``, the header says that a check uses those as well that nobody
-    has read. Raises JudgeSenseError if the file exists: it may hold such decisions.
+    ``accepted: true``; with ``unread``, the header says that a check also uses candidates that
+    nobody has read. Raises JudgeSenseError if the file exists: it may hold such decisions.
     """
     if path.exists():
         raise JudgeSenseError(f"{path} exists and may hold accepted wordings; choose another --out")

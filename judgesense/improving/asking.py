@@ -20,7 +20,7 @@ Key = tuple[str, str, str]
 
 
 class Asking:
-    """Fills a table of answers from a run folder, and asks judges for what it lacks.
+    """Fill a table of answers from a run folder, and ask judges for the answers that it lacks.
 
     Every prompt is asked once per judge and scoring, whatever the budget or the seed: a search that
     was interrupted, or that gets more budget, goes on from the answers in the folder.

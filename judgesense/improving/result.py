@@ -92,8 +92,8 @@ def _points(value: float | None) -> str:
 
 
 def as_table(rows: Sequence[Row]) -> list[list[str]]:
-    """The table for people: a heading, then a row per way; * marks the one written, + those that no
-    other row is as right as for less."""
+    """The table for people: a heading, then a row per way. * marks the way written, + each
+    way that is right more often than every cheaper way."""
     priced = any(row["usd_per_item"] is not None for row in rows)
     attacked = any(row["resistant"] is not None for row in rows)
     found = [["way", "USD per item" if priced else "prompts per item", "right", "against yours",

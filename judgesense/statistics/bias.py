@@ -161,8 +161,8 @@ class BothOrders:
 
     `same_choice` is the share of the `n` pairs of judgements (an item and a wording, in both
     orders) that chose the same thing, `first_position_rate` the share of their 2 n choices that
-    took the option shown first. Without such a pair the figures are None; the ends of the interval
-    also with a single cluster.
+    took the option shown first. Without such a pair, every figure is None; the interval
+    is None with a single cluster.
     """
 
     same_choice: float | None = None

@@ -143,7 +143,7 @@ def majority(codes: npt.ArrayLike, n_labels: int) -> Codes:
 
 @dataclass(frozen=True)
 class AskThreshold:
-    """From which margin on a verdict is given; below it, a person is asked.
+    """The margin from which a verdict is given; below it, a person is asked.
 
     ``threshold`` is None if no margin holds the error: then ``needed`` is the least number of
     independent verdicts that could. ``answered`` is the share of verdicts given, ``error`` the

@@ -68,9 +68,9 @@ def put(key, value):
         (lambda report: report["examples"][0]["a"].update(text=["x"]), r"a.text is list of 1"),
         (lambda report: report.update(mine=1), "mine is 1, but recomputed it is None"),
         (lambda report: report.update(notes=[7]), "an entry of notes is not text"),
-        (lambda report: report.update(schema=99), "upgrade judgesense"),
+        (lambda report: report.update(schema=99), "Upgrade judgesense"),
         (lambda report: report.update(schema=1), "written by an earlier JudgeSense"),
-        (lambda report: report.update(cells=None), "no report of JudgeSense"),
+        (lambda report: report.update(cells=None), "is not a JudgeSense report"),
     ],
 )
 def test_a_report_that_does_not_follow_from_its_decisions_is_refused(run_dir, edit, reason):

@@ -50,7 +50,7 @@ class BenchmarkItem:
 
 class Drawn(Shape):
     """The items drawn from a set, as they are kept; ``source`` has its name, revision, licence and
-    counts, ``asked`` what was asked for."""
+    counts, ``asked`` the arguments of the draw."""
 
     asked: dict[str, Any]
     source: dict[str, Any]
