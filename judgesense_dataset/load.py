@@ -270,7 +270,7 @@ def _check_pairs(rows: pa.Table, tasks: Mapping[str, Task], where: str) -> None:
         for column in ("label_map_a", "label_map_b"):
             maps = pc.unique(rows.filter(here)[column]).to_pylist()
             right = [text for text in maps if set(load_label_map(text).values()) <= {*task.labels}]
-            known[column] = (right, f"maps to more than the labels of task {name!r} ({labels})")
+            known[column] = (right, f"maps an answer to no label of task {name!r} ({labels})")
         for column, (values, reason) in known.items():
             fits = pc.is_in(rows[column], value_set=pa.array(values, pa.string()))
             refuse(pc.and_(here, pc.invert(fits)), column, reason)

@@ -137,7 +137,7 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
     "Mean: unweighted over the judges left in. p: z test over judges against 0. floor: one-sided "
     "test against the floor. vendors: the same mean, with errors clustered by vendor (CR1) and t "
     "on vendors - 1 degrees of freedom. vendor means: t test in which each vendor counts once. "
-    "All p are Holm-corrected over the tasks. Detectable: the smallest mean with 80% power.",
+    "All p are Holm-corrected over the tasks. Detectable: smallest mean found with 80% power.",
     se="error", p_holm="p", floor_p="p, floor", vendor_se="error, vendors",
     vendor_p="p, vendors", vendor_floor_p="p, floor, vendors",
     means_floor_p="p, floor, vendor means", rule="deciding rule",
