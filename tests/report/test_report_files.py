@@ -187,5 +187,5 @@ def test_a_folder_with_nothing_but_a_report_can_be_printed(run_dir: Path, tmp_pa
     assert result.exit_code == 0, result.output
     assert result.output.rstrip("\n") == render_terminal(report)
     (alone / "report.json").write_text("[]")
-    with pytest.raises(JudgeSenseError, match="no report of JudgeSense"):
+    with pytest.raises(JudgeSenseError, match="not a JudgeSense report"):
         judgesense.report(alone)
