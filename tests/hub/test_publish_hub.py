@@ -297,7 +297,7 @@ def test_only_the_core_in_this_version_is_taken_as_a_wheel(publish, tmp_path):
         line = refusal(publish("metrics", "--org", "org", "--wheel", tmp_path / name))
         assert f"not a wheel of judgesense {__version__}" in line
     line = refusal(publish("metrics", "--org", "org", "--wheel", tmp_path / "absent.whl"))
-    assert "no wheel" in line
+    assert "build a wheel" in line
 
 
 def test_what_is_no_dataset_folder_is_refused(publish, tmp_path, run_dir):
