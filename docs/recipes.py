@@ -46,9 +46,9 @@ def llmbar(judgments: Path) -> Iterator[dict[str, Any]]:
     """LLMBar's preferences: output 1 is shown first in the order AB and second in BA.
 
     An empty winner is an answer that LLMBar could not read: UNCLEAR. The Rating strategies rate
-    each output alone and have no option order, so each is taken once, as AB. Equal or missing
-    ratings are UNCLEAR; LLMBar counts the output shown second as their winner. The templates are
-    LLMBar's strategies, which are not pure paraphrases.
+    each output alone and have no option order, so each pair is imported once, as AB. Equal or
+    missing ratings are UNCLEAR; LLMBar counts the output shown second as their winner. The
+    templates are LLMBar's strategies, which are not pure paraphrases.
     """
     for record in read_table(judgments):
         row = record.values

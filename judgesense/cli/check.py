@@ -82,8 +82,8 @@ def check(
         --data FILE: Rows to judge: JSONL, CSV or Parquet.
         --threshold JSS: Pass if the interval of JSS lies above this value (0 to 1), and fail if it
             lies below.
-        --inconclusive: Count INCONCLUSIVE as PASS or FAIL. Without this option it exits with code
-            3.
+        --inconclusive: Count INCONCLUSIVE as PASS or FAIL. Without this option, INCONCLUSIVE exits
+            with code 3.
         --wordings FILE: Your wordings: a template file, or texts separated by ---. The default is
             RUBRIC.wordings.yaml next to the rubric, which is created if it is missing.
         --paraphrases N: How many wordings to propose. 0 uses only your own (default: 4).

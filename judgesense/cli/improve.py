@@ -45,8 +45,8 @@ def improve(
     Exit codes: 0 done; 2 bad usage or input.
 
     Options:
-        --set KEY=VALUE: An option of the judge, or task or scoring. With --log, also remedy or
-            templates. Repeatable.
+        --set KEY=VALUE: An option of the judge, or one of the keys `task` and `scoring`. With
+            --log, also `remedy` or `templates`. Repeatable.
         source RUBRIC.txt|TEMPLATES.yaml: A rubric with {column} placeholders, or a template file.
         --out, -o FILE.yaml: Where to write the judge.
         --data FILE: Labelled items: JSONL, CSV or Parquet.

@@ -39,7 +39,7 @@ def judge(
         items ITEMS: JSONL, CSV or Parquet.
         --out, -o FILE: Verdicts: .parquet, .jsonl or .csv.
         --judge, -j JUDGE: An improved judge (FILE.yaml), or any judge with --task.
-        --task NAME: The task, if the judge has no file.
+        --task NAME: The task, if the judge is not a file that `improve` wrote.
         --wording ID: The wording, if the judge has no file (default: the task's first).
         --scoring: If the judge has no file, read the verdict from text or from option probabilities
             (default: options).

@@ -38,9 +38,10 @@ def match(
 ) -> None:
     """Score free-text responses against their references, by model and template.
 
-    Prints the score of every model under every template, their mean and standard deviation, and
-    responses that could not be read. With --grader, a judge also grades the responses, and the
-    output shows where it differs from the match. --out writes match.json and matches.parquet.
+    Prints each model's score under every template, the mean and standard deviation of these scores
+    over templates, and the responses that could not be read. With --grader, a judge
+    also grades the responses, and the output shows where it differs from the match. --out writes
+    match.json and matches.parquet.
 
     With --responder, a model answers the questions first, in at most 512 tokens (--set
     max_tokens=N). Interrupt it at any time; rerun the same command to resume.

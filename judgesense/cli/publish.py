@@ -50,7 +50,7 @@ def publish(
 
     Options:
         kind: What to publish.
-        what [PATH|METRIC]...: For dataset, the folder that `dataset build` wrote. For results, the
+        what PATH|METRIC: For dataset, the folder that `dataset build` wrote. For results, the
             folder of a run. For metrics, their names (default: all).
         --org ORG: metrics: the organisation or user that owns the Spaces.
         --wheel FILE: metrics: the wheel to use (default: built from a checkout).

@@ -122,8 +122,8 @@ def _on_gate(plans: list[Entry]) -> Texts:
     for entry in plans:
         if (gate := entry["gate"]) is not None:
             least = gate["passes_from"]
-            text = "if it judged as many other items, it would pass the check 'steady' with "
-            text += f"{percent(gate['passes'])} probability and fail it with "
+            text = "if it judged the same number of new items, it would pass the check 'steady' "
+            text += f"with {percent(gate['passes'])} probability and fail it with "
             text += f"{percent(gate['fails'])}. "
             if least is None:
                 text += "With so few items, no judge passes it with 80% probability."
