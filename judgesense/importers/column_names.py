@@ -65,8 +65,8 @@ MODEL = re.compile(
 )
 """In the name of a column that holds what a model said."""
 BY_PEOPLE = re.compile(
-    r"(^|_)(teachers?|doctors?|nurse|clinician|lawyer|editors?|managers?|moderators?|reviewers?"
-    r"|team|qa|me|my|mine|ours?|us|manual|manually|hand|by|mr|ms|mrs|dr|prof)(_|$)"
+    r"(^|_)(teachers?|doctors?|nurse|clinician|lawyer|editors?|managers?|supervisors?|moderators?"
+    r"|reviewers?|team|qa|me|my|mine|ours?|us|manual|manually|hand|by|mr|ms|mrs|dr|prof)(_|$)"
 )
 """In the name of a column that holds what people said."""
 NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")

@@ -77,7 +77,8 @@ def read_labels(
     if files is None:
         if np.isnan(units.gold).all():
             raise JudgeSenseError(
-                f"{table.source} has no gold labels; pass a file of people's labels with --labels"
+                f"{table.source} has no gold labels; name their column with --columns gold=COLUMN, "
+                "or pass a file of people's labels with --labels"
             )
         return Labels(units.gold, raters=1, sources=(table.source,))
     if raters not in ("majority", "mean"):

@@ -84,15 +84,15 @@ def _judges(run_dir: Path) -> list[_Judged]:
 def _compare(a: _Judged, b: _Judged) -> Iterator[dict[str, Any]]:
     one, two = a.stream, b.stream
     left, right = shared_rows(a.pairs, b.pairs)
-    if not len(left):
-        return
-    codes = [
-        (side.log, side.mapped_a[rows], side.mapped_b[rows])
-        for side, rows in ((one, left), (two, right))
-    ]
-    undecided = np.any([log.undecided[pair] for log, *both in codes for pair in both], axis=0)
-    agree = [first == second for _, first, second in codes]
-    yield _entry(one, two, "jss", agree, undecided, one.pairs.cluster[left], one.pairs.item[left])
+    if len(left):  # none under a single wording
+        codes = [
+            (side.log, side.mapped_a[rows], side.mapped_b[rows])
+            for side, rows in ((one, left), (two, right))
+        ]
+        undecided = np.any([log.undecided[pair] for log, *both in codes for pair in both], axis=0)
+        agree = [first == second for _, first, second in codes]
+        clusters, items = one.pairs.cluster[left], one.pairs.item[left]
+        yield _entry(one, two, "jss", agree, undecided, clusters, items)
     left, right = shared_rows(a.prompts, b.prompts)
     if not len(left):
         return
@@ -183,9 +183,9 @@ def _recommend(
     entries: Sequence[Mapping[str, Any]], names: Mapping[str, str], cards: Mapping[str, TrustCard]
 ) -> str:
     """Which of two judges to prefer on a task; never one whose card says ``avoid``."""
-    jss, *accuracy = entries
-    name = {side: _name(jss, side, names) for side in "ab"}
-    steady, right = winner(jss), winner(accuracy[0]) if accuracy else None
+    name = {side: _name(entries[0], side, names) for side in "ab"}
+    ahead_by = {entry["measure"]: winner(entry) for entry in entries}
+    steady, right = ahead_by.get("jss"), ahead_by.get("accuracy")
     ahead = [f"{name[right]} {WORDS['accuracy'][2]}"] if right else []
     ahead += [f"{name[steady]} {WORDS['jss'][2]}"] if steady else []
     best, able = right or steady, [side for side in "ab" if cards[side].trust != "avoid"]
@@ -206,7 +206,7 @@ def _recommend(
         because = f" (because of {join(card.because)})" if card.because else ""
         trust.append(f"{card.trust!r} for {name[side]}{because}")
     shown = join(ahead) if ahead else "The figures do not tell them apart"
-    return f"{jss['task']}: {choice}. {shown}. Trust is {join(trust)}."
+    return f"{entries[0]['task']}: {choice}. {shown}. Trust is {join(trust)}."
 
 
 def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:
@@ -256,7 +256,7 @@ class Comparison(ResultMapping):
             "Differences are B minus A on what both judged. Their 95% intervals are not corrected. "
             "The sample is the items, or the clusters that items share. p-values come from "
             "permutation tests with a cluster-robust t. They are corrected for "
-            f"{self.n_tests} comparisons (Holm).",
+            f"{self.n_tests} comparison{'s' * (self.n_tests != 1)} (Holm).",
         ]
         if lost := sum(entry["n_undecided"] for entry in self.comparisons):
             lines.append(
@@ -270,7 +270,7 @@ class Comparison(ResultMapping):
 
 
 def compare(a: str | Path, b: str | Path) -> Comparison:
-    """Compare every judge of run A with every judge of run B on the pairs that both judged.
+    """Compare every judge of run A with every judge of run B on what both judged.
 
     Mapped decisions are compared. Only equal scorings are compared; if two runs share none, each
     scoring of A is compared with each of B. Pass the same folder twice to compare its judges with
@@ -284,7 +284,7 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
         The comparison; ``comparisons`` is never empty.
 
     Raises:
-        JudgeSenseError: a folder without decisions, no pair in common, or one judge alone.
+        JudgeSenseError: a folder without decisions, nothing in common, or one judge alone.
 
     >>> import tempfile
     >>> from judgesense.pipeline import run
@@ -322,7 +322,8 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
             pairs = {each.stream.task.name: len(each.stream.pairs) for each in judges}
             judged.append(f"{folder} judged {sum(pairs.values())} pairs of {join(list(pairs))}")
         raise JudgeSenseError(
-            f"the runs share no pairs: {', '.join(judged)}. Run both judges on the same data"
+            f"the runs share neither pairs nor prompts with gold labels: {', '.join(judged)}. Run "
+            "both judges on the same data"
         )
     for entry, adjusted in zip(found, holm([e["p_value"] for e in found]), strict=True):
         entry["p_holm"] = adjusted

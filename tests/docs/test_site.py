@@ -165,6 +165,8 @@ QUESTIONS = {
     "prompt injection": "attacks",
     "confidence interval": "metrics/intervals",
     "github actions": "integrations",
+    "self-hosted model": "judges/local judges/vllm serve",
+    "mislabelled examples": "data/audit",
     "scores differ when executed multiple times": "judges/local report metrics/jss",
 }
 

@@ -122,12 +122,27 @@ def test_the_judges_of_one_run_are_compared_with_each_other(run, noisy) -> None:
     assert best["ci_low"] < best["corrected"]
 
 
+def test_judges_of_a_file_with_one_wording_are_compared_by_accuracy(tmp_path) -> None:
+    lines = ["id,model_a,model_b,human"]
+    for n in range(60):
+        gold = "yes" if n % 2 else "no"
+        lines.append(f"{n},{gold},{'yes' if n % 3 else 'no'},{gold}")
+    file = tmp_path / "verdicts.csv"
+    file.write_text("\n".join(lines))
+    folder = tmp_path / "check"
+    judgesense.check(file, out=folder)
+    result = judgesense.compare(folder, folder)
+    (found,) = result["comparisons"]
+    assert (found["measure"], found["a"], found["b"], found["n"]) == ("accuracy", 1.0, 0.5, 60)
+    assert "prefer model_a" in result.advice[0]
+
+
 def test_what_cannot_be_compared_is_refused(make, run, tmp_path) -> None:
     other = make.benchmark(make.AB, [make.OPTIONS] * 2, "AB")
     swapped = make.benchmark(make.YESNO, [make.PLAIN] * 4, ["NO", "YES"] + ["YES", "NO"] * 19)
     first = run("a", make.oracle)
     for second, message in (
-        (run("b", make.oracle, data=other), r"share no pairs.*240 pairs of factuality"),
+        (run("b", make.oracle, data=other), r"share neither pairs.*240 pairs of factuality"),
         (run("c", make.oracle, data=swapped), "different gold labels for 8 of 160 prompts"),
         (first, "holds only one judge"),
         (tmp_path / "nowhere", "no folder"),
