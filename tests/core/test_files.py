@@ -134,7 +134,9 @@ def test_an_error_names_file_and_line(read, text: str, line: int, says: str, tmp
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 100_000 + "]" * 100_000, "line 1: nested deeper than 100 levels"),
+        ("[" * 500 + "]" * 500, "line 1: nested deeper than 100 levels"),
+        # PyYAML from 6.0.4 on refuses a thousand levels itself, in its own words.
+        ("[" * 100_000 + "]" * 100_000, "line 1: .*nest"),
         ("".join(" " * i + "a:\n" for i in range(2000)), "line 101: nested deeper"),
         ("[" + "x," * 200_000 + "]", "line 1: .*more than 100,000 values"),
     ],
