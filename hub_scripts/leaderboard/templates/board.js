@@ -177,9 +177,9 @@ const compare = () => {
     section.append(element('div', {class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Figures of both, scrollable'},
       element('table', {class: 'figures stacked'}, element('thead', {},
         element('tr', {}, ...heads.map(head => element('th', {scope: 'col'}, head)))), body)));
-  } else section.append(element('p', {}, 'They have not judged the same pairs with the same scoring.'));
-  section.append(element('p', {class: 'note'}, 'Intervals that overlap do not show that two judges are alike. '
-    + 'A paired test on the same prompts tells more: '), element('pre', {tabindex: 0, 'aria-label': 'Command'},
+  } else section.append(element('p', {}, 'These judges have no results on the same pairs with the same scoring.'));
+  section.append(element('p', {class: 'note'}, 'Overlapping intervals do not show that two judges are alike. '
+    + 'A paired test on the same prompts can detect smaller differences: '), element('pre', {tabindex: 0, 'aria-label': 'Command'},
     `judgesense compare ${judges.map(own => own[0].run).join(' ')}`));
 };
 
