@@ -160,6 +160,8 @@ def difference(model: Any, probe: Sequence[list[int]]) -> str | None:
     rows = [PromptState(n, "", 0, tokens, trie) for n, tokens in enumerate(sorted(probe))]
     try:
         run_packed(model, rows, Decoding(2), ())
+    except torch.cuda.OutOfMemoryError:
+        raise  # says nothing about the model's attention
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, RuntimeError) as error:
         return f"{type(error).__name__}: {error}"
     ends = [path_to(trie, node) for node in (ROOT, *range(len(trie.nodes)))]

@@ -111,10 +111,21 @@ class TransformersJudge(LocalModel):
     ) -> Iterator[tuple[int, list[Answer]]]:
         """Answer numbered batches in order; a prompt too long for the model gets an error.
 
-        ``latency_s`` is the time of the batch divided by its prompts.
+        ``latency_s`` is the time of the batch divided by its prompts. Raises JudgeSenseError if the
+        device runs out of memory.
         """
+        import torch
+
         for number, requests in batches:
-            yield number, self._answer(requests, scorings)
+            try:
+                answers = self._answer(requests, scorings)
+            except torch.cuda.OutOfMemoryError as error:
+                raise JudgeSenseError(
+                    f"{self.device} ran out of memory on a batch of at most {self.batch_tokens} "
+                    f"tokens; use --set batch_tokens={self.batch_tokens // 2} with another --out, "
+                    "or a smaller model"
+                ) from error
+            yield number, answers
 
     def close(self) -> None:
         """Free the model's memory."""

@@ -159,6 +159,20 @@ def test_a_prompt_longer_than_the_context_is_an_error_and_the_rest_go_on(
     assert answered.text
 
 
+def test_a_gpu_without_memory_left_is_an_error_that_names_the_batch(
+    judge: TransformersJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fake: no machine of the tests has a GPU to fill."""
+    import torch
+
+    def full(*_: object) -> None:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    monkeypatch.setattr("local_judges.local.forward.run_packed", full)
+    with pytest.raises(JudgeSenseError, match="batch_tokens=3072"):
+        ask(judge, mixed_requests(2), *BOTH)
+
+
 def test_a_judge_says_what_fixes_its_answers(judge: TransformersJudge) -> None:
     assert isinstance(judge, Judge)
     described = json.loads(json.dumps(judge.describe()))
