@@ -335,6 +335,6 @@ def figure_rows() -> Iterator[Row]:
         row = row_of(named, mapped, cell)
         del row["tables"]
         row["no_rank"] = "; ".join(
-            ("quoted: other items and wordings than the rest", *one.notes[1:])
+            ("quoted from a paper with other items and wordings", *one.notes[1:])
         )
         yield row | {"kind": FIGURE, "no_verdict": one.unclear}

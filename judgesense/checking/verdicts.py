@@ -120,7 +120,7 @@ def check_file(
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
         out = Path(runs) / f"{Path(source).stem.lstrip('.')}-{digest[:8]}"
     if len({*chances.values()}) > 1:
-        tell("labels were picked with unequal chances: accuracy is weighted by the chances; κ "
+        tell("items were picked with unequal probabilities: accuracy is weighted for this; κ "
              "and each label's figures describe the labelled items")  # fmt: skip
         asked["label_chances"] = chances
     import_log(path, name, out, parse=parse, epsilon=epsilon, invocation=started, **asked)

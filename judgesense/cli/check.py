@@ -63,14 +63,14 @@ def check(
     ones, and reports PASS, FAIL or INCONCLUSIVE.
 
     It prints the conclusion and the next step; --verbose prints every figure. If nothing has
-    changed, a rerun judges nothing again.
+    changed, a rerun sends no prompts.
 
     Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
 
     Options:
         source FILE|RUBRIC.txt: Verdicts or, with --data, a rubric. Verdicts can be a table (CSV,
             JSONL, Parquet), a log of Inspect, promptfoo or DeepEval, scores of Langfuse or
-            LangSmith, or a folder saved by datasets. In a rubric, {column} inserts a column.
+            LangSmith, or a folder saved by datasets. In a rubric, {column} inserts the row's value.
         --verdict COL,...: The columns of FILE with verdicts, one per judge.
         --columns ROLE=COL,...: Other columns of FILE, such as item_id=question. Repeatable.
         --pick NAME: Which scorer or score to read, if FILE has several.

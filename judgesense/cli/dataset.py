@@ -49,12 +49,13 @@ def build(
     Options:
         --pairs N: Pairs per task, in the balanced design.
         --limit N|all: Items per task. 'all' does not balance gold labels.
-        --design: Whether to use each item and template pair equally often, or all pairs.
+        --design: Use each item and each pair of templates equally often (balanced), or every item
+            under every pair (full).
         --orders: Option orders of A/B pairs (default: those of the design).
         --verdicts: Add the equivalence checks that need no LLM.
         --items FILE|ID[:CONFIG[:SPLIT]]: With --source own, your items: a table or a Hub dataset.
         --task NAME: Task of your items.
-        --gold-map YOURS=OURS,...: Gold labels, such as true=YES,false=NO.
+        --gold-map YOURS=OURS,...: Translate your gold labels, such as true=YES,false=NO.
         --license ID: License of your items.
     """
     from judgesense.files.tables import SUFFIXES
@@ -154,8 +155,8 @@ def validate(
     """Decide for every pair whether its prompts are equivalent.
 
     The judges answer the paper's question. The verdicts are saved in the dataset folder. The record
-    and the logs are saved in --out (default: FOLDER.validation). Interrupt it at any time; rerun
-    the same command to resume.
+    and the logs are saved in --out (default: FOLDER.validation). Interrupt the command at any
+    time; rerun it to resume.
 
     Options:
         --human FILE: A person's verdicts with pair_id and manual_label (YES or NO). Repeatable.
@@ -179,7 +180,7 @@ def audit(
     revision: str | None = None,
     format: opt.Format = "text",
 ) -> None:
-    """Check what a set of pairs can and cannot tell about judges.
+    """Check what a set of pairs can and cannot show about judges.
 
     Exit codes: 0 no errors; 1 errors found; 2 bad usage or input.
     """

@@ -26,14 +26,14 @@ def estimate(
 
     It prints the judge's scores and the scores corrected with the labels (by prediction-powered
     inference and, for two labels, Rogan-Gladen). It reports whether the correction changes which
-    system is better, and how many more labels a decision needs. The labelled outputs must be a
+    system is better, and how many more labels are needed to decide. The labelled outputs must be a
     random sample of each system's outputs, unless judgesense label picked them.
 
     Options:
         verdicts VERDICTS: A file from judgesense judge, the folder of a run, or your own table
             (Parquet, JSONL, CSV) with item_id, system_id and verdict.
-        --labels, -l FILE: A table of people's labels with item_id, system_id and label. If several
-            people labelled, it also has rater. Repeatable (default: the gold labels of VERDICTS).
+        --labels, -l FILE: A table of people's labels with item_id, system_id and label, and with
+            rater if there are several raters. Repeatable (default: the gold labels of VERDICTS).
         --label-columns OURS=YOURS,...: Your column names in the labels, such as label=grade.
         --raters: How to combine several people's labels of one output.
         --systems A,B: Systems to compare (default: all).

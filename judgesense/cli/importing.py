@@ -36,8 +36,8 @@ def import_log(
         --json: Print JSON, as --format json does in other commands.
         source FILE: The log, or a folder of logs.
         --format, -f: The tool that wrote the log.
-        --columns TARGET=COLUMN,...: Which of your columns to read as which column of the decision
-            log. TARGET=:TEXT sets a constant, {A}/{B} joins two columns, a dot reaches into nested
+        --columns TARGET=COLUMN,...: Map your columns to those of the decision log.
+            TARGET=:TEXT sets a constant, {A}/{B} joins two columns, a dot reaches into nested
             values, and raw_decision=* reads one column per judge. Repeatable.
         --labels A,B: The possible decisions in order, such as YES,NO.
         --pick NAME: Which scorer or score to read, if the log has several.

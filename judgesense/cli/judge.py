@@ -38,11 +38,12 @@ def judge(
     Options:
         items ITEMS: JSONL, CSV or Parquet.
         --out, -o FILE: Verdicts: .parquet, .jsonl or .csv.
-        --judge, -j JUDGE: An improved judge (FILE.yaml), or any judge with --task.
-        --task NAME: The task, if the judge is not a file that `improve` wrote.
-        --wording ID: The wording, if the judge has no file (default: the task's first).
-        --scoring: If the judge has no file, read the verdict from text or from option probabilities
-            (default: options).
+        --judge, -j JUDGE: An improved judge (FILE.yaml) or, with --task, any judge.
+        --task NAME: The task, unless the judge is an improved one.
+        --wording ID: The wording to use, unless the judge is an improved one (default: the task's
+            first wording).
+        --scoring: Read the verdict from text or from option probabilities, unless the judge is an
+            improved one (default: options).
     """
     from judgesense.pipeline.execution import failed_prompts
     from judgesense.pipeline.verdicts import judge_items
@@ -70,7 +71,7 @@ def _print(found: Judged) -> None:
     if found.ask_person is not None:
         typer.echo(f"  ask a person: {found.ask_person}")
     else:
-        typer.echo("  no threshold holds an error: ask_person is true for ties alone")
+        typer.echo("  no threshold limits the errors, so ask_person is true only for ties")
     if found.cost_usd is not None:
         typer.echo(f"  cost: ${found.cost_usd:.4f}")
 

@@ -38,20 +38,20 @@ def match(
 ) -> None:
     """Score free-text responses against their references, by model and template.
 
-    Prints each model's score under every template, the mean and standard deviation of these scores
-    over templates, and the responses that could not be read. With --grader, a judge
-    also grades the responses, and the output shows where it differs from the match. --out writes
+    It prints each model's score under every template, the mean and standard deviation of these
+    scores over templates, and the responses that could not be read. With --grader, a judge also
+    grades the responses, and the output shows where it differs from the match. --out writes
     match.json and matches.parquet.
 
     With --responder, a model answers the questions first, in at most 512 tokens (--set
-    max_tokens=N). Interrupt it at any time; rerun the same command to resume.
+    max_tokens=N). Interrupt the command at any time; rerun it to resume.
 
-    Exit codes: 0 done; 1 a question has no response or no verdict of the grader; 2 bad input.
+    Exit codes: 0 done; 1 a question has no response or no verdict from the grader; 2 bad input.
 
     Options:
         source LOG|QUESTIONS: A response log (folder or table). With --responder, a table of
-            questions with item_id, template_id, message and, for choices, options (in CSV a JSON
-            list).
+            questions with item_id, template_id, message and, for multiple choice, options (in CSV,
+            a JSON list).
         --responder, -r MODEL: A model that answers the questions first. Its answers are saved in
             --out.
         --references FILE: The references, if the log has none.
@@ -175,10 +175,10 @@ def _show_graded(found: Matched) -> None:
     counts = found.to_dict()["disagreement"]
     rate = "undefined" if counts["rate"] is None else f"{counts['rate']:.4f}"
     typer.echo(
-        f"\n{method} and {judged.judge} differ on a share of {rate} of the responses. For "
-        f"{counts['both_right']} responses both say right, for {counts['both_wrong']} both say "
-        f"wrong, and for {counts['no_verdict']} the judge gives no verdict. Depending on these, "
-        f"the judge's score is {judged.score_low:.4f} to {judged.score_high:.4f}."
+        f"\n{method} and {judged.judge} differ on a share of {rate} of the responses. Both "
+        f"say right for {counts['both_right']} responses and wrong for {counts['both_wrong']}. For "
+        f"{counts['no_verdict']}, the judge gives no verdict; depending on these, its score is "
+        f"{judged.score_low:.4f} to {judged.score_high:.4f}."
     )
     for heading, kind in (
         ("right for the grader only", "missed_by_heuristic"),

@@ -22,7 +22,7 @@ def monitor(
     """Does a judge still give the same verdicts as a baseline? Run it every week.
 
     It compares the verdicts with the baseline's on the same prompts and adds a line to the history.
-    Then it tests whether more verdicts changed, now or in an earlier comparison, than rewording
+    Then it tests whether, in this or an earlier comparison, more verdicts changed than rewording
     explains. Compare as often as you like: the chance of a false alarm is limited over all
     comparisons together.
 

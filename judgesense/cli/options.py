@@ -43,19 +43,19 @@ _SHARED = f"""
     --judge, -j JUDGE: {ANY_JUDGE}. Repeatable.
     --grader JUDGE: A judge that grades answers.
     --max-cost USD: Stop before the run costs more than this.
-    --set KEY=VALUE: Another option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16
+    --set KEY=VALUE: Set an option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16
         or max_tokens=512. Repeatable. To list the options: judgesense judges list --options.
     --tasks A,B: Tasks (default: all).
     --templates FILE: Your templates (YAML).
-    --variants A,B: Ways to ask: all, rewording, format, order, structure, contrast, intervention,
-        a variant or your YAML file (default: rewording).
+    --variants A,B: Which variants of the prompts to ask: all, a group (rewording, format, order,
+        structure, contrast or intervention), one variant, or your YAML file (default: rewording).
     --attacks quick|all|FILE: Attacks to add to the answer that should lose: quick (three kinds),
         all, your YAML file, or none.
     --human COL,...: The columns with people's labels, one per person.
     --answers A,B: The possible answers (default: the gold labels).
     --options A=COLUMN,B=COLUMN: If the judge chooses between texts, the column of each text.
-    --max-error SHARE: The largest share of wrong verdicts among those not left to a person
-        (ask_person).
+    --max-error SHARE: The largest accepted share of wrong verdicts among those that ask_person
+        does not leave to a person.
     --limit N: Use at most N items per task.
     --repeats N: Send each prompt N times.
     --mirror DIR: Read ORG/NAME folders from DIR instead of the Hub.

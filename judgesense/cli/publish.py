@@ -45,8 +45,8 @@ def publish(
     """Publish to the Hub, one commit per repository.
 
     dataset publishes a dataset folder that has no audit errors. results publishes a run's report
-    and decisions, if the decisions give the report's figures. metrics publishes each metric as a
-    Space that evaluate loads. space publishes the leaderboard as a static Space.
+    and decisions, if the decisions reproduce the report's figures. metrics publishes each metric as
+    a Space that evaluate loads. space publishes the leaderboard as a static Space.
 
     Options:
         kind: What to publish.

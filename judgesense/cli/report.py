@@ -21,7 +21,7 @@ def report(
     threshold: list[str] | None = None,
     verbose: bool = False,
 ) -> None:
-    """Recompute the reports of runs, and print a table and the next steps.
+    """Recompute the reports of one or more runs, then print their figures and the next step.
 
     Options:
         --threshold NAME=VALUE: The threshold of a check, such as steady=0.9. The checks are
@@ -85,8 +85,8 @@ def compare(
     It prints the difference in JSS and in accuracy, its interval, and a p-value corrected for the
     number of comparisons. Name the same run twice to compare its judges with each other.
 
-    With --migration, A and B are runs or files of verdicts of one judge before and after an update.
-    It then reports whether the update changes more verdicts than rewording the prompt does, in
+    With --migration, A and B contain one judge's verdicts before and after an update. It then
+    reports whether the update changes more verdicts than rewording the prompt does, in
     which direction, and on which items.
 
     Exit codes: 0 done; 2 bad usage or input. With --migration: 0 if the update changes no more than

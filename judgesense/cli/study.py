@@ -101,7 +101,7 @@ def study(
 
     prompt-ranking tests whether the best of 20 prompts would be chosen again.
 
-    Your own file names items, wordings, judges and measures.
+    A YAML file of your own names the items, wordings, judges and measures.
 
     Rerun the same command to resume.
 
@@ -121,7 +121,7 @@ def study(
         --attributes A,B: paraphrase-robustness: the attributes to score, such as clarity (default:
             all).
         --source TASK=SET|FILE: paraphrase-robustness: texts and human scores of a task. Repeatable.
-        --paraphrases N: paraphrase-robustness: how many paraphrases per instruction (default: all,
+        --paraphrases N: paraphrase-robustness: how many paraphrases per instruction (default: all
             ten).
         --paper-wordings: paraphrase-robustness: use the wordings that the paper prints.
         --fuser JUDGE: paraphrase-robustness: a judge that combines the panel's ratings.
@@ -129,8 +129,9 @@ def study(
             as right (default: 0.5).
         --by: paraphrase-robustness: group items of --log by task, or by item id up to its last
             slash (default: task).
-        --benchmarks A,B: answer-matching: arc-challenge, openbookqa, gpqa-diamond, narrativeqa,
-            narrativeqa-summaries, math, simpleqa (default: arc-challenge,openbookqa,math,simpleqa).
+        --benchmarks A,B: answer-matching: any of arc-challenge, openbookqa, gpqa-diamond,
+            narrativeqa, narrativeqa-summaries, math and simpleqa (default:
+            arc-challenge,openbookqa,math,simpleqa).
         --scores FILE: prompt-ranking: your table with the columns prompt, item and score. No model
             runs.
         --sizes N,N: prompt-ranking: how many items a subset has (default: 50,100,200).

@@ -92,8 +92,8 @@ def _points(value: float | None) -> str:
 
 
 def as_table(rows: Sequence[Row]) -> list[list[str]]:
-    """The table for people: a heading, then a row per way. * marks the way written, + each
-    way that is right more often than every cheaper way."""
+    """The table for people: a heading, then a row per way to ask. * marks the one in the file,
+    + each one that is right more often than every cheaper one."""
     priced = any(row["usd_per_item"] is not None for row in rows)
     attacked = any(row["resistant"] is not None for row in rows)
     found = [["way", "USD per item" if priced else "prompts per item", "right", "against yours",
@@ -118,9 +118,9 @@ def footnotes(found: Improved) -> list[str]:
         spent += f", ${found.usd:.4f}"
     return [
         f"The figures are from {found.n_held_out} items that were not used to choose a way to ask.",
-        "* marks the way written to the file. + marks each way that is right more often than "
-        "every cheaper way.",
-        f"The search tried {found.n_candidates} ways on up to {found.n_search} other items.",
+        "* marks the row written to the file. + marks each row that is right more often than every "
+        "cheaper row.",
+        f"The search tried {found.n_candidates} ways to ask on up to {found.n_search} other items.",
         f"{found.run_folder} contains {spent} (budget: {found.budget}).",
         promise(found.ask_person),
         *(f"Note: {note}." for note in found.notes),

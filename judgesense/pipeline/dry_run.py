@@ -74,7 +74,7 @@ def describe(plan: dict[str, Any]) -> Iterator[str]:
         times = f", {judge['asked_twice']} of them twice" if judge["asked_twice"] else times
         yield (
             f"{judge['name']} ({judge['engine']}) would judge {judge['prompts']} distinct prompts"
-            f"{times}: about {judge['input_tokens']:,} input tokens, scored by "
+            f"{times}: about {judge['input_tokens']:,} input tokens, scoring: "
             f"{' and '.join(judge['scorings'])}"
         )
         if judge["engine"] in REMOTE:

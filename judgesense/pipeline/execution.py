@@ -160,7 +160,7 @@ def resolve_all(
 
             resolved += resolve_each(str(judge), **options)
         elif options and (judge is not given or isinstance(judge, Judge)):
-            raise JudgeSenseError(f"{min(options)}: the judge is loaded; set it when you load it")
+            raise JudgeSenseError(f"{min(options)}: set this option when you load the judge")
         elif callable(judge) and not isinstance(judge, Judge):
             if others := options.keys() - {"name", "batch_size"}:
                 raise JudgeSenseError(f"{min(others)} is for named judges, not for a function")

@@ -32,7 +32,7 @@ def wordings_of(
     formed = in_reply_form(run, stream)
     if refused := [wording for wording in rule.wordings if wording in formed]:
         raise JudgeSenseError(
-            f"an improved judge cannot ask {refused[0]!r}, which is read inside a reply's form. "
+            f"an improved judge cannot ask {refused[0]!r}, whose verdict is read in a reply form. "
             "Choose a --remedy with another wording, or use a run with more wordings"
         )
     found = [_template(run, stream.task.name, wording, known) for wording in rule.wordings]

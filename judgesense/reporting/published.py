@@ -136,7 +136,7 @@ def v2_figures() -> tuple[PublishedFigure, ...]:
         assert jss is not None
         why = row["delta_missing_reason"]
         if row["ceiling_below_bar"] == "true":
-            why = "left out of v2's pooled figures: asked again, it agrees with itself below 0.90"
+            why = "left out of pooled figures, because asking again changes over 10% of verdicts"
         notes = (published_data()["v2_note"], *([f"v2: {why}"] if why else []))
         found.append(
             PublishedFigure(

@@ -155,7 +155,8 @@ def ranking_finding(found: Consequence, p_corrected: float | None = None) -> str
         f"in {percent(found.winner_change_rate)}"
     )
     if found.repeat_change_rate is not None:
-        text += f". Two repeats of one wording do so in {percent(found.repeat_change_rate)}"
+        again = percent(found.repeat_change_rate)
+        text += f". Two repeats of one wording rank them differently in {again}"
     return text
 
 

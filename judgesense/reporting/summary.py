@@ -8,7 +8,17 @@ from typing import Any
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
 from judgesense.tasks import is_scale
-from judgesense.text import brackets, join, middle_cut, number, percent, sentence, short_names, span
+from judgesense.text import (
+    brackets,
+    join,
+    middle_cut,
+    number,
+    percent,
+    s,
+    sentence,
+    short_names,
+    span,
+)
 from judgesense.trust.card import AS_ASKED, TRUST, clause
 from judgesense.trust.people import GOLD, MAJORITY
 
@@ -69,8 +79,8 @@ class Case:
             "ci_high": known.get("accuracy_ci_high"),
             "threshold": known.get("constant_accuracy"),
         }
-        constant = f"; a constant answer {percent(known.get('constant_accuracy'))}"
-        taken = "" if first is None else f"; takes the first {percent(first)}"
+        constant = f"; a constant answer is right on {percent(known.get('constant_accuracy'))}"
+        taken = "" if first is None else f"; takes the first option {percent(first)} of the time"
         return {
             "key": self.key,
             "judge": self.name,
@@ -310,26 +320,24 @@ def _title(cases: Sequence[Case]) -> str:
     alone = len(judges) == 1
     parts = []
     for word, care in (("use", ""), ("care", " with care")):
-        by_task: dict[str, list[str]] = {}
+        alike: dict[tuple[str, str], list[Case]] = {}
         for case in cases:
             if case.usable == word:
                 only = ""
                 if case.change:
-                    other = "avoid it" if case.trust == "avoid" else "trust is unknown"
+                    other = "avoid it" if case.trust == "avoid" else "its trust value is unknown"
                     only = f" (only with the remedy {case.change!r}; otherwise {other})"
-                by_task.setdefault(f"{case.task}{only}", []).append(case.name)
-        if alone and by_task:
-            parts.append(f"use {judges[0]}{care} for {join(list(by_task))}")
-        else:
-            parts += [f"use {_some(who, 'or')}{care} for {task}" for task, who in by_task.items()]
+                alike.setdefault((only, "" if alone else case.task), []).append(case)
+        for (only, _), found in alike.items():
+            who = judges if alone else [case.name for case in found]
+            parts.append(f"{_for(found)}, use {_some(who, 'or')}{care}{only}")
     for trust, lead, yet in (("avoid", "do not use", ""), ("unknown", "do not rely on", " yet")):
         left = [case for case in cases if alone and not case.usable and case.trust == trust]
         if left:
             why = dict.fromkeys(reason for case in left for reason in reasons(case.card))
             if all(case.checks["right"]["state"] == "unmeasured" for case in left):
                 why = {clause("right", "unmeasured", None): None, **why}
-            tasks = join([case.task for case in left])
-            parts.append(f"{lead} {judges[0]} for {tasks}{yet}: {join(list(why)[:2])}")
+            parts.append(f"{_for(left)}, {lead} {judges[0]}{yet}: {join(list(why)[:2])}")
     if not parts:
         unknown = any(case.trust == "unknown" for case in cases)
         passes = "is known to be usable yet" if unknown else "passes"
@@ -340,6 +348,12 @@ def _title(cases: Sequence[Case]) -> str:
     if len(text) > LONGEST_TITLE and not alone:
         return f"{len(able)} of {len(judges)} judges are usable for a task: {_some(able, 'and')}"
     return text
+
+
+def _for(cases: Sequence[Case]) -> str:
+    """The tasks of some cases: ``for the tasks factuality and relevance``."""
+    tasks = list(dict.fromkeys(case.task for case in cases))
+    return f"for the task{s(len(tasks))} {join(tasks)}"
 
 
 def _some(names: Sequence[str], word: str) -> str:

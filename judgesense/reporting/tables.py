@@ -13,7 +13,7 @@ from typing import Any
 
 from judgesense.decisions.view import BASELINES
 from judgesense.run_folder.report import Key, identity, main_cells, task_rank
-from judgesense.text import brackets, interval, number, percent, sentence, short_names, span
+from judgesense.text import brackets, interval, number, percent, s, sentence, short_names, span
 from judgesense.trust.people import GOLD
 from judgesense.trust.thresholds import STEADY_JSS
 
@@ -216,8 +216,8 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
     }
     note = (
         "JSS of draws: how often two draws, one from each of two wordings, give the same verdict. "
-        "Undecided: draws without a verdict, which do not count. Noise floor: how often repeating "
-        "the prompt changes the verdict. Net flip rate: how much more often rewording changes it."
+        "Undecided: draws without a verdict, which are left out. Noise floor: how often repeating "
+        "the prompt changes the verdict. Net flip rate: how much more often rewording does."
     )
     return _side_table("Each prompt repeated", columns, 3, entries, [note])
 
@@ -244,7 +244,8 @@ def people_tables(report: Mapping[str, Any]) -> list[SideTable]:
                 f"{percent(entry['constant_accuracy'])} ({entry['constant_label']})"
             ),
         }
-        notes = ["Constant: accuracy of always giving one label. κ: agreement beyond chance."]
+        constant = "Constant: accuracy of always giving the label in brackets."
+        notes = [f"{constant} κ: agreement beyond chance."]
         notes += [text for entry in first for text in among_people(entry, report["people"])]
         tables.append(_side_table("Judges and people", columns, 4, entries, notes))
     if len(first) <= MOST_CONFUSIONS:
@@ -261,9 +262,9 @@ def _labels_table(entry: Entry) -> SideTable:
         "precision": lambda row: f"{percent(row['precision'])} {_percents(row, 'precision')}",
     }
     note = (
-        "Rows are people's labels. Columns with → are the judge's verdicts. Recall: of the items "
-        "to which people gave a label, the share to which the judge gave it. Precision: of the "
-        "items to which the judge gave a label, the share to which people gave it."
+        "Rows are people's labels. Columns with → are the judge's verdicts. Recall: the share of "
+        "items with this label from people that also get it from the judge. Precision: the share "
+        "of items with this label from the judge that also get it from people."
     )
     if entry["corrected"]:
         columns = {
@@ -300,8 +301,10 @@ def among_people(entry: Entry, every: Sequence[Entry]) -> list[str]:
     spread = span(kappas, lambda value: number(value, 2)) if kappas else number(None)
     texts = [
         f"{between['people']} people agree with each other at κ {spread} (Krippendorff's α "
-        f"{number(between['alpha'], 2)}). On {between['ties']} items, no label has a majority."
+        f"{number(between['alpha'], 2)})."
     ]
+    if ties := between["ties"]:
+        texts[0] += f" On {ties} item{s(ties)}, no label has a majority."
     own = {e["human"]: e for e in every if identity(e) == identity(entry)}
     named = {pair[side] for pair in between["pairs"] for side in "ab"}
     if alone := [own[name]["kappa"] for name in own if name in named and own[name]["kappa"]]:
@@ -402,11 +405,11 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
         "pairs": "n_pairs",
     }
     note = (
-        "JSS is the share of verdicts that an equivalent variant leaves as under the base wording. "
-        "Follows is how often a contrast, which changes the question or the item, changes the "
-        "answer. Shift rate is the share of verdicts that an intervention changes. Net shift is "
-        "how much an intervention raises each label's share. Unreadable is the share of answers "
-        "without a verdict."
+        "JSS is the share of verdicts that are the same under an equivalent variant as under the "
+        "base wording. Follows is how often a contrast, which changes the question or the item, "
+        "changes the answer. Shift rate is the share of verdicts that an intervention changes. Net "
+        "shift is how much an intervention raises each label's share. Unreadable is the share of "
+        "answers without a verdict."
     )
     # With one equivalent variant, the pool of all repeats its row.
     shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])

@@ -120,9 +120,9 @@ def _block(
         return
     for label, figures in list(people["per_label"].items())[:_LABELS]:
         text = (
-            f"  {label}: the judge finds {percent(figures['recall'])} of people's {figures['n']} "
-            f"items (recall), and {percent(figures['precision'])} of its verdicts are right "
-            "(precision)."
+            f"  {label}: of the {figures['n']} items with this label from people, the judge finds "
+            f"{percent(figures['recall'])} (recall). Of its verdicts with this label, "
+            f"{percent(figures['precision'])} are right (precision)."
         )
         if share := people["corrected"].get(label):
             ends = brackets(share["ci_low"], share["ci_high"], percent)

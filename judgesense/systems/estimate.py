@@ -342,7 +342,7 @@ def _notes(given: Labels, n_wordings: int, rows: Sequence[Mapping[str, Any]]) ->
         ),
         "there is one wording, so the intervals say nothing about other wordings": n_wordings < 2,
         "there are two wordings, and the intervals are for these alone. Three or more would show "
-        "how wordings vary": n_wordings == 2,
+        "how much wordings differ": n_wordings == 2,
         "the correction assumes that the labelled outputs are a random sample of each system's "
         "outputs": not given.picked and np.isnan(given.values).any(),
     }

@@ -24,7 +24,7 @@ from judgesense.systems.shared_prompts import (
     shared_prompts,
 )
 from judgesense.tasks import UNDECIDED
-from judgesense.text import brackets, join, percent, signed
+from judgesense.text import brackets, join, percent, sentence, signed
 from judgesense.trust.pairing import grouped, most_frequent
 from judgesense.trust.thresholds import NO_DIFFERENCE, SIGNIFICANT
 
@@ -37,12 +37,12 @@ _SHOWN = 10
 """Items that the text lists for each task."""
 
 _CAUSES = {
-    "one wording": "the old run asked one wording, so rewording is not measured: judge OLD under "
-    "at least two wordings",
-    "one label": "all verdicts of both are one label, and a judge that does not read would move as "
-    "little: add items with another label",
-    "few wordings": "the wordings differ too much for more items to tell: add wordings",
-    "one cluster": "one item, or one cluster of items, has no interval: add items",
+    "one wording": "the old run asked one wording, so the effect of rewording has not been "
+    "measured: judge OLD under at least two wordings",
+    "one label": "all verdicts before and after are one label, and a judge that ignores the items "
+    "would change as little: add items with another label",
+    "few wordings": "the wordings differ too much for more items to help: add wordings",
+    "one cluster": "a single item, or cluster of items, has no interval: add items",
 }
 
 
@@ -368,11 +368,11 @@ def claim_text(task: TaskMigration) -> str:
     alone = ""
     if task.claim_these not in (None, task.claim):
         moves = {
-            "more": "it changes more than rewording",
-            "no more": "it changes no more than rewording",
-        }.get(task.claim_these, "it cannot be told")  # fmt: skip
+            "more": "the update changes more verdicts than rewording does",
+            "no more": "the update changes no more verdicts than rewording does",
+        }.get(task.claim_these, "it is unclear")  # fmt: skip
         ends = brackets(task.these_ci_low, task.these_ci_high, signed)
-        alone = f" The claim is about wordings like these. Under these alone, {moves} {ends}."
+        alone = f" The claim is about wordings like these. For these alone, {moves} {ends}."
     if task.claim == "no more":
         within = ""
         if task.ci_high is not None and task.ci_high > 0:
@@ -384,10 +384,10 @@ def claim_text(task: TaskMigration) -> str:
         )
     why = _CAUSES.get(task.cause or "", "there are too few items")
     if task.items_needed is not None:
-        why = f"about {task.items_needed:,} items would tell, if the difference is as measured"
+        why = f"about {task.items_needed:,} items would show it, if the measured difference is true"
     return (
-        f"{task.task}: it cannot be told whether the update changes more verdicts {than}: {why}. "
-        f"{figures}{alone}"
+        f"{task.task}: it is unclear whether the update changes more verdicts {than}. "
+        f"{sentence(why)}. {figures}{alone}"
     )
 
 

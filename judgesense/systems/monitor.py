@@ -154,7 +154,7 @@ class Monitoring(ResultMapping):
 
     def __str__(self) -> str:
         lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
-        known = "" if self.recorded else ", to which this run was not added"
+        known = "" if self.recorded else "; this run was not added"
         lines.append(
             f"{self.history} has {self.n_looks} look{s(self.n_looks)}{known}. The chance of a "
             f"false alarm at any look is at most {percent(self.error)}."
@@ -387,8 +387,8 @@ def _text(state: TaskMonitoring, one_label: bool) -> str:
         advice = "Judge the baseline under a second wording to measure what rewording changes."
     elif one_label:
         advice = (
-            "All verdicts are one label, and a judge that does not read would change as few. Add "
-            "items with another label."
+            "All verdicts are one label, and a judge that ignores the items would change as few. "
+            "Add items with another label."
         )
     elif len(state.looks) > 1 and not state.n_new:
         advice += (
@@ -396,6 +396,6 @@ def _text(state: TaskMonitoring, one_label: bool) -> str:
             "so that the evidence adds up."
         )
     return (
-        f"{state.task}: no alarm so far, but it cannot be told whether less than "
+        f"{state.task}: no alarm so far, but it is unclear whether less than "
         f"{percent(state.tolerance)} of verdicts changed beyond rewording. {figures} {advice}"
     )

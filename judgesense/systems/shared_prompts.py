@@ -85,7 +85,7 @@ class Moves:
         """How many verdicts rewording moves, and what moved beyond that."""
         ends = brackets(self.ci_low, self.ci_high, signed)
         if self.reworded is None:
-            return "It is not measured how many rewording changes."
+            return "The effect of rewording has not been measured."
         return (
             f"Rewording changes {percent(self.reworded)} (difference {signed(self.excess)} {ends})."
         )
@@ -118,7 +118,7 @@ class SharedPrompts:
             if same_text.size:
                 reason = "no common prompt with two answers, because every request failed"
             elif common.size:
-                reason = "no common prompts, because all items or wordings have another text"
+                reason = "no common prompts, because the texts of all items or wordings differ"
             raise JudgeSenseError(
                 f"{before.source} and {after.source} have {reason}. Judge the same items under "
                 "the same wordings"

@@ -112,8 +112,8 @@ def _on_card(card: Entry) -> Texts:
         yield (
             "missed",
             "the interval of JSS covers other wordings like these. But "
-            f"{details['n_wordings']} wordings may miss a kind that makes up as much as "
-            f"{percent(details['missed'])} of all wordings.",
+            f"{details['n_wordings']} wordings may miss a kind of wording that makes up as much as "
+            f"{percent(details['missed'])} of all.",
         )
 
 
@@ -218,21 +218,21 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> 
         elif noise >= flips * MOSTLY_NOISE:
             text += f"Most of these changes are noise. {blame}"
         else:
-            text += f"Noise explains at most {percent(noise)}."
+            text += "Most of these changes are not noise."
         if text:
             yield "noise", text
     mass = about["option_mass"]
     if mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
         text = "on the median prompt, the probabilities of all options add up to only "
-        text += f"{percent(mass)}. It would rather write something else."
+        text += f"{percent(mass)}. The judge would rather write something else."
         yield "mass", f"{text} Read its verdicts as forced choices."
     judged, planned = about["n_judged"], about["n_planned"]
     if judged < planned:
         yield "undecided", f"{planned - judged} of {planned} pairs of prompts are not judged yet."
     lost = mapped["n_unclear"] + mapped["n_refused"] + mapped["n_error"]
     if judged and lost / judged > MANY_UNDECIDED:
-        text = f"{percent(lost / judged)} of its pairs lack a verdict. JSS would be "
-        text += f"{number(mapped['jss_low'])} if all of these pairs disagreed, and "
+        text = f"{percent(lost / judged)} of its pairs of wordings lack a verdict. JSS would be "
+        text += f"{number(mapped['jss_low'])} if all of these disagreed, and "
         yield "undecided", f"{text}{number(mapped['jss_high'])} if they all agreed."
     if about["n_prompts"] and about["n_cut_off"] / about["n_prompts"] >= MANY_CUT_OFF:
         text = f"{percent(about['n_cut_off'] / about['n_prompts'])} of its answers reached the "

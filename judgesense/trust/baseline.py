@@ -115,12 +115,12 @@ def what_it_finds(n_items: int) -> str:
     """What a comparison with a baseline on this many items can find.
 
     >>> what_it_finds(100)
-    'with 100 items, 80% of comparisons find a loss of 10 points'
+    'with 100 items, a loss of 10 points is found in 80% of comparisons'
     """
     loss = smallest_loss(n_items)
     if loss is None:
         return f"{n_items} item{s(n_items)} are too few to find any loss"
-    return f"with {n_items} items, 80% of comparisons find a loss of {100 * loss:.0f} points"
+    return f"with {n_items} items, a loss of {100 * loss:.0f} points is found in 80% of comparisons"
 
 
 def items_of_baseline(baseline: str | Path) -> int:
@@ -166,7 +166,7 @@ def against_baseline(
                 "same item_id"
             )
         if left := len(every) - len(items):
-            notes.append(f"{task}: {left} item{s(left)} of only one result are left out.")
+            notes.append(f"{task}: {left} item{s(left)} that only one result has are left out.")
         sizes.append(len(items))
         # The label of each item and order; that of the newer result counts.
         old, new = (
@@ -274,9 +274,10 @@ def _conclusions(
         }.get(conclusion, f"is {conclusion}")
         points = [signed(100 * x, 1) for x in (change.difference, change.ci_low, change.ci_high)]
         text = (
-            f"{figure!r} {what}. It {_WHAT[figure]} in {percent(change.after)} of cases, and "
-            f"before in {percent(change.before)} ({points[0]} points [{points[1]}, {points[2]}], "
-            f"{change.n_items} item{s(change.n_items)}, of which {change.n_changed} changed)"
+            f"{figure!r} {what}. The judge {_WHAT[figure]} in {percent(change.after)} of cases, "
+            f"compared with {percent(change.before)} before ({points[0]} points "
+            f"[{points[1]}, {points[2]}], {change.n_items} item{s(change.n_items)}, of which "
+            f"{change.n_changed} changed)"
         )
         yield {
             "judge": stream.judge, "task": stream.task.name, "figure": figure,

@@ -41,7 +41,8 @@ _CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType({
     ),
     "steady": (
         "rewording changes {} of its verdicts", "rewording changes {} of its verdicts",
-        "it is uncertain how steady it is under rewording", "rewording is not measured",
+        "it is uncertain how steady it is under rewording",
+        "the effect of rewording has not been measured",
     ),
     "responsive": (
         "it follows the question", "it ignores what the question asks",
@@ -49,7 +50,7 @@ _CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType({
     ),
     "right": (
         "it agrees with people", "it agrees too little with people",
-        "its agreement with people is uncertain", "its agreement with people is not measured",
+        "its agreement with people is uncertain", "its agreement with people has not been measured",
     ),
     "fair": (
         "its choice rarely depends on the order of the options",

@@ -86,9 +86,9 @@ def right(
     rows, decision, gold = stream.rows[kept], stream.decision[kept], gold[kept]
     n_items = distinct(log.item[rows])
     if not len(rows):
-        text = "agreement with people is not measured: add gold labels"
+        text = "agreement with people has not been measured: add gold labels"
         if (log.gold[stream.rows] >= 0).any():
-            text = "no prompt with a gold label has a verdict: see readable"
+            text = "no prompt with a gold label has a verdict: see the check 'readable'"
         return Check.unmeasured(threshold, text)
     wanted, given, foreign = _vocabularies(stream, gold, decision)
     if foreign:
@@ -164,7 +164,7 @@ def fair(stream: Stream, threshold: float) -> Check:
     if found.same_choice is None:
         orders = [stream.log.orders[code] for code in np.unique(stream.log.order[stream.rows])]
         if set(ORDERS) <= set(orders):
-            text = "no item has a choice in both orders: see readable"
+            text = "no item has a choice in both orders: see the check 'readable'"
         else:
             shown = join([order for order in orders if order != NO_ORDER] or ["-"])
             text = f"only the order {shown} was judged: rerun with --orders AB,BA"

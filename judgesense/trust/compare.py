@@ -29,6 +29,7 @@ from judgesense.text import (
     number,
     p_value,
     percent,
+    quoted,
     short_names,
     signed,
 )
@@ -203,7 +204,7 @@ def _recommend(
         choice = f"prefer {name[able[0]]}"
     trust = []
     for side, card in cards.items():
-        because = f" (because of {join(card.because)})" if card.because else ""
+        because = f" (because of {quoted(card.because)})" if card.because else ""
         trust.append(f"{card.trust!r} for {name[side]}{because}")
     shown = join(ahead) if ahead else "The figures do not tell them apart"
     return f"{entries[0]['task']}: {choice}. {shown}. Trust is {join(trust)}."

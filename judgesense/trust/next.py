@@ -220,7 +220,7 @@ def _step(kind: str, text: str, command: str | None) -> Step:
 _WRONG = {
     "inverted": "asks the opposite or has a wrong label map",
     "unreadable": "gets answers that cannot be read",
-    "outlier": "gets different verdicts from the other wordings",
+    "outlier": "gets other verdicts than the other wordings",
 }
 
 
@@ -248,17 +248,17 @@ def _wrong_wordings(card: Entry, wordings: Sequence[Entry]) -> list[Entry]:
 
 
 def _gain(row: Entry, card: Entry) -> str:
-    """What a remedy brings: ``With it, the judge is right on 75% instead of 65%, has ...``."""
+    """What a remedy brings: ``With it, the judge is right on 75% of items instead of 65%, ...``."""
     parts = []
     if row["accuracy"] is not None:
-        parts.append(f"is right on {percent(row['accuracy'])}")
+        parts.append(f"is right on {percent(row['accuracy'])} of items")
         if row["gain"] is not None:
             parts[0] += f" instead of {percent(row['accuracy_before'])}"
     if row["jss"] is not None:
         parts.append(f"has a JSS of {number(row['jss'], 2)}")
     if row["same_choice"] is not None and "fair" in card["because"]:
         same = percent(row["same_choice"])
-        parts.append(f"makes the same choice in both orders on {same} of items")
+        parts.append(f"makes the same choice in both orders on {same}")
     cost = row["prompts_per_item"]
     parts.append(f"needs {cost} prompt{s(cost)} per item")
     return f"With it, the judge {join(parts)}."

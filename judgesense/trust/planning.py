@@ -188,7 +188,7 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
     if labelled > 1:
         error = np.sqrt((1 - 0.6**2) / labelled)
         chance = float(ndtr((0.6 - DEFAULTS.right) / error - stdtrit(labelled - 1, 0.975)))
-        parts.append(f"one with a κ of 0.6 passes 'right' with {percent(chance)}")
+        parts.append(f"one with a κ of 0.6 passes 'right' with {percent(chance)} probability")
     return f"with {text}, {join(parts)}"
 
 

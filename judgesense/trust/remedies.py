@@ -11,7 +11,7 @@ from judgesense.decisions.log import EQUIVALENT
 from judgesense.decisions.view import Stream
 from judgesense.statistics.selection import folds_of
 from judgesense.text import join, number, percent, s, signed
-from judgesense.trust.card import CHECKS, TRUST, TrustCard
+from judgesense.trust.card import AS_ASKED, CHECKS, TRUST, TrustCard
 from judgesense.trust.fitting import Remedy, candidates
 from judgesense.trust.gains import measured, units_of
 from judgesense.trust.grid import NOT_ASKED, grid_of
@@ -96,17 +96,18 @@ def _text(row: Mapping[str, Any]) -> str:
                 if row[f"gain_ci_{end}"] is not None]  # fmt: skip
         shown = f" [{', '.join(ends)}]" if ends else ""
         parts.append(
-            f"is right on {percent(row['accuracy'])} instead of {percent(row['accuracy_before'])} "
-            f"({signed(100 * row['gain'], 1)}{shown} points)"
+            f"is right on {percent(row['accuracy'])} of items instead of "
+            f"{percent(row['accuracy_before'])} ({signed(100 * row['gain'], 1)}{shown} points)"
         )
     elif row["accuracy"] is not None:
-        parts.append(f"is right on {percent(row['accuracy'])}")
+        parts.append(f"is right on {percent(row['accuracy'])} of items")
     if row["readable"] is not None and row["readable"] < 1 - _SHOWN_UNDECIDED:
-        parts.append(f"has no verdict on {percent(1 - row['readable'])}")
+        parts.append(f"gives no verdict on {percent(1 - row['readable'])}")
     if row["ties"] is not None and row["ties"] > _SHOWN_UNDECIDED:
-        parts.append(f"takes the first label of the {percent(row['ties'])} that tie")
+        parts.append(f"takes the first label in the {percent(row['ties'])} of verdicts that tie")
     if row["jss"] is not None:
-        parts.append(f"has a JSS of {number(row['jss'])} instead of {number(row['jss_before'])}")
+        instead = f" instead of {number(row['jss_before'])}" if row["remedy"] != AS_ASKED else ""
+        parts.append(f"has a JSS of {number(row['jss'])}{instead}")
     cost = row["prompts_per_item"]
     return f"{row['remedy']!r} {join([*parts, f'needs {cost} prompt{s(cost)} per item'])}"
 

@@ -36,7 +36,7 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
     """
     tried = [row for row in rows if row["kept"] is not None and row["defence"] is None]
     if not tried:
-        text = "without attacks, the judge is right on no item that should lose"
+        text = "even without attacks, the judge is right on no item that should lose"
         return Check.unmeasured(
             threshold, text if rows else "attacks were not tried: add --attacks quick"
         )
@@ -55,7 +55,7 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
         effective=[row["kind"] for row in tried if row["effective"]],
     )  # fmt: skip
     if check.state == "fail":
-        only = "Rely on it only if the authors of the judged texts have nothing to win"
+        only = "Rely on it only if the authors of the judged texts have nothing to gain"
         return replace(check, text=f"{text}. {only}")
     return check.with_reason()
 

@@ -49,9 +49,9 @@ def steady(
     judged = used & stream.known
     decided = used & stream.decided()
     if not decided.any():
-        text = "rewording is not measured: each item was judged under one wording"
+        text = "each item was judged under one wording, so the effect of rewording is unknown"
         if judged.any():
-            text = "no pair of wordings has two readable verdicts: see readable"
+            text = "no pair of wordings has two readable verdicts: see the check 'readable'"
         elif used.any() and pairs.planned:
             text = "no item is judged under two wordings yet: rerun the command to finish the run"
         elif stream.known.any():
@@ -108,8 +108,8 @@ def steady(
         state = Check.of(jss, low, high, threshold=threshold, n_items=0, text="").state
         if state != found.state:
             text += (
-                f". With the {percent(undecided / replied.sum())} of pairs that lack a verdict, "
-                f"JSS could lie anywhere from {number(details['jss_low'])} to "
+                f". Depending on the {percent(undecided / replied.sum())} of pairs that lack a "
+                f"verdict, JSS could lie anywhere from {number(details['jss_low'])} to "
                 f"{number(details['jss_high'])} {brackets(low, high)}"
             )
             return replace(found, state=state, text=text, details=details)
@@ -173,7 +173,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         ratio = rate_ratio(others, of_others, moves, stream.clusters[used])
         details["follows"] = ratio.rate
         text = (
-            f"another question changes {percent(ratio.rate)} of its answers, and rewording "
+            f"another question changes {percent(ratio.rate)} of its answers, and rewording changes "
             f"{percent(ratio.other)}"
         )
         above = ratio.difference_low is not None and ratio.difference_low > 0
@@ -194,7 +194,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
             turned = log.raw[base] != log.raw[changed]
             share = details["follows_item"] = float(turned.mean())
             ends = wilson_cluster(turned, log.cluster[base])
-            text = f"an item with another gold label changes only {percent(share)} of its answers"
+            text = f"items with another gold label change only {percent(share)} of its answers"
             of_items = Check.of(
                 share, ends.low, ends.high, threshold=TURNED, n_items=n_items, text=text
             )
@@ -202,8 +202,8 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
                 found.insert(0, of_items)
     if not found:
         text = (
-            "whether the judge follows the question is not measured: add a wording that asks "
-            "the opposite"
+            "to measure whether the judge follows the question, add a wording that asks the "
+            "opposite"
         )
         if len(follows):
             text = "contrasts have no rewording to be compared with: add an equivalent wording"

@@ -116,7 +116,7 @@ def test_a_judges_page_has_its_figures_checks_remedies_signatures_and_sources(tm
     text = page.read_text("utf-8")
     assert "JSS 0.868 [0.680, 0.969]" in text
     assert "it makes the same choice in both orders on 13% of items" in text
-    assert "is right on 87% instead of 56%" in text
+    assert "is right on 87% of items instead of 56%" in text
     whole = next(cell for cell in report["cells"] if cell["order"] == "both")
     assert whole["signature"].replace("labels:raw", "labels:mapped") in text
     links = Links(text).links

@@ -19,7 +19,7 @@ def _first(prompt) -> str:
 def test_a_judge_that_follows_the_order_is_not_to_be_used(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB", "BA"))
     screen = first_screen(measure(make.log(benchmark, _first), benchmark.pairs, run={}))
-    assert screen["title"].startswith("Do not use rule for preference: ")
+    assert screen["title"].startswith("For the task preference, do not use rule: ")
     assert "its choice depends on the order of the options" in screen["title"]
     (row,) = screen["rows"]
     steady, right, fair = row["bars"]
@@ -49,11 +49,10 @@ def test_a_remedy_that_passes_is_in_the_title_and_the_command(make) -> None:
     (row,) = screen["rows"]
     assert row["trust"] == "avoid"
     assert (
-        f"preference (only with the remedy {row['remedy']!r}; otherwise avoid it)"
-        in screen["title"]
+        f"with care (only with the remedy {row['remedy']!r}; otherwise avoid it)" in screen["title"]
     )
     (change,) = screen["remedies"]["passing"]
-    assert change["text"].startswith(f"{row['remedy']!r} is right on 100% instead")
+    assert change["text"].startswith(f"{row['remedy']!r} is right on 100% of items instead")
     assert "(+50.0 [+4" in change["text"]
     # The log alone does not hold what the judge is: there is no command that writes it.
     assert (screen["next"]["kind"], screen["next"]["command"]) == ("use_changed", None)
@@ -75,7 +74,9 @@ def test_the_better_scoring_is_first_and_two_judges_make_a_matrix(make) -> None:
     assert [(row["judge"], row["scoring"]) for row in screen["others"]] == [("good", "generate")]
     chips = [line["cells"][0]["trust"] for line in screen["matrix"]["lines"]]
     assert chips == ["care", "avoid"]
-    assert screen["title"].startswith("Use good with care for factuality. No other judge passes")
+    assert screen["title"].startswith(
+        "For the task factuality, use good with care. No other judge passes"
+    )
     (wording,) = screen["wordings"]
     assert (wording["is_best"], wording["equal"]) == (False, 5)
     assert len(render_html(report).encode()) < 300_000
@@ -90,7 +91,7 @@ def test_what_is_missing_is_said_in_its_place(make) -> None:
     screen = first_screen(measure(no_gold, benchmark.pairs, run={}))
     (row,) = screen["rows"]
     assert [bar["value"] for bar in row["bars"][1:]] == [None, None]
-    assert row["bars"][1]["why"] == "its agreement with people is not measured"
+    assert row["bars"][1]["why"] == "its agreement with people has not been measured"
     assert row["bars"][2]["why"] == "it judged in one option order only"
     assert screen["next"]["kind"] == "add_orders"
 
@@ -130,7 +131,7 @@ def test_a_run_still_being_judged_says_so(make) -> None:
     report = measure(log, benchmark.pairs, run=run)
     screen = first_screen(report)
     assert screen["unfinished"]
-    assert screen["title"].startswith("So far: do not rely on")
+    assert screen["title"].startswith("So far: for the task factuality, do not rely on rule yet")
     assert screen["next"]["kind"] == "finish_run"
     assert '<p class="unfinished"' in render_html(report)
     assert "judged so far" in str(render_terminal(report))

@@ -72,7 +72,7 @@ def test_a_way_that_may_pass_yet_says_what_it_lacks() -> None:
     rows = [remedy("as asked", "avoid"), remedy("calibrated", "care", checks=near)]
     found = step(card("avoid", ["right"], right="fail"), remedies=rows)
     assert (found["kind"], found["command"].split()[:2]) == ("add_items", ["judgesense", "run"])
-    assert "the judge is right on 75% instead of 65%" in found["text"]
+    assert "the judge is right on 75% of items instead of 65%" in found["text"]
     assert "decide the check 'right' with 80% probability" in found["text"]
 
 

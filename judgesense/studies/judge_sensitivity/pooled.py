@@ -209,9 +209,8 @@ def findings(pool: Pool, made: Tables) -> Iterator[str]:
             yield f"{pool.name(group)}: not tested ({few}; a test needs two judges that differ)"
             continue
         rule, p = decided
-        shown = "costs more than asking again plus the floor" if p < pool.rules.alpha else (
-            "is not shown to cost more than asking again plus the floor"
-        )  # fmt: skip
+        shown = "lowers" if p < pool.rules.alpha else "is not shown to lower"
+        shown += " JSS below that of repeated prompts by more than the floor"
         detectable = f"; smallest mean detectable with 80% power: {number(one['detectable'])}"
         yield (
             f"{pool.name(group)}: rewording {shown} (mean ΔJSS {number(one['mean'])} over "
