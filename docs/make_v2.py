@@ -160,10 +160,10 @@ def other_rules(pool: Pool) -> Iterator[dict[str, Any]]:
     for rule, one in rules.items():
         for group, mean in one.means.items():
             yield {
-                "task": group[0], "rule": rule, "judges": mean.judges.n, "mean": mean.judges.mean,
-                "p_judges": mean.judges.p_floor, "p_vendors": mean.vendors.p_floor,
+                "task": group[0], "rule": rule, "judges": mean["judges"], "mean": mean["mean"],
+                "p_judges": mean["judges_p_floor"], "p_vendors": mean["vendors_p_floor"],
                 "p_vendors_holm": one.corrected[group]["vendors_p_floor"],
-                "p_vendor_means": mean.vendor_means.p_floor,
+                "p_vendor_means": mean["vendor_means_p_floor"],
             }  # fmt: skip
 
 
