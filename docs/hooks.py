@@ -8,12 +8,18 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 OPTIONS = "<!-- every option -->"
 COMMANDS = "<!-- every command -->"
 _BLOCK = re.compile(r"<pre>(<span></span><code>(.*?)</code></pre>)", re.DOTALL)
 _WIDE = 104
-#: The words that readers may search a page by, from its front matter.
-KEYWORDS: dict[str, list[str]] = {}
+_WORDS = yaml.safe_load((Path(__file__).parent / "search.yml").read_text("utf-8"))
+#: The words that readers may search a page by, by the page's address.
+KEYWORDS = {
+    Path(page).with_suffix(".html").as_posix(): re.findall(r"[\w./-]+", words)
+    for page, words in _WORDS.items()
+}
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -29,8 +35,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Fill in the options and the list of commands; rank the reference below pages in search."""
     if page.file.src_uri.startswith("reference/"):
         page.meta.setdefault("search", {})["boost"] = 0.2
-    if words := page.meta.get("keywords"):
-        KEYWORDS[page.url] = re.findall(r"[\w.-]+", words)
     if page.file.src_uri != "reference/cli.md":
         return markdown
     links = [f"- [`judgesense {name}`](cli/{name}.md)" for name in commands()]

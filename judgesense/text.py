@@ -126,13 +126,13 @@ def join(names: Sequence[str], word: str = "and") -> str:
 
 
 def quoted(names: Iterable[str], noun: str = "check") -> str:
-    """Names in quotes after their noun, as a list in a sentence.
+    """Names in quotes before their noun, as a list in a sentence.
 
     >>> quoted(["fair"]), quoted(["fair", "right"])
-    ("the check 'fair'", "the checks 'fair' and 'right'")
+    ("the 'fair' check", "the 'fair' and 'right' checks")
     """
     names = [repr(name) for name in names]
-    return f"the {noun}{s(len(names))} {join(names)}"
+    return f"the {join(names)} {noun}{s(len(names))}"
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

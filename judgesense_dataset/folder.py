@@ -200,7 +200,7 @@ def read_config(folder: Path, config: str, columns: list[str] | None = None) -> 
     for path in available[config]:
         table = read_parquet(path)
         if missing := set(columns or ()) - set(table.column_names):
-            raise JudgeSenseError(f"{path} lacks the column {min(missing)!r}")
+            raise JudgeSenseError(f"{path} lacks the {min(missing)!r} column")
         tables.append(table.select(columns) if columns else table)
     try:
         return pa.concat_tables(tables, promote_options="permissive")

@@ -151,7 +151,7 @@ def read_files(
         if task not in entries and (task is not None or len(entries) > 1):
             problem = "is missing or empty" if task is None else f"names the unknown task {task!r}"
             raise JudgeSenseError(
-                f"{record.place}: the column 'task' {problem}; {templates} has the tasks "
+                f"{record.place}: the 'task' column {problem}; {templates} has the tasks "
                 f"{', '.join(entries)}"
             )
         named.add(task)

@@ -129,7 +129,7 @@ def made_variants(
                     f"renders like {seen[prompt.prompt_id]} on task {task.name!r} (item "
                     f"{item.item_id!r}); leave out one of the two, or change one"
                 )
-            seen[prompt.prompt_id] = f"the variant {variant.name!r}"
+            seen[prompt.prompt_id] = f"the {variant.name!r} variant"
     return made
 
 

@@ -110,7 +110,7 @@ class Variant(Shape, extra="forbid"):
 
     def fail(self, reason: str) -> JudgeSenseError:
         """The error to raise for this variant: its place, its name and the reason."""
-        return JudgeSenseError(f"{self.where}: the variant {self.name!r} {reason}")
+        return JudgeSenseError(f"{self.where}: the {self.name!r} variant {reason}")
 
     @property
     def in_english(self) -> bool:
@@ -136,7 +136,7 @@ def load_variants(path: str | Path = VARIANTS) -> dict[str, Variant]:
     root = read_nodes(Path(path)).mapping("a file of variants", {"variants"})
     variants = {}
     for name, node in root["variants"].mapping("variants").items():
-        variant = fit_node(Variant, node, f"the variant {name!r}", name=name, where=node.where)
+        variant = fit_node(Variant, node, f"the {name!r} variant", name=name, where=node.where)
         group = variant.group or (
             "structure" if variant.variant_class == EQUIVALENT else variant.variant_class
         )

@@ -73,7 +73,7 @@ def check(
 
     Args:
         source: verdicts that exist already, with people's labels if there are any: data as above, a
-            log of Inspect, promptfoo or DeepEval, or scores of Langfuse or LangSmith. Or,
+            log from Inspect, promptfoo or DeepEval, or scores of Langfuse or LangSmith. Or,
             with ``data`` and ``judge``, a rubric: its file or its text, in which column names
             in braces mark where the columns are shown.
         data: the rows to judge; the columns ``item_id``, ``cluster_id`` and ``system_id`` are

@@ -69,7 +69,7 @@ def check(
 
     Options:
         source FILE|RUBRIC.txt: Verdicts or, with --data, a rubric. Verdicts can be a table (CSV,
-            JSONL, Parquet), a log of Inspect, promptfoo or DeepEval, scores of Langfuse or
+            JSONL, Parquet), a log from Inspect, promptfoo or DeepEval, scores from Langfuse or
             LangSmith, or a folder saved by datasets. In a rubric, {column} inserts the row's value.
         --verdict COL,...: The columns of FILE with verdicts, one per judge.
         --columns ROLE=COL,...: Other columns of FILE, such as item_id=question. Repeatable.

@@ -39,11 +39,10 @@ def judge(
         items ITEMS: JSONL, CSV or Parquet.
         --out, -o FILE: Verdicts: .parquet, .jsonl or .csv.
         --judge, -j JUDGE: An improved judge (FILE.yaml) or, with --task, any judge.
-        --task NAME: The task, unless the judge is an improved one.
-        --wording ID: The wording to use, unless the judge is an improved one (default: the task's
-            first wording).
-        --scoring: Read the verdict from text or from option probabilities, unless the judge is an
-            improved one (default: options).
+        --task NAME: The task. An improved judge has its own.
+        --wording ID: The wording (default: the task's first). An improved judge has its own.
+        --scoring: Whether to read the verdict from text or from option probabilities (default:
+            options). An improved judge has its own.
     """
     from judgesense.pipeline.execution import failed_prompts
     from judgesense.pipeline.verdicts import judge_items

@@ -22,8 +22,8 @@ def leaderboard(
 ) -> None:
     """Rank judges on a page built from runs, and serve it on this machine until Ctrl-C.
 
-    Every figure is recomputed from the decisions. A run is left out if its report has other
-    figures. The page is served on 127.0.0.1 only.
+    Every figure is recomputed from the decisions. A run is left out if its report does not
+    match its decisions. The page is served on 127.0.0.1 only.
 
     Options:
         --port N: Port on 127.0.0.1.

@@ -52,8 +52,8 @@ def publish(
         kind: What to publish.
         what PATH|METRIC: For dataset, the folder that `dataset build` wrote. For results, the
             folder of a run. For metrics, their names (default: all).
-        --org ORG: metrics: the organisation or user that owns the Spaces.
-        --wheel FILE: metrics: the wheel to use (default: built from a checkout).
+        --org ORG: With metrics, the organisation or user that owns the Spaces.
+        --wheel FILE: With metrics, the wheel to use (default: built from a checkout).
         --audit: dataset: audit all pairs first.
         --pull-request: results: open a pull request even if you have write access.
         --private: Create the repository as private.

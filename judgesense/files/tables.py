@@ -229,7 +229,7 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
                 header = next(reader)
             if repeated := {name for name in header if header.count(name) > 1}:
                 raise JudgeSenseError(
-                    f"{path}: the column {sorted(repeated)[0]!r} appears twice in the header"
+                    f"{path}: the {sorted(repeated)[0]!r} column appears twice in the header"
                 )
             first, lines, width = 1, reader.line_num, len(header)
             for some in _at_once(reader):
@@ -327,7 +327,7 @@ def sound(rows: Batch, where: str) -> Batch:
     """
     names = rows.schema.names
     if doubled := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise JudgeSenseError(f"{where}: the column {doubled[0]!r} appears twice; keep one")
+        raise JudgeSenseError(f"{where}: the {doubled[0]!r} column appears twice; keep one")
     for name, column in zip(names, rows.columns, strict=True):
         try:
             column.validate(full=True)

@@ -106,7 +106,7 @@ def _item(score: Score) -> str:
 
 
 IMPORTER = Importer(
-    summary="scores of Langfuse and feedback of LangSmith (CSV, JSON or JSON lines)",
+    summary="Langfuse scores and LangSmith feedback (CSV, JSON or JSON lines)",
     patterns=("*.csv", "*.json", "*.jsonl", "*.parquet"),
     read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,

@@ -74,7 +74,7 @@ class DataReference:
             wrong = [v for v in variants if v.in_english]
             if named := [v.name for v in wrong if v.name in self.variants]:
                 raise JudgeSenseError(
-                    f"the variant {named[0]!r} has no text in the data's language "
+                    f"the {named[0]!r} variant has no text in the data's language "
                     f"({language}); write the text in your own YAML file"
                 )
             variants = [v for v in variants if v not in wrong]

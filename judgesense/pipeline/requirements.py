@@ -45,7 +45,7 @@ def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None
     for name in data.variants:
         if name in efforts:
             raise JudgeSenseError(
-                f"the variant {name!r} sets a reasoning effort, which {name_of(spec)} does not "
+                f"the {name!r} variant sets a reasoning effort, which {name_of(spec)} does not "
                 "take; leave it out, or add style: {reasoning_effort: true} to the judge's file if "
                 "its endpoint takes one"
             )

@@ -74,7 +74,7 @@ def disagreements(
     """What is wrong with a judge's verdicts, and what the items have in common on which it is: the
     entry of ``where_wrong``.
 
-    The templates ``mislabelled`` are left out, as in the check `right`. ``items`` are other columns
+    The templates ``mislabelled`` are left out, as in the `right` check. ``items`` are other columns
     of an imported file (`judgesense.run_folder.folder.ITEM_SCHEMA`), ``lengths`` the characters of
     each item's text. ``listed`` takes a row for each such item, the clearest cases first, with the
     log's rows in ``answers``; each row begins with the ``case``: run, judge, task and scoring.

@@ -81,7 +81,10 @@ def render(template: str, report: Mapping[str, Any], **more: Any) -> str:
         for name in CHECKS:
             if name in card["checks"]:  # An earlier version's report lacks `resistant`.
                 used.setdefault(name, set()).add(f"{card['checks'][name]['threshold']:g}")
-    thresholds = [f"{name} {' or '.join(sorted(values))}" for name, values in used.items()]
+    thresholds = [
+        f"{name} {' or '.join(sorted(values))}{' (by kind of change)' * (len(values) > 1)}"
+        for name, values in used.items()
+    ]
     method = made.get_template("method.txt").render(
         baseline_note=BASELINE_NOTE, thresholds=", ".join(thresholds)
     )

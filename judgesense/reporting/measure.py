@@ -79,7 +79,7 @@ def conclusions(
         "people": people(stream, labels, mislabelled, epsilon),
         "attacks": tried,
     }
-    # Of fewer items no remedied verdicts can pass the check `steady`.
+    # Of fewer items no remedied verdicts can pass the `steady` check.
     if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
         from judgesense.trust.remedies import cheapest_that_passes, remedies
 

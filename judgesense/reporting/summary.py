@@ -351,9 +351,9 @@ def _title(cases: Sequence[Case]) -> str:
 
 
 def _for(cases: Sequence[Case]) -> str:
-    """The tasks of some cases: ``for the tasks factuality and relevance``."""
+    """The tasks of some cases: ``for the factuality and relevance tasks``."""
     tasks = list(dict.fromkeys(case.task for case in cases))
-    return f"for the task{s(len(tasks))} {join(tasks)}"
+    return f"for the {join(tasks)} task{s(len(tasks))}"
 
 
 def _some(names: Sequence[str], word: str) -> str:

@@ -329,7 +329,7 @@ def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: floa
 def _notes(given: Labels, n_wordings: int, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     lost = sum(row["n_undecided"] for row in rows)
     notes = {
-        f"{lost} outputs have no verdict. The column 'judge alone' leaves them out, and the "
+        f"{lost} outputs have no verdict. The 'judge alone' column leaves them out, and the "
         "correction gives them the mean verdict": lost,
         f"{len(given.unmatched)} labels match no verdict and were left out. The first is in "
         f"{''.join(given.unmatched[:1])}": given.unmatched,

@@ -122,7 +122,7 @@ def _on_gate(plans: list[Entry]) -> Texts:
     for entry in plans:
         if (gate := entry["gate"]) is not None:
             least = gate["passes_from"]
-            text = "if it judged the same number of new items, it would pass the check 'steady' "
+            text = "if it judged the same number of new items, it would pass the 'steady' check "
             text += f"with {percent(gate['passes'])} probability and fail it with "
             text += f"{percent(gate['fails'])}. "
             if least is None:

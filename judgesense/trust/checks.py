@@ -88,7 +88,7 @@ def right(
     if not len(rows):
         text = "agreement with people has not been measured: add gold labels"
         if (log.gold[stream.rows] >= 0).any():
-            text = "no prompt with a gold label has a verdict: see the check 'readable'"
+            text = "no prompt with a gold label has a verdict: see the 'readable' check"
         return Check.unmeasured(threshold, text)
     wanted, given, foreign = _vocabularies(stream, gold, decision)
     if foreign:
@@ -164,7 +164,7 @@ def fair(stream: Stream, threshold: float) -> Check:
     if found.same_choice is None:
         orders = [stream.log.orders[code] for code in np.unique(stream.log.order[stream.rows])]
         if set(ORDERS) <= set(orders):
-            text = "no item has a choice in both orders: see the check 'readable'"
+            text = "no item has a choice in both orders: see the 'readable' check"
         else:
             shown = join([order for order in orders if order != NO_ORDER] or ["-"])
             text = f"only the order {shown} was judged: rerun with --orders AB,BA"
@@ -214,7 +214,7 @@ def trust_card(
     ``mislabelled`` templates, whose answers mean the opposite of what their label map says, are
     left out of `steady`, `responsive` and `right`: they tell of the wording, not of the judge.
     ``gold`` is what the gold labels are, in words, ``panel`` how many wordings decide a verdict
-    together, ``attacked`` the check `resistant` where the stream has no attacks: that of the judge
+    together, ``attacked`` the `resistant` check where the stream has no attacks: that of the judge
     as asked.
     """
     return conclude({

@@ -69,7 +69,7 @@ def people(
         stream: a judge's decisions.
         labels: people's labels, one row each (`judgesense.run_folder.folder.PEOPLE`); without it
             the gold labels of the log are compared.
-        mislabelled: templates that are left out, as in the check `right`.
+        mislabelled: templates that are left out, as in the `right` check.
         epsilon: of the alternative annotator test.
     """
     log = stream.log

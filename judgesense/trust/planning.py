@@ -181,8 +181,8 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
     pilot = Pilot(jss, *wilson(jss, n_eff, t_items), n_items, "share")
     least = passes_from(pilot, DEFAULTS.steady)
     parts = [
-        "no judge is likely to pass the check 'steady'" if least is None
-        else f"a judge with a JSS of {number(least, 2)} passes the check 'steady' with "
+        "no judge is likely to pass the 'steady' check" if least is None
+        else f"a judge with a JSS of {number(least, 2)} passes the 'steady' check with "
         f"{percent(PROBABILITY)} probability"
     ]  # fmt: skip
     if labelled > 1:

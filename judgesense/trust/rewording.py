@@ -51,7 +51,7 @@ def steady(
     if not decided.any():
         text = "each item was judged under one wording, so the effect of rewording is unknown"
         if judged.any():
-            text = "no pair of wordings has two readable verdicts: see the check 'readable'"
+            text = "no pair of wordings has two readable verdicts: see the 'readable' check"
         elif used.any() and pairs.planned:
             text = "no item is judged under two wordings yet: rerun the command to finish the run"
         elif stream.known.any():

@@ -181,7 +181,7 @@ def _check_columns(table: SourceTable, columns: Mapping[str, type]) -> None:
     first = table.rows[0] if len(table.rows) else {}
     for name, kind in columns.items():
         if name not in table.rows.column_names:
-            problem = f"lacks the column {name!r}; it has {', '.join(table.rows.column_names)}"
+            problem = f"lacks the {name!r} column; it has {', '.join(table.rows.column_names)}"
         elif first and not isinstance(first[name], kind):
             problem = f"has {type(first[name]).__name__}, not {kind.__name__}, in column {name!r}"
         else:

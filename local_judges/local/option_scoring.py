@@ -135,7 +135,7 @@ def tokenise_option(tokenizer: Any, tail: str, option: str) -> tuple[int, ...]:
     spelt = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
     if not option.strip() or spelt.strip() != option.strip():
         raise JudgeSenseError(
-            f"the tokenizer cannot spell the option {option!r} (it decodes to {spelt!r}); use "
+            f"the tokenizer cannot spell the {option!r} option (it decodes to {spelt!r}); use "
             "generate scoring, or options in the vocabulary of this model"
         )
     return tuple(ids)

@@ -126,7 +126,7 @@ def test_a_row_whose_task_is_unknown_is_named_not_dropped(
     tmp_path: Path, row: dict[str, object], says: str
 ) -> None:
     path = write(tmp_path / "items.jsonl", [{"task": "coherence", "summary": "s"}, row])
-    with pytest.raises(JudgeSenseError, match=f"line 2: the column 'task' {says}"):
+    with pytest.raises(JudgeSenseError, match=f"line 2: the 'task' column {says}"):
         build_from_files(TEMPLATES, path)
 
 

@@ -194,7 +194,7 @@ def not_utf8(table: pa.Table) -> pa.Table:
         (
             TRUTHFULQA,
             lambda table: table.drop_columns(["incorrect_answers"]),
-            "revision sha256:.*lacks the column 'incorrect_answers'",
+            "revision sha256:.*lacks the 'incorrect_answers' column",
         ),
         (
             SUMMEVAL,

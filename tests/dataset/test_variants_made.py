@@ -148,7 +148,7 @@ def test_a_variant_that_cannot_be_used_is_named_with_its_place(
     _, found = chosen_variants([path])
     with pytest.raises(JudgeSenseError) as caught:
         with_variants(load_embedded().select(limit=2), ENTRIES, ITEMS, found)
-    assert "mine.yaml, line 2: the variant 'mine'" in str(caught.value)
+    assert "mine.yaml, line 2: the 'mine' variant" in str(caught.value)
     assert reason in str(caught.value)
 
 
@@ -196,7 +196,7 @@ def test_english_texts_stay_out_of_german_data_and_of_other_labels() -> None:
     asked = set(german.prompts["variant"].to_pylist()) - {None}
     assert {"separators", "opposite-item"} <= asked
     assert not asked & {"json", "inverted", "rubric", "longer", "few-shot"}
-    with pytest.raises(JudgeSenseError, match=r"'json' has no text in the data's language \(de\)"):
+    with pytest.raises(JudgeSenseError, match=r"'json' variant has no text in the data's language \(de\)"):
         data_reference("embedded-de", None, None, ["json"]).selected(settings)
     scale = data_reference("embedded-scale", None, None, ["all"]).selected(settings)
     asked = set(scale.prompts["variant"].to_pylist())
@@ -219,7 +219,7 @@ def test_a_language_is_asked_of_translated_items_only_and_never_unasked(tmp_path
     # Items of your own have no translation, whatever their ids.
     own = [replace(item, source="mine") for item in ITEMS]
     assert with_variants(whole, ENTRIES, own, chosen, reworded=False).pairs.num_rows == 0
-    with pytest.raises(JudgeSenseError, match="'german' fits none of the tasks factuality"):
+    with pytest.raises(JudgeSenseError, match="'german' variant fits none of the tasks factuality"):
         with_variants(whole, ENTRIES, own, chosen, named=["german"])
     with pytest.raises(JudgeSenseError, match="choose from ar, de"):
         chosen_variants([own_file(tmp_path, "{class: equivalent, language: xx}")])

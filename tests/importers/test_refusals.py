@@ -18,7 +18,7 @@ TABLES = [
     ("log.csv", "a,b\n", "has no rows"),
     ("log.csv", "a,b\n1,2,3\n", r"row 1 \(line 2\): 3 cells, but the header has 2"),
     ("log.csv", 'a,b\n1,"2\n', "invalid CSV"),
-    ("log.csv", "a,a\n1,2\n", "column 'a' appears twice"),
+    ("log.csv", "a,a\n1,2\n", "'a' column appears twice"),
     ("log.csv", "model,id\nm,1\n", r"no column 'prompt' \(for template_id\); its columns: model"),
     ("log.jsonl", "{oops\n", "line 1: not JSON"),
     ("log.jsonl", "[1]\n", "line 1: expected a JSON object, got list"),

@@ -116,7 +116,7 @@ def test_a_judge_whose_calls_are_counted_makes_one_a_prompt(counted: dict[str, o
 def test_an_option_that_the_model_cannot_spell_stops_the_run() -> None:
     with serving(FakeVllm()) as url:
         judge = ApiJudge("fake", base_url=url)
-        with pytest.raises(JudgeSenseError, match="cannot spell the option ' '"):
+        with pytest.raises(JudgeSenseError, match="cannot spell the ' ' option"):
             ask_all(judge, requests(1, ("YES", " ")), ["options"])
 
 

@@ -202,7 +202,7 @@ def test_drawn_texts_depend_on_the_seed_and_not_on_the_batch() -> None:
 def test_options_that_the_vocabulary_cannot_spell_are_refused_before_work(
     judge: TransformersJudge,
 ) -> None:
-    with pytest.raises(JudgeSenseError, match="cannot spell the option ' '"):
+    with pytest.raises(JudgeSenseError, match="cannot spell the ' ' option"):
         judge.plan([Request("p", "text", ("A", " "))], frozenset({"options"}))
 
 

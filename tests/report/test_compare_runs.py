@@ -91,7 +91,7 @@ def test_a_judge_to_avoid_is_never_preferred(make, run, noisy) -> None:
     assert "avoid both" in result["advice"][0]
     (advice,) = judgesense.compare(flat, run("steady", noisy(2, 0.05)))["advice"]
     assert "prefer steady (generate)" in advice
-    assert "'avoid' for flat (generate) (because of the check 'right')" in advice
+    assert "'avoid' for flat (generate) (because of the 'right' check)" in advice
     # One is always right but mostly silent: what both decided shows no difference.
     silent = run("silent", noisy(0, 0.5, ["UNCLEAR"]))
     result = judgesense.compare(silent, run("clear", make.oracle))

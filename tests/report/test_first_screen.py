@@ -19,7 +19,7 @@ def _first(prompt) -> str:
 def test_a_judge_that_follows_the_order_is_not_to_be_used(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB", "BA"))
     screen = first_screen(measure(make.log(benchmark, _first), benchmark.pairs, run={}))
-    assert screen["title"].startswith("For the task preference, do not use rule: ")
+    assert screen["title"].startswith("For the preference task, do not use rule: ")
     assert "its choice depends on the order of the options" in screen["title"]
     (row,) = screen["rows"]
     steady, right, fair = row["bars"]
@@ -75,7 +75,7 @@ def test_the_better_scoring_is_first_and_two_judges_make_a_matrix(make) -> None:
     chips = [line["cells"][0]["trust"] for line in screen["matrix"]["lines"]]
     assert chips == ["care", "avoid"]
     assert screen["title"].startswith(
-        "For the task factuality, use good with care. No other judge passes"
+        "For the factuality task, use good with care. No other judge passes"
     )
     (wording,) = screen["wordings"]
     assert (wording["is_best"], wording["equal"]) == (False, 5)
@@ -131,7 +131,7 @@ def test_a_run_still_being_judged_says_so(make) -> None:
     report = measure(log, benchmark.pairs, run=run)
     screen = first_screen(report)
     assert screen["unfinished"]
-    assert screen["title"].startswith("So far: for the task factuality, do not rely on rule yet")
+    assert screen["title"].startswith("So far: for the factuality task, do not rely on rule yet")
     assert screen["next"]["kind"] == "finish_run"
     assert '<p class="unfinished"' in render_html(report)
     assert "judged so far" in str(render_terminal(report))

@@ -73,7 +73,7 @@ def test_a_way_that_may_pass_yet_says_what_it_lacks() -> None:
     found = step(card("avoid", ["right"], right="fail"), remedies=rows)
     assert (found["kind"], found["command"].split()[:2]) == ("add_items", ["judgesense", "run"])
     assert "the judge is right on 75% of items instead of 65%" in found["text"]
-    assert "decide the check 'right' with 80% probability" in found["text"]
+    assert "decide the 'right' check with 80% probability" in found["text"]
 
 
 @pytest.mark.parametrize(

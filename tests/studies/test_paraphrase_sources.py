@@ -23,7 +23,7 @@ def test_a_file_without_an_attributes_column_can_still_serve_the_others(
     essays.write_text(essays.read_text("utf-8").replace(",language", ",style"), "utf-8")
     wanted = attributes_of(None, ["essays"])
     chosen = sources({"essays": str(essays)}, ["essays"])
-    with pytest.raises(JudgeSenseError, match=r"the column 'language' is missing; .*item_id"):
+    with pytest.raises(JudgeSenseError, match=r"the 'language' column is missing; .*item_id"):
         sample(wanted, chosen, Reader(), 6, 0, 3)
     benchmark, human, _ = sample(attributes_of(["content"], None), chosen, Reader(), 6, 0, 3)
     assert list(human) == ["essay-content"]

@@ -346,7 +346,7 @@ def _own_file(path: Path, own: Mapping[str, Attribute]) -> Texts:
         row, place = record.values, record.place
         if missing := {*fields, *(a.attribute for a in own.values())} - row.keys():
             raise JudgeSenseError(
-                f"{place}: the column {min(missing)!r} is missing; the file has {', '.join(row)}"
+                f"{place}: the {min(missing)!r} column is missing; the file has {', '.join(row)}"
             )
         item_id = str(row.get("item_id") or f"{path.stem}-{number}")
         if item_id in seen:
