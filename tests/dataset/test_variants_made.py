@@ -196,7 +196,7 @@ def test_english_texts_stay_out_of_german_data_and_of_other_labels() -> None:
     asked = set(german.prompts["variant"].to_pylist()) - {None}
     assert {"separators", "opposite-item"} <= asked
     assert not asked & {"json", "inverted", "rubric", "longer", "few-shot"}
-    with pytest.raises(JudgeSenseError, match=r"'json' variant has no text in the data's language \(de\)"):
+    with pytest.raises(JudgeSenseError, match=r"'json' variant has no text in .* language \(de\)"):
         data_reference("embedded-de", None, None, ["json"]).selected(settings)
     scale = data_reference("embedded-scale", None, None, ["all"]).selected(settings)
     asked = set(scale.prompts["variant"].to_pylist())
