@@ -155,6 +155,8 @@ def chosen_variants(names: Sequence[str]) -> tuple[bool, list[Variant]]:
     >>> reworded, [variant.name for variant in variants]
     (True, ['fields-reversed', 'instruction-last'])
     """
+    if isinstance(names, str):
+        raise JudgeSenseError(f"variants is the text {names!r}; pass a list, such as [{names!r}]")
     files = {path: load_variants(path) for path in variant_files(names)}
     unasked = load_variants(LANGUAGE_VARIANTS) | load_variants(DEFENCES)
     whole = {**load_variants(), **unasked}

@@ -24,6 +24,7 @@ from judgesense.files.tables import SUFFIXES, csv_text, read_table_rows
 from judgesense.importers.column_names import columns_of, plain
 from judgesense.importers.columns import ROW
 from judgesense.importers.recognise import require_columns, understand
+from judgesense.reporting.disagreements import columns_of_items
 from judgesense.run_folder.folder import Run, read_run
 from judgesense.run_folder.record import now
 from judgesense.systems.human_labels import LabelRow
@@ -39,8 +40,8 @@ LONGEST_NAME, LONGEST_COMMENT = 40, 4000
 _AT_ONCE = 20
 """The fewest items drawn and shuffled together, so that their order hides the strata."""
 
-_SYSTEM = re.compile(r"(system|model|generator)(_?[a-z0-9])?")
-"""Names of columns that say who wrote an answer, which people should not see."""
+_HIDDEN = re.compile(r"(system|model|generator)(_?[a-z0-9])?|score|metadata")
+"""Names of columns that say who wrote an answer or what a grader made of it."""
 
 COLUMNS = (
     "item_id", "system_id", "label", "rater", "stratum", "probability", "comment", "labelled_at",
@@ -94,7 +95,7 @@ class Labelling:
             {
                 name: str(text)
                 for name, text in own.items()
-                if (name in show if show else not _SYSTEM.fullmatch(plain(name)))
+                if (name in show if show else not _HIDDEN.fullmatch(plain(name)))
             }
             for own in (texts[row] for row in units.rows)
         ]
@@ -245,7 +246,7 @@ def open_labelling(
     more: dict[str, Any] = {"seed": seed, "limit": limit, "show": show or ()}
     if source.is_dir():
         table = read_verdicts(source, judge=judge, task=task)
-        by_item = _texts_of(read_run(source))
+        by_item = _texts_of(read_run(source), table.task)
         texts = [by_item.get(item, {}) for item in table.column("item_id")]
         target = out or source / "labels.csv"
         return Labelling(table, answers or table.labels, target, texts=texts, **more), {}
@@ -297,13 +298,10 @@ def open_labelling(
     return Labelling(table, choices or table.labels, target, texts=texts, **more), columns
 
 
-def _texts_of(run: Run) -> dict[str, dict[str, str]]:
+def _texts_of(run: Run, task: str) -> dict[str, dict[str, str]]:
     """What a run has on each item: the other columns of an imported file, or its first prompt."""
-    texts: dict[str, dict[str, str]] = {}
-    if run.items is not None:
-        for item, name, text in zip(*run.items.to_pydict().values(), strict=True):
-            texts.setdefault(item, {})[name] = text
-    elif run.prompts is not None:
+    texts = columns_of_items(run.items, task)
+    if run.items is None and run.prompts is not None:
         for row in run.prompts.select(["item_id", "text"]).to_pylist():
             texts.setdefault(row["item_id"], {"prompt": row["text"]})
     return texts

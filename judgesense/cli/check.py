@@ -71,17 +71,17 @@ def check(
         source FILE|RUBRIC.txt: Verdicts or, with --data, a rubric. Verdicts can be a table (CSV,
             JSONL, Parquet), a log from Inspect, promptfoo or DeepEval, scores from Langfuse or
             LangSmith, or a folder saved by datasets. In a rubric, {column} inserts the row's value.
-        --verdict COL,...: The columns of FILE with verdicts, one per judge.
-        --columns ROLE=COL,...: Other columns of FILE, such as item_id=question. Repeatable.
+        --verdict COL,...: The columns of FILE that hold verdicts, one per judge.
+        --columns ROLE=COL,...: FILE's other columns by role, such as item_id=question. Repeatable.
         --pick NAME: Which scorer or score to read, if FILE has several.
         --epsilon SHARE: How much worse than a person the judge may be in the alternative annotator
             test: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd (default: 0.2).
         --baseline DIR|FILE: An earlier result to compare with, item by item. The exit code is 1
             only if a figure is reliably worse.
-        --margin SHARE: With --baseline, the largest loss that still counts as no worse.
+        --margin SHARE: With --baseline, the largest loss that does not count as worse.
         --data FILE: Rows to judge: JSONL, CSV or Parquet.
-        --threshold JSS: Pass if the interval of JSS lies above this value (0 to 1), and fail if it
-            lies below.
+        --threshold JSS: Pass if the whole interval for JSS lies above this value (0 to 1), and
+            fail if it lies below.
         --inconclusive: Count INCONCLUSIVE as PASS or FAIL. Without this option, INCONCLUSIVE exits
             with code 3.
         --wordings FILE: Your wordings: a template file, or texts separated by ---. The default is

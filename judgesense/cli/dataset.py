@@ -154,12 +154,13 @@ def validate(
 ) -> None:
     """Decide for every pair whether its prompts are equivalent.
 
-    The judges answer the paper's question. The verdicts are saved in the dataset folder. The record
-    and the logs are saved in --out (default: FOLDER.validation). Interrupt the command at any
-    time; rerun it to resume.
+    The judges are asked the paper's question about each pair. The verdicts are saved in the dataset
+    folder. The record and the logs are saved in --out (default: FOLDER.validation). Interrupt the
+    command at any time; rerun it to resume.
 
     Options:
-        --human FILE: A person's verdicts with pair_id and manual_label (YES or NO). Repeatable.
+        --human FILE: A table of one person's verdicts with pair_id and manual_label (YES or NO).
+            Repeatable.
     """
     from judgesense_dataset.validation import render_validation
     from judgesense_dataset.validation import validate as validate_dataset
@@ -207,12 +208,12 @@ def paraphrase(
 
     The judge proposes wordings of the paper's templates, or of yours, and checks them.
 
-    Exit codes: 0 done; 1 fewer wordings than requested; 2 bad usage or input.
+    Exit codes: 0 done; 1 not enough wordings; 2 bad usage or input.
 
     Options:
         --paraphrases N: Wordings to propose.
         --out, -o FILE: The template file to write.
-        --task NAME: A task of the paper or of --templates.
+        --task NAME: A task from the paper or from --templates.
     """
     from judgesense_dataset.embedded import TEMPLATES
     from judgesense_dataset.paraphrase import paraphrase as propose

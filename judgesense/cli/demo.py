@@ -8,8 +8,8 @@ from pathlib import Path
 def demo(
     out: Path = Path("judgesense-demo"),
 ) -> None:
-    """Show a report on three small judges. Their answers were recorded, so it needs no model and no
-    network.
+    """Show a report on three small judges. Their answers were recorded, so the demo needs no
+    model and no network.
 
     The judges chose the more relevant of two passages under five wordings of the question. The
     report is computed now, from their recorded answers. To see every finding, run judgesense report

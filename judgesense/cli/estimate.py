@@ -34,7 +34,7 @@ def estimate(
             (Parquet, JSONL, CSV) with item_id, system_id and verdict.
         --labels, -l FILE: A table of people's labels with item_id, system_id and label, and with
             rater if there are several raters. Repeatable (default: the gold labels of VERDICTS).
-        --label-columns OURS=YOURS,...: Your column names in the labels, such as label=grade.
+        --label-columns OURS=YOURS,...: Your column names in the label file, such as label=grade.
         --raters: How to combine several people's labels of one output.
         --systems A,B: Systems to compare (default: all).
         --positive LABEL: The label that counts as good, such as PASS.

@@ -10,6 +10,7 @@ import typer
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
+_MORE = "label more items, and rerun with another --out. To use the judge anyway: "
 _OWN = ("task", "scoring", "remedy", "templates")
 """Keys of ``--set`` that are not the judge's."""
 
@@ -33,20 +34,19 @@ def improve(
     dry_run: bool = False,
     format: opt.Format = "text",
 ) -> None:
-    """Find the best way to ask a judge within a budget, and write it to a file.
+    """Within a budget, find the best way to prompt a judge, and write the improved judge to a file.
 
     It tries wordings, formats, orders, calibration, panels and several judges on half of the
     labelled items, and measures the best on the other half. Every command accepts the file as
     --judge FILE.yaml.
 
-    Interrupt the command at any time; rerun the same command to resume. You can raise the budget
-    then.
+    Interrupt the command at any time; rerun it to resume, with a larger budget if you like.
 
     Exit codes: 0 done; 2 bad usage or input.
 
     Options:
-        --set KEY=VALUE: An option of the judge, or one of the keys `task` and `scoring`. With
-            --log, also `remedy` or `templates`. Repeatable.
+        --set KEY=VALUE: Set an option of the judge, `task` or `scoring`. With --log, you can
+            also set `remedy` and `templates`. Repeatable.
         source RUBRIC.txt|TEMPLATES.yaml: A rubric with {column} placeholders, or a template file.
         --out, -o FILE.yaml: Where to write the judge.
         --data FILE: Labelled items: JSONL, CSV or Parquet.
@@ -93,5 +93,6 @@ def improve(
         return
     found = run_improve(source, data, judge, seed=seed, max_error=max_error, **shared)
     opt.output(format, found.to_dict, lambda: typer.echo(
-        f"{found}\n\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet"
+        f"{found}\n\nNext: {_MORE * (found.better is None)}judgesense judge ITEMS --judge {out} "
+        "--out verdicts.parquet"
     ))  # fmt: skip

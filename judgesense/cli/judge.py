@@ -40,7 +40,7 @@ def judge(
         --out, -o FILE: Verdicts: .parquet, .jsonl or .csv.
         --judge, -j JUDGE: An improved judge (FILE.yaml) or, with --task, any judge.
         --task NAME: The task. An improved judge has its own.
-        --wording ID: The wording (default: the task's first). An improved judge has its own.
+        --wording ID: The wording to use (default: the task's first). An improved judge has its own.
         --scoring: Whether to read the verdict from text or from option probabilities (default:
             options). An improved judge has its own.
     """
@@ -141,6 +141,6 @@ def _print_stabilised(found: Stabilised, out: Path) -> None:
     for name, card in found.card.items():
         why = f" because of {quoted(card['because'])}" if card["because"] else ""
         lead = name.replace("as asked", "without the remedy").capitalize()
-        typer.echo(f"  {lead}, trust is {card['trust']!r}{why}.")
+        typer.echo(f"  {lead}, the trust value is {card['trust']!r}{why}.")
     typer.echo(f"  {promise(found.ask_person)}")
     typer.echo(f"\nNext: judgesense judge ITEMS --judge {out} --out verdicts.parquet")

@@ -33,7 +33,7 @@ def judges(
     Options:
         what: All judges, or one.
         name [NAME]: The judge to show.
-        --options: List the options of engines instead.
+        --options: List the options of the engines instead of the judges.
     """
     if (what == "show") == (name is None) or (options and what == "show"):
         raise JudgeSenseError("expected judges list, judges list --options or judges show NAME")

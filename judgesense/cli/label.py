@@ -32,9 +32,8 @@ def label(
     Options:
         source FILE|DIR: Verdicts (CSV, JSONL, Parquet), items with --answers, or the folder of a
             run.
-        --verdict COL: The column of verdicts that is used to pick items (default: found
-            automatically).
-        --answers A,B: The possible labels (default: those of the verdicts).
+        --verdict COL: The column of verdicts used to pick items (default: found automatically).
+        --answers A,B: The possible labels (default: those in the verdicts).
         --show COL,...: Columns to show (default: all but verdicts, reasons and labels).
         --out, -o FILE: File for the labels (default: FILE.labels.csv).
     """

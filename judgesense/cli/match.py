@@ -40,7 +40,7 @@ def match(
 
     It prints each model's score under every template, the mean and standard deviation of these
     scores over templates, and the responses that could not be read. With --grader, a judge also
-    grades the responses, and the output shows where it differs from the match. --out writes
+    grades the responses, and the output shows where its grades differ from the scores. --out writes
     match.json and matches.parquet.
 
     With --responder, a model answers the questions first, in at most 512 tokens (--set

@@ -35,7 +35,8 @@ def monitor(
             monitor.jsonl in BASELINE).
         --judge, -j JUDGE: The judge. Repeat the option if the baseline's judge has another name.
         --task TASK: Check one task only.
-        --tolerance SHARE: The share of verdicts that may change beyond what rewording changes.
+        --tolerance SHARE: The share of verdicts that may change in addition to those that
+            rewording changes.
     """
     from judgesense.systems.monitor import monitor as look
 

@@ -47,15 +47,15 @@ _SHARED = f"""
         or max_tokens=512. Repeatable. To list the options: judgesense judges list --options.
     --tasks A,B: Tasks (default: all).
     --templates FILE: Your templates (YAML).
-    --variants A,B: Which variants of the prompts to ask: all, a group (rewording, format, order,
+    --variants A,B: Which variants of the prompts to send: all, a group (rewording, format, order,
         structure, contrast or intervention), one variant, or your YAML file (default: rewording).
     --attacks quick|all|FILE: Attacks to add to the answer that should lose: quick (three kinds),
         all, your YAML file, or none.
     --human COL,...: The columns with people's labels, one per person.
     --answers A,B: The possible answers (default: the gold labels).
     --options A=COLUMN,B=COLUMN: If the judge chooses between texts, the column of each text.
-    --max-error SHARE: The largest accepted share of wrong verdicts among those that ask_person
-        does not leave to a person.
+    --max-error SHARE: The largest acceptable share of wrong verdicts among those that are not
+        left to a person (ask_person).
     --limit N: Use at most N items per task.
     --repeats N: Send each prompt N times.
     --mirror DIR: Read ORG/NAME folders from DIR instead of the Hub.
@@ -136,7 +136,7 @@ RunJudge = Annotated[
 RunTask = Annotated[str | None, option("NAME", "Which task to use, if the source has several.")]
 RunScoring = Annotated[
     Literal["generate", "options"] | None,
-    option(None, "The scoring to use, if the run has both (default: options)."),
+    option(None, "Which scoring to use, if the run has several (default: options)."),
 ]
 Mirror = Annotated[Path | None, typer.Option(envvar="JUDGESENSE_MIRROR")]
 Count = Annotated[int, typer.Option(min=1)]

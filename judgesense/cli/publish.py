@@ -57,7 +57,7 @@ def publish(
         --audit: dataset: audit all pairs first.
         --pull-request: results: open a pull request even if you have write access.
         --private: Create the repository as private.
-        --dry-run: Show what would change, without a network or token.
+        --dry-run: Show what would change, without using the network or a token.
     """
     from hub_scripts import publications
     from hub_scripts.hub import publish as send

@@ -73,8 +73,8 @@ def compare(
         float | None,
         opt.option(
             "SHARE",
-            "With --migration, the share of verdicts that may change beyond what rewording "
-            f"changes (default: {NO_DIFFERENCE:g}).",
+            "With --migration, the share of verdicts that may change in addition to those "
+            f"that rewording changes (default: {NO_DIFFERENCE:g}).",
         ),
     ] = None,
     format: opt.Format = "text",
@@ -96,7 +96,7 @@ def compare(
         first A: The folder of a run. With --migration it can be a file of verdicts.
         second B: Another run, or the same one.
         --migration: A and B are one judge before and after an update.
-        --judge, -j JUDGE: The judge of A and B. Repeat the option if B's judge has another name.
+        --judge, -j JUDGE: The judge in A and B. Repeat the option if B's judge has another name.
         --task TASK: Compare one task only.
     """
     if not migration:

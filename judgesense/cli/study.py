@@ -111,16 +111,17 @@ def study(
         --grader-tokens N: answer-matching: at most this many tokens per verdict of the grader
             (default: 256).
         --n-templates N: answer-matching: use the first N of the paper's templates (default: 12).
-        --responder, -r MODEL: A model that answers. Repeatable.
+        --responder, -r MODEL: A model that answers the questions. Repeatable.
         --log DIR: Measure this run or imported log without running a judge.
         --seed N: Random seed (default: 0).
         --dataset REPO|PATH: judge-sensitivity: an embedded set, a dataset folder or a Hub id.
         --pool FILE|DIR|v2: judge-sensitivity: pool ΔJSS over the judges of these runs or tables of
-            cells. v2 is the table of published cells. --set changes the rules, such as floor=0.02.
+            figures (v2: the published table). --set changes the pooling rules, such as floor=0.02.
             Repeatable.
         --attributes A,B: paraphrase-robustness: the attributes to score, such as clarity (default:
             all).
-        --source TASK=SET|FILE: paraphrase-robustness: texts and human scores of a task. Repeatable.
+        --source TASK=SET|FILE: paraphrase-robustness: a task's texts with human scores.
+            Repeatable.
         --paraphrases N: paraphrase-robustness: how many paraphrases per instruction (default: all
             ten).
         --paper-wordings: paraphrase-robustness: use the wordings that the paper prints.

@@ -185,7 +185,7 @@ def _verdict(value: Any, place: str) -> dict[str, Any]:
 
 
 IMPORTER = Importer(
-    summary="Inspect .eval or .json logs, or their folder",
+    summary="Inspect .eval or .json logs, or a folder of them",
     patterns=("*.eval", "*.json"),
     read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.columns import NAMES, TARGETS, ColumnMap
 from judgesense.importers.rows import texts_of
-from judgesense.run_folder.folder import ITEM_SCHEMA, ITEMS_FILE
+from judgesense.run_folder.folder import ITEMS_FILE, ITEMS_OF_TASKS
 
 LONGEST_TEXT = 4000
 """Longer cells of columns that no figure needs are cut."""
@@ -33,24 +33,26 @@ class ItemColumns:
         }
         # The id of a prompt is read, not its text; what people see of an item is in it.
         self._read = {*read, *sources} - {"prompt", columns.given.get("prompt")}
-        self._seen: set[str] = set()
+        self._seen: set[tuple[str, str | None]] = set()
         self._writer: pq.ParquetWriter | None = None
 
     def kept(self, rows: Rows) -> Rows:
         """The rows, after their items' texts are written. Raises OSError."""
         names = [name for name in rows.columns if name not in self._read]
         ids = texts_of(self._columns.column(rows, "item_id")) if names else None
+        tasks = texts_of(self._columns.column(rows, "task")) if names else None
         found = []
         for at, item in enumerate(ids or ()):
-            if item is not None and item not in self._seen:
-                self._seen.add(item)
+            task = tasks[at] if tasks else None
+            if item is not None and (item, task) not in self._seen:
+                self._seen.add((item, task))
                 cells = ((name, _text(rows.columns[name][at])) for name in names)
-                found += [(item, name, text) for name, text in cells if text]
+                found += [(item, name, text, task) for name, text in cells if text]
         if found:
             if self._writer is None:
-                self._writer = pq.ParquetWriter(self._path, ITEM_SCHEMA, compression="zstd")
+                self._writer = pq.ParquetWriter(self._path, ITEMS_OF_TASKS, compression="zstd")
             columns = list(map(list, zip(*found, strict=True)))
-            self._writer.write_table(pa.table(columns, schema=ITEM_SCHEMA))
+            self._writer.write_table(pa.table(columns, schema=ITEMS_OF_TASKS))
         return rows
 
     def close(self) -> None:

@@ -34,8 +34,10 @@ from judgesense.text import did_you_mean, join, s, sentence
 
 _SHOWN = {
     "judge": "judges", "template_id": "wordings", "raw_text": "reasons", "order": "orders",
-    "repeat": "repeats", "item_id": "items",
+    "repeat": "repeats", "item_id": "items", "task": "tasks", "cluster_id": "clusters",
 }  # fmt: skip
+_MOST_TASKS = 12
+"""A column with more values is about the items, whatever its name."""
 
 
 class Understood(NamedTuple):
@@ -283,6 +285,9 @@ def _roles(
                 and found[name].filled
                 and fits(target, found[name].texts)
             ):
+                if target == "task" and (values := len(found[name].texts)) > _MOST_TASKS:
+                    notes.append(f"{name!r} has {values} values, too many for tasks: not used")
+                    continue
                 roles[target] = by_name.pop(key)
     for target in TARGETS:
         # A column of the log's own name would be read as such; one with other values is not.

@@ -29,6 +29,7 @@ from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.reporting.report import IMPROVE_FILE
 from judgesense.run_folder.folder import PROMPTS_FILE, RunFolder, claimed
 from judgesense.tasks import Template
+from judgesense.text import percent
 from judgesense.trust.rules import OTHER_WORDINGS
 from judgesense.version import __version__
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
@@ -263,7 +264,9 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 def _result(plan: Plan, found: Found, asking: Asking, seed: int) -> Improved:
     rows = found.rows
     better, text = conclusion(rows, len(found.held_out))
-    notes = list(plan.notes)
+    label, share = found.constant
+    notes = [f"always answering {label!r} would be right on {percent(share)} of these items"]
+    notes += plan.notes
     if asking.failed:
         notes.append(
             f"{asking.failed} prompts have no answer and count as wrong. Rerun the command to send "

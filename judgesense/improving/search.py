@@ -66,7 +66,8 @@ class Found:
     ``rows`` are those of the table, ``entered`` how many candidates took part, ``raced`` the items
     that the finalists were tried on, ``held_out`` those of the promise, both without attacked
     copies. ``ask_person`` is as in a judge's file, ``margins`` are those of the chosen candidate's
-    judges with a person behind them.
+    judges with a person behind them. ``constant`` is the most frequent label of the items held out
+    and its share.
     """
 
     chosen: Candidate
@@ -78,6 +79,7 @@ class Found:
     spent: float
     ask_person: dict[str, Any]
     margins: tuple[float, ...]
+    constant: tuple[str, float]
 
 
 def halves(gold: Codes, clusters: Codes, seed: int) -> tuple[Codes, Codes]:
@@ -347,4 +349,8 @@ def search(
         [answers.decided(each, held, fit) for each in stages],
         answers.gold[fit], answers.gold[held], answers.clusters[held], chosen.margins, max_error,
     )  # fmt: skip
-    return Found(chosen, fit, rows, len(pool), len(fit), held, spent() - before, person, margins)
+    counts = np.bincount(answers.gold[held], minlength=len(answers.labels))
+    constant = answers.labels[counts.argmax()], float(counts.max() / len(held))
+    return Found(
+        chosen, fit, rows, len(pool), len(fit), held, spent() - before, person, margins, constant
+    )

@@ -10,6 +10,7 @@ import csv
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def disagreements(
         NEAR_MARGIN: np.nan_to_num(margin, nan=1.0) < NEAR,
     }
     wrong = np.column_stack(list(kinds.values()))
-    columns = _by_item(items)
+    columns = columns_of_items(items, stream.task.name)
     if listed is not None:
         listed += _rows(stream, case, wrong, place, (rows, decision, at), counts, gold, margin,
                         columns)  # fmt: skip
@@ -233,11 +234,15 @@ def _flipped_by_order(stream: Stream, rows: Codes, decision: Codes) -> Bools:
     return found
 
 
-def _by_item(items: pa.Table | None) -> dict[str, dict[str, str]]:
+def columns_of_items(items: pa.Table | None, task: str) -> dict[str, dict[str, str]]:
+    """Item -> column -> text, of an imported file's other columns (`Run.items`)."""
     found: dict[str, dict[str, str]] = {}
     if items is not None:
-        for item, name, text in zip(*(c.to_pylist() for c in items.columns), strict=True):
-            found.setdefault(item, {})[name] = text
+        tasks = items["task"].to_pylist() if "task" in items.column_names else repeat(None)
+        cells = (items[name].to_pylist() for name in ("item_id", "column", "text"))
+        for own, item, name, text in zip(tasks, *cells, strict=False):
+            if own in (task, None):
+                found.setdefault(item, {})[name] = text
     return found
 
 

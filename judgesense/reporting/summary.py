@@ -212,7 +212,7 @@ def _remedies(cases: Sequence[Case]) -> Data:
     return {
         "passing": passing[:MOST_IN_TITLE],
         "more": max(0, len(passing) - MOST_IN_TITLE),
-        "tried": join(tried, "or") if tried else "",
+        "tried": join(tried) if tried else "",
         "n_tried": len(tried),
         "needed": needed,
     }

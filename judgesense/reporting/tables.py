@@ -217,7 +217,7 @@ def _repeated(report: Mapping[str, Any]) -> SideTable:
     note = (
         "JSS of draws: how often two draws, one from each of two wordings, give the same verdict. "
         "Undecided: draws without a verdict, which are left out. Noise floor: how often repeating "
-        "the prompt changes the verdict. Net flip rate: how much more often rewording does."
+        "the prompt changes the verdict. Net flip rate: how much more often rewording changes it."
     )
     return _side_table("Each prompt repeated", columns, 3, entries, [note])
 
@@ -262,9 +262,9 @@ def _labels_table(entry: Entry) -> SideTable:
         "precision": lambda row: f"{percent(row['precision'])} {_percents(row, 'precision')}",
     }
     note = (
-        "Rows are people's labels. Columns with → are the judge's verdicts. Recall: the share of "
-        "items with this label from people that also get it from the judge. Precision: the share "
-        "of items with this label from the judge that also get it from people."
+        "Rows are people's labels. Columns with → are the judge's verdicts. Recall: of the "
+        "items that people gave this label, the share that the judge labelled the same. Precision: "
+        "of the items that the judge gave this label, the share that people labelled the same."
     )
     if entry["corrected"]:
         columns = {
@@ -310,13 +310,15 @@ def among_people(entry: Entry, every: Sequence[Entry]) -> list[str]:
     if alone := [own[name]["kappa"] for name in own if name in named and own[name]["kappa"]]:
         judged = span(alone, lambda value: number(value, 2))
         texts[0] += f" {entry['judge']} agrees with each person at κ {judged}."
+    if between["people"] < 3:
+        texts.append("The alternative annotator test needs at least three people.")
     if test is not None:
         people = len(test["p_values"])
         won = round(test["winning_rate"] * sum(p is not None for p in test["p_values"].values()))
         may = "may" if test["winning_rate"] >= 0.5 else "is not shown to be able to"
         texts.append(
             f"By the alternative annotator test, {entry['judge']} {may} replace a person. It "
-            f"represents the other people as well as a person does on "
+            f"matches the other people at least as well as a person does on "
             f"{percent(test['advantage_probability'])} of items, and wins against {won} of "
             f"{people} people at ε {test['epsilon']:g}."
         )
@@ -405,11 +407,11 @@ def _variants(report: Mapping[str, Any]) -> SideTable:
         "pairs": "n_pairs",
     }
     note = (
-        "JSS is the share of verdicts that are the same under an equivalent variant as under the "
-        "base wording. Follows is how often a contrast, which changes the question or the item, "
-        "changes the answer. Shift rate is the share of verdicts that an intervention changes. Net "
-        "shift is how much an intervention raises each label's share. Unreadable is the share of "
-        "answers without a verdict."
+        "JSS is the share of verdicts that stay the same when an equivalent variant replaces the "
+        "base wording. Follows is how often the answer changes under a contrast, a variant that "
+        "changes the question or the item. Shift rate is the share of verdicts that an "
+        "intervention changes. Net shift is how much an intervention raises each label's share. "
+        "Unreadable is the share of answers without a verdict."
     )
     # With one equivalent variant, the pool of all repeats its row.
     shown = _named([e for e in found if e["variant"] or equivalent[stream(e)] > 2])

@@ -39,7 +39,8 @@ PEOPLE_SCHEMA = pa.schema(
 )
 """Each person's label of an item in an option order; gold is the majority."""
 ITEM_SCHEMA = pa.schema([(name, _STRING) for name in ("item_id", "column", "text")])
-"""An imported file's other columns: one row per item and column."""
+ITEMS_OF_TASKS = ITEM_SCHEMA.append(pa.field("task", _STRING))
+"""An imported file's other columns: one row per item and column, of each task."""
 VARIANT_SCHEMA = pa.schema(
     [
         *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
@@ -106,8 +107,8 @@ class Run:
 
     @cached_property
     def items(self) -> pa.Table | None:
-        """The imported file's other columns, one row per item and column; None without any."""
-        return self._table(ITEMS_FILE, ITEM_SCHEMA, ITEM_SCHEMA)
+        """The imported file's other columns, as `ITEMS_OF_TASKS`; None without any."""
+        return self._table(ITEMS_FILE, ITEM_SCHEMA, ITEMS_OF_TASKS)
 
     def _table(self, name: str, needed: pa.Schema, known: pa.Schema) -> pa.Table | None:
         path = self.folder / name

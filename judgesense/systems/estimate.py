@@ -344,7 +344,9 @@ def _notes(given: Labels, n_wordings: int, rows: Sequence[Mapping[str, Any]]) ->
         "there are two wordings, and the intervals are for these alone. Three or more would show "
         "how much wordings differ": n_wordings == 2,
         "the correction assumes that the labelled outputs are a random sample of each system's "
-        "outputs": not given.picked and np.isnan(given.values).any(),
+        "outputs" + ", except those that judgesense label picked" * given.picked: (
+            given.sampled and np.isnan(given.values).any()
+        ),
     }
     return [note for note, applies in notes.items() if applies] + [
         f"{row['system']}: {row['degenerate']}" for row in rows if row["degenerate"]

@@ -151,7 +151,10 @@ def comparison_text(row: Mapping[str, Any]) -> str:
             f"({p_value(row['p_holm'], 'p')})."
         )
     if winner is None and row["labels_needed"] is None:
-        text += " Even labels on all outputs would not show which is better. Judge more outputs."
+        text += (
+            " Even with labels on all outputs, the chance to show which is better is below 80%. "
+        )
+        text += "Judge more outputs."
     elif winner is None:
         text += f" About {row['labels_needed']} labels would show which is better; there are "
         text += f"{row['n_labels']}."

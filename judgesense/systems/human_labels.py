@@ -38,14 +38,16 @@ class Labels:
     """People's labels, matched with n units.
 
     ``values`` are numbers, shape (n,), NaN without a label: one label per unit after several
-    raters' are put together. ``picked`` is true if ``judgesense label`` picked them, at another
-    rate in each stratum. ``alpha`` is Krippendorff's alpha between raters, None with one.
+    raters' are put together. ``picked`` is true if ``judgesense label`` picked some of them, at
+    another rate in each stratum, and ``sampled`` if it did not pick all. ``alpha`` is
+    Krippendorff's alpha between raters, None with one.
     ``ties`` counts units on which no label has a majority. ``unmatched`` are the places (file and
     row) of labels without a verdict.
     """
 
     values: Floats
     picked: bool = False
+    sampled: bool = True
     raters: int = 0
     alpha: float | None = None
     ties: int = 0
@@ -91,7 +93,8 @@ def read_labels(
     for number, (item, code) in enumerate(zip(units.items, units.system, strict=True)):
         outputs.setdefault(item, {})[units.systems[code]] = number
     by_unit: dict[int, dict[str, tuple[float, str]]] = {}
-    strata, picked, unmatched = strata_of(units), False, list[str]()
+    strata, unmatched = strata_of(units), list[str]()
+    picked = {True: 0, False: 0}
     for source in sources:
         own = label_columns(columns_of(read_table_rows(source))[0])
         if units.systems == (ALL,):
@@ -116,7 +119,7 @@ def read_labels(
                     f"{by_rater[rater][1]}; remove one, or name the people in a column rater"
                 )
             by_rater[rater] = (1 - value if flipped else value, place)
-            picked |= row.stratum is not None
+            picked[row.stratum is not None] += 1
             if row.stratum not in (None, strata[unit]):
                 raise JudgeSenseError(
                     f"{place}, stratum: {row.stratum!r}, but these verdicts put the output into "
@@ -149,7 +152,16 @@ def read_labels(
             ratings, "ordinal" if ordinal else "nominal", sorted(seen, key=float)
         )
     names = tuple(map(str, sources))
-    return Labels(single, picked, len(people), alpha, ties, tuple(unmatched), names)
+    return Labels(
+        single,
+        picked[True] > 0,
+        picked[False] > 0,
+        len(people),
+        alpha,
+        ties,
+        tuple(unmatched),
+        names,
+    )
 
 
 def _unit(

@@ -42,8 +42,8 @@ _FLAGS = {
         "{} are outliers: they are right less often than the other wordings.",
     ),
     "unreadable": (
-        "Most answers under {} cannot be read. Ask for a shorter, fixed form of answer.",
-        "Most answers under {} cannot be read. Ask for a shorter, fixed form of answer.",
+        "Most answers under {} cannot be read. Ask for a shorter answer in a fixed form.",
+        "Most answers under {} cannot be read. Ask for a shorter answer in a fixed form.",
     ),
 }
 """What is wrong with one wording of each flag, and with several."""
@@ -111,9 +111,9 @@ def _on_card(card: Entry) -> Texts:
     if card["trust"] != "avoid" and details:
         yield (
             "missed",
-            "the interval of JSS covers other wordings like these. But "
-            f"{details['n_wordings']} wordings may miss a kind of wording that makes up as much as "
-            f"{percent(details['missed'])} of all.",
+            "the interval for JSS covers other wordings like these. But a sample of "
+            f"{details['n_wordings']} may miss a kind that makes up as much as "
+            f"{percent(details['missed'])} of all wordings.",
         )
 
 

@@ -32,6 +32,8 @@ _WHAT = {
     "fair": "makes the same choice in both orders",
     "readable": "gives a verdict",
 }
+_MOST_RELABELLED = 0.2
+"""Share of items whose label may change between two results on the same items."""
 _SHOWN = 3
 """Moved verdicts that a text lists."""
 
@@ -135,8 +137,8 @@ def against_baseline(
 
     Wordings may differ: the change may be one of the rubric. An item's share of right verdicts is
     over its prompts, in the option orders that both runs have; an answer without a verdict is
-    wrong, and a failed request is left out. Where the labels differ, both are held to the newer
-    ones.
+    wrong. A failed request or an empty cell counts as such an answer in the newer run, and is left
+    out of the earlier one. Where a few labels differ, both runs are compared with the newer ones.
 
     Args:
         run_dir: the folder of the newer run.
@@ -144,7 +146,8 @@ def against_baseline(
         margin: the loss that counts as no worse, in (0, 1).
 
     Raises:
-        JudgeSenseError: a folder without decisions, no common item, or judges that do not match.
+        JudgeSenseError: a folder without decisions, no common item, judges that do not match, or
+            other labels on more than a fifth of the items.
     """
     if not 0 < margin < 1:
         raise JudgeSenseError(f"the margin must be between 0 and 1, got {margin}")
@@ -174,13 +177,22 @@ def against_baseline(
             for side in (before, after)
         )
         gold = old | new
-        if other := len({at[0] for at, label in old.items() if gold[at] != label}):
+        other = len({at[0] for at, label in old.items() if gold[at] != label and at[0] in items})
+        if other > _MOST_RELABELLED * len(items):
+            raise JudgeSenseError(
+                f"task {task}: {other} of {len(items)} items have another label in {baseline}, so "
+                "these are not the same items; name a column of ids that both results have with "
+                "--columns item_id=COLUMN"
+            )
+        if other:
             notes.append(
                 f"{task}: {other} of {len(items)} items have another label in the baseline. Both "
-                "results are compared with the new labels. Are these the same items?"
+                "results are compared with the new labels."
             )
         orders = {*before.order} & {*after.order}
-        shares = [_shares(*side, orders, gold) for side in ((one, before), (two, after))]
+        shares = [
+            _shares(one, before, orders, gold, {ERROR}), _shares(two, after, orders, gold, set())
+        ]  # fmt: skip
         clusters = dict(zip(after.item, after.cluster.tolist(), strict=True))
         conclusions += _conclusions(two, shares, items, clusters, margin)
         moved += _moved(task, before, after, gold)
@@ -215,14 +227,16 @@ def _matched(new: list[Stream], old: list[Stream]) -> list[tuple[Stream, Stream]
 
 
 def _shares(
-    stream: Stream, answers: Answers, orders: set[str], gold: Gold
+    stream: Stream, answers: Answers, orders: set[str], gold: Gold, left_out: set[str]
 ) -> dict[str, dict[str, float]]:
-    """Each figure's share of an item's prompts or pairs, in the orders that both results have."""
+    """Each figure's share of an item's prompts or pairs, in the orders that both results have.
+
+    ``left_out`` are decisions that count for nothing."""
     found: dict[str, list[tuple[str, bool]]] = {figure: [] for figure in FIGURES}
     choices: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for at, wording, verdict in zip(_places(answers), answers.template, answers.label, strict=True):
         item, order = at
-        if order not in orders or verdict == ERROR:
+        if order not in orders or verdict in left_out:
             continue
         found["readable"].append((item, verdict not in UNDECIDED))
         if at in gold:
@@ -288,9 +302,9 @@ def _conclusions(
 def _moved(task: str, before: Answers, after: Answers, gold: Gold) -> Iterator[dict[str, Any]]:
     """The items and orders of both whose most frequent verdict is another one."""
     usual = []
-    for side in (before, after):
+    for side, left_out in ((before, ERROR), (after, None)):
         votes = grouped(_places(side), side.label)
-        kept = {at: [v for v in given if v != ERROR] for at, given in votes.items()}
+        kept = {at: [v for v in given if v != left_out] for at, given in votes.items()}
         usual.append({at: most_frequent(given) for at, given in kept.items() if given})
     for at in sorted(usual[0].keys() & usual[1].keys()):
         first, second = (each[at] for each in usual)

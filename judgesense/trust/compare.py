@@ -207,7 +207,7 @@ def _recommend(
         because = f" (because of {quoted(card.because)})" if card.because else ""
         trust.append(f"{card.trust!r} for {name[side]}{because}")
     shown = join(ahead) if ahead else "The figures do not tell them apart"
-    return f"{entries[0]['task']}: {choice}. {shown}. Trust is {join(trust)}."
+    return f"{entries[0]['task']}: {choice}. {shown}. The trust value is {join(trust)}."
 
 
 def _name(entry: Mapping[str, Any], side: str, names: Mapping[str, str]) -> str:

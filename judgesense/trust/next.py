@@ -254,14 +254,14 @@ def _gain(row: Entry, card: Entry) -> str:
         parts.append(f"is right on {percent(row['accuracy'])} of items")
         if row["gain"] is not None:
             parts[0] += f" instead of {percent(row['accuracy_before'])}"
-    if row["jss"] is not None:
-        parts.append(f"has a JSS of {number(row['jss'], 2)}")
     if row["same_choice"] is not None and "fair" in card["because"]:
         same = percent(row["same_choice"])
         parts.append(f"makes the same choice in both orders on {same}")
-    cost = row["prompts_per_item"]
-    parts.append(f"needs {cost} prompt{s(cost)} per item")
-    return f"With it, the judge {join(parts)}."
+    lead = f"{join(parts)}. It " if parts else ""
+    cost = f"needs {row['prompts_per_item']} prompt{s(row['prompts_per_item'])} per item"
+    if row["jss"] is not None:
+        cost = f"has a JSS of {number(row['jss'], 2)} and {cost}"
+    return f"With it, the judge {lead}{cost}."
 
 
 def _instead(
@@ -320,12 +320,12 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
         if found["open"] == ["right"] and found["n_labels"] < found["n_items"]:
             labels = math.ceil(items * found["n_labels"] / found["n_items"])
             text = (
-                f"{lead}Label the other {found['n_items'] - found['n_labels']} items{where} and "
-                f"add {labels - found['n_items']} labelled ones. {labels} labels would decide "
-                f"{what} with 80% probability. Then measure again."
+                f"{lead}Label the {found['n_items'] - found['n_labels']} items{where} without a "
+                f"gold label and add {labels - found['n_items']} labelled ones. {labels} labels "
+                f"would decide {what} with 80% probability. Then measure again."
             )
             return _step("label_more", text, commands.changed() if data else None)
-        text = f"{lead}Add {more} items{_where('to', data)}. {items} items in all {likely}"
+        text = f"{lead}Add {more} item{s(more)}{_where('to', data)}. {items} items in all {likely}"
         return _step("add_items", text, commands.changed() if data else None)
     if (wordings := found["wordings_needed"]) is not None:
         file = commands.wordings

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.statistics.intervals import wilson
+from judgesense.statistics.intervals import wilson, wilson_cluster
 from judgesense.statistics.planning import PROBABILITY, Pilot
 from judgesense.text import join, number, percent
 from judgesense.trust.thresholds import DEFAULTS, TURNED, WORDING_PRIOR
@@ -180,6 +180,9 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
     n_eff = 1 / ((1 + (pairs - 1) * 0.3) / (n_items * pairs) + spread)
     pilot = Pilot(jss, *wilson(jss, n_eff, t_items), n_items, "share")
     least = passes_from(pilot, DEFAULTS.steady)
+    perfect = wilson_cluster(np.ones(n_items * pairs), np.repeat(np.arange(n_items), pairs))
+    if perfect.low is not None and perfect.low <= DEFAULTS.steady:
+        least = None
     parts = [
         "no judge is likely to pass the 'steady' check" if least is None
         else f"a judge with a JSS of {number(least, 2)} passes the 'steady' check with "

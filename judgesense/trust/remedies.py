@@ -103,13 +103,14 @@ def _text(row: Mapping[str, Any]) -> str:
         parts.append(f"is right on {percent(row['accuracy'])} of items")
     if row["readable"] is not None and row["readable"] < 1 - _SHOWN_UNDECIDED:
         parts.append(f"gives no verdict on {percent(1 - row['readable'])}")
-    if row["ties"] is not None and row["ties"] > _SHOWN_UNDECIDED:
-        parts.append(f"takes the first label in the {percent(row['ties'])} of verdicts that tie")
+    lead = f"{join(parts)}. It " if parts else ""
+    cost = f"needs {row['prompts_per_item']} prompt{s(row['prompts_per_item'])} per item"
     if row["jss"] is not None:
         instead = f" instead of {number(row['jss_before'])}" if row["remedy"] != AS_ASKED else ""
-        parts.append(f"has a JSS of {number(row['jss'])}{instead}")
-    cost = row["prompts_per_item"]
-    return f"{row['remedy']!r} {join([*parts, f'needs {cost} prompt{s(cost)} per item'])}"
+        cost = f"has a JSS of {number(row['jss'])}{instead} and {cost}"
+    if row["ties"] is not None and row["ties"] > _SHOWN_UNDECIDED:
+        cost += f". In the {percent(row['ties'])} of verdicts that tie, it takes the first label"
+    return f"{row['remedy']!r} {lead}{cost}"
 
 
 def passes(row: Mapping[str, Any]) -> bool:

@@ -161,7 +161,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         ends = wilson_cluster(turned, clusters[certain])
         details["turned"] = float(turned.mean())
         text = (
-            f"the opposite question changes {percent(details['turned'])} of its answers "
+            f"asking the opposite question changes {percent(details['turned'])} of its answers "
             f"{brackets(ends.low, ends.high, percent)}"
         )
         check = Check.of(
@@ -173,8 +173,8 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
         ratio = rate_ratio(others, of_others, moves, stream.clusters[used])
         details["follows"] = ratio.rate
         text = (
-            f"another question changes {percent(ratio.rate)} of its answers, and rewording changes "
-            f"{percent(ratio.other)}"
+            f"asking another question changes {percent(ratio.rate)} of its answers, and rewording "
+            f"changes {percent(ratio.other)}"
         )
         above = ratio.difference_low is not None and ratio.difference_low > 0
         most = wilson_cluster(others, of_others).high

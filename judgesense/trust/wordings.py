@@ -249,8 +249,9 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
         if named is None:
             reason = f"no wording is recommended, because the judge fails {fails}"
         elif failed:
-            reason = f"no wording is recommended: the judge fails {fails}, and {named} alone does "
-            named, reason = None, f"{reason}not pass {quoted(failed)}"
+            also = "them either" if failed == list(card.because) else quoted(failed)
+            reason = f"no wording is recommended: the judge fails {fails}, and {named} by itself "
+            named, reason = None, f"{reason}does not pass {also}"
         else:
             reason += f". Use only this wording: over all wordings, the judge fails {fails}"
     out = {}
@@ -258,7 +259,8 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
         if row.flag != "fine":
             out[name] = f"{name} ({row.flag})"
     if out and (jss := jss_without(table, out)) is not None:
-        reason += f". Without {join(list(out.values()))}, JSS is {number(jss)}"
+        left_out = f"wording{s(len(out))} {join(list(out.values()))}"
+        reason += f". Without the flagged {left_out}, JSS is {number(jss)}"
     if table.screened[1] and table.graded:
         reason += f". The wordings contradict each other: {_camps(table)}"
     choice = choice or Choice(None, (), None, None, None)
@@ -310,7 +312,8 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     if len(best) > 1:
         return (
             None,
-            f"{join(best, 'or')} may be the best wording, and {rest} others are worse {shown}",
+            f"{join(best, 'or')} may be the best wording, and {rest} other wording{s(rest)} "
+            f"did worse {shown}",
         )
     return best[0], (
         f"use {best[0]}: it is right more often than the other {rest} {shown}. On items that were "

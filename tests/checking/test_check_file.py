@@ -131,6 +131,10 @@ NOTED = {
         "id,verdict,label\n1,A,A\n2,B,B\n", {"verdict": ["label"], "human": ["verdict"]},
         "--verdict verdict --human label",
     ),
+    "tasks": (
+        "id,task,verdict,label\n" + "".join(f"{n},Do {n}.,{'AB'[n % 2]},A\n" for n in range(20)),
+        {}, "'task' has 20 values, too many for tasks",
+    ),
     "vocabulary": ("id,verdict,label\n1,PASS,1\n2,FAIL,0\n", {}, "1=PASS"),
 }  # fmt: skip
 
@@ -290,6 +294,28 @@ def test_a_file_is_compared_with_an_earlier_one_item_by_item(
         assert right["n_items"] == 120
         assert len(change["moved"]) == (18 if first != second else 0)
         shutil.rmtree(tmp_path / "out")
+
+
+def test_an_empty_verdict_is_a_loss_and_other_labels_are_other_items(tmp_path: Path) -> None:
+    labels = ["pass", "fail"] * 60
+
+    def verdicts(name: str, rows: list[tuple[str, str]]) -> Path:
+        lines = [f"{n},{ours},{label}" for n, (ours, label) in enumerate(rows)]
+        return table(tmp_path / name, "\n".join(["id,verdict,label", *lines]))
+
+    old = verdicts("old.csv", [(label, label) for label in labels])
+    check_file(old, out=tmp_path / "old", note=str)
+    blank = verdicts("new.csv", [("" if n < 24 else one, one) for n, one in enumerate(labels)])
+    found = check_file(blank, out=tmp_path / "new", note=str).against(tmp_path / "old")
+    assert found.change is not None
+    assert {row["figure"] for row in found.change.conclusions if row["conclusion"] == "worse"} == {
+        "right", "readable",
+    }  # fmt: skip
+    assert [row["kind"] for row in found.change.moved] == ["broken"] * 24
+    other = verdicts("other.csv", [(one, one) for one in [*labels[1:], "pass"]])
+    shifted = check_file(other, out=tmp_path / "other", note=str)
+    with pytest.raises(JudgeSenseError, match="120 of 120 items have another label"):
+        shifted.against(tmp_path / "old")
 
 
 def test_the_command_says_what_it_understood_and_then_at_most_twenty_lines(

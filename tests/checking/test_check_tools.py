@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from judgesense.checking.labelling import open_labelling
 from judgesense.checking.verdicts import check_file
 from judgesense.errors import JudgeSenseError
 
@@ -108,3 +109,15 @@ def test_columns_of_a_langsmith_experiment(tmp_path: Path) -> None:
             for n, (label, said) in enumerate(zip(ANN, VERDICTS, strict=True))]  # fmt: skip
     report = check_file(written(rows, tmp_path / "e.csv"), out=tmp_path / "o", note=str).report
     assert report.people[0]["accuracy"] == 0.8
+
+
+def test_the_page_shows_each_assertion_with_its_own_rubric(tmp_path: Path) -> None:
+    """Two assertions on one test are about the same output, and ask different things."""
+    check_file(DATA / "promptfoo_results.json", out=tmp_path / "out", note=str)
+    shown = {}
+    for task in ("factuality", "not-llm-rubric"):
+        labelling, _ = open_labelling(tmp_path / "out", task=task)
+        shown[task] = labelling.state("ann")["item"]
+        assert not {"score", "metadata"} & shown[task].keys()
+    assert shown["factuality"]["rubric"] == "Madrid is the capital of Spain"
+    assert shown["not-llm-rubric"]["rubric"] == "Names the capital of Spain"

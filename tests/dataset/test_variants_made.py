@@ -186,6 +186,8 @@ def test_choosing_by_name_group_and_file(tmp_path: Path) -> None:
     )
     own = chosen_variants([own_file(tmp_path, "{class: equivalent, casing: lower}")])[1]
     assert [v.name for v in own] == ["mine"]
+    with pytest.raises(JudgeSenseError, match="pass a list"):
+        chosen_variants("rewording,json")
     with pytest.raises(JudgeSenseError, match="unknown variant 'jsn'"):
         chosen_variants(["jsn"])
 

@@ -61,7 +61,7 @@ def test_an_effort_is_sent_where_the_endpoint_takes_one_and_else_left_out(tmp_pa
     body = body_of(requests["high"], options=ApiOptions(), **ASKED)
     assert body["extra_body"] == {"reasoning_effort": "high"}
     assert "extra_body" not in body_of(requests[""], options=ApiOptions(), **ASKED)
-    with pytest.raises(JudgeSenseError, match="'effort-low' sets a reasoning effort"):
+    with pytest.raises(JudgeSenseError, match="'effort-low' variant sets a reasoning effort"):
         judgesense.run(
             lambda texts: ["A"] * len(texts), tasks=["relevance"], limit=2, note=str,
             variants=["effort-low"], out=tmp_path / "named",

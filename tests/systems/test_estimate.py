@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from judgesense.checking.labelling import open_labelling
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import csv_text
@@ -249,3 +250,25 @@ def test_the_example_of_the_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec((root / "examples" / "two_systems.py").read_text("utf-8"), {})
     assert str(estimate("verdicts.csv", "people.csv")) == shown
+
+
+def test_labels_that_the_page_did_not_pick_are_assumed_to_be_a_random_sample(
+    tmp_path: Path,
+) -> None:
+    verdicts = tmp_path / "verdicts.csv"
+    rows = [f"q{k},{'YES' if k % 3 else 'NO'}" for k in range(60)]
+    verdicts.write_text("\n".join(["item_id,verdict", *rows]), "utf-8")
+    labelling, _ = open_labelling(verdicts, verdict="verdict")
+    for at in range(20):
+        labelling.put("ann", at, "YES", "")
+    with labelling.out.open(encoding="utf-8") as file:
+        given = {row["item_id"] for row in csv.DictReader(file)}
+    others = [f"q{k},NO" for k in range(60) if f"q{k}" not in given][:20]
+    (tmp_path / "others.csv").write_text("\n".join(["item_id,label", *others]), "utf-8")
+
+    def assumed(*files: Path) -> bool:
+        return any("random sample" in note for note in estimate(verdicts, [*files]).notes)
+
+    assert not assumed(labelling.out)
+    assert assumed(tmp_path / "others.csv")
+    assert assumed(labelling.out, tmp_path / "others.csv")
