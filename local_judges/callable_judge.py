@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from uuid import uuid4
 
 from judgesense.errors import JudgeSenseError
+from judgesense.text import shorten
 from local_judges.plan import plan_by_count
 from local_judges.protocol import Answer, Request
 
@@ -67,9 +68,15 @@ class CallableJudge:
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
-        """Call the function once per batch; an exception stops the run."""
+        """Call the function once per batch; an exception stops the run, with a note."""
         for index, requests in batches:
-            replies = self._function([request.message for request in requests])
+            messages = [request.message for request in requests]
+            try:
+                replies = self._function(messages)
+            except Exception as error:
+                error.add_note(f"judge {self.name} raised this on {len(messages)} prompts; the "
+                               f"first is {shorten(str(messages[0]), 200)!r}")  # fmt: skip
+                raise
             if len(replies) != len(requests):
                 raise JudgeSenseError(
                     f"judge {self.name} returned {len(replies)} replies to {len(requests)} prompts;"

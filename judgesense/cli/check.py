@@ -65,7 +65,8 @@ def check(
     It prints the conclusion and the next step; --verbose prints every figure. If nothing has
     changed, a rerun sends no prompts.
 
-    Exit codes: 0 PASS; 1 FAIL; 2 bad usage or input; 3 INCONCLUSIVE.
+    Exit codes: 0 PASS, or verdicts without --baseline; 1 FAIL; 2 bad usage or input; 3
+    INCONCLUSIVE.
 
     Options:
         source FILE|RUBRIC.txt: Verdicts or, with --data, a rubric. Verdicts can be a table (CSV,

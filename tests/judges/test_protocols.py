@@ -14,8 +14,11 @@ import judgesense
 from judgesense.cli import app
 from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from local_judges.callable_judge import CallableJudge
 from local_judges.local.transformers_judge import TransformersJudge
+from local_judges.protocol import Request
 from local_judges.registry import resolve_each
+from local_judges.runner import ask_all
 
 
 def test_each_cap_is_a_judge_of_its_own() -> None:
@@ -147,3 +150,15 @@ def test_draws_at_a_temperature_differ_by_repeat_and_seed_and_are_measured(tmp_p
     mapped = next(e for e in reports[0]["repeated"] if e["labels"] == "mapped")
     assert (mapped["n_draws"], mapped["temperature"]) == (2, 0.8)
     assert mapped["noise_floor"] is not None
+
+
+def test_the_exception_of_a_function_names_the_judge_and_the_prompt() -> None:
+    def fails(messages: list[str]) -> list[str]:
+        raise KeyError("absent")
+
+    judge = CallableJudge(fails, name="mine")
+    with pytest.raises(KeyError) as caught:
+        ask_all(judge, [Request("p", "Is it so?", ("YES", "NO"))], ("generate",))
+    (note,) = caught.value.__notes__
+    assert "judge mine" in note
+    assert "'Is it so?'" in note
