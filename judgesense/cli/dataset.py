@@ -54,7 +54,7 @@ def build(
         --orders: Option orders of A/B pairs (default: those of the design).
         --verdicts: Add the equivalence checks that need no LLM.
         --items FILE|ID[:CONFIG[:SPLIT]]: With --source own, your items: a table or a Hub dataset.
-        --task NAME: Task of your items.
+        --task NAME: The task that your items belong to.
         --gold-map YOURS=OURS,...: Translate your gold labels, such as true=YES,false=NO.
         --license ID: License of your items.
     """

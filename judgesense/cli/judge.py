@@ -39,10 +39,10 @@ def judge(
         items ITEMS: JSONL, CSV or Parquet.
         --out, -o FILE: Verdicts: .parquet, .jsonl or .csv.
         --judge, -j JUDGE: An improved judge (FILE.yaml) or, with --task, any judge.
-        --task NAME: The task. An improved judge has its own.
-        --wording ID: The wording to use (default: the task's first). An improved judge has its own.
+        --task NAME: The task. An improved judge needs none.
+        --wording ID: The wording to use (default: the task's first). An improved judge needs none.
         --scoring: Whether to read the verdict from text or from option probabilities (default:
-            options). An improved judge has its own.
+            options). An improved judge needs none.
     """
     from judgesense.pipeline.execution import failed_prompts
     from judgesense.pipeline.verdicts import judge_items

@@ -37,7 +37,7 @@ def group(help: str) -> typer.Typer:
 
 
 ANY_JUDGE = (
-    "A name (judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
+    "A name (see judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
 )
 _SHARED = f"""
     --judge, -j JUDGE: {ANY_JUDGE}. Repeatable.

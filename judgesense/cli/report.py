@@ -96,7 +96,8 @@ def compare(
         first A: The folder of a run. With --migration it can be a file of verdicts.
         second B: Another run, or the same one.
         --migration: A and B are one judge before and after an update.
-        --judge, -j JUDGE: The judge in A and B. Repeat the option if B's judge has another name.
+        --judge, -j JUDGE: The judge to compare, if A and B have several. Repeat the option if
+            it has another name in B.
         --task TASK: Compare one task only.
     """
     if not migration:

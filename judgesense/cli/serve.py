@@ -21,10 +21,10 @@ def serve(
 ) -> None:
     """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
 
-    The file of an improved judge names its task. For any other judge, --set task=NAME,
-    wording=ID and scoring=generate determine what /v1/judge asks. --set places=N limits the queue
-    to N messages. The page /docs describes the requests. On Ctrl-C, the server answers the waiting
-    requests and stops.
+    The file of an improved judge names its task. For any other judge, choose what /v1/judge asks
+    with --set task=NAME, --set wording=ID and --set scoring=generate. To limit the queue to N
+    messages, use --set places=N. The page /docs describes the requests. On Ctrl-C, the server
+    answers the waiting requests and stops.
 
     Options:
         --host ADDRESS: Address to listen on.

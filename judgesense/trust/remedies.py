@@ -109,7 +109,7 @@ def _text(row: Mapping[str, Any]) -> str:
         instead = f" instead of {number(row['jss_before'])}" if row["remedy"] != AS_ASKED else ""
         cost = f"has a JSS of {number(row['jss'])}{instead} and {cost}"
     if row["ties"] is not None and row["ties"] > _SHOWN_UNDECIDED:
-        cost += f". In the {percent(row['ties'])} of verdicts that tie, it takes the first label"
+        cost += f". If labels tie ({percent(row['ties'])} of verdicts), it takes the first one"
     return f"{row['remedy']!r} {lead}{cost}"
 
 

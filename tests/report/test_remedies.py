@@ -135,7 +135,7 @@ def test_ties_of_both_orders_are_counted():
             row["option_logprobs"] = options_of("AB", [-0.1, -2.35])
     found = by_name(remedies(logged(table)))
     assert found["both orders"]["ties"] == 0.05
-    assert "5% of verdicts that tie" in found["both orders"]["text"]
+    assert "If labels tie (5% of verdicts)" in found["both orders"]["text"]
     assert found["calibrated"]["ties"] == 0.0
     assert found["as asked"]["ties"] is None
 
