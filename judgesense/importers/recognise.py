@@ -286,7 +286,10 @@ def _roles(
                 and fits(target, found[name].texts)
             ):
                 if target == "task" and (values := len(found[name].texts)) > _MOST_TASKS:
-                    notes.append(f"{name!r} has {values} values, too many for tasks: not used")
+                    notes.append(
+                        f"{name!r} has {values} values, too many for tasks: not used. If rows with "
+                        f"the same value are related, add --columns cluster_id={shlex.quote(name)}"
+                    )
                     continue
                 roles[target] = by_name.pop(key)
     for target in TARGETS:

@@ -320,9 +320,10 @@ def _more(found: Entry, commands: _Commands, lead: str = "") -> Step:
         if found["open"] == ["right"] and found["n_labels"] < found["n_items"]:
             labels = math.ceil(items * found["n_labels"] / found["n_items"])
             text = (
-                f"{lead}Label the {found['n_items'] - found['n_labels']} items{where} without a "
-                f"gold label and add {labels - found['n_items']} labelled ones. {labels} labels "
-                f"would decide {what} with 80% probability. Then measure again."
+                f"{lead}Get a label, or a majority, for the other "
+                f"{found['n_items'] - found['n_labels']} items{where} and add "
+                f"{labels - found['n_items']} labelled ones. {labels} labels would decide {what} "
+                "with 80% probability. Then measure again."
             )
             return _step("label_more", text, commands.changed() if data else None)
         text = f"{lead}Add {more} item{s(more)}{_where('to', data)}. {items} items in all {likely}"
