@@ -15,6 +15,7 @@ from typing import Any
 import click
 import pytest
 import typer.main
+import yaml
 
 from judgesense.cli import app
 from judgesense.reporting.tables import BASELINE_NOTE, COLUMNS, LEGEND
@@ -44,6 +45,12 @@ def test_the_docs_are_short() -> None:
 def test_every_relative_link_leads_to_a_file(page: Path) -> None:
     links = [link for link in LINK.findall(page.read_text("utf-8")) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_words_for_the_search_are_of_pages_that_are_there() -> None:
+    words = yaml.safe_load((DOCS / "search.yml").read_text("utf-8"))
+    assert [page for page in words if not (DOCS / page).is_file()] == []
+    assert all(isinstance(each, str) and each for each in words.values())
 
 
 def _commands(page: Path) -> list[str]:

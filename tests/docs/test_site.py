@@ -167,6 +167,12 @@ QUESTIONS = {
     "github actions": "integrations",
     "self-hosted model": "judges/local judges/vllm serve",
     "mislabelled examples": "data/audit",
+    "cohen's kappa": "metrics/jss metrics/intervals check",
+    "which kinds of questions does the autorater get wrong": "report check",
+    "improve my evaluator without switching to a bigger model": "improve",
+    "torch.cuda.OutOfMemoryError: CUDA out of memory": "judges/local judges/vllm",
+    "same question different wording gives different grade": "check report",
+    "what to do when the model replies with rambling text instead of a verdict": "judges/parsing",
     "scores differ when executed multiple times": "judges/local report metrics/jss",
 }
 
