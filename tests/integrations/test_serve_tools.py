@@ -28,10 +28,7 @@ ANSWERS = ["Paris.", "Lyon.", "Nice.", 'The "city" of {light}.', "Marseille,\nin
 RUN_DEEPEVAL = """
 import json
 from deepeval import evaluate
-from deepeval.metrics import JevEval
-from deepeval.metrics.jev_eval import Noul
-from deepeval.models import TypeSafeModel
-from deepeval.test_case import LLMTestCase, SingleTurnParams
+from deepeval.test_case import LLMTestCase
 {snippet}
 cases = [LLMTestCase(input={question!r}, actual_output=each) for each in {answers!r}]
 done = evaluate(cases, [factual])
@@ -41,9 +38,7 @@ json.dump({{answer: ["YES" if told[answer].success else "NO", told[answer].score
 """
 
 RUN_MLFLOW = """
-import json, mlflow, requests
-from mlflow.entities import Feedback
-from mlflow.genai.scorers import scorer
+import json, mlflow
 {snippet}
 rows = [{{"inputs": {{"question": {question!r}}}, "outputs": each}} for each in {answers!r}]
 done = mlflow.genai.evaluate(data=rows, scorers=[factual])
@@ -74,8 +69,8 @@ INSPECT_TASK = """
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ModelOutput
-from inspect_ai.scorer import model_graded_qa
 from inspect_ai.solver import solver
+{snippet}
 
 @solver
 def recorded():
@@ -88,7 +83,7 @@ def recorded():
 def facts():
     samples = [Sample({question!r}, target="-", metadata={{"answer": each}})
                for each in {answers!r}]
-    return Task(dataset=samples, solver=recorded(), scorer={snippet})
+    return Task(dataset=samples, solver=recorded(), scorer=scorer)
 """
 
 
