@@ -81,7 +81,7 @@ def compare(
 ) -> None:
     """Compare the judges of two runs, or one judge before and after an update.
 
-    For each task, it compares each judge of A with each judge of B on the pairs that both judged.
+    For each task, it compares every judge in A with every judge in B on the pairs that both judged.
     It prints the difference in JSS and in accuracy, its interval, and a p-value corrected for the
     number of comparisons. Name the same run twice to compare its judges with each other.
 

@@ -305,7 +305,7 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     name = "p" if table.family == 1 else f"p corrected for {table.family} comparisons"
     shown = f"({p_value(choice.p_any_difference, name)}, {n_items} item{s(n_items)})"
     if others:
-        shown += f". Too few of these items were judged under {join(others)} to compare them"
+        shown += f". Too few of these items were judged under {join(others)} for a comparison"
     rest = len(able) - len(best)
     if not rest:
         return None, f"there is no evidence that {len(able)} wordings differ in accuracy {shown}"
