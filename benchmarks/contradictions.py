@@ -163,7 +163,7 @@ def contradictions(report: dict[str, Any], texts: list[str]) -> Iterator[str]:
         yield "the screen's next step is not the report's"
     for row in screen["rows"]:
         changed = f"(only with the remedy {row['remedy']!r}"
-        other = "avoid it" if row["trust"] == "avoid" else "trust is unknown"
+        other = "avoid it" if row["trust"] == "avoid" else "its trust value is unknown"
         as_asked = f"{changed}; otherwise {other})"
         if changed in screen["title"] and as_asked not in screen["title"]:
             yield "the title's trust is not the card's"

@@ -384,10 +384,12 @@ def _missing(checks: Entry, planned: Entry | None, diagnostics: Entry, commands:
         return _step("add_orders", text, commands.changed(orders=["AB,BA"]) if ran else None)
     if few or (planned is None and "open" in states.values()):
         n = diagnostics["n_items"]
-        text = (
-            f"Add {max(n, FIRST_LABELS - n)} items{_where('to', commands.data)}. {n} are too few "
-        )
-        text += "for a conclusion."
+        more = max(n, FIRST_LABELS - n)
+        few_text = f"{n} are too few for a conclusion."
+        if commands.settings.get("limit") is not None:
+            text = f"Judge {n + more} items. {few_text}"
+            return _step("add_items", text, commands.changed(limit=[str(n + more)]))
+        text = f"Add {more} items{_where('to', commands.data)}. {few_text}"
         return _step("add_items", text, commands.changed() if commands.data else None)
     if planned is not None:
         return _more(planned, commands)
