@@ -10,7 +10,6 @@ import typer
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
-_MORE = "label more items, and rerun with another --out. To use the judge anyway: "
 _OWN = ("task", "scoring", "remedy", "templates")
 """Keys of ``--set`` that are not the judge's."""
 
@@ -92,7 +91,9 @@ def improve(
         typer.echo("\n".join(planned(source, data, judge, **shared)))
         return
     found = run_improve(source, data, judge, seed=seed, max_error=max_error, **shared)
+    worse = (found.written["gain_ci_high"] or 0) < 0
+    lead = "keep your wording" if worse else "label more items, and rerun with another --out"
+    lead = f"{lead}. To use the judge anyway: " if found.better is None else ""
     opt.output(format, found.to_dict, lambda: typer.echo(
-        f"{found}\n\nNext: {_MORE * (found.better is None)}judgesense judge ITEMS --judge {out} "
-        "--out verdicts.parquet"
+        f"{found}\n\nNext: {lead}judgesense judge ITEMS --judge {out} --out verdicts.parquet"
     ))  # fmt: skip

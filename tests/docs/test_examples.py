@@ -146,11 +146,13 @@ def serve(arguments: list[str]) -> None:
     try:
         lines = iter(process.stdout.readline, "")
         url = next(found[0] for line in lines if (found := re.search(r"http://[\w.:/]+", line)))
-        for _ in range(50):
+        for tries in reversed(range(50)):
             try:
                 assert urllib.request.urlopen(url, timeout=10).status == 200
                 break
             except OSError:
+                if not tries:
+                    raise
                 time.sleep(0.2)
     finally:
         process.send_signal(signal.SIGINT)
