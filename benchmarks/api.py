@@ -27,12 +27,20 @@ GENERATE = frozenset({"generate"})
 
 BODY = json.dumps(
     {
-        "id": "x", "object": "chat.completion", "created": 0, "model": "fake",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": "YES"},
-                     "finish_reason": "stop"}],
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "fake",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "YES"},
+                "finish_reason": "stop",
+            }
+        ],
         "usage": {"prompt_tokens": 50, "completion_tokens": 2, "total_tokens": 52},
     }
-).encode()  # fmt: skip
+).encode()
 REPLY = (
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(BODY)
     + BODY
@@ -123,8 +131,10 @@ def main() -> None:
         server.kill()
         server.wait()
     ideal = IN_FLIGHT / DELAY_S
-    print(f"ideal {ideal:.0f}/s; ours {rate:.0f}/s ({rate / ideal:.0%}); "
-          f"bare openai client {theirs:.0f}/s ({theirs / ideal:.0%})")  # fmt: skip
+    print(
+        f"ideal {ideal:.0f}/s; ours {rate:.0f}/s ({rate / ideal:.0%}); "
+        f"bare openai client {theirs:.0f}/s ({theirs / ideal:.0%})"
+    )
     result = {
         "name": "questions per second, 64 in flight, 100 ms each",
         "peer": "bare openai client",

@@ -245,13 +245,32 @@ def run_trials(
                 for task, gold in (("sums", "YES"), ("size", "5")):
                     items.write(json.dumps({**sum_, "task": task, "gold": gold}) + "\n")
         command = [
-            "run", "--judge", "served", "--set", f"model={model}",
-            "--templates", str(folder / "templates.yaml"), "--items", str(folder / "items.jsonl"),
-            "--set", f"base_url={url}", "--scoring", given.scoring,
-            "--set", "key_variable=OPENAI_API_KEY", "--set", "timeout_s=6",
-            "--set", "retry_budget_s=300", "--set", "max_tokens=4", "--set", "system_prompt=",
-            "--set", f"concurrency={16 if given.url or given.fake else 4}",
-        ]  # fmt: skip
+            "run",
+            "--judge",
+            "served",
+            "--set",
+            f"model={model}",
+            "--templates",
+            str(folder / "templates.yaml"),
+            "--items",
+            str(folder / "items.jsonl"),
+            "--set",
+            f"base_url={url}",
+            "--scoring",
+            given.scoring,
+            "--set",
+            "key_variable=OPENAI_API_KEY",
+            "--set",
+            "timeout_s=6",
+            "--set",
+            "retry_budget_s=300",
+            "--set",
+            "max_tokens=4",
+            "--set",
+            "system_prompt=",
+            "--set",
+            f"concurrency={16 if given.url or given.fake else 4}",
+        ]
         whole = Trial(command, folder / "whole", dice)
         began = time.perf_counter()
         process = whole.start()

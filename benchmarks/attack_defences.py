@@ -97,9 +97,11 @@ def prompts(entry: TaskTemplates, items: Sequence[Item]) -> Iterator[tuple[Any, 
     distinct = {(t.text, t.layout): t for own in asked.values() for t in own}
     kinds = {split: chosen_attacks(split).kinds for split in SPLITS}
     for n, split in (
-        (n, split) for start in range(0, len(items), 10) for split in ATTACKED
+        (n, split)
+        for start in range(0, len(items), 10)
+        for split in ATTACKED
         for n in range(start, min(start + 10, len(items)))
-    ):  # fmt: skip
+    ):
         for key, template in distinct.items():
             for order in entry.task.orders:
                 shown = items[n]
@@ -127,8 +129,9 @@ def ask(judge: str, task: str, n: int, folder: Path, options: dict[str, Any]) ->
     known = answers(place) if place.exists() else {}
     wanted = {
         p.prompt_id: Request(p.prompt_id, p.text, tuple(json.loads(p.label_map)))
-        for _, p in prompts(embedded_templates()[task], items) if p.prompt_id not in known
-    }  # fmt: skip
+        for _, p in prompts(embedded_templates()[task], items)
+        if p.prompt_id not in known
+    }
     requests, model = list(wanted.values()), load_judge(judge, **options)
     with place.open("a", encoding="utf-8") as out:
         for at in range(0, len(requests), 20):
@@ -173,11 +176,11 @@ def compare(place: Path) -> list[dict[str, Any]]:
     about = asked.pop("address")
     # In bfloat16 some margins are exactly 0; as in a judge's file, a tie goes to the first option.
     margin = {
-        (name, split): gold * (
-            1e-9 + np.mean([odds(split, t)[0] - odds(split, t)[1] for t in own], axis=0)
-        )
-        for name, own in asked.items() for split in ATTACKED
-    }  # fmt: skip
+        (name, split): gold
+        * (1e-9 + np.mean([odds(split, t)[0] - odds(split, t)[1] for t in own], axis=0))
+        for name, own in asked.items()
+        for split in ATTACKED
+    }
     flags = {
         f"question {n}": {split: odds(split, own).max(axis=0) for split in ATTACKED}
         for n, own in enumerate(about, 1)
@@ -186,8 +189,15 @@ def compare(place: Path) -> list[dict[str, Any]]:
     for split in ATTACKED:
         shown = odds(split, entry.templates[0]) + 1e-9
         first = (shown * np.array([gold, -gold]) > 0).ravel()
-        rows.append({**facts, "way": "one order", "attacked": split, "prompts": 1,
-                     **share(first, np.tile(whole, 2))})  # fmt: skip
+        rows.append(
+            {
+                **facts,
+                "way": "one order",
+                "attacked": split,
+                "prompts": 1,
+                **share(first, np.tile(whole, 2)),
+            }
+        )
     for (name, split), values in margin.items():
         plain = margin[name, "none"]
         facts |= {"way": name, "attacked": split, "prompts": 2 * len(asked[name])}
@@ -203,10 +213,15 @@ def compare(place: Path) -> list[dict[str, Any]]:
             least = np.quantile(np.abs(plain), part)
             limits.append(("margin", f"{part:.0%}", np.abs(values) < least))
         rows += [
-            {**facts, "person by": by, "limit": limit, "person gets": float(sent.mean()),
-             **share(values[~sent] > 0)}
+            {
+                **facts,
+                "person by": by,
+                "limit": limit,
+                "person gets": float(sent.mean()),
+                **share(values[~sent] > 0),
+            }
             for by, limit, sent in limits
-        ]  # fmt: skip
+        ]
     return rows
 
 
@@ -219,9 +234,12 @@ def table(run: Path) -> list[dict[str, Any]]:
         attacked = [row for row in log if row["task"] == task and row["variant_class"] == ATTACK]
         places = {(row["item_id"], row["order"], row["template_id"]) for row in attacked}
         plain = [
-            row for row in log if row["task"] == task and row["variant"] is None
+            row
+            for row in log
+            if row["task"] == task
+            and row["variant"] is None
             and (row["item_id"], row["order"], row["template_id"]) in places
-        ]  # fmt: skip
+        ]
         facts = {"judge": judge.split("@")[0], "task": task, "items": len({p[0] for p in places})}
         for name, part in (("plain", plain), ("attacked", attacked)):
             right = np.array([row["decision"] == row["gold"] for row in part])

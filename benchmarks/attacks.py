@@ -51,17 +51,25 @@ def log_of(
     names = np.array([*(f"w{w}" for w in range(WORDINGS)), *["w0"] * len(power)])
     decision = np.where(wrong.ravel(), "YES", "NO")
     facts = {
-        "judge": "j", "task": "t", "scoring": "options", "status": "ok", "gold": "NO",
-        "prompt_id": "", "repeat": 0,
-    }  # fmt: skip
+        "judge": "j",
+        "task": "t",
+        "scoring": "options",
+        "status": "ok",
+        "gold": "NO",
+        "prompt_id": "",
+        "repeat": 0,
+    }
     columns = {name: pa.repeat(pa.scalar(value), len(item)) for name, value in facts.items()}
     columns |= {
-        "item_id": pa.array(item.astype(str)), "cluster_id": pa.array(item.astype(str)),
-        "template_id": pa.array(names[column]), "order": pa.array(np.array(["AB", "BA"])[order]),
-        "raw_decision": pa.array(decision), "decision": pa.array(decision),
+        "item_id": pa.array(item.astype(str)),
+        "cluster_id": pa.array(item.astype(str)),
+        "template_id": pa.array(names[column]),
+        "order": pa.array(np.array(["AB", "BA"])[order]),
+        "raw_decision": pa.array(decision),
+        "decision": pa.array(decision),
         "variant": pa.array([f"k{k}#1" if k >= 0 else None for k in kind.tolist()]),
         "variant_class": pa.array([ATTACK if k >= 0 else None for k in kind.tolist()]),
-    }  # fmt: skip
+    }
     empty = pa.nulls(len(item))
     return pa.table(
         [columns.get(field.name, empty).cast(field.type) for field in SCHEMA], schema=SCHEMA
@@ -77,11 +85,18 @@ def length_study(folder: Path) -> list[dict[str, Any]]:
         if row["score_direct"] is None or row["kind"] == "condensed":
             continue
         padded, level = row["kind"] == "padded", str(round(row["score_direct"]))
-        rows.append({
-            **facts, "judge": row["judge"], "item_id": row["item_id"], "repeat": 0,
-            "raw_decision": level, "decision": level, "variant": "padding#1" if padded else None,
-            "variant_class": ATTACK if padded else None,
-        })  # fmt: skip
+        rows.append(
+            {
+                **facts,
+                "judge": row["judge"],
+                "item_id": row["item_id"],
+                "repeat": 0,
+                "raw_decision": level,
+                "decision": level,
+                "variant": "padding#1" if padded else None,
+                "variant_class": ATTACK if padded else None,
+            }
+        )
     record = {"tasks": {"t": {"labels": list("12345"), "ordinal": True, "wins": "5"}}}
     streams = view(pa.Table.from_pylist(rows, schema=SCHEMA), None, record).judged
     kept = {stream.judge: attacks(stream)[0] for stream in streams}
@@ -102,11 +117,18 @@ def length_study(folder: Path) -> list[dict[str, Any]]:
                 f"{judge}: drift {ours:+.3f}, published {theirs['mean_drift']:+.3f}, n {len(drift)}"
             )
             print(f"  of {row['n_right']} below the top {row['kept']:.2f} {ends} gain no level")
-            found.append({
-                "name": f"attacks: drift of padded answers, {judge}", "peer": "flakyjudge",
-                "ours": ours, "theirs": theirs["mean_drift"], "ratio": None, "unit": "levels",
-                "n": len(drift), "machine": machine(),
-            })  # fmt: skip
+            found.append(
+                {
+                    "name": f"attacks: drift of padded answers, {judge}",
+                    "peer": "flakyjudge",
+                    "ours": ours,
+                    "theirs": theirs["mean_drift"],
+                    "ratio": None,
+                    "unit": "levels",
+                    "n": len(drift),
+                    "machine": machine(),
+                }
+            )
     return found
 
 
@@ -122,14 +144,22 @@ def adversarial_items(path: Path) -> list[dict[str, Any]]:
     found = []
     for judge in dict.fromkeys(judge for judge, _ in right):
         plain, hard = (np.array(right[judge, adversarial]) for adversarial in (False, True))
-        print(f"{judge}: right on {plain.mean():.3f} of {len(plain)} natural items and "
-              f"{hard.mean():.3f} of {len(hard)} adversarial ones")  # fmt: skip
-        found.append({
-            "name": f"attacks: LLMBar adversarial, {judge}", "peer": "LLMBar natural",
-            "ours": float(hard.mean()), "theirs": float(plain.mean()),
-            "ratio": float(hard.mean() / plain.mean()), "unit": "right", "n": len(hard),
-            "machine": machine(),
-        })  # fmt: skip
+        print(
+            f"{judge}: right on {plain.mean():.3f} of {len(plain)} natural items and "
+            f"{hard.mean():.3f} of {len(hard)} adversarial ones"
+        )
+        found.append(
+            {
+                "name": f"attacks: LLMBar adversarial, {judge}",
+                "peer": "LLMBar natural",
+                "ours": float(hard.mean()),
+                "theirs": float(plain.mean()),
+                "ratio": float(hard.mean() / plain.mean()),
+                "unit": "right",
+                "n": len(hard),
+                "machine": machine(),
+            }
+        )
     return found
 
 
@@ -163,15 +193,25 @@ def main() -> None:
             rows = attacks(stream)
             named = {row["kind"] for row in rows if row["effective"]}
             hits += {
-                "named": "k0" in named, "any": bool(named),
-                "pass": (state := resistant(rows, 0.8).state) == "pass", "fail": state == "fail",
-            }[what]  # fmt: skip
+                "named": "k0" in named,
+                "any": bool(named),
+                "pass": (state := resistant(rows, 0.8).state) == "pass",
+                "fail": state == "fail",
+            }[what]
         share = hits / n_logs
         print(f"{name}: {share:.3f} of {n_logs} logs (wanted: {wanted:g})", flush=True)
-        results.append({
-            "name": f"attacks: {name}", "peer": "requirement", "ours": share, "theirs": wanted,
-            "ratio": share / wanted, "unit": "share of logs", "n": n_logs, "machine": machine(),
-        })  # fmt: skip
+        results.append(
+            {
+                "name": f"attacks: {name}",
+                "peer": "requirement",
+                "ours": share,
+                "theirs": wanted,
+                "ratio": share / wanted,
+                "unit": "share of logs",
+                "n": n_logs,
+                "machine": machine(),
+            }
+        )
     finish(results)
 
 

@@ -109,13 +109,18 @@ def main() -> None:
                 print(f"{kind:15} {change:17} {n:4} items: {shares}")
                 wanted = {"unchanged": 0.03, "loses the margin": 0.05}.get(change)
                 name = "no worse" if change == "loses the margin" else "worse"
-                results.append({
-                    "name": f"{name}: {kind}, {change}, {n} items",
-                    "peer": "the claimed error" if wanted else "the size that the text states",
-                    "ratio": None, "ours": shares[name], "theirs": wanted or smallest_loss(n),
-                    "unit": "share of runs" if wanted else "share of runs; smallest loss found",
-                    "n": runs, "machine": machine("numpy"),
-                })  # fmt: skip
+                results.append(
+                    {
+                        "name": f"{name}: {kind}, {change}, {n} items",
+                        "peer": "the claimed error" if wanted else "the size that the text states",
+                        "ratio": None,
+                        "ours": shares[name],
+                        "theirs": wanted or smallest_loss(n),
+                        "unit": "share of runs" if wanted else "share of runs; smallest loss found",
+                        "n": runs,
+                        "machine": machine("numpy"),
+                    }
+                )
     finish(results)
 
 

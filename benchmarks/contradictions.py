@@ -115,17 +115,22 @@ def random_log(rng: np.random.Generator) -> tuple[pa.Table, dict[str, Any]]:
                             gold = f"class {code}" if golds == "foreign" else labels[code]
                         verdict = labels[int(again[i].argmax())]
                         row = {
-                            "judge": f"judge-{judge}", "task": task, "item_id": f"i{i}",
+                            "judge": f"judge-{judge}",
+                            "task": task,
+                            "item_id": f"i{i}",
                             "scoring": "options" if probabilities else "generate",
-                            "cluster_id": f"i{i}", "template_id": f"w{w}", "order": order,
-                            "repeat": repeat, "gold": None if kind == "contrast" else gold,
+                            "cluster_id": f"i{i}",
+                            "template_id": f"w{w}",
+                            "order": order,
+                            "repeat": repeat,
+                            "gold": None if kind == "contrast" else gold,
                             "prompt_id": f"{i}-{w}-{order}",
                             "variant": "opposite" if kind == "contrast" else None,
                             "variant_class": "contrast" if kind == "contrast" else None,
                             "raw_decision": "UNCLEAR" if silent[i] else verdict,
                             "decision": "UNCLEAR" if silent[i] else verdict,
                             "status": "unclear" if silent[i] else "ok",
-                        }  # fmt: skip
+                        }
                         if probabilities and not silent[i]:
                             row["option_logprobs"] = [
                                 {"option": label, "logprob": math.log(max(1e-9, p))}
@@ -352,8 +357,9 @@ def _as_run(out: Path, drawn: dict[str, Any], rng: np.random.Generator) -> None:
     limit = None if own else 50
     record["asked"] = {
         "judges": [{"judge": name, "engine": "transformers", "model": name} for name in names],
-        "data": {}, "settings": {"scorings": ["generate"], "limit": limit, "repeats": 1},
-    }  # fmt: skip
+        "data": {},
+        "settings": {"scorings": ["generate"], "limit": limit, "repeats": 1},
+    }
     record["invocation"] = {"command": "run", "arguments": [], "options": options}
     write_text(out / "run.json", json.dumps(record))
 
@@ -380,11 +386,21 @@ def main() -> int:
     for text, count in found.most_common():
         print(f"{count:5}  {text}")
     print(f"{dict(trust)}; {dict(kinds)}; {time.monotonic() - start:.0f} s")
-    finish([{
-        "name": "contradictions within a report", "ours": wrong, "theirs": None, "peer": None,
-        "ratio": None, "unit": "random logs with a contradiction", "n": given.logs,
-        "cards": n_cards, "machine": machine("numpy"),
-    }])  # fmt: skip
+    finish(
+        [
+            {
+                "name": "contradictions within a report",
+                "ours": wrong,
+                "theirs": None,
+                "peer": None,
+                "ratio": None,
+                "unit": "random logs with a contradiction",
+                "n": given.logs,
+                "cards": n_cards,
+                "machine": machine("numpy"),
+            }
+        ]
+    )
     return 1 if wrong else 0
 
 

@@ -66,8 +66,12 @@ def peers(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
             yield {
                 "name": f"estimate: {key} on {name}, largest difference",
                 "peer": "judgy" if key == "rogan-gladen" else "ppi_py",
-                "ours": max(gaps), "theirs": 0.0, "ratio": None, "unit": "score", "n": len(gaps),
-            }  # fmt: skip
+                "ours": max(gaps),
+                "theirs": 0.0,
+                "ratio": None,
+                "unit": "score",
+                "n": len(gaps),
+            }
 
 
 def packages() -> tuple[Any, Any]:
@@ -119,10 +123,18 @@ def outputs(
     nothing = np.full(2 * items, np.nan)
     margin = np.abs(seen[:, :1] - cuts).min(axis=1)
     units = Units(
-        items=item.astype(str).astype(object), system=system, systems=("a", "b"), cluster=item,
-        predictions=said, wordings=tuple(map(str, range(wordings))), margin=margin, gold=nothing,
-        flipped=np.zeros(2 * items, bool), rows=np.arange(2 * items), comparative=False,
-    )  # fmt: skip
+        items=item.astype(str).astype(object),
+        system=system,
+        systems=("a", "b"),
+        cluster=item,
+        predictions=said,
+        wordings=tuple(map(str, range(wordings))),
+        margin=margin,
+        gold=nothing,
+        flipped=np.zeros(2 * items, bool),
+        rows=np.arange(2 * items),
+        comparative=False,
+    )
     return units, truth
 
 
@@ -132,9 +144,12 @@ def difference(units: Units, labels: Floats, step: float, strata: Any = None) ->
     for code, sign in ((0, 1.0), (1, -1.0)):
         own = np.flatnonzero(units.of(code))
         found = influence(
-            labels[own], units.predictions[own], clusters=units.cluster[own], step=step,
+            labels[own],
+            units.predictions[own],
+            clusters=units.cluster[own],
+            step=step,
             strata=None if strata is None else strata[own].astype(str),
-        )  # fmt: skip
+        )
         parts.append((sign, found, units.cluster[own]))
     return combined(parts)
 
@@ -188,9 +203,14 @@ def coverage(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
                 if key == "judge, wordings" and wordings == 1:
                     continue
                 yield {
-                    "name": f"estimate: coverage of the difference, {design}, {key}", "peer": None,
-                    "ours": count / runs, "theirs": None, "ratio": None, "unit": "share", "n": runs,
-                }  # fmt: skip
+                    "name": f"estimate: coverage of the difference, {design}, {key}",
+                    "peer": None,
+                    "ours": count / runs,
+                    "theirs": None,
+                    "ratio": None,
+                    "unit": "share",
+                    "n": runs,
+                }
 
 
 def decides(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
@@ -211,10 +231,19 @@ def decides(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
         units, truth = outputs(rng, 400, 5, 0.8, 0.0, 2)
         found = difference(units, random_labels(rng, units, truth, 120), 1.0)
         wrong += found.ci_low > 0 or found.ci_high < 0
-    for key, count in ((f"decided with the {n} labels planned for 80%", right),
-                       ("decisions between equal systems", wrong)):  # fmt: skip
-        yield {"name": f"estimate: {key}", "peer": None, "ours": count / runs, "theirs": None,
-               "ratio": None, "unit": "share", "n": runs}  # fmt: skip
+    for key, count in (
+        (f"decided with the {n} labels planned for 80%", right),
+        ("decisions between equal systems", wrong),
+    ):
+        yield {
+            "name": f"estimate: {key}",
+            "peer": None,
+            "ours": count / runs,
+            "theirs": None,
+            "ratio": None,
+            "unit": "share",
+            "n": runs,
+        }
 
 
 def saved(
@@ -244,22 +273,32 @@ def saved(
         needed = float(np.interp(-picked, -widths, grid))
     return {
         "name": f"estimate: {more} picked labels after {pilot} random ones, {name}",
-        "peer": "random labels", "ours": more, "theirs": round(needed, 1),
-        "ratio": round(needed / more, 3), "unit": "labels for the same error", "n": runs,
+        "peer": "random labels",
+        "ours": more,
+        "theirs": round(needed, 1),
+        "ratio": round(needed / more, 3),
+        "unit": "labels for the same error",
+        "n": runs,
         "within": real / runs,
-    }  # fmt: skip
+    }
 
 
 def only(units: Units, one: int, two: int) -> tuple[Units, Codes]:
     """The units of two systems, coded 0 and 1, and their numbers."""
     rows = np.flatnonzero(np.isin(units.system, (one, two)))
     return Units(
-        items=units.items[rows], system=(units.system[rows] == two).astype(np.intp),
-        systems=(units.systems[one], units.systems[two]), cluster=units.cluster[rows],
-        predictions=units.predictions[rows], wordings=units.wordings, margin=units.margin[rows],
-        gold=units.gold[rows], flipped=units.flipped[rows], rows=units.rows[rows],
+        items=units.items[rows],
+        system=(units.system[rows] == two).astype(np.intp),
+        systems=(units.systems[one], units.systems[two]),
+        cluster=units.cluster[rows],
+        predictions=units.predictions[rows],
+        wordings=units.wordings,
+        margin=units.margin[rows],
+        gold=units.gold[rows],
+        flipped=units.flipped[rows],
+        rows=units.rows[rows],
         comparative=False,
-    ), rows  # fmt: skip
+    ), rows
 
 
 def next_labels(
@@ -305,10 +344,12 @@ def average(name: str, results: list[dict[str, Any]]) -> dict[str, Any]:
     theirs = float(np.mean([each["theirs"] for each in results]))
     first = results[0]
     return {
-        **first, "name": f"{first['name'].split(', ')[0]}, {name}", "theirs": round(theirs, 1),
+        **first,
+        "name": f"{first['name'].split(', ')[0]}, {name}",
+        "theirs": round(theirs, 1),
         "ratio": round(theirs / first["ours"], 3),
         "within": float(np.mean([each["within"] for each in results])),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
@@ -317,9 +358,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, help="runs a cell (1,000)")
     parser.add_argument("--summeval", type=Path, help="verdicts on SummEval's summaries")
     parser.add_argument(
-        "--sections", nargs="+", default=["peers", "coverage", "decides", "next"],
+        "--sections",
+        nargs="+",
+        default=["peers", "coverage", "decides", "next"],
         choices=["peers", "coverage", "decides", "next"],
-    )  # fmt: skip
+    )
     parser.add_argument("--write-summeval", type=Path, help="write SummEval's items and stop")
     options = parser.parse_args()
     if options.write_summeval:

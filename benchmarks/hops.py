@@ -70,16 +70,24 @@ def main() -> None:
     if "--list" in sys.argv:
         for path, name, line in sorted(called, key=lambda each: (each[0], each[2])):
             print(f"  {path}:{line} {name}")
-    finish([
-        {
-            "name": name, "peer": "version 0.2", "ratio": round(ours / theirs, 3), "ours": ours,
-            "theirs": theirs, "unit": unit, "n": 4, "machine": machine(),
-        }
-        for name, ours, theirs, unit in (
-            ("executed functions", len(called), 1245, "functions"),
-            ("executed files", files, 144, "files"),
-        )
-    ])  # fmt: skip
+    finish(
+        [
+            {
+                "name": name,
+                "peer": "version 0.2",
+                "ratio": round(ours / theirs, 3),
+                "ours": ours,
+                "theirs": theirs,
+                "unit": unit,
+                "n": 4,
+                "machine": machine(),
+            }
+            for name, ours, theirs, unit in (
+                ("executed functions", len(called), 1245, "functions"),
+                ("executed files", files, 144, "files"),
+            )
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -261,9 +261,10 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="write bad cases to this folder")
     options = parser.parse_args()
     wanted = [
-        at for at, reader in enumerate(READERS)
+        at
+        for at, reader in enumerate(READERS)
         if not options.readers or any(part in reader.name for part in options.readers)
-    ]  # fmt: skip
+    ]
     start = time.perf_counter()
     counts: Counter[str] = Counter()
     by_reader: dict[str, Counter[str]] = {}
@@ -307,11 +308,17 @@ def main() -> None:
     seconds = time.perf_counter() - start
     print(f"{total} cases with seed {options.seed}: {dict(counts)}, {seconds:.0f} s")
     result: dict[str, Any] = {
-        "name": "hostile input", "peer": None, "ratio": None, "ours": bad, "theirs": None,
-        "unit": "tracebacks, hangs, crashes and silent changes", "n": total, "seed": options.seed,
+        "name": "hostile input",
+        "peer": None,
+        "ratio": None,
+        "ours": bad,
+        "theirs": None,
+        "unit": "tracebacks, hangs, crashes and silent changes",
+        "n": total,
+        "seed": options.seed,
         **{kind: counts[kind] for kind in ("read", "refused", *BAD)},
         "machine": machine("pyarrow", "pydantic"),
-    }  # fmt: skip
+    }
     finish([result])
     raise SystemExit(1 if bad else 0)
 

@@ -89,8 +89,10 @@ def llmbar_population(judge: str) -> tuple[np.ndarray, np.ndarray]:
     with (SHARED / "logs/llmbar/judgments.csv").open() as file:
         for row in csv.DictReader(file):
             if row["judge"] == judge:
-                one, two = (int(row[key]) - 1 if row[key] in ("1", "2") else -1
-                            for key in ("winner_noswap", "winner_swap"))  # fmt: skip
+                one, two = (
+                    int(row[key]) - 1 if row[key] in ("1", "2") else -1
+                    for key in ("winner_noswap", "winner_swap")
+                )
                 item = (row["dataset"].rpartition("_")[0] or row["dataset"], row["item"])
                 cells.setdefault(item, {})[row["prompt"]] = (one, two, int(row["label"]) - 1)
     prompts = sorted({name for each in cells.values() for name in each})
@@ -100,8 +102,9 @@ def llmbar_population(judge: str) -> tuple[np.ndarray, np.ndarray]:
     return codes, gold
 
 
-def llmbar(n: int, population: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
-           equal: bool = False) -> Answers:  # fmt: skip
+def llmbar(
+    n: int, population: tuple[np.ndarray, np.ndarray], rng: np.random.Generator, equal: bool = False
+) -> Answers:
     """n items drawn from LLMBar; the fresh items are all of LLMBar, so truth is its accuracy."""
     codes, gold = population
     drawn = np.concatenate([rng.integers(0, len(gold), n), np.arange(len(gold))])
@@ -164,14 +167,20 @@ def promises(runs: int, equal: bool) -> list[dict[str, Any]]:
     population = llmbar_population("ChatGPT")
     rows = []
     for kind in ("plain", "biased", "llmbar"):
-        sizes = [(40, 5), (40, 200), (100, 20), (400, 50)] if kind != "llmbar" else [
-            (40, 0), (100, 0), (400, 0)]  # fmt: skip
+        sizes = (
+            [(40, 5), (40, 200), (100, 20), (400, 50)]
+            if kind != "llmbar"
+            else [(40, 0), (100, 0), (400, 0)]
+        )
         for n, k in sizes:
             covered, bias, better, gap = [], [], [], []
             for run in range(runs):
                 rng = np.random.default_rng([run, n, k, equal])
-                whole = (llmbar(n, population, rng, equal) if kind == "llmbar"
-                         else (plain if kind == "plain" else biased)(n, k, rng, equal))  # fmt: skip
+                whole = (
+                    llmbar(n, population, rng, equal)
+                    if kind == "llmbar"
+                    else (plain if kind == "plain" else biased)(n, k, rng, equal)
+                )
                 ways = len(whole.wordings) * (2 if len(whole.task.orders) > 1 else 1)
                 # Panels of equal ways are better than one.
                 found = searched(whole, n, max(6.0, 0.3 * ways), run, combine=not equal)
@@ -181,15 +190,24 @@ def promises(runs: int, equal: bool) -> list[dict[str, Any]]:
                 bias.append(row["right"] - true)
                 gap.append(true - truth(whole, first_candidates(whole)[0], found.fit, n, found))
                 better.append(row["gain_ci_low"] is not None and row["gain_ci_low"] > 0)
-            rows.append({
-                "name": f"promise, {kind}{', equal' * equal}, {n} items, {k or 'real'} wordings",
-                "peer": "nominal", "ours": float(np.mean(covered)), "theirs": 0.95,
-                "ratio": float(np.mean(covered) / 0.95), "unit": "coverage", "n": len(covered),
-                "bias": float(np.mean(bias)), "better": float(np.mean(better)),
-                "gain": float(np.mean(gap)),
-            })  # fmt: skip
-            print({key: round(v, 3) if isinstance(v, float) else v for key, v in rows[-1].items()},
-                  file=sys.stderr)  # fmt: skip
+            rows.append(
+                {
+                    "name": f"promise, {kind}{', equal' * equal}, {n} items, {k or 'real'} wordings",
+                    "peer": "nominal",
+                    "ours": float(np.mean(covered)),
+                    "theirs": 0.95,
+                    "ratio": float(np.mean(covered) / 0.95),
+                    "unit": "coverage",
+                    "n": len(covered),
+                    "bias": float(np.mean(bias)),
+                    "better": float(np.mean(better)),
+                    "gain": float(np.mean(gap)),
+                }
+            )
+            print(
+                {key: round(v, 3) if isinstance(v, float) else v for key, v in rows[-1].items()},
+                file=sys.stderr,
+            )
     return rows
 
 
@@ -197,20 +215,36 @@ def regrets(runs: int) -> list[dict[str, Any]]:
     """What is lost against asking everything, at 30% of its prompts."""
     population = llmbar_population("ChatGPT")
     rows = []
-    for kind, n, k in (("plain", 200, 50), ("plain", 100, 20), ("biased", 200, 25),
-                       ("llmbar", 200, 0)):  # fmt: skip
+    for kind, n, k in (
+        ("plain", 200, 50),
+        ("plain", 100, 20),
+        ("biased", 200, 25),
+        ("llmbar", 200, 0),
+    ):
         lost = []
         for run in range(runs):
             rng = np.random.default_rng([run, 7, n])
-            whole = (llmbar(n, population, rng) if kind == "llmbar"
-                     else (plain if kind == "plain" else biased)(n, k, rng))  # fmt: skip
+            whole = (
+                llmbar(n, population, rng)
+                if kind == "llmbar"
+                else (plain if kind == "plain" else biased)(n, k, rng)
+            )
             best, prompts = exhaustive(whole, n)
             found = searched(whole, n, 0.3 * prompts / n, run)
-            lost.append(truth(whole, best, np.arange(n), n)
-                        - truth(whole, found.chosen, found.fit, n))  # fmt: skip
-        rows.append({"name": f"lost against exhaustive at 30% of its prompts, {kind}, {n} items",
-                     "peer": "exhaustive search", "ours": float(np.mean(lost)), "theirs": 0.0,
-                     "ratio": None, "unit": "accuracy", "n": runs})  # fmt: skip
+            lost.append(
+                truth(whole, best, np.arange(n), n) - truth(whole, found.chosen, found.fit, n)
+            )
+        rows.append(
+            {
+                "name": f"lost against exhaustive at 30% of its prompts, {kind}, {n} items",
+                "peer": "exhaustive search",
+                "ours": float(np.mean(lost)),
+                "theirs": 0.0,
+                "ratio": None,
+                "unit": "accuracy",
+                "n": runs,
+            }
+        )
         print(rows[-1], file=sys.stderr)
     return rows
 
@@ -233,8 +267,11 @@ def many_wordings(runs: int) -> list[dict[str, Any]]:
         right: list[list[float]] = []
         for run in range(runs):
             rng = np.random.default_rng([run, n, k, 78])
-            whole = (llmbar(n, (codes[:, rng.permutation(k)], gold), rng) if kind == "llmbar"
-                     else (plain if kind == "plain" else biased)(n, k, rng))  # fmt: skip
+            whole = (
+                llmbar(n, (codes[:, rng.permutation(k)], gold), rng)
+                if kind == "llmbar"
+                else (plain if kind == "plain" else biased)(n, k, rng)
+            )
             right.append([])
             for many in (10**9, MANY):
                 with patch("judgesense.improving.search.MANY", many):
@@ -242,10 +279,18 @@ def many_wordings(runs: int) -> list[dict[str, Any]]:
                 right[-1].append(truth(whole, found.chosen, found.fit, n))
         old, new = np.mean(right, axis=0)
         error = 1.96 * np.std(np.diff(right, axis=1)) / runs**0.5
-        rows.append({"name": f"many wordings, {kind}, {n} items, {k} wordings",
-                     "peer": "paired halving alone", "ours": float(new), "theirs": float(old),
-                     "ratio": float(new / old), "unit": "accuracy", "n": runs,
-                     "error": float(error)})  # fmt: skip
+        rows.append(
+            {
+                "name": f"many wordings, {kind}, {n} items, {k} wordings",
+                "peer": "paired halving alone",
+                "ours": float(new),
+                "theirs": float(old),
+                "ratio": float(new / old),
+                "unit": "accuracy",
+                "n": runs,
+                "error": float(error),
+            }
+        )
         print(rows[-1], file=sys.stderr)
     return rows
 
@@ -253,8 +298,11 @@ def many_wordings(runs: int) -> list[dict[str, Any]]:
 def cascades(runs: int, max_error: float = 0.05) -> list[dict[str, Any]]:
     """How often the error among decided items is above its bound, for cascades of two."""
     rows = []
-    for name, first, second in (("weak, strong", 1.0, 2.2), ("strong, strong", 2.0, 2.4),
-                                ("too weak to promise", 0.5, 0.9)):  # fmt: skip
+    for name, first, second in (
+        ("weak, strong", 1.0, 2.2),
+        ("strong, strong", 2.0, 2.4),
+        ("too weak to promise", 0.5, 0.9),
+    ):
         broken, promised, answered = 0, 0, []
         for run in range(runs):
             rng = np.random.default_rng([run, 3])
@@ -277,10 +325,19 @@ def cascades(runs: int, max_error: float = 0.05) -> list[dict[str, Any]]:
             bad, done = _policy(new, (*margins, person["threshold"]), gold[n:])
             broken += bool(bad.sum() > max_error * done.sum())
             answered.append(done.mean())
-        rows.append({"name": f"bound of a cascade broken, {name}", "peer": "nominal",
-                     "ours": broken / runs, "theirs": 0.05, "ratio": broken / runs / 0.05,
-                     "unit": "share of runs", "n": runs, "promised": promised / runs,
-                     "decided": float(np.mean(answered)) if answered else None})  # fmt: skip
+        rows.append(
+            {
+                "name": f"bound of a cascade broken, {name}",
+                "peer": "nominal",
+                "ours": broken / runs,
+                "theirs": 0.05,
+                "ratio": broken / runs / 0.05,
+                "unit": "share of runs",
+                "n": runs,
+                "promised": promised / runs,
+                "decided": float(np.mean(answered)) if answered else None,
+            }
+        )
         print(rows[-1], file=sys.stderr)
     return rows
 

@@ -27,14 +27,28 @@ from judgesense.trust.rules import Decided
 
 PERSON = 1.0
 PRICES = {
-    "Claude Opus 4.7 (OpenRouter)": 5.0, "Claude Sonnet 4.6 (OpenRouter)": 3.0,
-    "GPT-5.5 (reasoning=low)": 2.5, "GPT-4o (chat)": 2.5,
-    "Gemini 3.1 Pro Preview (OpenRouter)": 2.0, "Gemini 2.5 Pro (OpenRouter)": 1.25,
-    "DeepSeek V4 Pro (OpenRouter)": 0.5, "Qwen 3.6 Plus (OpenRouter)": 0.4,
-    "Gemma 4 26B (OpenRouter)": 0.1, "GPT-4": 30.0, "ChatGPT": 2.0, "ChatGPT-0301": 2.0,
-    "PaLM2": 1.0, "LLaMA2": 0.9, "Falcon": 0.9, "gpt-4o": 2.5, "gpt-4o-mini": 0.15,
-    "claude-sonnet": 3.0, "claude-haiku": 0.8, "gemini-flash": 0.1, "llama-8b": 0.05,
-}  # fmt: skip
+    "Claude Opus 4.7 (OpenRouter)": 5.0,
+    "Claude Sonnet 4.6 (OpenRouter)": 3.0,
+    "GPT-5.5 (reasoning=low)": 2.5,
+    "GPT-4o (chat)": 2.5,
+    "Gemini 3.1 Pro Preview (OpenRouter)": 2.0,
+    "Gemini 2.5 Pro (OpenRouter)": 1.25,
+    "DeepSeek V4 Pro (OpenRouter)": 0.5,
+    "Qwen 3.6 Plus (OpenRouter)": 0.4,
+    "Gemma 4 26B (OpenRouter)": 0.1,
+    "GPT-4": 30.0,
+    "ChatGPT": 2.0,
+    "ChatGPT-0301": 2.0,
+    "PaLM2": 1.0,
+    "LLaMA2": 0.9,
+    "Falcon": 0.9,
+    "gpt-4o": 2.5,
+    "gpt-4o-mini": 0.15,
+    "claude-sonnet": 3.0,
+    "claude-haiku": 0.8,
+    "gemini-flash": 0.1,
+    "llama-8b": 0.05,
+}
 
 Table = tuple[dict[str, Decided], np.ndarray]
 
@@ -66,8 +80,11 @@ def tables() -> dict[str, tuple[Table, int]]:
         codes, gold = llmbar_population(judge)
         votes = codes[:, :3].reshape(len(gold), -1)  # Three prompts in both orders.
         for_two = (votes == 1).sum(axis=1) - (votes == 0).sum(axis=1)
-        told[judge] = Decided(np.where(for_two == 0, -1, for_two > 0), logprobs(-for_two * 1.0),
-                              np.abs(for_two) / votes.shape[1])  # fmt: skip
+        told[judge] = Decided(
+            np.where(for_two == 0, -1, for_two > 0),
+            logprobs(-for_two * 1.0),
+            np.abs(for_two) / votes.shape[1],
+        )
     sizes = {len(each.codes) for each in told.values()}
     whole = {name: each for name, each in told.items() if len(each.codes) == max(sizes)}
     found["LLMBar"] = (whole, gold), 6
@@ -108,8 +125,11 @@ def compare(
                 person, margins = with_person(
                     seen, seen, gold[fit], gold[fit], np.arange(len(fit)), kept, max_error
                 )
-                ends = (*margins, person["threshold"]) if person["threshold"] is not None else (
-                    np.inf,) * len(chain)  # fmt: skip
+                ends = (
+                    (*margins, person["threshold"])
+                    if person["threshold"] is not None
+                    else (np.inf,) * len(chain)
+                )
                 cost = float(cost_of(seen, ends, [price[each] for each in chain]).mean())
                 kind = "single" if len(chain) == 1 else "cascade"
                 if kind not in best or cost < best[kind][0]:
@@ -117,9 +137,14 @@ def compare(
         for kind, (_, chain, kept) in best.items():
             told = [judges[each] for each in chain]
             person, margins = with_person(
-                [_take(each, fit) for each in told], [_take(each, held) for each in told],
-                gold[fit], gold[held], np.arange(len(held)), kept, max_error,
-            )  # fmt: skip
+                [_take(each, fit) for each in told],
+                [_take(each, held) for each in told],
+                gold[fit],
+                gold[held],
+                np.arange(len(held)),
+                kept,
+                max_error,
+            )
             if person["threshold"] is None:
                 sums[kind].append((PERSON, 0.0, 0.0, 0.0, 0.0))
                 continue
@@ -137,17 +162,26 @@ def compare(
     for kind, values in sums.items():
         cost, decided, error, broken, promised = np.array(values).T
         made = promised > 0
-        rows.append({
-            "name": f"{name}, at most {max_error:.0%} wrong: {kind}, then a person",
-            "unit": "USD per item", "n": splits,
-            "ours": float(cost.mean()), "peer": "a person alone", "theirs": PERSON,
-            "ratio": float(cost.mean() / PERSON), "decided": float(decided.mean()),
-            "promised": float(promised.mean()),
-            "error": float(error[made].mean()) if made.any() else None,
-            "broken": float(broken.mean()), "items": len(gold),
-        })  # fmt: skip
-        print({k: round(v, 4) if isinstance(v, float) else v for k, v in rows[-1].items()},
-              file=sys.stderr)  # fmt: skip
+        rows.append(
+            {
+                "name": f"{name}, at most {max_error:.0%} wrong: {kind}, then a person",
+                "unit": "USD per item",
+                "n": splits,
+                "ours": float(cost.mean()),
+                "peer": "a person alone",
+                "theirs": PERSON,
+                "ratio": float(cost.mean() / PERSON),
+                "decided": float(decided.mean()),
+                "promised": float(promised.mean()),
+                "error": float(error[made].mean()) if made.any() else None,
+                "broken": float(broken.mean()),
+                "items": len(gold),
+            }
+        )
+        print(
+            {k: round(v, 4) if isinstance(v, float) else v for k, v in rows[-1].items()},
+            file=sys.stderr,
+        )
     return rows
 
 

@@ -44,8 +44,12 @@ sys.path[:] = [path for path in sys.path if path != str(Path(__file__).parent)]
 LEFT_OUT = ("+separators", "+role", "+fields-reversed")
 """Forms that are not asked here, to halve the prompts."""
 
-TASKS = {"truthfulqa": "factuality", "summeval": "coherence", "scifact": "relevance",
-         "mtbench": "preference"}  # fmt: skip
+TASKS = {
+    "truthfulqa": "factuality",
+    "summeval": "coherence",
+    "scifact": "relevance",
+    "mtbench": "preference",
+}
 
 
 def table_of(
@@ -68,15 +72,21 @@ def table_of(
         items = [item for item in embedded_items() if item.task == task][:n]
     tried = [
         each
-        for each in wordings_to_try(entry, rule_paraphrases(entry), reasons=False,
-                                    probabilities=True)
+        for each in wordings_to_try(
+            entry, rule_paraphrases(entry), reasons=False, probabilities=True
+        )
         if not each.template.template_id.endswith(LEFT_OUT)
         and not (few and each.kind in ("form", "paraphrase"))
-    ]  # fmt: skip
+    ]
     clusters = {c: k for k, c in enumerate(dict.fromkeys(i.cluster_id for i in items))}
     gold = [entry.task.labels.index(str(item.gold)) for item in items]
-    return Answers(entry.task, [Voice(0, name, "options")], tried, np.array(gold),
-                   np.array([clusters[i.cluster_id] for i in items])), items  # fmt: skip
+    return Answers(
+        entry.task,
+        [Voice(0, name, "options")],
+        tried,
+        np.array(gold),
+        np.array([clusters[i.cluster_id] for i in items]),
+    ), items
 
 
 def shown(items: list[Any]) -> list[Any]:
@@ -117,8 +127,14 @@ def tables_in(folder: Path) -> list[tuple[str, Answers]]:
 
 def table_of_record(record: dict[str, Any]) -> tuple[Answers, list[Any]]:
     """The empty table of a folder's record."""
-    return table_of(record["set"], record["n"], record["judge"], record["wordings"],
-                    record.get("longest", 0), record.get("few", False))  # fmt: skip
+    return table_of(
+        record["set"],
+        record["n"],
+        record["judge"],
+        record["wordings"],
+        record.get("longest", 0),
+        record.get("few", False),
+    )
 
 
 def read(folder: Path, record: dict[str, Any]) -> Answers:
@@ -136,8 +152,9 @@ def read(folder: Path, record: dict[str, Any]) -> Answers:
         asking.ask(list(np.ndindex(table.asked[:, 0].shape)), np.arange(len(items)))
     # An interrupted folder has some of the wordings.
     known = np.flatnonzero(~np.isnan(table.logprobs[0, ..., 0]).any(axis=(0, 2)))
-    whole = Answers(table.task, table.voices, [table.wordings[w] for w in known], table.gold,
-                    table.clusters)  # fmt: skip
+    whole = Answers(
+        table.task, table.voices, [table.wordings[w] for w in known], table.gold, table.clusters
+    )
     whole.logprobs[:], whole.asked[:] = table.logprobs[:, :, known], table.asked[:, :, known]
     return whole
 
@@ -146,8 +163,9 @@ def searched(
     whole: Answers, items: np.ndarray, budget: float, seed: int
 ) -> tuple[Found, dict[str, Any], int]:
     """`improve` on some of the items, replayed: the row that it would write, and its prompts."""
-    part = Answers(whole.task, whole.voices, whole.wordings, whole.gold[items],
-                   whole.clusters[items])  # fmt: skip
+    part = Answers(
+        whole.task, whole.voices, whole.wordings, whole.gold[items], whole.clusters[items]
+    )
 
     def fill(columns: Any, rows: np.ndarray) -> None:
         for v, w, o in columns:
@@ -195,12 +213,12 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
             (usual.name, usual, None, dev, len(dev) * len(whole.columns(usual))),
             ("best of all, on its own data", best, max(own), known, len(known) * len(every)),
             ("improve", made.chosen, row["right"], dev[made.fit], spent),
-        ):  # fmt: skip
+        ):
             own_right = float(whole.right(way, items, items).mean())
             quoted = own_right if promised is None else promised
-            found.setdefault(name, []).append([
-                quoted, whole.cost(way, dev, items)[0], asked / len(dev)
-            ])  # fmt: skip
+            found.setdefault(name, []).append(
+                [quoted, whole.cost(way, dev, items)[0], asked / len(dev)]
+            )
             held_out.setdefault(name, []).append(truth(way, items))
     whole_items = np.arange(len(whole.gold))
     written = [searched(whole, whole_items, budget, seed)[1] for seed in range(20)]
@@ -213,17 +231,37 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
         gain = right[name] - right["as asked"]
         ends = mean_t_cluster(right[name], whole.clusters)
         gain_ends = mean_t_cluster(gain, whole.clusters)
-        rows.append({
-            "name": f"{table}: {name}", "promised": promised.mean(),
-            "held_out": right[name].mean(), "held_out_low": ends.low, "held_out_high": ends.high,
-            "gain": gain.mean(), "gain_low": gain_ends.low, "gain_high": gain_ends.high,
-            "prompts_per_item": cost.mean(), "asked_per_item": asked.mean(), "n": n,
-            "splits": splits,
-            **({"better": better / splits, "covered": covered / splits,
-                "better_with_all_items": float(claimed)} if name == "improve" else {}),
-        })  # fmt: skip
-        print(json.dumps({k: round(v, 3) if isinstance(v, float) else v
-                          for k, v in rows[-1].items()}), file=sys.stderr)  # fmt: skip
+        rows.append(
+            {
+                "name": f"{table}: {name}",
+                "promised": promised.mean(),
+                "held_out": right[name].mean(),
+                "held_out_low": ends.low,
+                "held_out_high": ends.high,
+                "gain": gain.mean(),
+                "gain_low": gain_ends.low,
+                "gain_high": gain_ends.high,
+                "prompts_per_item": cost.mean(),
+                "asked_per_item": asked.mean(),
+                "n": n,
+                "splits": splits,
+                **(
+                    {
+                        "better": better / splits,
+                        "covered": covered / splits,
+                        "better_with_all_items": float(claimed),
+                    }
+                    if name == "improve"
+                    else {}
+                ),
+            }
+        )
+        print(
+            json.dumps(
+                {k: round(v, 3) if isinstance(v, float) else v for k, v in rows[-1].items()}
+            ),
+            file=sys.stderr,
+        )
     return rows
 
 
@@ -255,8 +293,7 @@ def main() -> None:
         ask(args.folder, record, options)
         return
     tables = [each for folder in args.folders for each in tables_in(folder)]
-    rows = [row for name, whole in tables
-            for row in compare(name, whole, args.splits, args.budget)]  # fmt: skip
+    rows = [row for name, whole in tables for row in compare(name, whole, args.splits, args.budget)]
     if args.csv:
         write_csv(args.csv, rows)
     finish([{**row, "machine": machine("numpy")} for row in rows])

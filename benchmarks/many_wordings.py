@@ -31,13 +31,18 @@ def simulated(items: int, wordings: int) -> pa.Table:
     template = np.repeat(np.arange(wordings), items)
     words = np.array(["NO", "YES"])
     texts = {
-        "judge": ["simulated"] * n, "task": ["fact"] * n, "scoring": ["generate"] * n,
+        "judge": ["simulated"] * n,
+        "task": ["fact"] * n,
+        "scoring": ["generate"] * n,
         "prompt_id": [f"{t}-{i}" for t, i in zip(template, item, strict=True)],
-        "item_id": [f"i{i}" for i in item], "template_id": [f"w{t:02}" for t in template],
-        "order": ["-"] * n, "status": ["ok"] * n,
-        "raw_decision": words[decided.astype(int)], "decision": words[decided.astype(int)],
+        "item_id": [f"i{i}" for i in item],
+        "template_id": [f"w{t:02}" for t in template],
+        "order": ["-"] * n,
+        "status": ["ok"] * n,
+        "raw_decision": words[decided.astype(int)],
+        "decision": words[decided.astype(int)],
         "gold": words[gold[item].astype(int)],
-    }  # fmt: skip
+    }
     columns = {name: pa.array(values, pa.string()) for name, values in texts.items()}
     columns["repeat"] = pa.array(np.zeros(n, np.int32))
     nothing = {f.name: pa.nulls(n, f.type) for f in SCHEMA}
@@ -54,11 +59,20 @@ def main() -> None:
     measure(log, None, run={"run_id": "simulated"})
     used = resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
     print(f"{asked.items:,} items, {asked.wordings} wordings: {used:.1f} user CPU seconds")
-    finish([{
-        "name": "report of many wordings", "peer": "version 0.2", "ratio": round(used / 8.2, 3),
-        "ours": round(used, 2), "theirs": 8.2, "unit": "CPU s", "n": log.num_rows,
-        "machine": machine(),
-    }])  # fmt: skip
+    finish(
+        [
+            {
+                "name": "report of many wordings",
+                "peer": "version 0.2",
+                "ratio": round(used / 8.2, 3),
+                "ours": round(used, 2),
+                "theirs": 8.2,
+                "unit": "CPU s",
+                "n": log.num_rows,
+                "machine": machine(),
+            }
+        ]
+    )
 
 
 if __name__ == "__main__":

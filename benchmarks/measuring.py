@@ -270,9 +270,10 @@ def main() -> None:
     parser.add_argument("--only", help="commands to measure, such as import,report")
     args = parser.parse_args()
     chosen = [
-        case for case in CASES
+        case
+        for case in CASES
         if args.only is None or any(case.name.startswith(name) for name in args.only.split(","))
-    ]  # fmt: skip
+    ]
     about = machine("pandas", "scikit-learn", "pyarrow")
     results = []
     for case in chosen:

@@ -62,12 +62,23 @@ def stream_of(verdict: Any, gold: Any, silent: Any) -> Stream:
     rows = []
     for i, w in np.ndindex(verdict.shape):
         said = "UNCLEAR" if silent[i, w] else labels[verdict[i, w]]
-        rows.append({
-            "judge": "j", "task": "t", "scoring": "generate", "item_id": f"i{i}",
-            "cluster_id": f"i{i}", "template_id": f"w{w}", "order": "-", "repeat": 0,
-            "prompt_id": f"{i}-{w}", "raw_decision": said, "decision": said,
-            "status": "unclear" if silent[i, w] else "ok", "gold": labels[gold[i]],
-        })  # fmt: skip
+        rows.append(
+            {
+                "judge": "j",
+                "task": "t",
+                "scoring": "generate",
+                "item_id": f"i{i}",
+                "cluster_id": f"i{i}",
+                "template_id": f"w{w}",
+                "order": "-",
+                "repeat": 0,
+                "prompt_id": f"{i}-{w}",
+                "raw_decision": said,
+                "decision": said,
+                "status": "unclear" if silent[i, w] else "ok",
+                "gold": labels[gold[i]],
+            }
+        )
     return only(pa.Table.from_pylist(rows, schema=SCHEMA), {"t": {"labels": ["YES", "NO"]}})
 
 
@@ -190,15 +201,25 @@ def main() -> None:
             for mask in kept
         ]
         score = float(((chance - settled) ** 2).mean())
-        print(f"{kind}: printed {chance.mean():.3f}, happened {settled.mean():.3f} ({len(pairs)}), "
-              f"mean squared error {score:.4f}")  # fmt: skip
+        print(
+            f"{kind}: printed {chance.mean():.3f}, happened {settled.mean():.3f} ({len(pairs)}), "
+            f"mean squared error {score:.4f}"
+        )
         print(f"    by bin: {table}")
-        rows.append({
-            "name": f"chances of a plan: {kind}", "ours": float(chance.mean()),
-            "theirs": float(settled.mean()), "peer": "what then happened",
-            "ratio": float(chance.mean() / max(settled.mean(), 1e-9)), "unit": "share",
-            "n": len(pairs), "squared_error": score, "bins": table, "machine": machine("numpy"),
-        })  # fmt: skip
+        rows.append(
+            {
+                "name": f"chances of a plan: {kind}",
+                "ours": float(chance.mean()),
+                "theirs": float(settled.mean()),
+                "peer": "what then happened",
+                "ratio": float(chance.mean() / max(settled.mean(), 1e-9)),
+                "unit": "share",
+                "n": len(pairs),
+                "squared_error": score,
+                "bins": table,
+                "machine": machine("numpy"),
+            }
+        )
     finish(rows)
 
 

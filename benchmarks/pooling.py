@@ -37,10 +37,16 @@ def main() -> None:
             rates = {name: count / runs for name, count in rejected.items()}
             print(task, len(code), code.max() + 1, shared, rates, file=sys.stderr)
             out += [
-                {"name": f"size of {test}: {task}, correlation {shared}", "ours": rates[name],
-                 "theirs": 0.05, "unit": "share of runs", "n": runs, "machine": machine("scipy")}
+                {
+                    "name": f"size of {test}: {task}, correlation {shared}",
+                    "ours": rates[name],
+                    "theirs": 0.05,
+                    "unit": "share of runs",
+                    "n": runs,
+                    "machine": machine("scipy"),
+                }
                 for name, test in TESTS.items()
-            ]  # fmt: skip
+            ]
     finish(out)
 
 

@@ -159,9 +159,14 @@ def main() -> None:
         )
         for key, unit in (("seconds", "s"), ("cpu", "s of CPU"), ("extra_mb", "MB")):
             out.append(
-                {"name": name, "ours": measured[key], "unit": unit, "n": MILLION,
-                 "machine": machine()}
-            )  # fmt: skip
+                {
+                    "name": name,
+                    "ours": measured[key],
+                    "unit": unit,
+                    "n": MILLION,
+                    "machine": machine(),
+                }
+            )
     out += against_peers(options.loops)
     print(json.dumps(out))
 

@@ -135,7 +135,7 @@ def main() -> None:
         "resume_s": round(resume, 2),
         "finished_s": round(finished, 2),
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, Python {sys.version.split()[0]}",
-    }  # fmt: skip
+    }
     print(json.dumps([result]))
 
 

@@ -45,8 +45,11 @@ def command(*arguments: str) -> None:
     print("+", *arguments, flush=True)
     done = subprocess.run(
         [sys.executable, "-m", "judgesense", *arguments],
-        env={**os.environ, "HF_HUB_OFFLINE": "1"}, text=True, capture_output=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     if done.returncode:
         raise SystemExit(f"exit {done.returncode}: {done.stderr[-2000:]}")
 
@@ -146,11 +149,22 @@ def compare(before: Path, after: Path) -> int:
         print(f"{title}: {len(places)}")
         for place in places[: None if "--all" in sys.argv else 40]:
             print(f"  {place}: {old.get(place)!r} -> {new.get(place)!r}")
-    finish([{
-        "name": "figures that differ", "peer": str(before), "ratio": len(changed) / len(shared),
-        "ours": len(changed), "theirs": len(shared), "unit": "figures", "n": len(shared),
-        "gone": len(old) - len(shared), "new": len(new) - len(shared), "machine": machine(),
-    }])  # fmt: skip
+    finish(
+        [
+            {
+                "name": "figures that differ",
+                "peer": str(before),
+                "ratio": len(changed) / len(shared),
+                "ours": len(changed),
+                "theirs": len(shared),
+                "unit": "figures",
+                "n": len(shared),
+                "gone": len(old) - len(shared),
+                "new": len(new) - len(shared),
+                "machine": machine(),
+            }
+        ]
+    )
     return len(changed)
 
 

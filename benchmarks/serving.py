@@ -54,10 +54,13 @@ server.serve("rule", port=0, places={places},
 def items_of(n: int) -> list[dict[str, str]]:
     own = [item.fields for item in embedded_items() if item.task == "factuality"]
     return [
-        {"question": own[k % len(own)]["question"],
-         "response": own[(k + k // len(own)) % len(own)]["response"] + " " * (k // len(own) ** 2)}
+        {
+            "question": own[k % len(own)]["question"],
+            "response": own[(k + k // len(own)) % len(own)]["response"]
+            + " " * (k // len(own) ** 2),
+        }
         for k in range(n)
-    ]  # fmt: skip
+    ]
 
 
 class Served:
@@ -149,8 +152,11 @@ def against_the_judge(told: Told, n: int, clients: int, delay: float | None) -> 
     lost = sum(row is None or row[0] != 200 for row in rows)
     pairs = [(row[1], want) for row, want in zip(rows, expected, strict=True)]
     other = sum(row["verdict"] != want.verdict for row, want in pairs)
-    apart = max(abs(row["probability"] - want.probability)
-                for row, want in pairs if row["verdict"] == want.verdict)  # fmt: skip
+    apart = max(
+        abs(row["probability"] - want.probability)
+        for row, want in pairs
+        if row["verdict"] == want.verdict
+    )
     told("requests lost", lost, None, "requests", n, "none")
     told("items judged more than once", served.judged() - before - n, None, "items", n, "none")
     told("verdicts that differ", other, None, "verdicts", n, "the judge itself")
@@ -188,8 +194,14 @@ def without_a_model(told: Told, n: int, clients: int) -> None:
     for start in range(0, n, tenth):
         asyncio.run(load(served.url, items[start : start + tenth], clients))
         sizes.append(served.rss_mb())
-    told("requests per second of the server alone", n / (time.perf_counter() - began), None,
-         "requests/s", n, "none")  # fmt: skip
+    told(
+        "requests per second of the server alone",
+        n / (time.perf_counter() - began),
+        None,
+        "requests/s",
+        n,
+        "none",
+    )
     slope = float(np.polyfit(np.arange(1, 10), sizes[1:], 1)[0]) / tenth * 1000
     told("memory per 1,000 requests", slope, None, "MB", n, f"{sizes[0]:.0f} to {sizes[-1]:.0f} MB")
     served.stop()
@@ -206,9 +218,18 @@ def main() -> None:
 
     def told(name: str, ours: float, theirs: float | None, unit: str, n: int, peer: str) -> None:
         ratio = round(ours / theirs, 3) if theirs else None
-        results.append({"name": name, "peer": peer, "ratio": ratio, "ours": round(ours, 6),
-                        "theirs": None if theirs is None else round(theirs, 6), "unit": unit,
-                        "n": n, "machine": machine("torch", "fastapi", "uvicorn")})  # fmt: skip
+        results.append(
+            {
+                "name": name,
+                "peer": peer,
+                "ratio": ratio,
+                "ours": round(ours, 6),
+                "theirs": None if theirs is None else round(theirs, 6),
+                "unit": unit,
+                "n": n,
+                "machine": machine("torch", "fastapi", "uvicorn"),
+            }
+        )
         print(name, results[-1]["ours"], results[-1]["theirs"], unit, flush=True)
 
     if given.long:

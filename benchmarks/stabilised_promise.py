@@ -128,9 +128,13 @@ def halves(folder: Path, judge: str, task: str, remedy: str | None) -> dict[str,
     for own, other in ((names[::2], names[1::2]), (names[1::2], names[::2])):
         with tempfile.TemporaryDirectory() as place:
             made = judgesense.stabilise(
-                part(run, set(own), Path(place) / "run"), judge=judge, task=task, remedy=remedy,
-                out=Path(place) / "stable.yaml", scoring="options",
-            )  # fmt: skip
+                part(run, set(own), Path(place) / "run"),
+                judge=judge,
+                task=task,
+                remedy=remedy,
+                out=Path(place) / "stable.yaml",
+                scoring="options",
+            )
         right, n = found(run, made, set(other), answers)
         told = made.expected
         sides.append({"remedy": made.rule.remedy, "right": right, "n": n, **told})
@@ -183,19 +187,21 @@ def main() -> None:
     print(
         f"\nFound minus promised: {gap:+.1%}, {n} items. {differ} of {2 * len(rows)} halves differ."
     )
-    finish([
-        {
-            "name": f"accuracy on new items, {row['judge'].split('@')[0]} on {row['task']}",
-            "peer": "the accuracy that the file promises",
-            "ratio": row["found"] / row["promised"],
-            "ours": row["found"],
-            "theirs": row["promised"],
-            "unit": "share",
-            "n": row["n"],
-            "machine": machine(),
-        }
-        for row in rows
-    ])  # fmt: skip
+    finish(
+        [
+            {
+                "name": f"accuracy on new items, {row['judge'].split('@')[0]} on {row['task']}",
+                "peer": "the accuracy that the file promises",
+                "ratio": row["found"] / row["promised"],
+                "ours": row["found"],
+                "theirs": row["promised"],
+                "unit": "share",
+                "n": row["n"],
+                "machine": machine(),
+            }
+            for row in rows
+        ]
+    )
 
 
 if __name__ == "__main__":

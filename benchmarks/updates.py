@@ -63,9 +63,13 @@ def claims(
         old, new = verdicts(rng, n, wordings, spread, taste, whole)
         moved, differs = old != new, old[:, one] != old[:, two]
         found = excess_moves(
-            moved.ravel(), items, differs.ravel(), pair_items,
-            wordings=names if random else None, other_wordings=pairs if random else None,
-        )  # fmt: skip
+            moved.ravel(),
+            items,
+            differs.ravel(),
+            pair_items,
+            wordings=names if random else None,
+            other_wordings=pairs if random else None,
+        )
         low, high = plain(moved, differs)
         wrong += [found.low > 0, found.high < 0, low > 0, high < 0]
     return wrong / runs
@@ -158,8 +162,12 @@ def monitor(runs: int) -> list[dict[str, Any]]:
                         **described,
                     }
                 )
-                print(results[-1]["name"], results[-1]["ours"], results[-1]["median_weeks"],
-                      flush=True)  # fmt: skip
+                print(
+                    results[-1]["name"],
+                    results[-1]["ours"],
+                    results[-1]["median_weeks"],
+                    flush=True,
+                )
     return results
 
 

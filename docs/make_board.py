@@ -30,27 +30,35 @@ JUDGES = {"gpt_3.5_turbo": "gpt-3.5-turbo", "pandalm_7b": "PandaLM-7B"}
 
 SOURCES: dict[str, dict[str, str]] = {
     "llmbar": {
-        "title": "LLMBar", "task": "preference", "licence": "MIT",
+        "title": "LLMBar",
+        "task": "preference",
+        "licence": "MIT",
         "url": "https://github.com/princeton-nlp/LLMBar",
         "about": "which of two outputs follows an instruction; half of the items adversarial; "
         "8 to 15 prompting strategies, both orders",
     },
     "pandalm": {
-        "title": "PandaLM's test set", "task": "preference", "licence": "Apache-2.0",
+        "title": "PandaLM's test set",
+        "task": "preference",
+        "licence": "Apache-2.0",
         "url": "https://github.com/WeOpenML/PandaLM",
         "about": "which of two answers to an instruction is better; labels of three people",
     },
     "rag-eval": {
-        "title": "RAG-Eval", "task": "relevance", "licence": "CC-BY-4.0",
+        "title": "RAG-Eval",
+        "task": "relevance",
+        "licence": "CC-BY-4.0",
         "url": "https://github.com/asukul/RAG-Eval-LLM-Judge",
         "about": "how relevant a passage is to a query, 0 to 3; one prompt",
     },
     "flakyjudge": {
-        "title": "flakyjudge", "task": "pass-fail criterion", "licence": "MIT",
+        "title": "flakyjudge",
+        "task": "pass-fail criterion",
+        "licence": "MIT",
         "url": "https://github.com/ShivaSankeerth/flakyjudge",
         "about": "whether an answer meets a criterion (1 to 5, above 2.5 passes); 8 wordings",
     },
-}  # fmt: skip
+}
 
 
 def pandalm(file: Path) -> Iterator[dict[str, Any]]:
@@ -60,11 +68,15 @@ def pandalm(file: Path) -> Iterator[dict[str, Any]]:
             gold, votes = Counter(row[name] for name in PEOPLE).most_common(1)[0]
             for column, judge in JUDGES.items():
                 yield {
-                    "judge": judge, "task": "preference", "item_id": row["id"],
+                    "judge": judge,
+                    "task": "preference",
+                    "item_id": row["id"],
                     "cluster_id": f"{row['instruction']}\n{row['input']}",
-                    "template_id": "the-one-prompt", "gold": gold if votes > 1 else None,
-                    "raw_decision": row[column] or None, "status": None if row[column] else "error",
-                }  # fmt: skip
+                    "template_id": "the-one-prompt",
+                    "gold": gold if votes > 1 else None,
+                    "raw_decision": row[column] or None,
+                    "status": None if row[column] else "error",
+                }
 
 
 def import_pandalm(folder: Path, out: Path) -> None:
@@ -114,14 +126,22 @@ def main(logs: Path) -> None:
             IMPORTS[key](logs, out)
             report, gold = measure_run(out), gold_tables(out)
         entries = [
-            each | {"pairs": key} for each in board.entries(report, f"published/{key}", gold)
+            each | {"pairs": key}
+            for each in board.entries(report, f"published/{key}", gold)
             if "@T=1" not in each["judge"]
-        ]  # fmt: skip
+        ]
         rows += [
-            row | {"task": source["task"], "kind": board.LOG, "data": source["title"],
-                   "source": key, "labels": board.PEOPLE, "weights": None}
+            row
+            | {
+                "task": source["task"],
+                "kind": board.LOG,
+                "data": source["title"],
+                "source": key,
+                "labels": board.PEOPLE,
+                "weights": None,
+            }
             for row in board.ranked_rows(entries)
-        ]  # fmt: skip
+        ]
         judges = {each["judge"] for each in entries}
         reports[f"published/{key}"] = {
             name: [
@@ -142,11 +162,12 @@ def trimmed(entry: dict[str, Any], task: str, with_checks: bool) -> dict[str, An
     """What a judge's page shows of a card or a remedy."""
     kept = {key: entry[key] for key in ("judge", "scoring", "trust", "text") if key in entry}
     checks = {
-        name: {key: check[key] for key in ("state", "estimate", "ci_low", "ci_high", "applies",
-                                           "text")}
+        name: {
+            key: check[key] for key in ("state", "estimate", "ci_low", "ci_high", "applies", "text")
+        }
         for name, check in (entry["checks"] if with_checks else {}).items()
         if check["applies"]
-    }  # fmt: skip
+    }
     return kept | {"task": task, "checks": checks}
 
 

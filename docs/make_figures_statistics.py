@@ -38,8 +38,13 @@ def kappa_against_jss() -> None:
     for prevalence, colour in zip((0.5, 0.8, 0.95), CYCLE, strict=False):
         other = prevalence * jss + (1 - prevalence) * (1 - jss)
         chance = prevalence * other + (1 - prevalence) * (1 - other)
-        axes.plot(jss, (jss - chance) / (1 - chance), color=colour, lw=2,
-                  label=f"{prevalence:.0%} of the decisions are one label")  # fmt: skip
+        axes.plot(
+            jss,
+            (jss - chance) / (1 - chance),
+            color=colour,
+            lw=2,
+            label=f"{prevalence:.0%} of the decisions are one label",
+        )
     axes.axvline(0.8, color="0.6", ls=":", lw=1)
     axes.set(xlabel="JSS", ylabel="Cohen's κ", xlim=(0.5, 1), ylim=(0, 1))
     axes.legend(frameon=False)

@@ -30,9 +30,13 @@ from judgesense.tasks import UNCLEAR
 
 DOCS = Path(__file__).parent
 REWORDINGS = (
-    "lexical", "syntactic", "register_formal", "register_casual", "form_question",
+    "lexical",
+    "syntactic",
+    "register_formal",
+    "register_casual",
+    "form_question",
     "form_imperative",
-)  # fmt: skip
+)
 
 Figure = tuple[str, str, float, float, str]
 """Judge, figure, published, ours, and the format in which both are printed."""
@@ -158,8 +162,9 @@ def variant_rows(report: dict[str, Any], judges: Sequence[str]) -> Iterator[dict
         for name, variant in (("reworded", REWORDING), ("fields reordered", "fields_reversed")):
             own = by_name[variant]
             ends = own["jss"], own["ci_high"], own["ci_low"]
-            row |= dict(zip((name, f"{name}, low", f"{name}, high"), (1 - x for x in ends),
-                            strict=True))  # fmt: skip
+            row |= dict(
+                zip((name, f"{name}, low", f"{name}, high"), (1 - x for x in ends), strict=True)
+            )
         for name, variant, key in (
             ("negated criterion", CONTROLS[0], "follows"),
             ("swapped criterion", CONTROLS[1], "follows"),
@@ -167,12 +172,17 @@ def variant_rows(report: dict[str, Any], judges: Sequence[str]) -> Iterator[dict
         ):
             own = by_name[variant]
             value = own["shift_rate" if key == "shift" else key]
-            row |= {name: value, f"{name}, low": own[f"{key}_ci_low"],
-                    f"{name}, high": own[f"{key}_ci_high"]}  # fmt: skip
+            row |= {
+                name: value,
+                f"{name}, low": own[f"{key}_ci_low"],
+                f"{name}, high": own[f"{key}_ci_high"],
+            }
         row["asked again"] = cells[judge]["noise_floor"]
         for check in ("readable", "steady", "responsive", "right"):
-            row |= {check: cards[judge]["checks"][check]["estimate"],
-                    f"{check}, state": cards[judge]["checks"][check]["state"]}  # fmt: skip
+            row |= {
+                check: cards[judge]["checks"][check]["estimate"],
+                f"{check}, state": cards[judge]["checks"][check]["state"],
+            }
         yield row
 
 
@@ -202,25 +212,36 @@ def write(folder: Path) -> None:
         report = measure_run(Path(out) / "verdict")
     rows = [
         {
-            "judge": judge, "figure": name, "published": format(theirs, kind),
-            "ours": format(ours, kind), "equal": format(theirs, kind) == format(ours, kind),
+            "judge": judge,
+            "figure": name,
+            "published": format(theirs, kind),
+            "ours": format(ours, kind),
+            "equal": format(theirs, kind) == format(ours, kind),
         }
         for judge, name, theirs, ours, kind in figures
-    ]  # fmt: skip
+    ]
     write_csv("flakyjudge-published.csv", rows)
     variants = list(variant_rows(report, list(known["A_headline"])))
     write_csv("flakyjudge-variants.csv", variants)
     changes = ("reworded", "fields reordered", "swapped criterion", "negated criterion")
     lines = [
-        {"judge": row["judge"], "change": name, "share": row[name], "low": row[f"{name}, low"],
-         "high": row[f"{name}, high"]}
+        {
+            "judge": row["judge"],
+            "change": name,
+            "share": row[name],
+            "low": row[f"{name}, low"],
+            "high": row[f"{name}, high"],
+        }
         for row in variants
         for name in changes
-    ]  # fmt: skip
+    ]
     kind = Points(
-        group="judge", name="change", values={"": ("share", "low", "high")}, limits=(0.0, 0.65),
+        group="judge",
+        name="change",
+        values={"": ("share", "low", "high")},
+        limits=(0.0, 0.65),
         xlabel="share of verdicts that change",
-    )  # fmt: skip
+    )
     figure = kind.draw(lines)
     figure.savefig(DOCS / "images" / "flakyjudge.png", dpi=150, bbox_inches="tight")
     print(f"{sum(row['equal'] for row in rows)} of {len(rows)} published figures print alike")

@@ -47,10 +47,13 @@ def _ours(pool: Pool) -> dict[Key, float]:
         if at in tests:
             p, p_bh, detectable = tests[at]
             values |= {
-                "p": p, "p_bh": p_bh, "mde": detectable, "bh_rank": ranks[at],
+                "p": p,
+                "p_bh": p_bh,
+                "mde": detectable,
+                "bh_rank": ranks[at],
                 "bh_reject": p_bh <= pool.rules.fdr,
                 "practically_meaningful": abs(cell.delta_jss or 0) >= floor,
-            }  # fmt: skip
+            }
         found |= {(name, cell.task, cell.judge): value for name, value in values.items()}
     # v2 tests the floor on the printed mean and error (sesoi_test.py).
     printed = [_printed_z(one, floor) for one in pool.means.values()]
@@ -60,21 +63,32 @@ def _ours(pool: Pool) -> dict[Key, float]:
         p_of, vendors = pool.corrected[group], one["vendors"]
         mean, error, cr1 = one["mean"] or 0.0, one["se"] or np.nan, one["vendor_se"] or np.nan
         values = {
-            "n_judges": one["judges"], "mean_delta": mean, "sd": one["sd"], "se": error,
-            "p_vs_zero": one["judges_p"], "p_vs_zero_holm": p_of["judges_p"],
+            "n_judges": one["judges"],
+            "mean_delta": mean,
+            "sd": one["sd"],
+            "se": error,
+            "p_vs_zero": one["judges_p"],
+            "p_vs_zero_holm": p_of["judges_p"],
             "mde80": one["detectable"],
-            "practically_meaningful": abs(mean) >= floor, "sesoi_margin": mean + floor,
-            "sesoi_z": printed[at], "sesoi_p_one_sided": floor_p[at],
-            "sesoi_p_holm": floor_holm[at], "n_vendors": vendors,
-            "vendor_df": vendors - 1, "vendor_se": cr1, "naive_se": error,
-            "vendor_inflation": cr1 / error, "vendor_t": mean / cr1,
-            "vendor_p_vs_zero": one["vendors_p"], "vendor_t_sesoi": (mean + floor) / cr1,
+            "practically_meaningful": abs(mean) >= floor,
+            "sesoi_margin": mean + floor,
+            "sesoi_z": printed[at],
+            "sesoi_p_one_sided": floor_p[at],
+            "sesoi_p_holm": floor_holm[at],
+            "n_vendors": vendors,
+            "vendor_df": vendors - 1,
+            "vendor_se": cr1,
+            "naive_se": error,
+            "vendor_inflation": cr1 / error,
+            "vendor_t": mean / cr1,
+            "vendor_p_vs_zero": one["vendors_p"],
+            "vendor_t_sesoi": (mean + floor) / cr1,
             "vendor_p_sesoi": one["vendors_p_floor"],
             "reject_zero_holm": (p_of["judges_p"] or 0) < alpha,
             "sesoi_reject_holm": (floor_holm[at] or 0) < alpha,
             "vendor_reject_zero_holm": (p_of["vendors_p"] or 0) < alpha,
             "vendor_reject_sesoi_holm": (p_of["vendors_p_floor"] or 0) < alpha,
-        }  # fmt: skip
+        }
         found |= {(name, group[0], ""): value for name, value in values.items()}
     return {key: float(value) for key, value in found.items() if value is not None}
 
@@ -114,12 +128,14 @@ def compared(pool: Pool) -> list[dict[str, Any]]:
     drawn: list[Mapping[Key, float]] = [ours]
     for signs in rng.choice([-HALF_DIGIT, HALF_DIGIT], (DRAWS, len(pool.cells), len(_PRINTED))):
         cells = [
-            cell.model_copy(update={
-                key: value if (value := getattr(cell, key)) is None else value + n * by
-                for (key, n), by in zip(_PRINTED.items(), moved, strict=True)
-            })
+            cell.model_copy(
+                update={
+                    key: value if (value := getattr(cell, key)) is None else value + n * by
+                    for (key, n), by in zip(_PRINTED.items(), moved, strict=True)
+                }
+            )
             for cell, moved in zip(pool.cells, signs.tolist(), strict=True)
-        ]  # fmt: skip
+        ]
         drawn.append(_ours(Pool(cells, pool.rules, {}, ())))
     rows: list[dict[str, Any]] = []
     for key in ours.keys() & theirs.keys():
@@ -128,11 +144,17 @@ def compared(pool: Pool) -> list[dict[str, Any]]:
         printed = {_as_printed(end, stated) for end in (min(reach), max(reach))}
         within = min(map(_number, printed)) <= _number(stated) <= max(map(_number, printed))
         equal = _as_printed(value, stated) == stated
-        rows.append({
-            "figure": key[0], "task": key[1], "judge": key[2] or POOLED, "theirs": stated,
-            "ours": _as_printed(value, stated), "difference": value - _number(stated),
-            "result": "equal" if equal else "rounding of inputs" if within else "differs",
-        })  # fmt: skip
+        rows.append(
+            {
+                "figure": key[0],
+                "task": key[1],
+                "judge": key[2] or POOLED,
+                "theirs": stated,
+                "ours": _as_printed(value, stated),
+                "difference": value - _number(stated),
+                "result": "equal" if equal else "rounding of inputs" if within else "differs",
+            }
+        )
     order = ("figure", "task", "judge")
     return sorted(rows, key=lambda row: (row["judge"] != POOLED, *(row[key] for key in order)))
 
@@ -145,12 +167,14 @@ def other_rules(pool: Pool) -> Iterator[dict[str, Any]]:
     }
     both = [
         cell.model_copy(
-            update={"delta_jss": (cell.delta_jss or 0) - (cell.jss or 0)
-                    + strict[cell.task, cell.judge]}
+            update={
+                "delta_jss": (cell.delta_jss or 0) - (cell.jss or 0) + strict[cell.task, cell.judge]
+            }
         )
-        if cell.delta_jss is not None else cell
+        if cell.delta_jss is not None
+        else cell
         for cell in pool.cells
-    ]  # fmt: skip
+    ]
     no_ceiling = pool.rules.model_copy(update={"least_repeat": 0.0})
     rules = {
         "as declared": pool,
@@ -160,11 +184,15 @@ def other_rules(pool: Pool) -> Iterator[dict[str, Any]]:
     for rule, one in rules.items():
         for group, mean in one.means.items():
             yield {
-                "task": group[0], "rule": rule, "judges": mean["judges"], "mean": mean["mean"],
-                "p_judges": mean["judges_p_floor"], "p_vendors": mean["vendors_p_floor"],
+                "task": group[0],
+                "rule": rule,
+                "judges": mean["judges"],
+                "mean": mean["mean"],
+                "p_judges": mean["judges_p_floor"],
+                "p_vendors": mean["vendors_p_floor"],
                 "p_vendors_holm": one.corrected[group]["vendors_p_floor"],
                 "p_vendor_means": mean["vendor_means_p_floor"],
-            }  # fmt: skip
+            }
 
 
 def published_pool() -> Pool:

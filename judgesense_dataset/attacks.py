@@ -146,8 +146,9 @@ def chosen_attacks(choice: str | Path) -> Attacks:
         halves = [[text for text in kind.texts if text.split == choice] for kind in kinds]
         kinds = [
             kind.model_copy(update={"texts": tuple(half)})
-            for kind, half in zip(kinds, halves, strict=True) if half
-        ]  # fmt: skip
+            for kind, half in zip(kinds, halves, strict=True)
+            if half
+        ]
     return replace(found, kinds=tuple(kinds))
 
 
@@ -191,9 +192,10 @@ def with_attacks(
         asked_as = {"": base, **{f"@{each}": made for each, made in changed.items() if made}}
         asked = {row["item_id"] for row in old if row["task"] == name}
         losing = [
-            item for item in items
+            item
+            for item in items
             if item.task == name and item.item_id in asked and _can_win(task, item, wins[name])
-        ]  # fmt: skip
+        ]
         shown = [order for order in task.orders if not orders or order in orders] or task.orders
         for number, item in enumerate(losing):
             for order in shown:
@@ -300,7 +302,11 @@ def attacked_items(
         new = {"after": f"{old}{joint}{text}", "before": f"{text} {old}", "replace": text}
         changed = replace(item, fields={**item.fields, field: new[kind.place]})
         fact = {
-            "kind": kind.name, "about": kind.about, "place": kind.place, "text": phrasing.text,
-            "language": phrasing.language, "split": phrasing.split,
-        }  # fmt: skip
+            "kind": kind.name,
+            "about": kind.about,
+            "place": kind.place,
+            "text": phrasing.text,
+            "language": phrasing.language,
+            "split": phrasing.split,
+        }
         yield f"{kind.name}#{number + 1}", fact, changed

@@ -59,9 +59,20 @@ from judgesense_dataset.validators import MODEL, Embedder, consensus, free_votes
 DEFAULT_ITEMS = 125
 
 _HUB_LICENSES = {
-    "apache-2.0", "mit", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0",
-    "cc0-1.0", "odc-by", "bsd-3-clause", "cc-by-3.0", "cc-by-sa-3.0", "unknown", "other",
-}  # fmt: skip
+    "apache-2.0",
+    "mit",
+    "cc-by-4.0",
+    "cc-by-sa-4.0",
+    "cc-by-nc-4.0",
+    "cc-by-nc-sa-4.0",
+    "cc0-1.0",
+    "odc-by",
+    "bsd-3-clause",
+    "cc-by-3.0",
+    "cc-by-sa-3.0",
+    "unknown",
+    "other",
+}
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
@@ -128,10 +139,16 @@ def build_dataset(
         chosen = source.collect(reader, items, seed)
         collected += chosen.items
         first = chosen.items[0]
-        origins.append({
-            "title": source.title, "id": first.source, "revision": first.revision,
-            "license": first.license or "unknown", "items": len(chosen.items), "task": first.task,
-        })  # fmt: skip
+        origins.append(
+            {
+                "title": source.title,
+                "id": first.source,
+                "revision": first.revision,
+                "license": first.license or "unknown",
+                "items": len(chosen.items),
+                "task": first.task,
+            }
+        )
         cites |= dict.fromkeys(source.cites)
         built.notes += [f"{source.title}: {note}" for note in chosen.notes]
     groups = group_items(known, collected)
@@ -175,9 +192,14 @@ def build_dataset(
                 f"cosine by {MODEL}). `judgesense dataset validate` adds judges' and people's."
             )
         facts = {
-            "design": design, "orders": orders, "seed": seed, "sources": origins, "tasks": about,
-            "citations": citations(cites), "notes": built.notes,
-        }  # fmt: skip
+            "design": design,
+            "orders": orders,
+            "seed": seed,
+            "sources": origins,
+            "tasks": about,
+            "citations": citations(cites),
+            "notes": built.notes,
+        }
         _write_card(folder, facts)
     return built
 

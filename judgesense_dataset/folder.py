@@ -46,12 +46,30 @@ _TYPES = {"semantic_equivalence_score": pa.float64(), "valid": pa.bool_()}
 PAIR_ROWS = pa.schema(
     (name, _TYPES.get(name, pa.string()))
     for name in (
-        "pair_id", "task_type", "source_benchmark", "prompt_a", "prompt_b",
-        "response_being_judged", "ground_truth_label", "semantic_equivalence_score", "item_id",
-        "cluster_id", "template_a", "template_b", "order", "label_map_a", "label_map_b", "valid",
-        "validation", "system_id", "license", "source_revision", "expected_a", "expected_b",
+        "pair_id",
+        "task_type",
+        "source_benchmark",
+        "prompt_a",
+        "prompt_b",
+        "response_being_judged",
+        "ground_truth_label",
+        "semantic_equivalence_score",
+        "item_id",
+        "cluster_id",
+        "template_a",
+        "template_b",
+        "order",
+        "label_map_a",
+        "label_map_b",
+        "valid",
+        "validation",
+        "system_id",
+        "license",
+        "source_revision",
+        "expected_a",
+        "expected_b",
     )
-)  # fmt: skip
+)
 """Columns of the task configs and of ``all``: one row per pair.
 
 The first eight are the earlier benchmark's. ``ground_truth_label`` is canonical, as shown in
@@ -292,11 +310,15 @@ def declared(folder: Path, tasks: Sequence[str]) -> dict[str, Any]:
         )
         rows = sum(footer.num_rows for footer in footers)
         # `datasets` caches a folder by its name and card: by the sizes it notices other content.
-        infos.append({
-            "config_name": name, "features": features,
-            "splits": [{"name": SPLIT, "num_bytes": size, "num_examples": rows}],
-            "download_size": sum(path.stat().st_size for path in files_of), "dataset_size": size,
-        })  # fmt: skip
+        infos.append(
+            {
+                "config_name": name,
+                "features": features,
+                "splits": [{"name": SPLIT, "num_bytes": size, "num_examples": rows}],
+                "download_size": sum(path.stat().st_size for path in files_of),
+                "dataset_size": size,
+            }
+        )
     return {"configs": configs, "dataset_info": infos}
 
 

@@ -45,9 +45,18 @@ from judgesense_dataset.recognition import complete_pairs, known_tasks
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _NEEDED = (
-    "pair_id", "task_type", "prompt_a", "prompt_b", "item_id", "cluster_id", "template_a",
-    "template_b", "order", "label_map_a", "label_map_b",
-)  # fmt: skip
+    "pair_id",
+    "task_type",
+    "prompt_a",
+    "prompt_b",
+    "item_id",
+    "cluster_id",
+    "template_a",
+    "template_b",
+    "order",
+    "label_map_a",
+    "label_map_b",
+)
 
 
 class Located(NamedTuple):

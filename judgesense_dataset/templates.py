@@ -231,9 +231,13 @@ def read_tasks(
 
 
 def _template(
-    entry: _TemplateEntry, node: YamlNode, task: Task, layout: str, places: dict[str, str],
+    entry: _TemplateEntry,
+    node: YamlNode,
+    task: Task,
+    layout: str,
+    places: dict[str, str],
     alone: bool,
-) -> Template:  # fmt: skip
+) -> Template:
     """A template with its label map checked against the task; ``places`` are those of the ids."""
     if entry.id in places:
         raise node.fail(f"the template id {entry.id!r} is already used at {places[entry.id]}")

@@ -75,11 +75,17 @@ def with_variants(
                 plain = render(task, base, item, order)
                 rows.append(row_of(plain, again=True))
                 for variant, prompt, system in _prompts(maker, made, item, order):
-                    rows.append(row_of(
-                        prompt, again=False, variant=variant.name, system=system,
-                        variant_class=variant.variant_class, effort=variant.effort,
-                        reply_form=variant.reply_form,
-                    ))  # fmt: skip
+                    rows.append(
+                        row_of(
+                            prompt,
+                            again=False,
+                            variant=variant.name,
+                            system=system,
+                            variant_class=variant.variant_class,
+                            effort=variant.effort,
+                            reply_form=variant.reply_form,
+                        )
+                    )
                     used.add(variant.name)
                     if variant.variant_class == EQUIVALENT:
                         other = replace(prompt, template_id=f"{base.template_id}+{variant.name}")

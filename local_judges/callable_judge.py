@@ -74,8 +74,10 @@ class CallableJudge:
             try:
                 replies = self._function(messages)
             except Exception as error:
-                error.add_note(f"judge {self.name} raised this on {len(messages)} prompts; the "
-                               f"first is {shorten(str(messages[0]), 200)!r}")  # fmt: skip
+                error.add_note(
+                    f"judge {self.name} raised this on {len(messages)} prompts; the "
+                    f"first is {shorten(str(messages[0]), 200)!r}"
+                )
                 raise
             if len(replies) != len(requests):
                 raise JudgeSenseError(

@@ -271,8 +271,10 @@ class StabilisedJudge:
             text = request.options[int(np.argmax(values))]
             if heard.votes:
                 counts = np.rint(decided.shares[0] * heard.votes)
-                listed = [f"{option} {counts[labels.index(label)]:.0f}"
-                          for option, label in template.label_map.items()]  # fmt: skip
+                listed = [
+                    f"{option} {counts[labels.index(label)]:.0f}"
+                    for option, label in template.label_map.items()
+                ]
                 text += f"\n\nvotes: {', '.join(listed)}"
         options = tuple(values) if self.stabilised.scoring == "options" else None
         return replace(heard.answer, text=text, option_logprobs=options)

@@ -123,8 +123,10 @@ def _read(*files: tuple[Path, int]) -> Mapping[str, JudgeEntry]:
     judges: dict[str, JudgeEntry] = {}
     for path, _ in files:
         content = checked(_JudgeFile, read_yaml(path), f"{path}, ", "key")
-        for section, names, known in (("endpoints", content.endpoints, endpoints),
-                                      ("judges", content.judges, judges)):  # fmt: skip
+        for section, names, known in (
+            ("endpoints", content.endpoints, endpoints),
+            ("judges", content.judges, judges),
+        ):
             if taken := [name for name in names if name in known]:
                 raise JudgeSenseError(
                     f"{path}, {section}.{taken[0]}: the name is taken; choose another"

@@ -200,9 +200,11 @@ class RayOptions(Declared):
 
 
 ENGINES: Mapping[str, type[Declared]] = {
-    "transformers": TransformersOptions, "vllm": VllmOptions, "api": ApiOptions,
+    "transformers": TransformersOptions,
+    "vllm": VllmOptions,
+    "api": ApiOptions,
     "systemone": SystemOneOptions,
-}  # fmt: skip
+}
 """The options of each engine."""
 
 REMOTE = frozenset({"api", "systemone"})
@@ -277,10 +279,14 @@ def rows(*engines: str) -> list[tuple[str, str, str, str]]:
                 key = f"style.{name}" if kind is Style else name
                 settings.setdefault(key, ([], field))[0].append(engine.split()[0])
     return [
-        (key, "all" if len(names) == len(ENGINES) else ", ".join(names), _default(field),
-         field.description or "")
+        (
+            key,
+            "all" if len(names) == len(ENGINES) else ", ".join(names),
+            _default(field),
+            field.description or "",
+        )
         for key, (names, field) in settings.items()
-    ]  # fmt: skip
+    ]
 
 
 def _default(field: FieldInfo) -> str:

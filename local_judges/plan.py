@@ -91,13 +91,16 @@ class Requests(Sequence[Request]):
         table = take_rows(self._table, self._first[np.asarray(indices, dtype=np.int64)])
         return [
             Request(
-                identity, text, options_of(label_map), repeat,
+                identity,
+                text,
+                options_of(label_map),
+                repeat,
                 **{name: part or "" for name, part in zip(self._more, more, strict=True)},
             )
             for identity, text, label_map, *more in zip(
                 *(c.to_pylist() for c in table), strict=True
             )
-        ]  # fmt: skip
+        ]
 
     def require_same_options(self) -> None:
         """Raise JudgeSenseError if rows that share a message allow different options, whose

@@ -54,8 +54,10 @@ class Ranks:
             digest.update(part.name.encode())
             for batch in part.batches:
                 digest.update(np.asarray(batch, dtype=np.int64).tobytes())
-        for what, value in (("run different judges", judge),
-                            ("plan different batches", digest.hexdigest())):  # fmt: skip
+        for what, value in (
+            ("run different judges", judge),
+            ("plan different batches", digest.hexdigest()),
+        ):
             if len(values := set(self.gather(value))) > 1:
                 names = f", {' and '.join(sorted(values))}" if value == judge else ""
                 raise JudgeSenseError(

@@ -318,9 +318,13 @@ def _planned(
 
 
 def _asked(
-    home: _Home, name: str, prompts: pa.Table, scorings: Sequence[str],
-    aliases: Mapping[str, Aliases], parts: Sequence[Part],
-) -> tuple[JudgeOutcome, list[str]]:  # fmt: skip
+    home: _Home,
+    name: str,
+    prompts: pa.Table,
+    scorings: Sequence[str],
+    aliases: Mapping[str, Aliases],
+    parts: Sequence[Part],
+) -> tuple[JudgeOutcome, list[str]]:
     """Judge the parts that are not in the log yet: all, or those that a lost machine left."""
     judge, requests, notes = home.load(), Requests(prompts), list[str]()
     if judge.name != name:

@@ -17,8 +17,15 @@ from local_judges.protocol import Answer
 
 _STATUS = {ERROR: "error", REFUSED: "refused", UNCLEAR: "unclear"}
 _FROM_PROMPTS = (
-    "prompt_id", "task", "item_id", "cluster_id", "template_id", "order", "gold", "system_id",
-)  # fmt: skip
+    "prompt_id",
+    "task",
+    "item_id",
+    "cluster_id",
+    "template_id",
+    "order",
+    "gold",
+    "system_id",
+)
 
 
 def decide(

@@ -95,17 +95,21 @@ class Messages:
         for fields in readings:
             # The message shows its options in the order that counts as AB here.
             item = Item("message", task.name, fields)
-            texts = [[render(task, each, item, order).text for order in rule.orders]
-                     for each in templates]  # fmt: skip
+            texts = [
+                [render(task, each, item, order).text for order in rule.orders]
+                for each in templates
+            ]
             rendered.append(texts)
         # Fields can be split in two ways that give the same prompts.
         if any(other != rendered[0] for other in rendered):
             return _AMBIGUOUS
         requests = tuple(
-            tuple(Request(prompt_id(text), text, tuple(each.label_map), request.repeat)
-                  for text in row)
+            tuple(
+                Request(prompt_id(text), text, tuple(each.label_map), request.repeat)
+                for text in row
+            )
             for each, row in zip(templates, rendered[0], strict=True)
-        )  # fmt: skip
+        )
         names = tuple(each.template_id for each in templates)
         if names != rule.wordings:
             offsets = {name: rule.offsets_for(name) for name in names} if rule.offsets else {}

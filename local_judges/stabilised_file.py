@@ -218,10 +218,13 @@ class Stabilised:
             for each in stages
         ]
         others = [
-            {"judge": dict(each.judge), "rule": own,
-             **({} if each.margin is None else {"margin": each.margin})}
+            {
+                "judge": dict(each.judge),
+                "rule": own,
+                **({} if each.margin is None else {"margin": each.margin}),
+            }
             for each, own in zip(self.others, rules, strict=True)
-        ]  # fmt: skip
+        ]
         return {
             MARK: VERSION,
             "judge": dict(self.judge),
@@ -234,7 +237,7 @@ class Stabilised:
             "data": dict(self.data),
             "card": dict(self.card),
             **({"search": dict(self.search)} if self.search else {}),
-        }  # fmt: skip
+        }
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all. Raises JudgeSenseError if it cannot be written."""
@@ -343,26 +346,45 @@ def parse_stabilised(text: str, where: str) -> Stabilised:
     if len(tasks) != 1:
         raise nodes["tasks"].fail(f"a judge's file has one task, got {', '.join(tasks)}")
     (entry,) = tasks.values()
-    more = {key: plain.get(key) or {}
-            for key in ("ask_person", "expected", "data", "card", "search")}  # fmt: skip
+    more = {
+        key: plain.get(key) or {} for key in ("ask_person", "expected", "data", "card", "search")
+    }
     others = tuple(
-        Stabilised(stage["judge"], entry, _rule(node.value["rule"], entry), where=where,
-                   margin=stage.get("margin"))
+        Stabilised(
+            stage["judge"],
+            entry,
+            _rule(node.value["rule"], entry),
+            where=where,
+            margin=stage.get("margin"),
+        )
         for stage, node in zip(
-            plain.get("others") or (), nodes["others"].value if plain.get("others") else (),
+            plain.get("others") or (),
+            nodes["others"].value if plain.get("others") else (),
             strict=True,
         )
-    )  # fmt: skip
+    )
     return Stabilised(
-        plain["judge"], entry, _rule(nodes["rule"], entry), **more, where=where, others=others,
-        combine=plain.get("combine"), margin=plain.get("margin"),
-    )  # fmt: skip
+        plain["judge"],
+        entry,
+        _rule(nodes["rule"], entry),
+        **more,
+        where=where,
+        others=others,
+        combine=plain.get("combine"),
+        margin=plain.get("margin"),
+    )
 
 
 def _rule(node: YamlNode, entry: TaskTemplates) -> Rule:
     stated = fit_node(_Rule, node, "the rule")
     try:
-        return Rule(stated.remedy, tuple(stated.wordings), tuple(stated.orders), entry.task.labels,
-                    stated.read, stated.offsets)  # fmt: skip
+        return Rule(
+            stated.remedy,
+            tuple(stated.wordings),
+            tuple(stated.orders),
+            entry.task.labels,
+            stated.read,
+            stated.offsets,
+        )
     except JudgeSenseError as error:
         raise node.fail(str(error)) from error

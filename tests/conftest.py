@@ -29,16 +29,28 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 LONGEST = (
-    "judges/test_ray_runner.py", "judges/test_vllm_judge.py", "hub/test_publish_hub.py",
-    "integrations/test_serve_tools.py", "docs/test_notebooks.py",
-    "studies/test_paraphrase_robustness.py", "judges/test_api_real_server.py",
-    "core/test_hostile_input.py", "release/test_wheel.py", "metrics/test_metric_install.py",
-    "hub/test_board_site.py", "studies/test_judge_sensitivity.py",
-    "studies/test_answer_matching.py", "studies/test_run.py", "integrations/test_github.py",
+    "judges/test_ray_runner.py",
+    "judges/test_vllm_judge.py",
+    "hub/test_publish_hub.py",
+    "integrations/test_serve_tools.py",
+    "docs/test_notebooks.py",
+    "studies/test_paraphrase_robustness.py",
+    "judges/test_api_real_server.py",
+    "core/test_hostile_input.py",
+    "release/test_wheel.py",
+    "metrics/test_metric_install.py",
+    "hub/test_board_site.py",
+    "studies/test_judge_sensitivity.py",
+    "studies/test_answer_matching.py",
+    "studies/test_run.py",
+    "integrations/test_github.py",
     "integrations/test_pytest_plugin.py",
-    "importers/test_import_tools.py", "studies/test_own_study.py",
-    "studies/test_prompt_ranking.py", "dataset/test_folder.py", "dataset/test_paraphrase.py",
-)  # fmt: skip
+    "importers/test_import_tools.py",
+    "studies/test_own_study.py",
+    "studies/test_prompt_ranking.py",
+    "dataset/test_folder.py",
+    "dataset/test_paraphrase.py",
+)
 """Files under tests/ that take long, the longest first."""
 
 

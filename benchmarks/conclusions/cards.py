@@ -47,12 +47,22 @@ def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
     )
     yield from simulate(
         gold_cell,
-        itertools.product(("orders", "five wordings", "skew", "shared labels", "large clusters"),
-                          (25, 50, 100, 300), (runs,)), jobs,
-    )  # fmt: skip
+        itertools.product(
+            ("orders", "five wordings", "skew", "shared labels", "large clusters"),
+            (25, 50, 100, 300),
+            (runs,),
+        ),
+        jobs,
+    )
     fewer = max(20, runs // 3)
-    for case in ("good", "good, right at 0.2", "wordings differ", "follows 15%", "abstains",
-                 "kappa at the threshold"):  # fmt: skip
+    for case in (
+        "good",
+        "good, right at 0.2",
+        "wordings differ",
+        "follows 15%",
+        "abstains",
+        "kappa at the threshold",
+    ):
         sizes = ((50, 5), (100, 5), (200, 5), (100, 3), (100, 10))
         yield from simulate(card_cell, ((case, *size, fewer) for size in sizes), jobs)
     if folder := os.environ.get("JUDGESENSE_LOGS"):
@@ -113,14 +123,21 @@ def wordings_cell(
     """Coverage of JSS for wordings like these, and PASS where it is at the threshold."""
     base = base_of(what, kind, jss)
     rng = np.random.default_rng([len(what), int(10 * kind[1]), int(100 * jss), n, wordings])
-    ends = np.array([
-        (found.low, found.high)
-        for _ in range(runs)
-        for said in [usual(rng, what, base, n, shifts(rng, kind, wordings))]
-        for found in [two_way_interval(*pairs_of(said), prior=WORDING_PRIOR)]
-    ])  # fmt: skip
-    place = {"wordings differ in": what, "as": f"{kind[0]} {kind[1]}", "JSS": jss, "items": n,
-             "wordings": wordings}  # fmt: skip
+    ends = np.array(
+        [
+            (found.low, found.high)
+            for _ in range(runs)
+            for said in [usual(rng, what, base, n, shifts(rng, kind, wordings))]
+            for found in [two_way_interval(*pairs_of(said), prior=WORDING_PRIOR)]
+        ]
+    )
+    place = {
+        "wordings differ in": what,
+        "as": f"{kind[0]} {kind[1]}",
+        "JSS": jss,
+        "items": n,
+        "wordings": wordings,
+    }
     name = "JSS, wordings of two kinds" if kind[0] == "two kinds" else "JSS, wordings that differ"
     inside = float(((ends[:, 0] <= jss) & (jss <= ends[:, 1])).mean())
     more = {"PASS": float((ends[:, 0] > 0.8).mean()), "width": float(np.ptp(ends, axis=1).mean())}
@@ -176,12 +193,20 @@ def card_cell(case: str, n: int, wordings: int, runs: int) -> Iterator[Cell]:
         trust_card(view(_log(rng, case, n, wordings), None, RUN).judged[0], thresholds=limits)
         for _ in range(runs)
     ]
-    use, avoid = (float(np.mean([card.trust == trust for card in cards]))
-                  for trust in ("use", "avoid"))  # fmt: skip
+    use, avoid = (
+        float(np.mean([card.trust == trust for card in cards])) for trust in ("use", "avoid")
+    )
     place = {"items": n, "wordings": wordings}
-    more = {f"{name} {state}": _share(cards, name, state) for name, state in (
-        ("steady", "pass"), ("right", "pass"), ("fair", "pass"), ("responsive", "pass"),
-        ("responsive", "fail"))}  # fmt: skip
+    more = {
+        f"{name} {state}": _share(cards, name, state)
+        for name, state in (
+            ("steady", "pass"),
+            ("right", "pass"),
+            ("fair", "pass"),
+            ("responsive", "pass"),
+            ("responsive", "fail"),
+        )
+    }
     least = {"good": {50: 0.35, 100: 0.65, 200: 0.9}, "good, right at 0.2": {50: 0.92}}
     if case.startswith("good"):
         bound = least[case].get(n, 0.92) if wordings == 5 else None
@@ -197,8 +222,13 @@ def card_cell(case: str, n: int, wordings: int, runs: int) -> Iterator[Cell]:
     elif case == "abstains":
         passed = _share(cards, "steady", "pass")
         shown = float(np.mean([card.checks["steady"].estimate or 0.0 for card in cards]))
-        yield Cell("hard items without a verdict: PASS", place, passed, at_most=MOST,
-                   more={"JSS shown": shown})  # fmt: skip
+        yield Cell(
+            "hard items without a verdict: PASS",
+            place,
+            passed,
+            at_most=MOST,
+            more={"JSS shown": shown},
+        )
     else:
         yield Cell("kappa at the threshold: use", place, use, at_most=MOST, more=more)
 
@@ -241,16 +271,19 @@ def _log(rng: np.random.Generator, case: str, n: int, wordings: int) -> pa.Table
     order = np.concatenate([order, np.tile([0, 1], n)])
     size, extra = answers.size, 2 * n
     columns = {
-        "judge": ["j"] * (size + extra), "task": ["t"] * (size + extra),
-        "scoring": ["generate"] * (size + extra), "item_id": [f"i{each}" for each in item],
+        "judge": ["j"] * (size + extra),
+        "task": ["t"] * (size + extra),
+        "scoring": ["generate"] * (size + extra),
+        "item_id": [f"i{each}" for each in item],
         "template_id": [*(f"w{each}" for each in wording), *["w0"] * extra],
         "order": np.array(["AB", "BA"])[order].tolist(),
         "status": np.where(decision == "UNCLEAR", "unclear", "ok").tolist(),
-        "raw_decision": decision.tolist(), "decision": decision.tolist(),
+        "raw_decision": decision.tolist(),
+        "decision": decision.tolist(),
         "gold": [*gold_shown[item[:size], order[:size]].tolist(), *[None] * extra],
         "variant": [*[None] * size, *["negated"] * extra],
         "variant_class": [*[None] * size, *["contrast"] * extra],
-    }  # fmt: skip
+    }
     found = {f.name: pa.nulls(size + extra, f.type) for f in SCHEMA}
     found |= {name: pa.array(values, pa.string()) for name, values in columns.items()}
     found["repeat"] = pa.array(np.zeros(size + extra, np.int32))
@@ -303,9 +336,11 @@ def _wide(folder: str, run: str) -> dict[str, Any]:
     found = {}
     for judge, rows in table.groupby("judge"):
         wide = rows.pivot_table(
-            index=["item_id", "order", "gold"], columns="template_id", values="decision",
+            index=["item_id", "order", "gold"],
+            columns="template_id",
+            values="decision",
             aggfunc="first",
-        )  # fmt: skip
+        )
         wide = wide[wide.notna().sum(axis=1) >= 6]
         wide = wide[[name for name in wide if wide[name].notna().mean() > 0.9]].dropna()
         if len(wide):
@@ -335,8 +370,9 @@ def scale_cell(sd: float, n: int, wordings: int, runs: int) -> Iterator[Cell]:
     def scores(n: int, wordings: int) -> Any:
         shift, noise = rng.normal(0, sd, wordings), 0.15 * np.exp(rng.normal(0, sd, wordings))
         quality = 1.6 * rng.normal(size=(n, 1)) + noise * rng.normal(size=(n, wordings))
-        return np.digitize(quality * np.exp(rng.normal(0, sd / 4, wordings)) + shift / 4,
-                           [-1.5, -0.5, 0.5, 1.5])  # fmt: skip
+        return np.digitize(
+            quality * np.exp(rng.normal(0, sd / 4, wordings)) + shift / 4, [-1.5, -0.5, 0.5, 1.5]
+        )
 
     truth = float(np.mean([pairs_of(scores(200, 30))[0].mean() for _ in range(300)]))
     inside = 0

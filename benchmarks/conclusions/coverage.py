@@ -93,8 +93,14 @@ def shared_cell(
     of_cluster = beta(rng, np.full((runs, clusters, 1), share), icc)
     p = beta(rng, np.repeat(of_cluster, items, axis=2), of_items)
     sums = rng.binomial(pairs, p).sum(axis=2)
-    place = {"clusters": clusters, "items a cluster": items, "pairs": pairs, "ICC": icc,
-             "ICC of items": of_items, "JSS": share}  # fmt: skip
+    place = {
+        "clusters": clusters,
+        "items a cluster": items,
+        "pairs": pairs,
+        "ICC": icc,
+        "ICC of items": of_items,
+        "JSS": share,
+    }
     yield from share_cells("JSS, items share clusters", place, sums, items * pairs, share)
 
 
@@ -168,8 +174,13 @@ def random_cell(kind: str, sd: float, items: int, wordings: int, runs: int) -> I
         these = wilson_cluster(agree, clusters)
         fixed.append((these.low, these.high))
     low, high = np.array(ends, dtype=float).T
-    place = {"wordings differ in": kind, "sd": sd, "items": items, "wordings": wordings,
-             "JSS": round(truth, 2)}  # fmt: skip
+    place = {
+        "wordings differ in": kind,
+        "sd": sd,
+        "items": items,
+        "wordings": wordings,
+        "JSS": round(truth, 2),
+    }
     of_these = coverage(*np.array(fixed, dtype=float).T, truth)
     more = {"width": float((high - low).mean()), "these wordings only": of_these}
     claim = "JSS, wordings like these: coverage"
@@ -223,8 +234,14 @@ def gold_cell(
             if low is not None:
                 inside[name].append(bool(low - 1e-9 <= exact[name] <= high + 1e-9))
                 widths[name].append(high - low)
-    place = {"items": items, "rows": rows, "ICC": icc, "right": right, "labels": size,
-             "commonest": skew}  # fmt: skip
+    place = {
+        "items": items,
+        "rows": rows,
+        "ICC": icc,
+        "right": right,
+        "labels": size,
+        "commonest": skew,
+    }
     for name in FIGURES:
         if len(inside[name]) >= 0.5 * runs:
             more = {

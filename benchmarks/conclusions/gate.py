@@ -22,14 +22,19 @@ THRESHOLD = 0.8
 def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
     """Errors of PASS, FAIL and "differs"."""
     sizes = (50, 125) if quick else (30, 50, 125, 300)
-    on = [(n, m, icc, 0.8, "at most", 0.05, runs) for n, m, icc in itertools.product(
-        sizes, (1, 3), (0.0, 0.3, 0.8)) if m > 1 or icc == 0]  # fmt: skip
+    on = [
+        (n, m, icc, 0.8, "at most", 0.05, runs)
+        for n, m, icc in itertools.product(sizes, (1, 3), (0.0, 0.3, 0.8))
+        if m > 1 or icc == 0
+    ]
     below = [(50, m, icc, 0.75, "at most", 0.02, runs) for m, icc in ((1, 0.0), (3, 0.3))]
     above = [(100, m, icc, 0.98, "at least", 0.8, runs) for m, icc in ((1, 0.0), (3, 0.3))]
     yield from simulate(fixed_gate, on + below + above, jobs)
     spread = (0.0, 0.5) if quick else (0.0, 0.5, 0.7)
-    on = [(n, t, sd, 0.8, "at most", 0.05, runs) for n, t, sd in itertools.product(
-        sizes, (5, 10), spread)]  # fmt: skip
+    on = [
+        (n, t, sd, 0.8, "at most", 0.05, runs)
+        for n, t, sd in itertools.product(sizes, (5, 10), spread)
+    ]
     below = [(50, t, sd, 0.75, "at most", 0.02, runs) for t in (5, 10) for sd in spread]
     above = [(100, t, sd, 0.98, "at least", 0.8, runs) for t in (5, 10) for sd in spread[:2]]
     yield from simulate(random_gate, on + below + above, jobs)
@@ -167,15 +172,26 @@ def ranking(kind: str, grid: tuple[int, int, int], runs: int) -> Iterator[Cell]:
         scores = _scores(rng, kind, grid)
         item, system, template, repeat = (each.ravel() for each in np.indices(scores.shape))
         found = consequence(
-            scores.ravel(), system.astype(str), template.astype(str), item, repeat_ids=repeat,
-            n_resamples=1, n_permutations=199,
-        )  # fmt: skip
+            scores.ravel(),
+            system.astype(str),
+            template.astype(str),
+            item,
+            repeat_ids=repeat,
+            n_resamples=1,
+            n_permutations=199,
+        )
         said += found.p_value is not None and found.p_value < 0.05 + 1e-9
         assert found.ranking_change_rate is not None
         changed += found.ranking_change_rate
     place = {"systems": n_systems, "wordings": wordings, "items": items, "noise": kind}
-    yield Cell("ranking does not survive, though it does", place, said / runs, 0.03, 0.06,
-               more={"ranking changes": changed / runs})  # fmt: skip
+    yield Cell(
+        "ranking does not survive, though it does",
+        place,
+        said / runs,
+        0.03,
+        0.06,
+        more={"ranking changes": changed / runs},
+    )
 
 
 def _scores(rng: np.random.Generator, kind: str, grid: tuple[int, int, int]) -> Any:

@@ -133,13 +133,19 @@ def gain_cell(
     place = {"remedy": remedy.name, "items": n, "bias": bias, "items a cluster": per_cluster}
     error = float(np.std(errors)) / np.sqrt(runs)
     yield Cell(
-        "cross-fitted gain, bias", place, abs(float(np.mean(errors))), at_most=0.005,
+        "cross-fitted gain, bias",
+        place,
+        abs(float(np.mean(errors))),
+        at_most=0.005,
         more={"simulation error": error},
-    )  # fmt: skip
+    )
     yield Cell(
-        "interval of a gain, coverage", place, covered / runs, at_least=0.93,
+        "interval of a gain, coverage",
+        place,
+        covered / runs,
+        at_least=0.93,
         more={"width": float(np.mean(widths))},
-    )  # fmt: skip
+    )
 
 
 def calibration_cell(n: int, bias: float, share: float, n_labels: int, runs: int) -> Iterator[Cell]:
@@ -190,6 +196,9 @@ def ask_cell(n: int, max_error: float, per_cluster: int, runs: int) -> Iterator[
             broken += bool(wrong[given].mean() > max_error)
     place = {"items": n, "max_error": max_error, "items a cluster": per_cluster}
     yield Cell(
-        "ask_person, more wrong than allowed", place, broken / runs, at_most=0.05,
+        "ask_person, more wrong than allowed",
+        place,
+        broken / runs,
+        at_most=0.05,
         more={"answered": float(np.mean(answered))},
-    )  # fmt: skip
+    )

@@ -33,36 +33,68 @@ from judgesense.trust.thresholds import WORDING_PRIOR
 LOGS = os.environ.get("JUDGESENSE_LOGS")
 JUDGES, TASKS = 5, 4
 SCALES = {"two labels": (), "PandaLM": (), "scale": tuple("12345")}
-RUN = {"tasks": {f"t{at}": {"labels": ["A", "B"], "ordinal": False, "comparative": at % 2 == 1}
-                 for at in range(TASKS)}}  # fmt: skip
+RUN = {
+    "tasks": {
+        f"t{at}": {"labels": ["A", "B"], "ordinal": False, "comparative": at % 2 == 1}
+        for at in range(TASKS)
+    }
+}
 
 
 def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
     """All cells of the design."""
-    kinds = [("verdicts", ("normal", 0.5)), ("verdicts", ("heavy", 0.7)),
-             ("thresholds", ("two kinds", 1.0))]  # fmt: skip
+    kinds = [
+        ("verdicts", ("normal", 0.5)),
+        ("verdicts", ("heavy", 0.7)),
+        ("thresholds", ("two kinds", 1.0)),
+    ]
     shares = (0.68, 0.74, 0.87, 0.9, 0.95)
     keys: list[tuple[Any, ...]] = [
         ("more", *kind, jss, n, runs) for kind in kinds for jss in shares for n in (50, 200)
     ]
-    keys += [("panel", *kind, n, design, runs) for kind in kinds for n in (50, 200)
-             for design in ((2, 2), (2, 5), (3, 3), (3, 5))]  # fmt: skip
-    keys += [("best", kind, n, max(20, runs // 2)) for kind in ("equal", "apart", "flaky")
-             for n in (50, 200) if LOGS or kind != "flaky"]  # fmt: skip
-    keys += [("board", run, n, max(20, runs // 2)) for run in ("flaky", "llmbar")
-             for n in (50, 100, 400) if LOGS]  # fmt: skip
-    keys += [("stand-in", kind, n, runs) for kind in ("two labels", "scale", "PandaLM")
-             for n in (30, 60, 200) if LOGS or kind != "PandaLM"]  # fmt: skip
+    keys += [
+        ("panel", *kind, n, design, runs)
+        for kind in kinds
+        for n in (50, 200)
+        for design in ((2, 2), (2, 5), (3, 3), (3, 5))
+    ]
+    keys += [
+        ("best", kind, n, max(20, runs // 2))
+        for kind in ("equal", "apart", "flaky")
+        for n in (50, 200)
+        if LOGS or kind != "flaky"
+    ]
+    keys += [
+        ("board", run, n, max(20, runs // 2))
+        for run in ("flaky", "llmbar")
+        for n in (50, 100, 400)
+        if LOGS
+    ]
+    keys += [
+        ("stand-in", kind, n, runs)
+        for kind in ("two labels", "scale", "PandaLM")
+        for n in (30, 60, 200)
+        if LOGS or kind != "PandaLM"
+    ]
     whole = max(5, runs // 5)
-    keys += [("report", kind, whole) for kind in ("equal", "one worse", "flaky")
-             if LOGS or kind != "flaky"]  # fmt: skip
+    keys += [
+        ("report", kind, whole)
+        for kind in ("equal", "one worse", "flaky")
+        if LOGS or kind != "flaky"
+    ]
     yield from simulate(cell, keys, jobs)
 
 
 def cell(name: str, *key: Any) -> Iterator[Cell]:
     """One place of the design."""
-    of = {"more": more_wordings, "panel": panel, "best": best_kappa, "board": board,
-          "stand-in": stand_in, "report": report}  # fmt: skip
+    of = {
+        "more": more_wordings,
+        "panel": panel,
+        "best": best_kappa,
+        "board": board,
+        "stand-in": stand_in,
+        "report": report,
+    }
     return of[name](*key)
 
 
@@ -116,8 +148,14 @@ def panel(
         assert ends.low is not None
         assert ends.high is not None
         inside += ends.low <= truth <= ends.high
-    place = {"wordings differ in": what, "as": f"{kind[0]} {kind[1]}", "JSS": round(truth, 2),
-             "items": n, "panels": panels, "of": size}  # fmt: skip
+    place = {
+        "wordings differ in": what,
+        "as": f"{kind[0]} {kind[1]}",
+        "JSS": round(truth, 2),
+        "items": n,
+        "panels": panels,
+        "of": size,
+    }
     yield Cell("JSS of panels: coverage", place, inside / runs, LEAST)
 
 
@@ -144,9 +182,14 @@ def best_kappa(kind: str, n: int, runs: int) -> Iterator[Cell]:
     else:
         right = 0.8 - {"equal": 0.0, "apart": 0.02}[kind] * np.arange(5)
         # Two labels, 60 to 40, as often right under both.
-        truth = np.array([table_figures(np.array([[0.6 * p, 0.6 * (1 - p), 0],
-                                                  [0.4 * (1 - p), 0.4 * p, 0]]), False)["kappa"]
-                          for p in right])  # fmt: skip
+        truth = np.array(
+            [
+                table_figures(
+                    np.array([[0.6 * p, 0.6 * (1 - p), 0], [0.4 * (1 - p), 0.4 * p, 0]]), False
+                )["kappa"]
+                for p in right
+            ]
+        )
     for _ in range(runs):
         if kind == "flaky":
             rows = rng.integers(len(log), size=n)
@@ -160,8 +203,10 @@ def best_kappa(kind: str, n: int, runs: int) -> Iterator[Cell]:
         found = [gold_agreement(each, gold, np.arange(n), names) for each in said.T]
         if any(each.kappa_ci_low is None for each in found):
             continue
-        kappa, low, high = (np.array([getattr(each, name) for each in found], dtype=float)
-                            for name in ("kappa", "kappa_ci_low", "kappa_ci_high"))  # fmt: skip
+        kappa, low, high = (
+            np.array([getattr(each, name) for each in found], dtype=float)
+            for name in ("kappa", "kappa_ci_low", "kappa_ci_high")
+        )
         hits = (said == gold[:, None]).astype(float)
         alike = np.corrcoef(hits.T + 1e-9 * rng.normal(size=hits.T.shape))
         best = largest(kappa, low, high, alike)
@@ -193,8 +238,10 @@ def board(run: str, n: int, runs: int) -> Iterator[Cell]:
         hits = np.rint(20 * drawn).astype(int)
         rows = np.repeat(np.arange(n), 20)
         place = np.tile(np.arange(20), n)
-        tests = [paired_test(place < hits[i][rows], place < hits[j][rows], rows, n_resamples=399)
-                 for i, j in zip(one, two, strict=True)]  # fmt: skip
+        tests = [
+            paired_test(place < hits[i][rows], place < hits[j][rows], rows, n_resamples=399)
+            for i, j in zip(one, two, strict=True)
+        ]
         tested += np.mean([p < 0.05 for p in holm([t.p_value for t in tests]) if p is not None])
     place = {"log": run, "items": n}
     more = {"ranks": told / runs, "paired tests": tested / runs}
@@ -274,13 +321,17 @@ def report(kind: str, runs: int) -> Iterator[Cell]:
     for _ in range(runs):
         found = measure(_report_log(rng, kind), None, run=RUN)
         said = {
-            "flagged": any(row["flag"] != "fine" and row["template"] in best
-                           for row in found["wordings"]),
+            "flagged": any(
+                row["flag"] != "fine" and row["template"] in best for row in found["wordings"]
+            ),
             "worse": any(best - set(row["best_set"]) for row in found["recommendation"]),
             "avoid": kind != "flaky" and any(card["trust"] == "avoid" for card in found["trust"]),
-        }  # fmt: skip
-        gain = any((row["gain_ci_low"] or 0.0) > 0 for row in found["remedies"]
-                   if row["remedy"] == "another wording")  # fmt: skip
+        }
+        gain = any(
+            (row["gain_ci_low"] or 0.0) > 0
+            for row in found["remedies"]
+            if row["remedy"] == "another wording"
+        )
         for name, each in {**said, "any": any(said.values()), "gain": gain}.items():
             wrong[name] += each
     more = {name: count / runs for name, count in wrong.items()}
@@ -333,8 +384,12 @@ def _report_log(rng: np.random.Generator, kind: str) -> pa.Table:
         columns["gold"] += right.tolist()
         columns["prompt_id"] += [f"{task}-{at}-{w}-{order}" for at, w in asked]
     size = len(columns["judge"])
-    columns |= {"raw_decision": columns["decision"], "cluster_id": columns["item_id"],
-                "status": ["ok"] * size, "scoring": ["generate"] * size}  # fmt: skip
+    columns |= {
+        "raw_decision": columns["decision"],
+        "cluster_id": columns["item_id"],
+        "status": ["ok"] * size,
+        "scoring": ["generate"] * size,
+    }
     found = {f.name: pa.nulls(size, f.type) for f in SCHEMA}
     found |= {name: pa.array(values, pa.string()) for name, values in columns.items()}
     found["repeat"] = pa.array(np.zeros(size, np.int32))

@@ -209,11 +209,13 @@ def updates(kind: str, n: int, wordings: int, runs: int) -> Iterator[Cell]:
         if not random:
             truth = (rest_old != rest_new).mean() - (rest_old[:, one] != rest_old[:, two]).mean()
         found = excess_moves(
-            (old != new).ravel(), np.repeat(np.arange(n), wordings),
-            (old[:, one] != old[:, two]).ravel(), np.repeat(np.arange(n), len(one)),
+            (old != new).ravel(),
+            np.repeat(np.arange(n), wordings),
+            (old[:, one] != old[:, two]).ravel(),
+            np.repeat(np.arange(n), len(one)),
             wordings=np.tile(np.arange(wordings), n) if random else None,
             other_wordings=(np.tile(one, n), np.tile(two, n)) if random else None,
-        )  # fmt: skip
+        )
         wrong += [found.low > truth, found.high < truth]
     about = "wordings like these" if random else "these wordings"
     for claim, count in zip(("more", "no more"), wrong, strict=True):
@@ -307,11 +309,25 @@ def cells(runs: int, quick: bool, jobs: int | None) -> Iterator[Cell]:
     """All cells of the design."""
     keys: list[tuple[Any, ...]] = []
     for kind, n in (
-        ("plain", 20), ("plain", 60), ("plain", 200), ("ratings", 40), ("heavy tails", 60),
-        ("useless judge", 20), ("useless judge", 60), ("skewed 90/10", 20), ("skewed 90/10", 60),
-        ("skewed 95/5", 20), ("skewed 95/5", 60), ("clusters", 10), ("clusters", 20),
-        ("clusters", 40), ("PandaLM", 30), ("PandaLM", 100), ("RAG-Eval", 20), ("flakyjudge", 40),
-    ):  # fmt: skip
+        ("plain", 20),
+        ("plain", 60),
+        ("plain", 200),
+        ("ratings", 40),
+        ("heavy tails", 60),
+        ("useless judge", 20),
+        ("useless judge", 60),
+        ("skewed 90/10", 20),
+        ("skewed 90/10", 60),
+        ("skewed 95/5", 20),
+        ("skewed 95/5", 60),
+        ("clusters", 10),
+        ("clusters", 20),
+        ("clusters", 40),
+        ("PandaLM", 30),
+        ("PandaLM", 100),
+        ("RAG-Eval", 20),
+        ("flakyjudge", 40),
+    ):
         if LOGS.is_dir() or kind not in ("PandaLM", "RAG-Eval", "flakyjudge"):
             keys.append(("estimate", kind, n, runs))
     for kind in ("normal", "heavy tails", "two kinds"):

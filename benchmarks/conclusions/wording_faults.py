@@ -58,13 +58,23 @@ def logs() -> dict[str, Log]:
         for row in csv.DictReader(path.open()):
             if not row["prompt"].startswith("Rating"):
                 item = row["dataset"], row["item"]
-                add(f"LLMBar {row['judge']}", row["prompt"], item, row["winner_noswap"],
-                    row["label"])  # fmt: skip
+                add(
+                    f"LLMBar {row['judge']}",
+                    row["prompt"],
+                    item,
+                    row["winner_noswap"],
+                    row["label"],
+                )
     if (path := LOGS / "flakyjudge" / "e3_scores.parquet").exists():
         for row in pq.read_table(path).to_pylist():
             if row["score_direct"] is not None and row["human_label"] is not None:
-                add(f"flakyjudge {row['judge']}", row["variant_type"], row["item_id"],
-                    int(row["score_direct"]), round(row["human_label"]))  # fmt: skip
+                add(
+                    f"flakyjudge {row['judge']}",
+                    row["variant_type"],
+                    row["item_id"],
+                    int(row["score_direct"]),
+                    round(row["human_label"]),
+                )
     for path in sorted(LOGS.glob("rag_eval_9judges/*wide.csv")):
         # Nine judges in the place of wordings.
         for row in csv.DictReader(path.open()):
@@ -80,8 +90,13 @@ def logs() -> dict[str, Log]:
                 for q, _, d, said in map(str.split, path.read_text().splitlines()):
                     if (q, d) in labels and said in ("01" if binary else "0123"):
                         label = int(labels[q, d] >= 2) if binary else labels[q, d]
-                        add(f"{path.parent.parent.name} {path.parent.name} {year}",
-                            path.stem.split("_")[-1], (q, d), said, label)  # fmt: skip
+                        add(
+                            f"{path.parent.parent.name} {path.parent.name} {year}",
+                            path.stem.split("_")[-1],
+                            (q, d),
+                            said,
+                            label,
+                        )
     found = {}
     for name, table in sorted(tables.items()):
         most = max(map(len, table.values()))
@@ -120,10 +135,15 @@ def judged(codes: Any, gold: Any, n_labels: int, with_gold: bool) -> tuple[Wordi
     """The wordings of a log and the one that is named."""
     t, n = codes.shape
     table = Wordings(
-        stream=SimpleNamespace(inverted=frozenset()), templates=tuple(map(str, range(t))),
-        labels=tuple(map(str, range(n_labels))), ordinal=n_labels > 2, decisions=codes,
-        gold=gold if with_gold else np.full(n, -1), clusters=np.arange(n), items=np.arange(n),
-    )  # fmt: skip
+        stream=SimpleNamespace(inverted=frozenset()),
+        templates=tuple(map(str, range(t))),
+        labels=tuple(map(str, range(n_labels))),
+        ordinal=n_labels > 2,
+        decisions=codes,
+        gold=gold if with_gold else np.full(n, -1),
+        clusters=np.arange(n),
+        items=np.arange(n),
+    )
     return table, _advised(table, list(table.best))[0]
 
 

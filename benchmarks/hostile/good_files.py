@@ -19,9 +19,19 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def build(base: Path) -> None:
     """Write the good files of every reader under ``base``."""
     for write in (
-        _tables, _inspect, _others, _runs, _own, _dataset, _answers, _stable,
-        _check, _estimate, _studies, _action,
-    ):  # fmt: skip
+        _tables,
+        _inspect,
+        _others,
+        _runs,
+        _own,
+        _dataset,
+        _answers,
+        _stable,
+        _check,
+        _estimate,
+        _studies,
+        _action,
+    ):
         write(base)
 
 
@@ -37,12 +47,27 @@ def _json(path: Path, document: Any) -> None:
 
 def _tables(base: Path) -> None:
     rows = [
-        {"judge": "j", "task": "tone", "item_id": f"i{item}", "cluster_id": f"c{item // 2}",
-         "template_id": f"t{wording}", "order": "AB", "repeat": 0, "prompt_id": f"p{item}{wording}",
-         "raw_text": "A.", "decision": "AB"[item % 2], "gold": "A", "latency_s": 0.5,
-         "cost_usd": 0.001, "input_tokens": 10, "truncated": False, "status": "ok"}
-        for item in range(4) for wording in range(2)
-    ]  # fmt: skip
+        {
+            "judge": "j",
+            "task": "tone",
+            "item_id": f"i{item}",
+            "cluster_id": f"c{item // 2}",
+            "template_id": f"t{wording}",
+            "order": "AB",
+            "repeat": 0,
+            "prompt_id": f"p{item}{wording}",
+            "raw_text": "A.",
+            "decision": "AB"[item % 2],
+            "gold": "A",
+            "latency_s": 0.5,
+            "cost_usd": 0.001,
+            "input_tokens": 10,
+            "truncated": False,
+            "status": "ok",
+        }
+        for item in range(4)
+        for wording in range(2)
+    ]
     folder = base / "table"
     _lines(folder / "log.jsonl", rows)
     pq.write_table(pa.Table.from_pylist(rows), folder / "log.parquet")
@@ -55,22 +80,46 @@ def _tables(base: Path) -> None:
 
 def _inspect(base: Path) -> None:
     samples = [
-        {"id": item, "epoch": 1, "input": "Is it?", "target": ["yes"],
-         "output": {"completion": "yes", "choices": [{"message": {"content": "yes"}}],
-                    "usage": {"m": {"input_tokens": 3, "output_tokens": 1}}, "time": 0.5},
-         "scores": {"model_graded_qa": {"value": "C", "answer": "yes", "explanation": "GRADE: C",
-                    "metadata": {"grading": [{"role": "user", "content": "Grade it."},
-                                             {"role": "assistant", "content": "GRADE: C",
-                                              "model": "g"}]}}},
-         "metadata": {"x": 1}}
+        {
+            "id": item,
+            "epoch": 1,
+            "input": "Is it?",
+            "target": ["yes"],
+            "output": {
+                "completion": "yes",
+                "choices": [{"message": {"content": "yes"}}],
+                "usage": {"m": {"input_tokens": 3, "output_tokens": 1}},
+                "time": 0.5,
+            },
+            "scores": {
+                "model_graded_qa": {
+                    "value": "C",
+                    "answer": "yes",
+                    "explanation": "GRADE: C",
+                    "metadata": {
+                        "grading": [
+                            {"role": "user", "content": "Grade it."},
+                            {"role": "assistant", "content": "GRADE: C", "model": "g"},
+                        ]
+                    },
+                }
+            },
+            "metadata": {"x": 1},
+        }
         for item in (1, 2)
-    ]  # fmt: skip
+    ]
     header = {
-        "version": 2, "status": "success",
-        "eval": {"model": "m", "task": "tone", "task_args": {}, "model_roles": {},
-                 "created": "2026-01-01T00:00:00+00:00",
-                 "scorers": [{"name": "model_graded_qa", "options": {}}]},
-    }  # fmt: skip
+        "version": 2,
+        "status": "success",
+        "eval": {
+            "model": "m",
+            "task": "tone",
+            "task_args": {},
+            "model_roles": {},
+            "created": "2026-01-01T00:00:00+00:00",
+            "scorers": [{"name": "model_graded_qa", "options": {}}],
+        },
+    }
     _json(base / "inspect" / "log.json", {**header, "samples": samples})
     with zipfile.ZipFile(base / "inspect" / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps(header))
@@ -177,25 +226,55 @@ judges:
 
 
 def _dataset(base: Path) -> None:
-    _cli("dataset", "build", "--source", "own", "--templates", str(base / "own" / "own.yaml"),
-         "--items", str(base / "own" / "items.jsonl"), "--out", str(base / "dataset"))  # fmt: skip
+    _cli(
+        "dataset",
+        "build",
+        "--source",
+        "own",
+        "--templates",
+        str(base / "own" / "own.yaml"),
+        "--items",
+        str(base / "own" / "items.jsonl"),
+        "--out",
+        str(base / "dataset"),
+    )
 
 
 def _answers(base: Path) -> None:
     rows = [
-        {"model": "m", "prompt_id": f"p{item}", "item_id": f"i{item}", "template_id": "t1",
-         "text": "The answer is 4", "finish_reason": "stop", "tokens": 5, "repeat": 0,
-         "reference": "4", "latency_s": 0.5}
+        {
+            "model": "m",
+            "prompt_id": f"p{item}",
+            "item_id": f"i{item}",
+            "template_id": "t1",
+            "text": "The answer is 4",
+            "finish_reason": "stop",
+            "tokens": 5,
+            "repeat": 0,
+            "reference": "4",
+            "latency_s": 0.5,
+        }
         for item in range(3)
-    ]  # fmt: skip
+    ]
     _lines(base / "answers" / "answers.jsonl", rows)
     without = [{key: value for key, value in row.items() if key != "reference"} for row in rows]
     _lines(base / "answers" / "unreferenced.jsonl", without)
-    _lines(base / "answers" / "references.jsonl",
-           [{"item_id": row["item_id"], "reference": "4"} for row in rows])  # fmt: skip
-    _lines(base / "answers" / "questions.jsonl",
-           [{"item_id": row["item_id"], "template_id": "t1", "message": "2 + 2?",
-             "options": ["3", "4"]} for row in rows])  # fmt: skip
+    _lines(
+        base / "answers" / "references.jsonl",
+        [{"item_id": row["item_id"], "reference": "4"} for row in rows],
+    )
+    _lines(
+        base / "answers" / "questions.jsonl",
+        [
+            {
+                "item_id": row["item_id"],
+                "template_id": "t1",
+                "message": "2 + 2?",
+                "options": ["3", "4"],
+            }
+            for row in rows
+        ],
+    )
     pq.write_table(pa.Table.from_pylist(rows), base / "answers" / "answers.parquet")
 
 
@@ -211,10 +290,17 @@ def _stable(base: Path) -> None:
         remedy="both orders",
     )
     items = [
-        {"item_id": f"i{at}", "query": "sun", "passage_a": "a", "passage_b": "b", "gold": "A",
-         "cluster_id": f"c{at}", "system_id": "s"}
+        {
+            "item_id": f"i{at}",
+            "query": "sun",
+            "passage_a": "a",
+            "passage_b": "b",
+            "gold": "A",
+            "cluster_id": f"c{at}",
+            "system_id": "s",
+        }
         for at in range(3)
-    ]  # fmt: skip
+    ]
     _lines(base / "stable" / "items.jsonl", items)
     pq.write_table(pa.Table.from_pylist(items), base / "stable" / "items.parquet")
 
@@ -222,11 +308,21 @@ def _stable(base: Path) -> None:
 def _estimate(base: Path) -> None:
     folder = base / "estimate"
     rows = [
-        {"item_id": f"i{item}", "system_id": system, "verdict": "YN"[(item + at) % 3 == 0],
-         "judge": "j", "task": "t", "wording": wording, "probability": 0.8, "margin": 1.0,
-         "ask_person": False}
-        for item in range(12) for at, system in enumerate("ab") for wording in ("w1", "w2")
-    ]  # fmt: skip
+        {
+            "item_id": f"i{item}",
+            "system_id": system,
+            "verdict": "YN"[(item + at) % 3 == 0],
+            "judge": "j",
+            "task": "t",
+            "wording": wording,
+            "probability": 0.8,
+            "margin": 1.0,
+            "ask_person": False,
+        }
+        for item in range(12)
+        for at, system in enumerate("ab")
+        for wording in ("w1", "w2")
+    ]
     _lines(folder / "verdicts.jsonl", rows)
     pq.write_table(pa.Table.from_pylist(rows), folder / "verdicts.parquet")
     header = list(rows[0])
@@ -235,9 +331,15 @@ def _estimate(base: Path) -> None:
     )
     for name in ("week", "other-week"):
         _lines(folder / f"{name}.jsonl", rows)
-    _cli("monitor", str(folder / "other-week.jsonl"), "--against",
-         str(folder / "verdicts.parquet"), "--history",
-         str(folder / "history.jsonl"), codes=(0, 1, 3))  # fmt: skip
+    _cli(
+        "monitor",
+        str(folder / "other-week.jsonl"),
+        "--against",
+        str(folder / "verdicts.parquet"),
+        "--history",
+        str(folder / "history.jsonl"),
+        codes=(0, 1, 3),
+    )
     labelled = [
         (r["item_id"], r["system_id"], "YN"[at % 4 == 0]) for at, r in enumerate(rows[:32:2])
     ]
@@ -256,8 +358,9 @@ def _check(base: Path) -> None:
 def _studies(base: Path) -> None:
     scores = [
         {"prompt": f"p{prompt}", "item": f"i{item}", "score": (prompt * item) % 3 % 2}
-        for prompt in range(3) for item in range(12)
-    ]  # fmt: skip
+        for prompt in range(3)
+        for item in range(12)
+    ]
     _lines(base / "scores" / "scores.jsonl", scores)
     (base / "scores" / "scores.csv").write_text(
         "prompt,item,score\n" + "".join(",".join(map(str, r.values())) + "\n" for r in scores)
@@ -265,10 +368,20 @@ def _studies(base: Path) -> None:
 
 
 def _action(base: Path) -> None:
-    _json(base / "action" / "inputs.json", {
-        "rubric": "r.txt", "data": "d.csv", "judge": "gpt-4o", "repeats": "1", "threshold": "0.8",
-        "answers": "A,B", "options": "A=x,B=y", "settings": "dtype=bfloat16", "max-cost": "1.5",
-    })  # fmt: skip
+    _json(
+        base / "action" / "inputs.json",
+        {
+            "rubric": "r.txt",
+            "data": "d.csv",
+            "judge": "gpt-4o",
+            "repeats": "1",
+            "threshold": "0.8",
+            "answers": "A,B",
+            "options": "A=x,B=y",
+            "settings": "dtype=bfloat16",
+            "max-cost": "1.5",
+        },
+    )
 
 
 _WORDINGS = """\

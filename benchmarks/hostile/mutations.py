@@ -23,16 +23,59 @@ import yaml
 Mutation = tuple[str, Callable[[], bytes]]
 
 WRONG: list[Any] = [
-    None, True, -1, 0, 3, 10**30, 10**400, 1.5, -0.0, float("nan"), float("inf"), "", " ", "x",
-    "\ud800", "a\0b", "long " * 40_000, "2026-01-01T00:00:00Z", [], [[]], [None], [1, "x"], {},
-    {"": None}, {"a": {"a": [1]}}, [[[[["deep"]]]]],
-]  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    3,
+    10**30,
+    10**400,
+    1.5,
+    -0.0,
+    float("nan"),
+    float("inf"),
+    "",
+    " ",
+    "x",
+    "\ud800",
+    "a\0b",
+    "long " * 40_000,
+    "2026-01-01T00:00:00Z",
+    [],
+    [[]],
+    [None],
+    [1, "x"],
+    {},
+    {"": None},
+    {"a": {"a": [1]}},
+    [[[[["deep"]]]]],
+]
 """Values that do not belong in most fields."""
 
 _CELLS = [
-    "", " ", "x", "-1", "0", "1.5", "NaN", "inf", "1e400", "9" * 400, "true", "[]", "{}", '{"a": 1',
-    "a\0b", "long " * 40_000, '"', "a,b", "line\nbreak", "\udcff", "\ufeff", "2026-01-01",
-]  # fmt: skip
+    "",
+    " ",
+    "x",
+    "-1",
+    "0",
+    "1.5",
+    "NaN",
+    "inf",
+    "1e400",
+    "9" * 400,
+    "true",
+    "[]",
+    "{}",
+    '{"a": 1',
+    "a\0b",
+    "long " * 40_000,
+    '"',
+    "a,b",
+    "line\nbreak",
+    "\udcff",
+    "\ufeff",
+    "2026-01-01",
+]
 
 HOSTILE: list[tuple[str, bytes]] = [
     ("empty", b""),
@@ -50,14 +93,19 @@ HOSTILE: list[tuple[str, bytes]] = [
     ("an empty object", b"{}\n"),
     ("an empty list", b"[]\n"),
     ("a line of 20 MB", b'"' + b"x" * 20_000_000),
-    ("aliases that expand", b"a0: &a0 [x, x]\n" + b"".join(
-        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n".encode() for n in range(1, 12))),
+    (
+        "aliases that expand",
+        b"a0: &a0 [x, x]\n"
+        + b"".join(
+            f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n".encode() for n in range(1, 12)
+        ),
+    ),
     ("a key twice", b"tasks: {}\ntasks: {}\n"),
     ("a YAML object", b"!!python/object/apply:os.system ['true']\n"),
     ("flow 100,000 deep", b"a: " + b"{a: " * 100_000),
     ("parquet's mark alone", b"PAR1" + b"\xff" * 64 + b"PAR1"),
     ("zip's mark alone", b"PK\x03\x04" + b"\0" * 64),
-]  # fmt: skip
+]
 
 
 def mutations(content: bytes, name: str, rng: random.Random, flips: int) -> Iterator[Mutation]:
@@ -192,24 +240,38 @@ def _parquet_mutations(content: bytes) -> Iterator[Mutation]:
     table = pq.read_table(io.BytesIO(content))
     n = table.num_rows
     invalid = pa.Array.from_buffers(
-        pa.string(), n, [None, pa.array(range(0, 2 * n + 1, 2), pa.int32()).buffers()[1],
-                         pa.py_buffer(b"\xff\xfe" * n)]
-    )  # fmt: skip
+        pa.string(),
+        n,
+        [
+            None,
+            pa.array(range(0, 2 * n + 1, 2), pa.int32()).buffers()[1],
+            pa.py_buffer(b"\xff\xfe" * n),
+        ],
+    )
     columns: dict[str, pa.Array] = {
-        "null": pa.nulls(n), "null text": pa.nulls(n, pa.string()), "text": pa.array(["x"] * n),
-        "no text": pa.array([""] * n), "integers": pa.array(range(n)), "minus": pa.array([-1] * n),
-        "huge": pa.array([2**62] * n), "NaN": pa.array([float("nan")] * n),
-        "infinite": pa.array([float("inf")] * n), "booleans": pa.array([True] * n),
-        "lists": pa.array([["x"]] * n), "no lists": pa.array([[]] * n, pa.list_(pa.string())),
-        "mappings": pa.array([{"a": 1}] * n), "invalid UTF-8": invalid,
-        "bytes": pa.array([b"\xff"] * n), "NULs": pa.array(["a\0b"] * n),
+        "null": pa.nulls(n),
+        "null text": pa.nulls(n, pa.string()),
+        "text": pa.array(["x"] * n),
+        "no text": pa.array([""] * n),
+        "integers": pa.array(range(n)),
+        "minus": pa.array([-1] * n),
+        "huge": pa.array([2**62] * n),
+        "NaN": pa.array([float("nan")] * n),
+        "infinite": pa.array([float("inf")] * n),
+        "booleans": pa.array([True] * n),
+        "lists": pa.array([["x"]] * n),
+        "no lists": pa.array([[]] * n, pa.list_(pa.string())),
+        "mappings": pa.array([{"a": 1}] * n),
+        "invalid UTF-8": invalid,
+        "bytes": pa.array([b"\xff"] * n),
+        "NULs": pa.array(["a\0b"] * n),
         "days": pa.array([10**6] * n, pa.date32()),
         "odd times": pa.array([2**62] * n, pa.timestamp("ns", "UTC")),
         "unknown zone": pa.array([0] * n, pa.timestamp("s", "Mars/Phobos")),
         "decimals": pa.array([Decimal(10) ** 70] * n, pa.decimal256(76, 0)),
         "categories": pa.array(["x"] * n).dictionary_encode(),
         "long": pa.array(["long " * 40_000] + ["x"] * (n - 1)) if n else pa.nulls(0),
-    }  # fmt: skip
+    }
     for at, field in enumerate(table.schema):
         for what, column in columns.items():
             yield (

@@ -86,9 +86,11 @@ def write_summeval(folder: Path) -> None:
         for row in rows:
             for system in range(0, len(row["coherence"]), 2):
                 item = {
-                    "task": "coherence", "item_id": f"summeval-{row['id']}-{system:02d}",
-                    "cluster_id": f"summeval-{row['id']}", "system_id": f"system-{system:02d}",
+                    "task": "coherence",
+                    "item_id": f"summeval-{row['id']}-{system:02d}",
+                    "cluster_id": f"summeval-{row['id']}",
+                    "system_id": f"system-{system:02d}",
                     "summary": row["machine_summaries"][system].strip(),
-                }  # fmt: skip
+                }
                 items.write(json.dumps(item) + "\n")
                 told.writerow([item["item_id"], item["system_id"], row["coherence"][system]])

@@ -95,11 +95,14 @@ def entries(
         engine = about.get(judge, {}).get("engine")
         yield row_of(
             (run, judge, task, scoring, pairs[1] if pairs else run, data),
-            cells["mapped"], cells["raw"], cards.get(case), changes.get(case),
+            cells["mapped"],
+            cells["raw"],
+            cards.get(case),
+            changes.get(case),
             weights="open" if engine in _LOCAL_ENGINES else "api" if engine in REMOTE else None,
             model=_model(judge, about.get(judge, {})),
             tables=gold.get((judge, task, scoring)),
-        )  # fmt: skip
+        )
 
 
 def _model(judge: str, about: Mapping[str, Any]) -> str | None:
@@ -315,9 +318,16 @@ def answer(rows: Sequence[Row]) -> list[Row]:
         n = len({row["judge"] for row in ranked})
         beaten = n - leader["rank_last"] if ranked else 0
         usable = next((row for row in group if row["trust"] in PASSING), None)
-        found.append({"leader": leader, "name": names[leader["judge"]], "beaten": beaten,
-                      "alike": max(0, n - 1 - beaten), "judges": len(group),
-                      "usable": usable})  # fmt: skip
+        found.append(
+            {
+                "leader": leader,
+                "name": names[leader["judge"]],
+                "beaten": beaten,
+                "alike": max(0, n - 1 - beaten),
+                "judges": len(group),
+                "usable": usable,
+            }
+        )
     return found
 
 
@@ -325,11 +335,23 @@ def figure_rows() -> Iterator[Row]:
     """The published figures of the JudgeSense paper's second version: no trust, no rank."""
     cell = dict.fromkeys(CELL_KEYS) | dict.fromkeys(("n_unclear", "n_refused", "n_error"), 0)
     for one in sorted(v2_figures(), key=lambda one: -one.jss):
-        figures = {key: getattr(one, key) for key in (
-            "jss", "ci_low", "ci_high", "kappa", "jss_repeat", "delta_jss",
-        )}  # fmt: skip
-        figures |= {"accuracy": one.accuracy, "first_position_rate": one.first_position,
-                    "n_items": one.n_items, "n_pairs": one.n_pairs}  # fmt: skip
+        figures = {
+            key: getattr(one, key)
+            for key in (
+                "jss",
+                "ci_low",
+                "ci_high",
+                "kappa",
+                "jss_repeat",
+                "delta_jss",
+            )
+        }
+        figures |= {
+            "accuracy": one.accuracy,
+            "first_position_rate": one.first_position,
+            "n_items": one.n_items,
+            "n_pairs": one.n_pairs,
+        }
         mapped = {**cell, **figures, "signature": f"{one.source}, as {one.published_as}"}
         named = (f"published/{V2}", one.published_as, one.task, "generate", V2, "JudgeSense v2")
         row = row_of(named, mapped, cell)

@@ -131,11 +131,13 @@ def _is_repeated(sentences: Sequence[Sentence]) -> bool:
 def stated_scores(sentences: Sequence[Sentence], space: Space) -> list[tuple[Statement, bool]]:
     """The scores that the sentences state, and whether each is called the overall one."""
     return [
-        (Statement(place, option, decisive=bool(_FINAL.search(sentence.text))),
-         bool(_OVERALL.search(sentence.text)))
+        (
+            Statement(place, option, decisive=bool(_FINAL.search(sentence.text))),
+            bool(_OVERALL.search(sentence.text)),
+        )
         for place, sentence in enumerate(sentences)
         for option in _scores(sentence.text, space)
-    ]  # fmt: skip
+    ]
 
 
 def _option(number: str, space: Space) -> str:

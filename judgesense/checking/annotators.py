@@ -77,8 +77,12 @@ def one_row_an_item(
     roles = [columns.get(role) or role for role in ("judge", "template_id", "order", "repeat")]
     by_name = {plain(name): name for name in found}
     key = [fields[f] for f in ("item_id", "system_id") if f in fields]
-    key += [by_name[name] for role in roles for name in (ROLES.get(role, role).split())
-            if name in by_name]  # fmt: skip
+    key += [
+        by_name[name]
+        for role in roles
+        for name in (ROLES.get(role, role).split())
+        if name in by_name
+    ]
     judged = [name for name in others if plain(name) in VERDICTS and name not in (*key, labels[0])]
     rows: dict[tuple[str, ...], dict[str, object]] = {}
     records = list(read_table(path))

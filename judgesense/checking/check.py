@@ -149,9 +149,13 @@ def check(
         if isinstance(source, str) and _is_text(source):
             raise JudgeSenseError("a rubric needs data= and judge=: check(rubric, data, judge)")
         found = check_file(
-            kept(source, beside, "data"), out=out, runs=runs, note=note, inconclusive=inconclusive,
+            kept(source, beside, "data"),
+            out=out,
+            runs=runs,
+            note=note,
+            inconclusive=inconclusive,
             **shared,
-        )  # fmt: skip
+        )
         if baseline is None:
             return found
         earlier = kept(baseline, beside, "baseline")
@@ -199,12 +203,14 @@ def check(
             entry = propose_wordings(own, writer, paraphrases or PARAPHRASES, place, tell)
             spent = getattr(writer, "spent", 0.0) - before
     identity = {
-        "rubric": sha256_of(path), "data": sha256_of(file),
+        "rubric": sha256_of(path),
+        "data": sha256_of(file),
         **({"human": list(human)} if human else {}),
         # Without a file there is the rubric's own wording alone.
         "wordings": sha256_of(place) if place.exists() else None,
-        "answers": list(task.labels), "options": dict(task.options),
-    }  # fmt: skip
+        "answers": list(task.labels),
+        "options": dict(task.options),
+    }
     benchmark = build({task.name: entry}, items, "full", seed=seed)
     reference = DataReference(identity, lambda: benchmark, lambda: ({task.name: entry}, items))
     judged = attacked(varied(reference, variants), attacks)
@@ -228,10 +234,15 @@ def check(
     ranked = answers is not None or task.ordinal
     result = result_of(report, cell, read_log(folder), entry, ranked)
     result.settings = {
-        "rubric": str(path), "data": str(file), "judge": cell["judge"],
-        "items": min(limit or len(items), len(items)), "wordings": len(entry.templates),
-        "repeats": repeats, "scoring": scoring, "signature": cell["signature"],
-    }  # fmt: skip
+        "rubric": str(path),
+        "data": str(file),
+        "judge": cell["judge"],
+        "items": min(limit or len(items), len(items)),
+        "wordings": len(entry.templates),
+        "repeats": repeats,
+        "scoring": scoring,
+        "signature": cell["signature"],
+    }
     found = CheckResult.of(Report.of(report, folder), folder, result, inconclusive)
     result.write(folder / "check")
     return found if baseline is None else found.against(baseline, margin)
@@ -239,9 +250,18 @@ def check(
 
 _OF_VERDICTS = ("verdict", "columns", "map", "pick", "epsilon")
 _OF_RUBRICS = (
-    "options", "wordings", "paraphraser", "paraphrases", "threshold", "scoring", "variants",
-    "attacks", "repeats", "seed", "limit",
-)  # fmt: skip
+    "options",
+    "wordings",
+    "paraphraser",
+    "paraphrases",
+    "threshold",
+    "scoring",
+    "variants",
+    "attacks",
+    "repeats",
+    "seed",
+    "limit",
+)
 """Arguments of `check` that verdicts, or rubrics, alone have."""
 
 

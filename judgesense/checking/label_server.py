@@ -102,9 +102,11 @@ def page(labelling: Labelling, secret: str) -> str:
 
     script = (TEMPLATES / "label.js").read_text("utf-8")
     known = {
-        "secret": secret, "labels": labelling.labels, "file": str(labelling.out),
+        "secret": secret,
+        "labels": labelling.labels,
+        "file": str(labelling.out),
         "source": labelling.source,
-    }  # fmt: skip
+    }
     return (
         environment()
         .get_template("label.html")

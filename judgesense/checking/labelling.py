@@ -44,8 +44,15 @@ _HIDDEN = re.compile(r"(system|model|generator)(_?[a-z0-9])?|score|metadata")
 """Names of columns that say who wrote an answer or what a grader made of it."""
 
 COLUMNS = (
-    "item_id", "system_id", "label", "rater", "stratum", "probability", "comment", "labelled_at",
-)  # fmt: skip
+    "item_id",
+    "system_id",
+    "label",
+    "rater",
+    "stratum",
+    "probability",
+    "comment",
+    "labelled_at",
+)
 """The columns of the file of labels, one row per item and person. ``probability`` is the share of
 the stratum's items that have a label; ``estimate`` weights labels by ``stratum``."""
 
@@ -116,8 +123,9 @@ class Labelling:
             self.names[name] = None
             done = min(self.total, self.counts().get(name, 0))
             if at is None and done < self.total:
-                labelled = {unit for (who, unit), row in self._rows.items()
-                            if who == name and row["label"]}  # fmt: skip
+                labelled = {
+                    unit for (who, unit), row in self._rows.items() if who == name and row["label"]
+                }
                 at = next((p for p in range(self.total) if self._unit(p) not in labelled), None)
             found: dict[str, Any] = {"done": done, "total": self.total, "at": at, "item": None}
             if at is None or not 0 <= at < self.total:
@@ -201,15 +209,23 @@ class Labelling:
             }
 
     def _save(self, rows: dict[tuple[str, int], dict[str, Any]]) -> None:
-        taken = Counter(self._strata[unit] for unit in
-                        {unit for (_, unit), row in rows.items() if row["label"]})  # fmt: skip
+        taken = Counter(
+            self._strata[unit] for unit in {unit for (_, unit), row in rows.items() if row["label"]}
+        )
         sizes = Counter(self._strata.tolist())
         lines = []
         for (name, unit), row in rows.items():
             stratum = self._strata[unit]
             share = round(taken[stratum] / sizes[stratum], 6) if row["label"] else ""
-            cells = [*self._id(unit), row["label"] or "", name, stratum, share, row["comment"],
-                     row["labelled_at"]]  # fmt: skip
+            cells = [
+                *self._id(unit),
+                row["label"] or "",
+                name,
+                stratum,
+                share,
+                row["comment"],
+                row["labelled_at"],
+            ]
             lines.append(dict(zip(COLUMNS, cells, strict=True)))
         with replacing(self.out) as temporary, temporary.open("wb") as file:
             file.write(csv_text(COLUMNS, lines).encode())
@@ -278,8 +294,14 @@ def open_labelling(
         table = read_verdicts(source, judge=judge, task=task, columns=columns)
     else:
         table = _items_alone(source, blocks, columns["item_id"], tuple(labels or answers or ()))
-    hidden = {*judged, *people, *roles.get("raw_text", "").split(","), *SCHEMA.names,
-              *columns.values(), chosen}  # fmt: skip
+    hidden = {
+        *judged,
+        *people,
+        *roles.get("raw_text", "").split(","),
+        *SCHEMA.names,
+        *columns.values(),
+        chosen,
+    }
     vocabulary = {word.casefold() for word in (*table.labels, *(labels or ()))}
     hidden |= {
         name for name, column in found.items() if column.labels and {*column.words} <= vocabulary
@@ -331,6 +353,9 @@ def _items_alone(
     n = len(items)
     columns: dict[str, list[Any]] = {name: [None] * n for name in SCHEMA.names}
     columns |= {
-        "item_id": items, "cluster_id": items, "verdict": ["UNCLEAR"] * n, "repeat": [0] * n,
-    }  # fmt: skip
+        "item_id": items,
+        "cluster_id": items,
+        "verdict": ["UNCLEAR"] * n,
+        "repeat": [0] * n,
+    }
     return VerdictTable(pa.table(columns, schema=SCHEMA), labels, str(source), stated=True)

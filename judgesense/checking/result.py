@@ -81,12 +81,21 @@ class CheckResult(ResultMapping):
         (step,) = (step for step in report.next if identity(step) == key)
         command = f" `{step['command']}`" if step["command"] else ""
         found = cls(
-            result=result, report=report, out=out, jss=steady["estimate"],
-            ci_low=steady["ci_low"], ci_high=steady["ci_high"], threshold=steady["threshold"],
-            degenerate=constant, coverage=cell["coverage"], unanswered=failed,
+            result=result,
+            report=report,
+            out=out,
+            jss=steady["estimate"],
+            ci_low=steady["ci_low"],
+            ci_high=steady["ci_high"],
+            threshold=steady["threshold"],
+            degenerate=constant,
+            coverage=cell["coverage"],
+            unanswered=failed,
             gate=gate(card, failed=failed, coverage=cell["coverage"], constant=constant),
-            card=card, next_step=f"Next: {step['text']}{command}", inconclusive=inconclusive,
-        )  # fmt: skip
+            card=card,
+            next_step=f"Next: {step['text']}{command}",
+            inconclusive=inconclusive,
+        )
         others = (text for text in result.findings if text != f"{found.gate.because}.")
         result.findings = [found.verdict, found.next_step, *others]
         return found
@@ -120,11 +129,16 @@ class CheckResult(ResultMapping):
         kept = {name: self[name] for name in self if name not in ("result", "report", "out")}
         gate = {"decision": self.decision, "cause": self.gate.cause, "because": self.gate.because}
         return {
-            "passed": self.passed, "verdict": self.verdict, "out": str(self.out),
-            "decision": self.decision, **kept, "gate": gate, "card": dict(self.card),
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "out": str(self.out),
+            "decision": self.decision,
+            **kept,
+            "gate": gate,
+            "card": dict(self.card),
             "change": None if self.change is None else self.change.to_dict(),
             "study": self.result.as_json(),
-        }  # fmt: skip
+        }
 
     def to_pandas(self) -> Any:
         """The trust cards as a `pandas.DataFrame`, as that of the report."""

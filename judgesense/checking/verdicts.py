@@ -66,11 +66,21 @@ def check_file(
     >>> found.report.people[0]["confusion"]["PASS"]
     {'FAIL': 1, 'PASS': 1}
     """
-    started = invocation("check", check_file, {
-        "source": source, "verdict": tuple(verdict), "human": tuple(human), "columns": columns,
-        "map": map or None, "answers": answers, "pick": pick, "epsilon": epsilon,
-        "out": out,
-    })  # fmt: skip
+    started = invocation(
+        "check",
+        check_file,
+        {
+            "source": source,
+            "verdict": tuple(verdict),
+            "human": tuple(human),
+            "columns": columns,
+            "map": map or None,
+            "answers": answers,
+            "pick": pick,
+            "epsilon": epsilon,
+            "out": out,
+        },
+    )
     if not 0 <= epsilon <= 1:
         raise JudgeSenseError(f"epsilon is {epsilon}; choose a number from 0 to 1, such as 0.2")
     path, tell = Path(source), note or to_stderr
@@ -102,9 +112,16 @@ def check_file(
     if name != "table" and verdict:
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
     meant = understand(
-        found, size, str(path), verdicts=verdict, people=people, columns=columns, mapping=map,
-        labels=answers, is_log=name != "table",
-    )  # fmt: skip
+        found,
+        size,
+        str(path),
+        verdicts=verdict,
+        people=people,
+        columns=columns,
+        mapping=map,
+        labels=answers,
+        is_log=name != "table",
+    )
     for line in meant.lines:
         tell(line)
     asked: dict[str, Any] = {
@@ -120,8 +137,10 @@ def check_file(
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
         out = Path(runs) / f"{Path(source).stem.lstrip('.')}-{digest[:8]}"
     if len({*chances.values()}) > 1:
-        tell("items were picked with unequal probabilities: accuracy is weighted for this; κ "
-             "and each label's figures describe the labelled items")  # fmt: skip
+        tell(
+            "items were picked with unequal probabilities: accuracy is weighted for this; κ "
+            "and each label's figures describe the labelled items"
+        )
         asked["label_chances"] = chances
     import_log(path, name, out, parse=parse, epsilon=epsilon, invocation=started, **asked)
     report = report_runs(out)

@@ -93,9 +93,14 @@ def check(
     from judgesense.checking.check import check as run_check
 
     shared: dict[str, Any] = {
-        "human": opt.names(human) or (), "answers": opt.names(answers), "baseline": baseline,
-        "margin": margin, "inconclusive": inconclusive, "out": out, "note": opt.note,
-    }  # fmt: skip
+        "human": opt.names(human) or (),
+        "answers": opt.names(answers),
+        "baseline": baseline,
+        "margin": margin,
+        "inconclusive": inconclusive,
+        "out": out,
+        "note": opt.note,
+    }
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
     of_file = {"--verdict": verdict, "--columns": columns, "--map": map, "--pick": pick}
     of_rubric = {"--judge": judge, "--wordings": wordings, "--variants": variants}
@@ -111,10 +116,14 @@ def check(
 
         roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
         found = run_check(
-            source, verdict=opt.names(verdict) or (), map=opt.pairs(map, "--map"), pick=pick,
+            source,
+            verdict=opt.names(verdict) or (),
+            map=opt.pairs(map, "--map"),
+            pick=pick,
             columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
-            epsilon=EPSILON if epsilon is None else epsilon, **shared,
-        )  # fmt: skip
+            epsilon=EPSILON if epsilon is None else epsilon,
+            **shared,
+        )
     else:
         if taken := [flag for flag, value in of_file.items() if value is not None]:
             raise JudgeSenseError(f"{taken[0]} is for a FILE of verdicts, not for a rubric")
@@ -125,9 +134,11 @@ def check(
             )
         assert source is not None and data is not None  # noqa: PT018
         own: dict[str, Any] = {
-            "options": opt.pairs(options, "--options") or None, "wordings": wordings,
-            "paraphrases": paraphrases, "limit": limit,
-        }  # fmt: skip
+            "options": opt.pairs(options, "--options") or None,
+            "wordings": wordings,
+            "paraphrases": paraphrases,
+            "limit": limit,
+        }
         if dry_run:
             from judgesense.checking.rubric import planned
 
@@ -135,10 +146,20 @@ def check(
             typer.echo(planned(source, data, *read, **own))
             return
         found = run_check(
-            source, data, judge, paraphraser=paraphraser, threshold=threshold, scoring=scoring,
-            variants=opt.names(variants), attacks=attacks, repeats=repeats, seed=seed, **own,
-            **shared, **opt.judge_options(settings, max_cost=max_cost),
-        )  # fmt: skip
+            source,
+            data,
+            judge,
+            paraphraser=paraphraser,
+            threshold=threshold,
+            scoring=scoring,
+            variants=opt.names(variants),
+            attacks=attacks,
+            repeats=repeats,
+            seed=seed,
+            **own,
+            **shared,
+            **opt.judge_options(settings, max_cost=max_cost),
+        )
     opt.output(format, lambda: _document(found, is_file), lambda: _print(found, verbose, is_file))
     if found.exit_code and not (is_file and baseline is None):
         raise typer.Exit(found.exit_code)

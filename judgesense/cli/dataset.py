@@ -238,10 +238,15 @@ def paraphrase(
     ]
     opt.output(
         format,
-        lambda: {"out": str(out), "judge": found.judge, "asked": found.asked, "wordings": kept,
-                 "dropped": dict(dropped)},
+        lambda: {
+            "out": str(out),
+            "judge": found.judge,
+            "asked": found.asked,
+            "wordings": kept,
+            "dropped": dict(dropped),
+        },
         lambda: "\n".join(lines),
-    )  # fmt: skip
+    )
     if len(found.candidates) < paraphrases:
         opt.note(f"fewer than {paraphrases} wordings; a larger judge may do better")
         raise typer.Exit(1)

@@ -42,9 +42,16 @@ def estimate(
     from judgesense.systems.estimate import estimate as run_estimate
 
     found = run_estimate(
-        verdicts, labels, judge=judge, task=task, scoring=scoring, systems=opt.names(systems),
-        positive=positive, columns=opt.pairs(columns, "--columns"), raters=raters,
+        verdicts,
+        labels,
+        judge=judge,
+        task=task,
+        scoring=scoring,
+        systems=opt.names(systems),
+        positive=positive,
+        columns=opt.pairs(columns, "--columns"),
+        raters=raters,
         label_columns=opt.pairs(label_columns, "--label-columns"),
         map=opt.pairs(map, "--map"),
-    )  # fmt: skip
+    )
     opt.output(format, found.to_dict, found.__str__)

@@ -59,9 +59,15 @@ def improve(
         from judgesense.cli.judge import stabilise
 
         taken = {
-            "RUBRIC": source, "--data": data, "--paraphraser": paraphraser, "--human": human,
-            "--answers": answers, "--options": options, "--attacks": attacks, "--limit": limit,
-        }  # fmt: skip
+            "RUBRIC": source,
+            "--data": data,
+            "--paraphraser": paraphraser,
+            "--human": human,
+            "--answers": answers,
+            "--options": options,
+            "--attacks": attacks,
+            "--limit": limit,
+        }
         if given := [name for name, value in taken.items() if value is not None]:
             raise JudgeSenseError(
                 f"{given[0]} does not go with --log: the run has the rubric and items"
@@ -81,10 +87,18 @@ def improve(
     if asks_log := sorted(own.keys() & {"remedy", "templates"}):
         raise JudgeSenseError(f"--set {asks_log[0]} is for --log DIR, not for a rubric")
     shared: dict[str, Any] = {
-        "budget": budget, "out": out, "paraphraser": paraphraser, "human": opt.names(human) or (),
-        "answers": opt.names(answers), "options": opt.pairs(options, "--options") or None,
-        "attacks": attacks, "limit": limit, "note": opt.note, **own, **values,
-    }  # fmt: skip
+        "budget": budget,
+        "out": out,
+        "paraphraser": paraphraser,
+        "human": opt.names(human) or (),
+        "answers": opt.names(answers),
+        "options": opt.pairs(options, "--options") or None,
+        "attacks": attacks,
+        "limit": limit,
+        "note": opt.note,
+        **own,
+        **values,
+    }
     assert source is not None
     assert data is not None
     if dry_run:
@@ -94,6 +108,10 @@ def improve(
     worse = (found.written["gain_ci_high"] or 0) < 0
     lead = "keep your wording" if worse else "label more items, and rerun with another --out"
     lead = f"{lead}. To use the judge anyway: " if found.better is None else ""
-    opt.output(format, found.to_dict, lambda: typer.echo(
-        f"{found}\n\nNext: {lead}judgesense judge ITEMS --judge {out} --out verdicts.parquet"
-    ))  # fmt: skip
+    opt.output(
+        format,
+        found.to_dict,
+        lambda: typer.echo(
+            f"{found}\n\nNext: {lead}judgesense judge ITEMS --judge {out} --out verdicts.parquet"
+        ),
+    )

@@ -112,12 +112,16 @@ def stabilise(
     opt.output(
         format,
         lambda: {
-            "out": str(out), "judge": found.judge["name"], "task": found.entry.task.name,
-            "remedy": found.rule.remedy, "expected": found.expected,
-            "ask_person": found.ask_person, "card": found.card,
+            "out": str(out),
+            "judge": found.judge["name"],
+            "task": found.entry.task.name,
+            "remedy": found.rule.remedy,
+            "expected": found.expected,
+            "ask_person": found.ask_person,
+            "card": found.card,
         },
         lambda: _print_stabilised(found, out),
-    )  # fmt: skip
+    )
 
 
 def _print_stabilised(found: Stabilised, out: Path) -> None:

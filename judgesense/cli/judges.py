@@ -103,8 +103,17 @@ def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
             "" if figure.ci_low is None else f"[{figure.ci_low:.3f}, {figure.ci_high or 0:.3f}]"
         )
         kappa = "" if figure.kappa is None else f"{figure.kappa:.3f}"
-        rows.append((figure.task, figure.labels, f"{figure.jss:.3f}", interval, kappa,
-                     str(figure.n_pairs), ",".join(map(str, marks))))  # fmt: skip
+        rows.append(
+            (
+                figure.task,
+                figure.labels,
+                f"{figure.jss:.3f}",
+                interval,
+                kappa,
+                str(figure.n_pairs),
+                ",".join(map(str, marks)),
+            )
+        )
     columns = ("task", "labels", "JSS", "95% interval", "kappa", "n", "notes")
     typer.echo("\n".join(aligned([columns, *rows])) + "\n")
     for note, number in numbered.items():

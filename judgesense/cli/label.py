@@ -45,9 +45,16 @@ def label(
     from judgesense.files.disk import require_writable
 
     labelling, columns = open_labelling(
-        source, out, verdict=verdict, answers=opt.names(answers), show=opt.names(show),
-        judge=judge, task=task, limit=limit, seed=seed,
-    )  # fmt: skip
+        source,
+        out,
+        verdict=verdict,
+        answers=opt.names(answers),
+        show=opt.names(show),
+        judge=judge,
+        task=task,
+        limit=limit,
+        seed=seed,
+    )
     file = labelling.out
     require_writable(file.parent)
     try:
@@ -71,8 +78,12 @@ def label(
     typer.echo("; ".join(f"{name}: {n} of {labelling.total}" for name, n in counts.items()))
     if any(counts.values()):
         named = ",".join(f"{name}={yours}" for name, yours in columns.items() if name != yours)
-        given = {"--columns": named, "--judge": judge, "--task": task,
-                 "--positive": labelling.positive}  # fmt: skip
+        given = {
+            "--columns": named,
+            "--judge": judge,
+            "--task": task,
+            "--positive": labelling.positive,
+        }
         more = [part for flag, value in given.items() if value for part in (flag, value)]
         if source.is_file() and "verdict" in columns:
             check = ["judgesense", "check", str(source), "--verdict", columns["verdict"]]

@@ -119,11 +119,17 @@ def _respond(
     if format is not None:
         opt.output(
             format,
-            lambda: {"out": str(out), "model": name, "responses": number,
-                     "finish_reasons": dict(reasons)},
-            lambda: f"{name}: {number} responses ({counts}) in {out}\nNext: judgesense match {out} "
-            "--references FILE",
-        )  # fmt: skip
+            lambda: {
+                "out": str(out),
+                "model": name,
+                "responses": number,
+                "finish_reasons": dict(reasons),
+            },
+            lambda: (
+                f"{name}: {number} responses ({counts}) in {out}\nNext: judgesense match {out} "
+                "--references FILE"
+            ),
+        )
     return "error" in reasons
 
 

@@ -62,8 +62,13 @@ def publish(
     from hub_scripts import publications
     from hub_scripts.hub import publish as send
 
-    special = {"org": org, "wheel": wheel, "results": results, "audit": None if audit else False,
-               "pull_request": pull_request or None}  # fmt: skip
+    special = {
+        "org": org,
+        "wheel": wheel,
+        "results": results,
+        "audit": None if audit else False,
+        "pull_request": pull_request or None,
+    }
     for flag, value in special.items():
         if value is not None and flag not in _KINDS[kind]:
             flag = {"audit": "no-audit"}.get(flag, flag.replace("_", "-"))
@@ -99,8 +104,9 @@ def publish(
             found = [results_publication(Path(*(what or ())), named)]
         done = []
         for publication in found:
-            done.append(send(publication, private=private, dry_run=dry_run,
-                             pull_request=pull_request))  # fmt: skip
+            done.append(
+                send(publication, private=private, dry_run=dry_run, pull_request=pull_request)
+            )
             if format != "json":
                 _print(done[-1], dry_run)
     if format == "json":

@@ -37,7 +37,11 @@ def serve(
     if api_key_env and not key:
         raise JudgeSenseError(f"no key: set the environment variable {api_key_env}")
     run(
-        judge, host=host, port=port, key=key, insecure=insecure,
+        judge,
+        host=host,
+        port=port,
+        key=key,
+        insecure=insecure,
         ready=lambda url: opt.note(f"{judge} at {url}/v1   ({url}/docs; Ctrl-C stops)"),
         **opt.judge_options(settings),
-    )  # fmt: skip
+    )

@@ -17,21 +17,55 @@ if TYPE_CHECKING:
 
 _OF_STUDY = {
     "judge-sensitivity": {
-        "judge", "log", "dataset", "tasks", "limit", "scoring", "settings", "pool",
+        "judge",
+        "log",
+        "dataset",
+        "tasks",
+        "limit",
+        "scoring",
+        "settings",
+        "pool",
     },
     "paraphrase-robustness": {
-        "judge", "log", "tasks", "limit", "scoring", "settings", "mirror", "attributes", "source",
-        "pin", "paraphrases", "paper_wordings", "fuser", "tolerance", "by",
+        "judge",
+        "log",
+        "tasks",
+        "limit",
+        "scoring",
+        "settings",
+        "mirror",
+        "attributes",
+        "source",
+        "pin",
+        "paraphrases",
+        "paper_wordings",
+        "fuser",
+        "tolerance",
+        "by",
     },
     "answer-matching": {
-        "responder", "limit", "settings", "mirror", "answer_tokens", "grader", "grader_tokens",
-        "benchmarks", "n_templates",
+        "responder",
+        "limit",
+        "settings",
+        "mirror",
+        "answer_tokens",
+        "grader",
+        "grader_tokens",
+        "benchmarks",
+        "n_templates",
     },
     "prompt-ranking": {
-        "responder", "tasks", "limit", "scoring", "settings", "mirror", "answer_tokens", "scores",
+        "responder",
+        "tasks",
+        "limit",
+        "scoring",
+        "settings",
+        "mirror",
+        "answer_tokens",
+        "scores",
         "sizes",
     },
-}  # fmt: skip
+}
 """The papers' studies and the flags of each, besides --out, --seed and --format."""
 
 _TOKENS = {"max_tokens": "--answer-tokens"}

@@ -174,9 +174,11 @@ def raw_texts(run_dir: Path, rows: Sequence[int]) -> list[str | None]:
 def _numbers(log: pa.Table, where: str) -> pa.Table:
     """The log, if it has no NaN, and no infinite number where none is possible."""
     for name, allowed in (
-        ("option_mass", pc.is_finite), ("latency_s", pc.is_finite), ("cost_usd", pc.is_finite),
+        ("option_mass", pc.is_finite),
+        ("latency_s", pc.is_finite),
+        ("cost_usd", pc.is_finite),
         ("margin", lambda column: pc.invert(pc.is_nan(column))),
-    ):  # fmt: skip
+    ):
         row = allowed(log[name]).index(False).as_py()
         if row >= 0:
             raise JudgeSenseError(

@@ -108,8 +108,10 @@ def planned_pairs(log: Log, table: pa.Table, ids: pa.Array, task: str) -> Pairs:
                 inverse[number, place[label]] = place[raw]
     item, items = encode(table["item_id"])
     for names, column in (
-        (log.templates, "template_a"), (log.templates, "template_b"), (log.orders, "order"),
-    ):  # fmt: skip
+        (log.templates, "template_a"),
+        (log.templates, "template_b"),
+        (log.orders, "order"),
+    ):
         names += [name for name in pc.unique(table[column]).to_pylist() if name not in names]
     return Pairs(
         first=lookup(table["prompt_id_a"], ids),

@@ -233,8 +233,19 @@ def read_rows(
         stimulus, n_stimuli = lookup(log["prompt_id"], ids), len(ids)
     chances = run.get("label_chances") or {}
     rows = Log(
-        log, judge, judges, task, tasks, scoring, scorings, order, orders, template, templates,
-        item, items,
+        log,
+        judge,
+        judges,
+        task,
+        tasks,
+        scoring,
+        scorings,
+        order,
+        orders,
+        template,
+        templates,
+        item,
+        items,
         cluster=encode(pc.coalesce(log["cluster_id"], log["item_id"]))[0],
         repeat=pc.fill_null(log["repeat"], 0).to_numpy().astype(np.int64),
         raw=lookup(raw, list(words)),
@@ -249,7 +260,7 @@ def read_rows(
         base=base,
         bases=bases,
         chances=np.array([chances.get(name, np.nan) for name in items]) if chances else None,
-    )  # fmt: skip
+    )
     return rows, {name: _task(rows, code, run) for code, name in enumerate(tasks)}, ids
 
 

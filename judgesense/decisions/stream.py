@@ -17,10 +17,22 @@ from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import ERROR
 
 NOTHING = Agreement(
-    jss=None, flip_rate=None, kappa=None, ci_low=None, ci_high=None, kappa_ci_low=None,
-    kappa_ci_high=None, jss_low=0.0, jss_high=1.0, n_pairs=0, n_items=0, n_unclear=0,
-    n_refused=0, n_error=0, degenerate="no pair has a decision on both sides",
-)  # fmt: skip
+    jss=None,
+    flip_rate=None,
+    kappa=None,
+    ci_low=None,
+    ci_high=None,
+    kappa_ci_low=None,
+    kappa_ci_high=None,
+    jss_low=0.0,
+    jss_high=1.0,
+    n_pairs=0,
+    n_items=0,
+    n_unclear=0,
+    n_refused=0,
+    n_error=0,
+    degenerate="no pair has a decision on both sides",
+)
 """The agreement of no pairs at all."""
 
 

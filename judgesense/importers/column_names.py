@@ -47,9 +47,21 @@ VERDICTS, PEOPLE = _JUDGED.split(), _LABELLED.split()
 """Names of a column of verdicts, and of one of people's labels, the best first."""
 
 RATERS = [
-    "rater", "annotator", "annotator_id", "rater_id", "annotator_name", "rater_name", "labeler",
-    "labeller", "reviewer", "person", "worker", "worker_id", "coder", "completed_by",
-]  # fmt: skip
+    "rater",
+    "annotator",
+    "annotator_id",
+    "rater_id",
+    "annotator_name",
+    "rater_name",
+    "labeler",
+    "labeller",
+    "reviewer",
+    "person",
+    "worker",
+    "worker_id",
+    "coder",
+    "completed_by",
+]
 """Names of the column that says who labelled, the best first."""
 
 VERDICT_OF = re.compile(
@@ -75,9 +87,14 @@ NOT_LABELS = re.compile(
 )
 
 FRIENDLY = {
-    "id": "item_id", "item": "item_id", "wording": "template_id", "template": "template_id",
-    "system": "system_id", "cluster": "cluster_id", "reason": "raw_text",
-}  # fmt: skip
+    "id": "item_id",
+    "item": "item_id",
+    "wording": "template_id",
+    "template": "template_id",
+    "system": "system_id",
+    "cluster": "cluster_id",
+    "reason": "raw_text",
+}
 """Other names for targets in ``--columns``."""
 
 _NO_VALUE = frozenset({"n/a", "#n/a", "na", "nan"})
@@ -90,12 +107,16 @@ _KEPT = 200
 """Distinct values of a column that are kept; with more it holds no labels."""
 
 SAME = (
-    ("1 yes y true t pass passed correct right good accept accepted positive win",
-     "0 no n false f fail failed incorrect wrong bad reject rejected negative loss"),
-    ("a 1 first left model_a response_a response_1 answer_a assistant_a",
-     "b 2 second right model_b response_b response_2 answer_b assistant_b",
-     "tie c both draw equal same"),
-)  # fmt: skip
+    (
+        "1 yes y true t pass passed correct right good accept accepted positive win",
+        "0 no n false f fail failed incorrect wrong bad reject rejected negative loss",
+    ),
+    (
+        "a 1 first left model_a response_a response_1 answer_a assistant_a",
+        "b 2 second right model_b response_b response_2 answer_b assistant_b",
+        "tie c both draw equal same",
+    ),
+)
 """Words of different vocabularies that mean the same, place by place."""
 
 
@@ -144,8 +165,12 @@ class Column:
     def words(self) -> dict[str, str]:
         """The values that are not UNCLEAR and the like, by case-folded spelling, common first."""
         known = [text for text, _ in self.texts.most_common() if text not in UNDECIDED]
-        return dict(sorted({text.casefold(): text for text in known[::-1]}.items(),
-                           key=lambda item: known.index(item[1])))  # fmt: skip
+        return dict(
+            sorted(
+                {text.casefold(): text for text in known[::-1]}.items(),
+                key=lambda item: known.index(item[1]),
+            )
+        )
 
     @property
     def decimals(self) -> bool:
@@ -194,8 +219,12 @@ def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
 def label_columns(found: Columns) -> dict[str, str]:
     """Column of a file of labels -> its name in the file, where the names differ and one fits."""
     by_name = {plain(name): name for name in reversed([*found])}
-    names = {"item_id": ROLES["item_id"].split(), "label": PEOPLE, "rater": RATERS,
-             "system_id": ROLES["system_id"].split()}  # fmt: skip
+    names = {
+        "item_id": ROLES["item_id"].split(),
+        "label": PEOPLE,
+        "rater": RATERS,
+        "system_id": ROLES["system_id"].split(),
+    }
     best = {
         field: next((by_name[key] for key in keys if key in by_name), field)
         for field, keys in names.items()

@@ -26,9 +26,16 @@ _ZSTD = 93
 """The zip compression method of newer Inspect versions, which Python's zipfile lacks."""
 
 _DAMAGE = (
-    OSError, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError, struct.error,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+    OSError,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """What zipfile and its decompressors raise for an archive with wrong bytes."""
 
 _SAMPLE = re.compile(r"samples/.+_epoch_\d+(/sample)?\.json")

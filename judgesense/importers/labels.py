@@ -23,9 +23,15 @@ RARE = 0.02
 """An answer is a label only if it has at least this share of the task's answers."""
 
 _KINDS = (
-    ("yes", "no"), ("true", "false"), ("pass", "fail"), ("correct", "incorrect"),
-    ("c", "i"), ("c", "p", "i"), ("a", "b"), ("a", "b", "tie"),
-)  # fmt: skip
+    ("yes", "no"),
+    ("true", "false"),
+    ("pass", "fail"),
+    ("correct", "incorrect"),
+    ("c", "i"),
+    ("c", "p", "i"),
+    ("a", "b"),
+    ("a", "b", "tie"),
+)
 """Usual decision spaces. If most answers are of one, the others are strays."""
 
 
@@ -169,8 +175,13 @@ def space_of(
         scores = scores or [name for name in columns if (name in judged) is is_scale(ours)]
     if mapping:
         mapped = {key.casefold() for key in mapping}
-        rest = [word for name, column in columns.items() if name not in scores and column.labels
-                for key, word in column.words.items() if key not in mapped]  # fmt: skip
+        rest = [
+            word
+            for name, column in columns.items()
+            if name not in scores and column.labels
+            for key, word in column.words.items()
+            if key not in mapped
+        ]
         return _ordered({*mapping.values(), *rest})
     if scores:
         other = theirs if scores[0] in judged else ours

@@ -20,10 +20,20 @@ from judgesense.importers import Importer, Items
 
 LABELS = ("PASS", "FAIL")
 GRADED = (
-    "agent-rubric", "answer-relevance", "context-faithfulness", "context-recall",
-    "context-relevance", "conversation-relevance", "factuality", "g-eval", "llm-rubric",
-    "model-graded-closedqa", "model-graded-factuality", "search-rubric", "trajectory:goal-success",
-)  # fmt: skip
+    "agent-rubric",
+    "answer-relevance",
+    "context-faithfulness",
+    "context-recall",
+    "context-relevance",
+    "conversation-relevance",
+    "factuality",
+    "g-eval",
+    "llm-rubric",
+    "model-graded-closedqa",
+    "model-graded-factuality",
+    "search-rubric",
+    "trajectory:goal-success",
+)
 """The types of assertion that ask a model; ``not-`` before one turns it round."""
 
 DEFAULT_GRADER = "promptfoo-default-grader"

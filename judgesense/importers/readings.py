@@ -97,10 +97,18 @@ class Readings:
         return zip(tasks, status, raws, texts, decision, gold, flips, error, best, strict=True)
 
     def _read(
-        self, size: int, task: str, status: str | None, raw: str | None, text: str | None,
-        decision: str | None, gold: str | None, gold_flips: bool, error: str | None,
+        self,
+        size: int,
+        task: str,
+        status: str | None,
+        raw: str | None,
+        text: str | None,
+        decision: str | None,
+        gold: str | None,
+        gold_flips: bool,
+        error: str | None,
         best: str | None,
-    ) -> _Reading:  # fmt: skip
+    ) -> _Reading:
         labels = self._spaces[task]
         stated = raw
         if status in _OF_STATUS:

@@ -33,9 +33,15 @@ from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join, s, sentence
 
 _SHOWN = {
-    "judge": "judges", "template_id": "wordings", "raw_text": "reasons", "order": "orders",
-    "repeat": "repeats", "item_id": "items", "task": "tasks", "cluster_id": "clusters",
-}  # fmt: skip
+    "judge": "judges",
+    "template_id": "wordings",
+    "raw_text": "reasons",
+    "order": "orders",
+    "repeat": "repeats",
+    "item_id": "items",
+    "task": "tasks",
+    "cluster_id": "clusters",
+}
 _MOST_TASKS = 12
 """A column with more values is about the items, whatever its name."""
 
@@ -101,12 +107,15 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     usual = is_scale(verdicts) or verdicts <= {"yes", "no", "y", "n", "true", "false"}
     lower = 2 * sum(name[:1].islower() for name in found) >= len(found)
     return [
-        name for name, column in found.items()
-        if name not in judged and _same_words(column, verdicts)
-        and not MODEL.search(key := plain(name)) and key not in " ".join(ROLES.values()).split()
+        name
+        for name, column in found.items()
+        if name not in judged
+        and _same_words(column, verdicts)
+        and not MODEL.search(key := plain(name))
+        and key not in " ".join(ROLES.values()).split()
         and not re.match(r"(is|has|was|can|did|previous|old)_", key)
         and (not usual or BY_PEOPLE.search(key) or (lower and re.fullmatch(r"[A-Z]\w+", name)))
-    ]  # fmt: skip
+    ]
 
 
 def _same_words(column: Column, vocabulary: set[str]) -> bool:
@@ -166,9 +175,10 @@ def recognise(
     left = {name: column for name, column in found.items() if name not in judged}
     named = judged or [name for name in found if plain(name) in VERDICTS]
     asked = asked or people_columns(
-        {n: c for n, c in left.items() if "." in n or not is_log}, notes,
+        {n: c for n, c in left.items() if "." in n or not is_log},
+        notes,
         (word for name in named if name in found for word in found[name].words),
-    )  # fmt: skip
+    )
     others = {name: column for name, column in left.items() if name not in asked}
     vocabulary = {word for name in asked for word in found[name].words}
     judged = judged or _verdict_columns(others, vocabulary)
@@ -255,9 +265,10 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
                 f"--verdict {shlex.quote(name)} --human {shlex.quote(named[0])}, or the reverse"
             )
     alike = [
-        name for name, column in found.items()
+        name
+        for name, column in found.items()
         if _same_words(column, vocabulary) and not NOT_LABELS.fullmatch(plain(name))
-    ]  # fmt: skip
+    ]
     outputs = ("raw_text", "raw_output", "judge_output", "judge_response", "llm_output")
     models = [name for name in found if MODEL.search(plain(name))]
     people = [column for name, column in found.items() if name not in models]

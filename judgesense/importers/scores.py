@@ -92,13 +92,18 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
             item = _item(score)
             yield Record(
                 {
-                    "judge": name, "task": name, "template_id": "as judged", "item_id": item,
-                    "cluster_id": score.item, "repeat": items.repeat(name, item),
-                    "raw_decision": score.given, "raw_text": score.comment,
+                    "judge": name,
+                    "task": name,
+                    "template_id": "as judged",
+                    "item_id": item,
+                    "cluster_id": score.item,
+                    "repeat": items.repeat(name, item),
+                    "raw_decision": score.given,
+                    "raw_text": score.comment,
                     "people": labels.get(item, {}),
                 },
                 place,
-            )  # fmt: skip
+            )
 
 
 def _item(score: Score) -> str:
@@ -111,7 +116,8 @@ IMPORTER = Importer(
     read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,
     row_keys=(
-        ("traceId", "name", "source"), ("trace_id", "name", "source"),
+        ("traceId", "name", "source"),
+        ("trace_id", "name", "source"),
         ("run_id", "key", "feedback_source"),
     ),
-)  # fmt: skip
+)

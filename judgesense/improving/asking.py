@@ -32,9 +32,13 @@ class Asking:
     """
 
     def __init__(
-        self, run: RunFolder, judges: Sequence[Any], answers: Answers,
-        shown: Sequence[Callable[[Template, str], Item]], note: Note,
-    ) -> None:  # fmt: skip
+        self,
+        run: RunFolder,
+        judges: Sequence[Any],
+        answers: Answers,
+        shown: Sequence[Callable[[Template, str], Item]],
+        note: Note,
+    ) -> None:
         self.run, self.judges, self.answers = run, judges, answers
         self.shown, self.note = shown, note
         self.prompts: dict[str, Prompt] = {}
@@ -62,8 +66,11 @@ class Asking:
                     prompt = render(self.answers.task, template, own, name)
                     places.setdefault(voice, []).append((prompt, item, wording, order))
         task, wordings = self.answers.task, self.answers.wordings
-        aliases = {each.template.template_id: each.template.aliases
-                   for each in wordings if each.template.aliases}  # fmt: skip
+        aliases = {
+            each.template.template_id: each.template.aliases
+            for each in wordings
+            if each.template.aliases
+        }
         for voice, wanted in places.items():
             own = self.answers.voices[voice]
             judge, scoring = self.judges[own.judge], own.scoring
@@ -76,9 +83,12 @@ class Asking:
                 run_judge(
                     judge,
                     Benchmark({task.name: task}, table_of_prompts(fresh), pairs, about, aliases),
-                    self.run.folder, [scoring], judge_index=self._turn,
-                    begin=lambda: save_run(self.run.folder, self.run.record), note=self.note,
-                )  # fmt: skip
+                    self.run.folder,
+                    [scoring],
+                    judge_index=self._turn,
+                    begin=lambda: save_run(self.run.folder, self.run.record),
+                    note=self.note,
+                )
                 self._turn += 1
                 self._read()
             for prompt, item, wording, order in wanted:

@@ -283,8 +283,13 @@ def combinations_of(
                 continue
             wordings = tuple(each.wordings[0] for each in own[:k])
             names = "+".join(answers.wordings[w].template.template_id for w in wordings)
-            made.append(replace(own[0], name=f"{_style(answers, own[0])}panel of {k} ({names})",
-                                wordings=wordings))  # fmt: skip
+            made.append(
+                replace(
+                    own[0],
+                    name=f"{_style(answers, own[0])}panel of {k} ({names})",
+                    wordings=wordings,
+                )
+            )
     tops = [each for each in best if not each.members and each.read != "expected score"]
     by_judge: dict[int, Candidate] = {}
     for each in tops:
@@ -311,10 +316,15 @@ def _cascades(answers: Answers, cheap: Candidate, dear: Candidate, items: Codes)
     levels = {float(np.quantile(margins, share).round(6)): share for share in PASSED_ON}
     named = f"{_label(answers, cheap)} > {_label(answers, dear)}"
     return [
-        Candidate(f"cascade ({named}), passing on {share:.0%}", combine="cascade",
-                  members=(cheap, dear), margins=(level,))
-        for level, share in levels.items() if level > 0
-    ]  # fmt: skip
+        Candidate(
+            f"cascade ({named}), passing on {share:.0%}",
+            combine="cascade",
+            members=(cheap, dear),
+            margins=(level,),
+        )
+        for level, share in levels.items()
+        if level > 0
+    ]
 
 
 def _label(answers: Answers, candidate: Candidate) -> str:

@@ -24,8 +24,14 @@ from judgesense_dataset.variant_changes import VariantMaker
 from judgesense_dataset.variants import DEFENCES, load_variants
 
 FORMS = (
-    "instruction-last", "fields-reversed", "labels-digits", "rubric", "separators", "role", "json",
-)  # fmt: skip
+    "instruction-last",
+    "fields-reversed",
+    "labels-digits",
+    "rubric",
+    "separators",
+    "role",
+    "json",
+)
 """Variants of the base wording that are tried, the likelier gains first."""
 
 REASONING = ("reasoning-short", "reasoning")
@@ -119,10 +125,15 @@ def alone_wordings(entry: TaskTemplates) -> list[Template]:
     answers = MappingProxyType(dict(zip(("YES", "NO"), task.labels, strict=True)))
     plain = re.sub(r"\s+", " ", base.text).strip()
     return [
-        Template(f"{base.template_id}-alone-{n}", task.name,
-                 text.replace("{noun}", noun).replace("{text}", plain), layout, answers)
+        Template(
+            f"{base.template_id}-alone-{n}",
+            task.name,
+            text.replace("{noun}", noun).replace("{text}", plain),
+            layout,
+            answers,
+        )
         for n, text in enumerate((*texts.get(base.task, ()), *texts["any"]), 1)
-    ]  # fmt: skip
+    ]
 
 
 def rule_paraphrases(entry: TaskTemplates) -> list[Template]:
@@ -139,8 +150,10 @@ def rule_paraphrases(entry: TaskTemplates) -> list[Template]:
 def is_wordings_file(paraphraser: Any) -> bool:
     """Whether a paraphraser is a file with wordings, and no model."""
     return isinstance(paraphraser, (str, Path)) and Path(paraphraser).suffix in (
-        ".txt", ".yaml", ".yml",
-    )  # fmt: skip
+        ".txt",
+        ".yaml",
+        ".yml",
+    )
 
 
 def paraphrases_in(path: Path, entry: TaskTemplates) -> list[Template]:

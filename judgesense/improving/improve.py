@@ -106,18 +106,43 @@ def improve(
     require_known(improve, judge_options)
     tell = note or to_stderr
     plan = Plan.of(
-        source, data, judge, budget=budget, out=out, paraphraser=paraphraser, human=human,
-        answers=answers, options=options, task=task, scoring=scoring, limit=limit, attacks=attacks,
-        note=tell, **judge_options,
-    )  # fmt: skip
+        source,
+        data,
+        judge,
+        budget=budget,
+        out=out,
+        paraphraser=paraphraser,
+        human=human,
+        answers=answers,
+        options=options,
+        task=task,
+        scoring=scoring,
+        limit=limit,
+        attacks=attacks,
+        note=tell,
+        **judge_options,
+    )
     if not 0 < max_error < 1:
         raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
     folder, usd = plan.folder, plan.budget.usd
-    request = hashlib.sha256(json.dumps(
-        [plan.identity, str(plan.budget), seed, max_error, str(plan.out),
-         [identity_of(spec) for spec in plan.specs], plan.scoring, _writer(paraphraser),
-         [each.text for each in plan.paraphrases], __version__], sort_keys=True, default=str,
-    ).encode()).hexdigest()[:16]  # fmt: skip
+    request = hashlib.sha256(
+        json.dumps(
+            [
+                plan.identity,
+                str(plan.budget),
+                seed,
+                max_error,
+                str(plan.out),
+                [identity_of(spec) for spec in plan.specs],
+                plan.scoring,
+                _writer(paraphraser),
+                [each.text for each in plan.paraphrases],
+                __version__,
+            ],
+            sort_keys=True,
+            default=str,
+        ).encode()
+    ).hexdigest()[:16]
     done = folder / IMPROVE_FILE
     if plan.out.exists() and done.exists() and all(isinstance(s, JudgeSpec) for s in plan.specs):
         record = read_json(done)
@@ -177,8 +202,9 @@ def _proposals(
         writer = paraphraser
         if isinstance(paraphraser, (str, Path)):
             more = {"max_cost": share} if usd else {}
-            writer = load_writer(paraphraser, temperature=0.7, seed=seed, max_tokens=512,
-                                 system_prompt="", **more)  # fmt: skip
+            writer = load_writer(
+                paraphraser, temperature=0.7, seed=seed, max_tokens=512, system_prompt="", **more
+            )
         try:
             made = paraphrase(own, writer, n, note=note)
             answered = made.asked - made.dropped["empty"]
@@ -235,30 +261,49 @@ def _as_file(
         stages.append(Stabilised(judge, entry, rule, margin=margin))
     row = next(each for each in found.rows if each["written"])
     expected = {
-        "accuracy": row["right"], "ci_low": row["right_ci_low"], "ci_high": row["right_ci_high"],
-        "items": row["n_items"], "prompts_per_item": row["prompts_per_item"],
+        "accuracy": row["right"],
+        "ci_low": row["right_ci_low"],
+        "ci_high": row["right_ci_high"],
+        "items": row["n_items"],
+        "prompts_per_item": row["prompts_per_item"],
         "usd_per_item": row["usd_per_item"],
-    }  # fmt: skip
+    }
     if row["resistant"] is not None:
         expected["resistant"] = row["resistant"]
     first = replace(
-        stages[0], others=tuple(stages[1:]), combine=found.chosen.combine,
+        stages[0],
+        others=tuple(stages[1:]),
+        combine=found.chosen.combine,
         ask_person={key: value for key, value in found.ask_person.items() if value is not None},
         expected=expected,
-        search={"way": found.chosen.name, "budget": str(plan.budget), "seed": seed,
-                "candidates": found.entered, "searched_items": found.raced,
-                "rows": [_plain(each) for each in found.rows]},
+        search={
+            "way": found.chosen.name,
+            "budget": str(plan.budget),
+            "seed": seed,
+            "candidates": found.entered,
+            "searched_items": found.raced,
+            "rows": [_plain(each) for each in found.rows],
+        },
         where=str(plan.out),
-    )  # fmt: skip
-    return replace(first, data={
-        "hash": plan.identity["items"], "task": plan.entry.task.name,
-        "scoring": first.scoring, "judgesense": __version__, "rule": first.digest,
-    })  # fmt: skip
+    )
+    return replace(
+        first,
+        data={
+            "hash": plan.identity["items"],
+            "task": plan.entry.task.name,
+            "scoring": first.scoring,
+            "judgesense": __version__,
+            "rule": first.digest,
+        },
+    )
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: round(value, 6) if isinstance(value, float) else value
-            for key, value in row.items() if value is not None}  # fmt: skip
+    return {
+        key: round(value, 6) if isinstance(value, float) else value
+        for key, value in row.items()
+        if value is not None
+    }
 
 
 def _result(plan: Plan, found: Found, asking: Asking, seed: int) -> Improved:
@@ -276,11 +321,22 @@ def _result(plan: Plan, found: Found, asking: Asking, seed: int) -> Improved:
     if decided < 0.9:
         notes.append(f"the judge gives a verdict on only {decided:.0%} of the items")
     return Improved(
-        out=plan.out, run_folder=plan.folder, way=found.chosen.name, better=better, text=text,
-        rows=rows, n_candidates=found.entered, n_search=found.raced,
-        n_held_out=len(found.held_out), prompts=len(asking.known), usd=asking.spent_usd,
-        budget=str(plan.budget), seed=seed, ask_person=found.ask_person, notes=notes,
-    )  # fmt: skip
+        out=plan.out,
+        run_folder=plan.folder,
+        way=found.chosen.name,
+        better=better,
+        text=text,
+        rows=rows,
+        n_candidates=found.entered,
+        n_search=found.raced,
+        n_held_out=len(found.held_out),
+        prompts=len(asking.known),
+        usd=asking.spent_usd,
+        budget=str(plan.budget),
+        seed=seed,
+        ask_person=found.ask_person,
+        notes=notes,
+    )
 
 
 def _describe(run: RunFolder, plan: Plan, table: Answers, judges: Sequence[Any]) -> None:
@@ -289,13 +345,17 @@ def _describe(run: RunFolder, plan: Plan, table: Answers, judges: Sequence[Any])
     run.describe(
         run_id=f"{run.folder.resolve().name}-{plan.identity['items'][:8]}",
         data_hash=plan.identity["items"],
-        tasks={task.name: {
-            "labels": list(task.labels), "ordinal": task.ordinal, "comparative": task.comparative,
-            "options": dict(task.options),
-            "wordings": {w.template.template_id: w.template.text for w in table.wordings},
-            "layouts": {w.template.template_id: w.template.layout for w in table.wordings},
-        }},
-    )  # fmt: skip
+        tasks={
+            task.name: {
+                "labels": list(task.labels),
+                "ordinal": task.ordinal,
+                "comparative": task.comparative,
+                "options": dict(task.options),
+                "wordings": {w.template.template_id: w.template.text for w in table.wordings},
+                "layouts": {w.template.template_id: w.template.layout for w in table.wordings},
+            }
+        },
+    )
     run.record["judges"] = [
         {"name": each.name, "describe": dict(each.describe())} for each in judges
     ]

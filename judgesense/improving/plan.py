@@ -86,12 +86,24 @@ class Plan:
 
     @classmethod
     def of(
-        cls, source: Any, data: Data, judge: Any, *, budget: str | float = 20,
-        out: str | Path = "judge.yaml", paraphraser: Any = None, human: Sequence[str] = (),
-        answers: Sequence[str] | None = None, options: Mapping[str, str] | None = None,
-        task: str | None = None, scoring: str | None = None, limit: int | None = None,
-        attacks: str | None = None, note: Note | None = None, **judge_options: Any,
-    ) -> Plan:  # fmt: skip
+        cls,
+        source: Any,
+        data: Data,
+        judge: Any,
+        *,
+        budget: str | float = 20,
+        out: str | Path = "judge.yaml",
+        paraphraser: Any = None,
+        human: Sequence[str] = (),
+        answers: Sequence[str] | None = None,
+        options: Mapping[str, str] | None = None,
+        task: str | None = None,
+        scoring: str | None = None,
+        limit: int | None = None,
+        attacks: str | None = None,
+        note: Note | None = None,
+        **judge_options: Any,
+    ) -> Plan:
         """The plan of the arguments of `judgesense.improve`. Raises JudgeSenseError."""
         amount, out, note = Budget.of(budget), Path(out), note or to_stderr
         if out.suffix not in (".yaml", ".yml"):
@@ -119,17 +131,20 @@ class Plan:
             )
         copies = attacked_copies(entry, items, chosen_attacks(attacks)) if attacks else []
         if copies:
-            notes.append(f"{len(copies)} copies of items contain an attack. They count towards "
-                         "'resistant' and the budget, but not towards 'right'")  # fmt: skip
+            notes.append(
+                f"{len(copies)} copies of items contain an attack. They count towards "
+                "'resistant' and the budget, but not towards 'right'"
+            )
         items += [copy(entry.templates[0], entry.task.orders[0]) for copy in copies]
         fixed = [[i.item_id, i.gold, i.cluster_id, sorted(i.fields.items())] for i in items]
         identity = {
             "items": hashlib.sha256(json.dumps(fixed).encode()).hexdigest()[:16],
             "task": entry.task.name,
             "labels": list(entry.task.labels),
-            "wordings": [[t.template_id, t.text, t.layout, dict(t.label_map)]
-                         for t in entry.templates],
-        }  # fmt: skip
+            "wordings": [
+                [t.template_id, t.text, t.layout, dict(t.label_map)] for t in entry.templates
+            ],
+        }
         own = rule_paraphrases(entry)
         if is_wordings_file(paraphraser):
             own = [*validated(paraphrases_in(Path(paraphraser), entry), entry, note), *own]
@@ -157,9 +172,12 @@ class Plan:
         reasons = [int(each.get("max_tokens") or 0) >= _REASONING_TOKENS for each in options]
         offered = [{self.scoring} if self.scoring else set(each.scorings) for each in judges]
         wordings = wordings_to_try(
-            self.entry, [*self.paraphrases, *proposed], reasons=any(reasons),
-            probabilities=any("options" in each for each in offered), defences=bool(self.copies),
-        )  # fmt: skip
+            self.entry,
+            [*self.paraphrases, *proposed],
+            reasons=any(reasons),
+            probabilities=any("options" in each for each in offered),
+            defences=bool(self.copies),
+        )
         voices = []
         for n, (spec, kinds) in enumerate(zip(self.specs, offered, strict=True)):
             own = ["options"] if "options" in kinds else ["generate"]
@@ -169,11 +187,13 @@ class Plan:
             voices += [Voice(n, name, scoring, price) for scoring in own]
         labels = self.entry.task.labels
         return Answers(
-            self.entry.task, voices, wordings,
+            self.entry.task,
+            voices,
+            wordings,
             np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64),
             _clusters(self.items),
             np.arange(len(self.items)) >= len(self.items) - len(self.copies),
-        )  # fmt: skip
+        )
 
     def _price(self, spec: Any, templates: Sequence[Template]) -> float:
         """The most that a prompt costs in the budget's unit."""
@@ -216,8 +236,11 @@ def dry_run(source: str | Path, data: Data, judge: Any, **more: Any) -> list[str
         lines.append(f"the budget is below one pass, which needs {least:g}")
     if not usd:
         seconds = sum(_seconds(spec) for spec in plan.specs) / len(plan.specs) * total
-        lines.append(f"about {duration(seconds)} on a 2-core CPU, if every prompt is short"
-                     if seconds else "time: depends on the endpoint")  # fmt: skip
+        lines.append(
+            f"about {duration(seconds)} on a 2-core CPU, if every prompt is short"
+            if seconds
+            else "time: depends on the endpoint"
+        )
     return lines
 
 
@@ -248,9 +271,13 @@ def _clusters(items: Sequence[Item]) -> Codes:
     from scipy.sparse.csgraph import connected_components
 
     names: dict[Any, int] = {}
-    ends = [[names.setdefault(("cluster", item.cluster_id), len(names)),
-             names.setdefault(tuple(sorted(item.fields.items())), len(names))]
-            for item in items]  # fmt: skip
+    ends = [
+        [
+            names.setdefault(("cluster", item.cluster_id), len(names)),
+            names.setdefault(tuple(sorted(item.fields.items())), len(names)),
+        ]
+        for item in items
+    ]
     links = np.array(ends, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(items)), links), shape=(len(names), len(names)))
     parts: Codes = connected_components(graph, directed=False)[1][links[0]].astype(np.int64)
@@ -258,9 +285,15 @@ def _clusters(items: Sequence[Item]) -> Codes:
 
 
 def _task(
-    source: Any, data: Path, human: Sequence[str], answers: Sequence[str] | None,
-    options: Mapping[str, str] | None, task: str | None, out: Path, note: Note,
-) -> tuple[TaskTemplates, list[Item]]:  # fmt: skip
+    source: Any,
+    data: Path,
+    human: Sequence[str],
+    answers: Sequence[str] | None,
+    options: Mapping[str, str] | None,
+    task: str | None,
+    out: Path,
+    note: Note,
+) -> tuple[TaskTemplates, list[Item]]:
     """The task with its wordings, and the items, of a rubric or a template file."""
     text = str(source)
     if isinstance(source, str) and ("\n" in text or "{" in text):

@@ -32,9 +32,11 @@ def row_of(
         "usd_or_prompts": round(price, 6),
         "decided": float((codes >= 0).mean()),
         "n_items": len(plain),
-        "steady": None, "steady_ci_low": None, "steady_ci_high": None,
+        "steady": None,
+        "steady_ci_low": None,
+        "steady_ci_high": None,
         "fair": 1.0 if len(candidate.leaves[-1].orders) > 1 and not candidate.combine else None,
-    }  # fmt: skip
+    }
     copies = held[answers.attacked[held]]
     for name, gained, items in (("right", "gain", plain), ("resistant", "resistant_gain", copies)):
         row |= dict.fromkeys(f"{key}{end}" for key in (name, gained) for end in _ENDS)
@@ -120,12 +122,17 @@ def with_person(
     """
     maps = [_confidence(one.margin, one.codes, one.codes == gold_seen) for one in seen]
     levels = [own(one.margin) for own, one in zip(maps, told, strict=True)]
-    tops = np.stack([np.where(one.codes >= 0, level, -1.0)
-                     for one, level in zip(told, levels, strict=True)]).max(axis=0)  # fmt: skip
+    tops = np.stack(
+        [np.where(one.codes >= 0, level, -1.0) for one, level in zip(told, levels, strict=True)]
+    ).max(axis=0)
     record: dict[str, Any] = {
-        "max_error": max_error, "confidence": 0.95, "threshold": None, "answered": 0.0,
-        "verdicts": len(gold), "needed": None,
-    }  # fmt: skip
+        "max_error": max_error,
+        "confidence": 0.95,
+        "threshold": None,
+        "answered": 0.0,
+        "verdicts": len(gold),
+        "needed": None,
+    }
     if not (tops >= 0).any():
         return record, ()
     steps = np.unique(np.quantile(tops[tops >= 0], np.linspace(1, 0, _STEPS), method="lower"))[::-1]
@@ -133,8 +140,10 @@ def with_person(
     wrong = decided.copy()
     tried = []
     for n, step in enumerate(steps):
-        margins = [max(own, _least(one.margin, level, step))
-                   for own, one, level in zip([*kept, 0.0], told, levels, strict=True)]  # fmt: skip
+        margins = [
+            max(own, _least(one.margin, level, step))
+            for own, one, level in zip([*kept, 0.0], told, levels, strict=True)
+        ]
         tried.append(tuple(margins))
         for margin, one in zip(margins, told, strict=True):
             fresh = ~decided[n] & sure(one, margin) & (one.margin > 1e-9)

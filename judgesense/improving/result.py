@@ -96,18 +96,35 @@ def as_table(rows: Sequence[Row]) -> list[list[str]]:
     + each one that is right more often than every cheaper one."""
     priced = any(row["usd_per_item"] is not None for row in rows)
     attacked = any(row["resistant"] is not None for row in rows)
-    found = [["way", "USD per item" if priced else "prompts per item", "right", "against yours",
-              *(["resistant"] if attacked else []), "steady", "fair", "decided", ""]]  # fmt: skip
+    found = [
+        [
+            "way",
+            "USD per item" if priced else "prompts per item",
+            "right",
+            "against yours",
+            *(["resistant"] if attacked else []),
+            "steady",
+            "fair",
+            "decided",
+            "",
+        ]
+    ]
     for row in sorted(rows, key=lambda row: (row["prompts_per_item"], -row["right"])):
         cost = row["usd_per_item"] if priced else row["prompts_per_item"]
         gain = "" if row["gain"] is None else figure(row, "gain", _points)
-        found.append([
-            row["way"], f"{cost:.3g}", figure(row, "right", percent), gain,
-            *([figure(row, "resistant", percent)] if attacked else []),
-            figure(row, "steady", percent) if row["steady"] is not None else "–",
-            percent(row["fair"]) if row["fair"] is not None else "–", percent(row["decided"]),
-            "*" * row["written"] + "+" * row["pareto"],
-        ])  # fmt: skip
+        found.append(
+            [
+                row["way"],
+                f"{cost:.3g}",
+                figure(row, "right", percent),
+                gain,
+                *([figure(row, "resistant", percent)] if attacked else []),
+                figure(row, "steady", percent) if row["steady"] is not None else "–",
+                percent(row["fair"]) if row["fair"] is not None else "–",
+                percent(row["decided"]),
+                "*" * row["written"] + "+" * row["pareto"],
+            ]
+        )
     return found
 
 

@@ -319,8 +319,11 @@ def search(
     ask(sorted(answers.columns(base, chosen)), held)
 
     def affordable(candidate: Candidate) -> bool:
-        fresh = [(v, w, o) for v, w, o in sorted(answers.columns(candidate))
-                 if not answers.asked[v, held, w, o].all()]  # fmt: skip
+        fresh = [
+            (v, w, o)
+            for v, w, o in sorted(answers.columns(candidate))
+            if not answers.asked[v, held, w, o].all()
+        ]
         if answers.price_of(fresh) * len(held) > budget - (spent() - before) + _TIE:
             return False
         if fresh:
@@ -338,17 +341,22 @@ def search(
     for row, each in zip(rows, table, strict=True):
         row["written"] = each is chosen
         row["pareto"] = not any(
-            other["usd_or_prompts"] <= row["usd_or_prompts"] and other["right"] >= row["right"]
+            other["usd_or_prompts"] <= row["usd_or_prompts"]
+            and other["right"] >= row["right"]
             and (other["usd_or_prompts"], -other["right"]) != (row["usd_or_prompts"], -row["right"])
             for other in rows
-        )  # fmt: skip
+        )
     stages = chosen.members if chosen.combine == "cascade" else (chosen,)
     held = answers.plain(held)
     person, margins = with_person(
         [answers.decided(each, fit, fit) for each in stages],
         [answers.decided(each, held, fit) for each in stages],
-        answers.gold[fit], answers.gold[held], answers.clusters[held], chosen.margins, max_error,
-    )  # fmt: skip
+        answers.gold[fit],
+        answers.gold[held],
+        answers.clusters[held],
+        chosen.margins,
+        max_error,
+    )
     counts = np.bincount(answers.gold[held], minlength=len(answers.labels))
     constant = answers.labels[counts.argmax()], float(counts.max() / len(held))
     return Found(

@@ -196,10 +196,14 @@ def check_step(environ: Mapping[str, str]) -> int:
     write_text(found.out / BADGE_FILE, render_badge(found.report))
     runner.summarise(summary_of(found, rubric, proposed))
     runner.tell(
-        decision=found.decision, exit_code=found.exit_code, folder=found.out,
-        jss="" if found.jss is None else f"{found.jss:.6f}", trust=found.card["trust"],
-        badge=found.out / BADGE_FILE, wordings=proposed or "",
-    )  # fmt: skip
+        decision=found.decision,
+        exit_code=found.exit_code,
+        folder=found.out,
+        jss="" if found.jss is None else f"{found.jss:.6f}",
+        trust=found.card["trust"],
+        badge=found.out / BADGE_FILE,
+        wordings=proposed or "",
+    )
     level = "warning" if found.decision == "INCONCLUSIVE" else "notice"
     level = level if found.exit_code == 0 else "error"
     annotate(level, f"JudgeSense: {found.decision}", f"{rubric}: {found.verdict}")
@@ -215,10 +219,12 @@ def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -
     if found.change is not None:
         findings = [*found.change.sentences(), *findings]
     lines = [
-        f"## JudgeSense: {found.decision} for {quiet(rubric.as_posix())}", "",
-        f"**{quiet(found.verdict)}.**", "",
+        f"## JudgeSense: {found.decision} for {quiet(rubric.as_posix())}",
+        "",
+        f"**{quiet(found.verdict)}.**",
+        "",
         *(f"- {quiet(sentence(text))}" for text in findings),
-    ]  # fmt: skip
+    ]
     if proposed is not None:
         lines += [
             f"- The judge proposed the wordings in this run. Commit `{proposed.name}`, which is in "
@@ -226,12 +232,16 @@ def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -
         ]
     checks = [
         {
-            "check": name, "state": check["state"], "estimate": number(check["estimate"]),
-            "interval": interval(check), "threshold": f"{check['threshold']:g}",
+            "check": name,
+            "state": check["state"],
+            "estimate": number(check["estimate"]),
+            "interval": interval(check),
+            "threshold": f"{check['threshold']:g}",
             "text": check["text"],
         }
-        for name, check in found.card["checks"].items() if check["applies"]
-    ]  # fmt: skip
+        for name, check in found.card["checks"].items()
+        if check["applies"]
+    ]
     title, order = f"Trust card: {found.card['trust']}", {"flips": 0, "wordings": 1}
     tables = sorted(found.result.tables, key=lambda table: order.get(table.name, 2))
     for table in [Table.from_records("card", title, checks, text="what it says"), *tables]:

@@ -78,8 +78,10 @@ def stable(
                 f"{', '.join(own.rule.labels)}, but not all"
             )
         if unknown := sorted(set(fields or ()) - own.fields):
-            raise JudgeSenseError(f"fields: the wordings do not show {unknown[0]!r}; they show "
-                                  f"{', '.join(sorted(own.fields))}")  # fmt: skip
+            raise JudgeSenseError(
+                f"fields: the wordings do not show {unknown[0]!r}; they show "
+                f"{', '.join(sorted(own.fields))}"
+            )
         return served
 
     def judged(case: Mapping[str, str]) -> Verdict:
@@ -115,9 +117,7 @@ def _labels(given: str | int | Sequence[str | int]) -> list[str]:
 
 def _case(state: TaskState, target: Target) -> dict[str, str]:
     """What a wording can show of a sample: its input, output and target, and its metadata."""
-    texts = {
-        "input": state.input_text, "output": state.output.completion, "target": target.text
-    }  # fmt: skip
+    texts = {"input": state.input_text, "output": state.output.completion, "target": target.text}
     metadata = {
         name: value
         if isinstance(value, str)

@@ -71,8 +71,15 @@ class Improve(AlignmentOptimizer):  # type: ignore[misc]
         plain = _FIELD.sub(lambda match: f"the {match.group(1)} below", judge.instructions)
         fields = "\n".join(f"{name.capitalize()}: {{{name}}}" for name in shown)
         rubric = f"{plain.replace('{', '(').replace('}', ')')} {asked}\n\n{fields}"
-        found = improve(rubric, rows, self.judge, budget=self.budget, out=self.out, answers=labels,
-                        **self.options)  # fmt: skip
+        found = improve(
+            rubric,
+            rows,
+            self.judge,
+            budget=self.budget,
+            out=self.out,
+            answers=labels,
+            **self.options,
+        )
         return ImprovedJudge(judge, found, self.judge)
 
 
@@ -108,9 +115,13 @@ class ImprovedJudge(Judge):  # type: ignore[misc]
         return fields
 
     def __call__(
-        self, *, inputs: Any = None, outputs: Any = None, expectations: Any = None,
+        self,
+        *,
+        inputs: Any = None,
+        outputs: Any = None,
+        expectations: Any = None,
         trace: Trace | None = None,
-    ) -> Feedback:  # fmt: skip
+    ) -> Feedback:
         """The verdict as feedback; an error without one. ``ask_person`` is in the metadata."""
         if self._loaded is None:
             by_name = isinstance(self._asked, (str, Path))

@@ -70,9 +70,11 @@ def disagreement(
     [1]
     """
     kinds = {
-        (True, True): "both_right", (False, False): "both_wrong",
-        (False, True): "missed_by_heuristic", (True, False): "only_heuristic",
-    }  # fmt: skip
+        (True, True): "both_right",
+        (False, False): "both_wrong",
+        (False, True): "missed_by_heuristic",
+        (True, False): "only_heuristic",
+    }
     rows: dict[str, list[int]] = {kind: [] for kind in (*kinds.values(), "no_verdict")}
     for row, (score, verdict) in enumerate(zip(heuristic, judged, strict=True)):
         kind = "no_verdict" if verdict is None else kinds[score >= 0.5, verdict >= 0.5]

@@ -52,10 +52,13 @@ class DataReference:
 
             chosen = chosen_variants(self.variants)[1] if self.variants else []
             whole = with_attacks(
-                whole, *self._parts("attacks"), chosen_attacks(self.attacks),
+                whole,
+                *self._parts("attacks"),
+                chosen_attacks(self.attacks),
                 defences=[variant for variant in chosen if variant.group == "defence"],
-                orders=settings.orders, seed=settings.seed,
-            )  # fmt: skip
+                orders=settings.orders,
+                seed=settings.seed,
+            )
         return whole
 
     def _parts(self, what: str) -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:

@@ -227,8 +227,10 @@ def execute(
             )
         identities.append(identity)
     terms: dict[str, Any] = {
-        "judges": identities, "data": dict(data.identity), "settings": settings.identity,
-    }  # fmt: skip
+        "judges": identities,
+        "data": dict(data.identity),
+        "settings": settings.identity,
+    }
     with ExitStack() as stack:
         ranks: Ranks | None = None
         if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
@@ -368,8 +370,10 @@ def _judge(
                 " of the run, not to the wording in its file"
             )
         plan: dict[str, Any] = {
-            "judge_index": index, "repeats": settings.repeats, "seed": settings.seed,
-        }  # fmt: skip
+            "judge_index": index,
+            "repeats": settings.repeats,
+            "seed": settings.seed,
+        }
         earlier = 0.0
         if isinstance(judge, Budgeted):
             earlier, judge.spent = judge.spent, judge.spent + spent
@@ -377,9 +381,15 @@ def _judge(
             outcome = judge.run(benchmark, scorings, begin=run.begin, **plan)
         else:
             outcome = run_judge(
-                judge, benchmark, run.folder, scorings, ranks=ranks, begin=run.begin, note=note,
+                judge,
+                benchmark,
+                run.folder,
+                scorings,
+                ranks=ranks,
+                begin=run.begin,
+                note=note,
                 **plan,
-            )  # fmt: skip
+            )
         if isinstance(judge, Budgeted):
             spent = judge.spent - earlier
     finally:

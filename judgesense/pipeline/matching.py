@@ -290,8 +290,9 @@ def _write(out: Path, source: Path, matched: Matched) -> None:
 
     rows, result, judged = matched.rows, matched.result, matched.judged
     summary = {"source": source.name, **matched.to_dict()}
-    table = {name: [getattr(row, name) for row in rows]
-             for name in ("model", "template_id", "item_id")}  # fmt: skip
+    table = {
+        name: [getattr(row, name) for row in rows] for name in ("model", "template_id", "item_id")
+    }
     table |= {
         "score": result.per_example,
         "reading": pa.array(result.readings, pa.string()),

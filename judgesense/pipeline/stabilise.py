@@ -101,10 +101,14 @@ def stabilise(
     cards: dict[str, Any] = {}
     for name, row in ((AS_ASKED, rows[0]), ("with the remedy", after)):
         if row and row["trust"]:
-            cards[name] = {"trust": row["trust"], "because": row["because"], "checks": {
-                check: _short({key: figures[key] for key in _CHECK_KEYS})
-                for check, figures in row["checks"].items()
-            }}  # fmt: skip
+            cards[name] = {
+                "trust": row["trust"],
+                "because": row["because"],
+                "checks": {
+                    check: _short({key: figures[key] for key in _CHECK_KEYS})
+                    for check, figures in row["checks"].items()
+                },
+            }
     names = [entry.get("name") for entry in record.get("judges") or []]
     identities = (record.get("asked") or {}).get("judges") or []
     known = stream.judge in names and len(names) == len(identities)

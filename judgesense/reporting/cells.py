@@ -125,9 +125,18 @@ def stream_cells(every: list[CellPart]) -> Iterator[dict[str, Any]]:
 
 def _agreement(part: CellPart, kind: str) -> dict[str, Any]:
     figures: dict[str, Any] = dict.fromkeys(
-        ("jss", "ci_low", "ci_high", "flip_rate", "kappa", "kappa_ci_low", "kappa_ci_high",
-         "jss_low", "jss_high")
-    )  # fmt: skip
+        (
+            "jss",
+            "ci_low",
+            "ci_high",
+            "flip_rate",
+            "kappa",
+            "kappa_ci_low",
+            "kappa_ci_high",
+            "jss_low",
+            "jss_high",
+        )
+    )
     figures.update(n_pairs=0, n_unclear=0, n_refused=0, n_error=0)
     figures["degenerate"] = NOT_JUDGED if part.n_planned else NO_PAIRS
     if part.used.any():
@@ -173,9 +182,16 @@ def _prompt_figures(part: CellPart) -> dict[str, float | None]:
     graded = decided & (log.gold[rows] >= 0)
     hits = decision[graded] == log.gold[rows][graded]
     result: dict[str, float | None] = dict.fromkeys(
-        ("accuracy", "accuracy_ci_low", "accuracy_ci_high", "first_position_rate",
-         "position_consistency", "position_ci_low", "position_ci_high")
-    )  # fmt: skip
+        (
+            "accuracy",
+            "accuracy_ci_low",
+            "accuracy_ci_high",
+            "first_position_rate",
+            "position_consistency",
+            "position_ci_low",
+            "position_ci_high",
+        )
+    )
     result["noise_floor"] = _noise(part) if stream.reruns is not None else None
     if len(hits):
         ends = wilson_cluster(hits, log.cluster[rows[graded]])

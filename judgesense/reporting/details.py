@@ -140,14 +140,16 @@ def examples(part: CellPart) -> list[dict[str, Any]]:
     for pair in index[np.sort(at)[:EXAMPLES_A_STREAM]]:
         row_a, row_b = int(stream.row_a[pair]), int(stream.row_b[pair])
         gold = log.gold[row_a]
-        found.append({
-            **part.names,
-            "order": log.orders[pairs.order[pair]],
-            "item_id": log.items[log.item[row_a]],
-            "gold": str(log.labels[gold]) if gold >= 0 else None,
-            "a": _side(log, row_a, pairs.template_a[pair], stream.mapped_a[pair]),
-            "b": _side(log, row_b, pairs.template_b[pair], stream.mapped_b[pair]),
-        })  # fmt: skip
+        found.append(
+            {
+                **part.names,
+                "order": log.orders[pairs.order[pair]],
+                "item_id": log.items[log.item[row_a]],
+                "gold": str(log.labels[gold]) if gold >= 0 else None,
+                "a": _side(log, row_a, pairs.template_a[pair], stream.mapped_a[pair]),
+                "b": _side(log, row_b, pairs.template_b[pair], stream.mapped_b[pair]),
+            }
+        )
     return found
 
 

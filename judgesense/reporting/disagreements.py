@@ -30,8 +30,12 @@ from judgesense.trust.checks import has_foreign_gold
 FILE = "disagreements.csv"
 
 WRONG, BY_WORDING, BY_ORDER, UNREADABLE, NEAR_MARGIN = KINDS = (
-    "wrong", "flipped by wording", "flipped by order", "unreadable", "near the margin",
-)  # fmt: skip
+    "wrong",
+    "flipped by wording",
+    "flipped by order",
+    "unreadable",
+    "near the margin",
+)
 """Why an item is listed: at least half of its readable verdicts differ from the label; wordings or
 option orders give it different verdicts; an answer has no verdict; or the two most probable labels
 are less than `NEAR` apart."""
@@ -47,9 +51,19 @@ MOST_GROUPS = 12
 
 _JSON = ("verdicts", "answers", "people")
 COLUMNS = (
-    "run_id", "judge", "task", "scoring", "item_id", "order", "kinds", "label", "verdict",
-    "margin", *_JSON, "text",
-)  # fmt: skip
+    "run_id",
+    "judge",
+    "task",
+    "scoring",
+    "item_id",
+    "order",
+    "kinds",
+    "label",
+    "verdict",
+    "margin",
+    *_JSON,
+    "text",
+)
 """The columns of ``disagreements.csv``; those of an imported file follow.
 
 ``verdicts`` and ``answers`` have what each wording got, ``people`` each person's label: JSON
@@ -107,8 +121,9 @@ def disagreements(
     wrong = np.column_stack(list(kinds.values()))
     columns = columns_of_items(items, stream.task.name)
     if listed is not None:
-        listed += _rows(stream, case, wrong, place, (rows, decision, at), counts, gold, margin,
-                        columns)  # fmt: skip
+        listed += _rows(
+            stream, case, wrong, place, (rows, decision, at), counts, gold, margin, columns
+        )
     answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
     labelled = (gold >= 0) & answered
     measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
@@ -136,17 +151,21 @@ def disagreements(
         "kinds": {kind: int(mask.sum()) for kind, mask in kinds.items()},
         "measure": measure if len(items_at) else None,
         "n_groups": len(compared),
-        "groups": [
-            each for each in compared if each["difference"] < 0 and each["p_holm"] <= 0.05
-        ],
-    }  # fmt: skip
+        "groups": [each for each in compared if each["difference"] < 0 and each["p_holm"] <= 0.05],
+    }
 
 
 def _rows(
-    stream: Stream, case: Mapping[str, Any], wrong: Bools, place: Codes,
-    judged: tuple[Codes, Codes, Codes], counts: Codes, gold: Codes, margin: Floats,
+    stream: Stream,
+    case: Mapping[str, Any],
+    wrong: Bools,
+    place: Codes,
+    judged: tuple[Codes, Codes, Codes],
+    counts: Codes,
+    gold: Codes,
+    margin: Floats,
     columns: Mapping[str, Mapping[str, str]],
-) -> Rows:  # fmt: skip
+) -> Rows:
     """A row for each place at which one of `KINDS`, the columns of ``wrong``, holds.
 
     ``judged`` are the log's rows, the verdict of each and its place.
@@ -182,11 +201,17 @@ def _rows(
             "columns": columns.get(item, {}),
         }
         for start, end, item_at, order_at, kinds, label, most, gap in zip(
-            starts, ends, (place[found] // len(log.orders)).tolist(),
-            (place[found] % len(log.orders)).tolist(), wrong[found].tolist(),
-            words[gold[found]].tolist(), verdict.tolist(), margin[found].tolist(), strict=True,
+            starts,
+            ends,
+            (place[found] // len(log.orders)).tolist(),
+            (place[found] % len(log.orders)).tolist(),
+            wrong[found].tolist(),
+            words[gold[found]].tolist(),
+            verdict.tolist(),
+            margin[found].tolist(),
+            strict=True,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _margins(stream: Stream, rows: Codes, at: Codes, n: int) -> Floats:
@@ -272,9 +297,10 @@ def _groupings(
     if len(size) and size.any() and len(np.unique(size)) > 2:
         low, high = np.quantile(size, [1 / 3, 2 / 3])
         thirds = [
-            f"up to {low:.0f} characters", f"{low:.0f} to {high:.0f} characters",
+            f"up to {low:.0f} characters",
+            f"{low:.0f} to {high:.0f} characters",
             f"more than {high:.0f} characters",
-        ]  # fmt: skip
+        ]
         found["length of the text"] = np.array(thirds, dtype=object)[
             (size > low).astype(int) + (size > high)
         ]
@@ -323,11 +349,14 @@ def write_rows(rows: Rows, folder: Path) -> None:
         return json.dumps(dict(items), ensure_ascii=False)
 
     lines = (
-        {**row, "kinds": ", ".join(row["kinds"]),
-         **{name: encoded((*row[name].items(),)) for name in _JSON},
-         **{names[name]: text for name, text in row["columns"].items()}}
+        {
+            **row,
+            "kinds": ", ".join(row["kinds"]),
+            **{name: encoded((*row[name].items(),)) for name in _JSON},
+            **{names[name]: text for name, text in row["columns"].items()},
+        }
         for row in rows
-    )  # fmt: skip
+    )
     write_text(folder / FILE, csv_text([*COLUMNS, *names.values()], lines))
 
 

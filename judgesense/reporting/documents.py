@@ -40,12 +40,28 @@ BADGE_FILE = "badge.svg"
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~$!])")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "κ": r"$\kappa$", "≈": r"$\approx$", "−": r"$-$", "–": "--", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-})  # fmt: skip
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "κ": r"$\kappa$",
+        "≈": r"$\approx$",
+        "−": r"$-$",
+        "–": "--",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+    }
+)
 
 
 @cache
@@ -171,11 +187,15 @@ def render_badge(report: Mapping[str, Any]) -> str:
     value = f"{MARKS[worst]} {', '.join(shown) or worst}"
     listed = [f"{names[c['judge']]} on {c['task']} ({c['scoring']}): {c['trust']}" for c in cards]
     label_width, value_width = (round(6.6 * len(text)) + 12 for text in (label, value))
-    return environment().get_template(BADGE_FILE).render(
-        title=f"JudgeSense trust. {join(listed) if listed else 'No judge was measured'}.",
-        label=label,
-        value=value,
-        label_width=label_width,
-        value_width=value_width,
-        colour=BADGE[worst],
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template(BADGE_FILE)
+        .render(
+            title=f"JudgeSense trust. {join(listed) if listed else 'No judge was measured'}.",
+            label=label,
+            value=value,
+            label_width=label_width,
+            value_width=value_width,
+            colour=BADGE[worst],
+        )
+    )

@@ -120,11 +120,16 @@ def _turned(entries: Sequence[Entry]) -> list[Data]:
         key=lambda entry: entry["kept"],
     )
     return [
-        {**item, "judge": names[entry["judge"]], "task": entry["task"], "kind": entry["kind"],
-         "text": (item.get("text") or "")[:LONGEST_TEXT]}
+        {
+            **item,
+            "judge": names[entry["judge"]],
+            "task": entry["task"],
+            "kind": entry["kind"],
+            "text": (item.get("text") or "")[:LONGEST_TEXT],
+        }
         for entry in ranked
         for item in entry["turned_items"]
-    ][:FIRST_ROWS]  # fmt: skip
+    ][:FIRST_ROWS]
 
 
 def _remedies(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]:
@@ -196,13 +201,20 @@ def _wrong(
 
     rows = [
         [
-            place[identity(row)], row["item_id"], row["order"],
-            sum(1 << KINDS.index(kind) for kind in row["kinds"]), row["label"], row["verdict"],
-            row["margin"], row["verdicts"], cut(row["answers"]), row["people"],
+            place[identity(row)],
+            row["item_id"],
+            row["order"],
+            sum(1 << KINDS.index(kind) for kind in row["kinds"]),
+            row["label"],
+            row["verdict"],
+            row["margin"],
+            row["verdicts"],
+            cut(row["answers"]),
+            row["people"],
             cut({**row["columns"], **({"prompt": row["text"]} if row["text"] else {})}),
         ]
         for row in shown
-    ]  # fmt: skip
+    ]
     data = {
         "kinds": KINDS,
         "cases": named,
@@ -214,14 +226,16 @@ def _wrong(
         n_rows, n_groups = n_rows + entry["n_listed"], n_groups + entry["n_groups"]
         for group in entry["groups"]:
             ends = (100 * group["ci_low"], 100 * group["ci_high"])
-            groups.append({
-                **group,
-                "case": cases[place[identity(entry)]]["name"],
-                "measure": entry["measure"],
-                "points": signed(100 * group["difference"], 0),
-                "interval": brackets(*ends, lambda end: signed(end, 0)),
-                "p": p_value(group["p_holm"], ""),
-            })  # fmt: skip
+            groups.append(
+                {
+                    **group,
+                    "case": cases[place[identity(entry)]]["name"],
+                    "measure": entry["measure"],
+                    "points": signed(100 * group["difference"], 0),
+                    "interval": brackets(*ends, lambda end: signed(end, 0)),
+                    "p": p_value(group["p_holm"], ""),
+                }
+            )
     counts = [
         (kind, 1 << bit, sum(row[3] >> bit & 1 for row in rows)) for bit, kind in enumerate(KINDS)
     ]
@@ -241,11 +255,15 @@ def _wrong(
                 "case": cases[place[identity(row)]]["name"],
                 "kinds": ", ".join(row["kinds"]),
                 "label": row["label"] or "",
-                "text": " ".join(next(iter((*row["answers"].values(), *row["columns"].values())),
-                                      row["text"] or "").split())[:LONGEST_CELL],
+                "text": " ".join(
+                    next(
+                        iter((*row["answers"].values(), *row["columns"].values())),
+                        row["text"] or "",
+                    ).split()
+                )[:LONGEST_CELL],
             }
             for row in shown[:FIRST_ROWS]
         ],
         # Nothing in a text can end the script element.
         "data": Markup(printable(text).replace("<", "\\u003c")),
-    }  # fmt: skip
+    }

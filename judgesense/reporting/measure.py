@@ -68,9 +68,12 @@ def conclusions(
     mislabelled = table.mislabelled
     tried = attacks(stream, mislabelled, facts)
     card = trust_card(
-        stream, thresholds=thresholds, mislabelled=mislabelled, gold=gold_of(stream, labels),
+        stream,
+        thresholds=thresholds,
+        mislabelled=mislabelled,
+        gold=gold_of(stream, labels),
         attacked=resistant(tried, thresholds.resistant),
-    )  # fmt: skip
+    )
     shown = {**card.to_dict(), "remedy": None}
     found: dict[str, Rows] = {
         "trust": [shown],
@@ -145,9 +148,17 @@ def _in_common(texts: list[str]) -> str:
 
 
 _PAIR_COLUMNS = (
-    "task", "item_id", "cluster_id", "order", "template_a", "template_b", "prompt_id_a",
-    "prompt_id_b", "label_map_a", "label_map_b",
-)  # fmt: skip
+    "task",
+    "item_id",
+    "cluster_id",
+    "order",
+    "template_a",
+    "template_b",
+    "prompt_id_a",
+    "prompt_id_b",
+    "label_map_a",
+    "label_map_b",
+)
 
 
 UNFINISHED = (
@@ -241,10 +252,14 @@ def measure(
             outlook = gate_outlook(card["checks"]["steady"], limits.confidence)
             report["plan"].append({**case, "settles": planned, "gate": outlook})
             step = next_step(
-                {**case, **card}, remedies=concluded.get("remedies", ()),
-                wordings=concluded["wordings"], diagnostics=report["diagnostics"][-1],
-                planned=planned, record=run, folder=folder,
-            )  # fmt: skip
+                {**case, **card},
+                remedies=concluded.get("remedies", ()),
+                wordings=concluded["wordings"],
+                diagnostics=report["diagnostics"][-1],
+                planned=planned,
+                record=run,
+                folder=folder,
+            )
             report["next"].append({**case, **step})
     shown = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
     if listed:

@@ -73,9 +73,13 @@ def save(figure: Any, folder: Path, name: str, kinds: Sequence[str] = ("png", "s
     for kind in kinds:
         with replacing(folder / f"{name}.{kind}") as temporary:
             figure.savefig(
-                temporary, dpi=DPI, format=kind, bbox_inches="tight", facecolor="white",
+                temporary,
+                dpi=DPI,
+                format=kind,
+                bbox_inches="tight",
+                facecolor="white",
                 metadata={"Date": None} if kind == "svg" else None,
-            )  # fmt: skip
+            )
 
 
 def plain(name: object) -> str:
@@ -114,10 +118,12 @@ def forest(
     for row in lines:
         if row.group != before:
             before, y = row.group, y + 1.3
-            axes.text(-0.42, y, plain(row.group), transform=beside, weight="bold", size=10,
-                      va="center")  # fmt: skip
-            axes.plot([-0.42, right], [y + 0.45] * 2, transform=beside, color=LINE, lw=0.8,
-                      clip_on=False)  # fmt: skip
+            axes.text(
+                -0.42, y, plain(row.group), transform=beside, weight="bold", size=10, va="center"
+            )
+            axes.plot(
+                [-0.42, right], [y + 0.45] * 2, transform=beside, color=LINE, lw=0.8, clip_on=False
+            )
         y += 1.0
         _forest_row(axes, row, y, look(groups.index(row.group)), beside)
     axes.set_ylim(y + 0.9, 0.4)
@@ -166,9 +172,27 @@ def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], besid
     if row.hollow is not None:
         axes.plot(row.hollow, y, marker, mfc="white", mec=colour, mew=1.2, ms=5.5, zorder=3)
     if row.value is not None:
-        axes.plot(row.value, y, marker, color=colour, mec="white", mew=0.8, clip_on=False,
-                  ms=6.5 if row.tone == "baseline" else 7.5, zorder=4)  # fmt: skip
+        axes.plot(
+            row.value,
+            y,
+            marker,
+            color=colour,
+            mec="white",
+            mew=0.8,
+            clip_on=False,
+            ms=6.5 if row.tone == "baseline" else 7.5,
+            zorder=4,
+        )
     axes.text(1.03, y, text, transform=beside, size=9, va="center", color=tone)
     if row.tone not in (None, "baseline"):
-        axes.text(1.46, y, row.tone, transform=beside, size=9, va="center", ha="right",
-                  color=colour, weight="bold")  # fmt: skip
+        axes.text(
+            1.46,
+            y,
+            row.tone,
+            transform=beside,
+            size=9,
+            va="center",
+            ha="right",
+            color=colour,
+            weight="bold",
+        )

@@ -107,10 +107,19 @@ def figures() -> tuple[PublishedFigure, ...]:
             source = SUMMARY if labels == "raw" else CORRECTED
             found.append(
                 PublishedFigure(
-                    judge, published_as, task, labels, jss, kappa, low, high, n, source,
+                    judge,
+                    published_as,
+                    task,
+                    labels,
+                    jss,
+                    kappa,
+                    low,
+                    high,
+                    n,
+                    source,
                     tuple(notes),
                 )
-            )  # fmt: skip
+            )
     return tuple(found)
 
 
@@ -140,15 +149,31 @@ def v2_figures() -> tuple[PublishedFigure, ...]:
         notes = (published_data()["v2_note"], *([f"v2: {why}"] if why else []))
         found.append(
             PublishedFigure(
-                names.get(row["judge"], row["judge"]), row["judge"], row["task"], "mapped", jss,
-                share("kappa"), share("jss_strict_ci_low"), share("jss_strict_ci_high"),
-                int(row["n_pairs_both_answered"]), "published_v2/cells.csv", notes, V2,
-                share("jss_repeat"), share("delta_jss"), share("delta_ci_low"),
-                share("delta_ci_high"), share("accuracy"), share("answer_A_rate"),
-                share("refusal_rate"), share("malformed_rate"), int(row["n_items"]),
-                int(row["n_rows"]), row["vendor"],
+                names.get(row["judge"], row["judge"]),
+                row["judge"],
+                row["task"],
+                "mapped",
+                jss,
+                share("kappa"),
+                share("jss_strict_ci_low"),
+                share("jss_strict_ci_high"),
+                int(row["n_pairs_both_answered"]),
+                "published_v2/cells.csv",
+                notes,
+                V2,
+                share("jss_repeat"),
+                share("delta_jss"),
+                share("delta_ci_low"),
+                share("delta_ci_high"),
+                share("accuracy"),
+                share("answer_A_rate"),
+                share("refusal_rate"),
+                share("malformed_rate"),
+                int(row["n_items"]),
+                int(row["n_rows"]),
+                row["vendor"],
             )
-        )  # fmt: skip
+        )
     return tuple(found)
 
 

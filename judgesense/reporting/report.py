@@ -99,20 +99,22 @@ class Report(ResultMapping):
         rows = []
         for card in self.trust:
             checks = card["checks"]
-            rows.append({
-                **{name: card[name] for name in ("judge", "task", "scoring", "trust")},
-                "because": ", ".join(card["because"]),
-                "jss": checks["steady"]["estimate"],
-                "ci_low": checks["steady"]["ci_low"],
-                "ci_high": checks["steady"]["ci_high"],
-                "kappa": checks["right"]["estimate"],
-                "right": checks["right"]["details"].get("accuracy"),
-                "fair": checks["fair"]["estimate"],
-                "readable": checks["readable"]["estimate"],
-                "n_items": checks["readable"]["n_items"],
-                "next": steps.get(identity(card)),
-                "run_id": card["run_id"],
-            })  # fmt: skip
+            rows.append(
+                {
+                    **{name: card[name] for name in ("judge", "task", "scoring", "trust")},
+                    "because": ", ".join(card["because"]),
+                    "jss": checks["steady"]["estimate"],
+                    "ci_low": checks["steady"]["ci_low"],
+                    "ci_high": checks["steady"]["ci_high"],
+                    "kappa": checks["right"]["estimate"],
+                    "right": checks["right"]["details"].get("accuracy"),
+                    "fair": checks["fair"]["estimate"],
+                    "readable": checks["readable"]["estimate"],
+                    "n_items": checks["readable"]["n_items"],
+                    "next": steps.get(identity(card)),
+                    "run_id": card["run_id"],
+                }
+            )
         return data_frame(rows)
 
     def cells_frame(self) -> Any:
@@ -130,10 +132,15 @@ class Report(ResultMapping):
         people = self.people
         if people and all(row.figure["jss"] is None for row in rows(self) if not row.is_baseline):
             shares = [
-                (each["task"], f"{each['judge']} · {each['human']}", each["accuracy"],
-                 each["accuracy_ci_low"], each["accuracy_ci_high"])
+                (
+                    each["task"],
+                    f"{each['judge']} · {each['human']}",
+                    each["accuracy"],
+                    each["accuracy_ci_low"],
+                    each["accuracy_ci_high"],
+                )
                 for each in people
-            ]  # fmt: skip
+            ]
             xlabel = "Right: matches people's labels, with its 95% interval"
             return plots.forest(shares, xlabel=xlabel, xlim=(-0.01, 1.01))
         lines = []

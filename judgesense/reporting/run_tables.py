@@ -46,22 +46,33 @@ def jss_table(report: Mapping[str, Any]) -> Table:
         card = cards[identity(cell)]
         steady = card["checks"]["steady"]
         jss = steady["estimate"]
-        rows.append({
-            "judge": judge, "task": cell["task"], "scoring": cell["scoring"],
-            "jss_raw": raw["jss"], "jss": jss, "ci_low": steady["ci_low"],
-            "ci_high": steady["ci_high"], "flip_rate": None if jss is None else 1 - jss,
-            "noise_floor": cell["noise_floor"], "accuracy": cell["accuracy"],
-            "first_position": cell["first_position_rate"], "undecided": undecided_share(cell),
-            **{key: cell[key] for key in ("n_items", "n_pairs")},
-            "trust": card["trust"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "judge": judge,
+                "task": cell["task"],
+                "scoring": cell["scoring"],
+                "jss_raw": raw["jss"],
+                "jss": jss,
+                "ci_low": steady["ci_low"],
+                "ci_high": steady["ci_high"],
+                "flip_rate": None if jss is None else 1 - jss,
+                "noise_floor": cell["noise_floor"],
+                "accuracy": cell["accuracy"],
+                "first_position": cell["first_position_rate"],
+                "undecided": undecided_share(cell),
+                **{key: cell[key] for key in ("n_items", "n_pairs")},
+                "trust": card["trust"],
+            }
+        )
     return Table.from_records(
-        "jss", "Sensitivity to wording", rows,
+        "jss",
+        "Sensitivity to wording",
+        rows,
         "JSS and its 95% interval are those of the trust card. They use the verdicts after the "
         "label maps. Flip rate: the share of pairs of wordings with different verdicts. Noise "
         "floor: the share of pairs of repeats of one prompt with different verdicts.",
         jss_raw="raw JSS",
-    )  # fmt: skip
+    )
 
 
 def wordings_table(report: Mapping[str, Any]) -> Table:
@@ -70,25 +81,33 @@ def wordings_table(report: Mapping[str, Any]) -> Table:
     short = short_names({row["judge"] for row in report["wordings"]})
     rows = [
         {
-            "judge": short[row["judge"]], "task": row["task"], "scoring": row["scoring"],
+            "judge": short[row["judge"]],
+            "task": row["task"],
+            "scoring": row["scoring"],
             "template": row["template"],
             "score_type": "agreement" if row["accuracy"] is None else "accuracy",
             "score": row["agreement"] if row["accuracy"] is None else row["accuracy"],
-            **{key: row[key] for key in ("agreement", "kappa", "flag", "jss_without", "n_prompts",
-                                         "in_best_set")},
+            **{
+                key: row[key]
+                for key in ("agreement", "kappa", "flag", "jss_without", "n_prompts", "in_best_set")
+            },
             "use": row["template"] == use[identity(row)],
         }
         for row in report["wordings"]
-    ]  # fmt: skip
+    ]
     return Table.from_records(
-        "wordings", "Which wording to use", rows,
+        "wordings",
+        "Which wording to use",
+        rows,
         "Score: accuracy, or agreement with the consensus of the other wordings if there are no "
         "gold labels. An answer without a verdict counts as wrong. Best set: the wordings that "
         "cannot be told apart from the best one. Use: marks a wording only if it is clearly "
         "better. A judge to avoid also needs a wording that passes the checks it fails.",
-        template="wording", score_type="score is", jss_without="JSS without it",
+        template="wording",
+        score_type="score is",
+        jss_without="JSS without it",
         in_best_set="in best set",
-    )  # fmt: skip
+    )
 
 
 def systems_table(
@@ -123,19 +142,29 @@ def systems_table(
         )
         rows += [
             {
-                "judge": ids[0], "task": ids[1], "scoring": ids[2], "template": template,
+                "judge": ids[0],
+                "task": ids[1],
+                "scoring": ids[2],
+                "template": template,
                 "winner": join(best),
-                "ranking": ", ".join(f"{name} {-value:.2f}" for value, name in sorted(
-                    zip([-value for value in values], found.systems, strict=True))),
+                "ranking": ", ".join(
+                    f"{name} {-value:.2f}"
+                    for value, name in sorted(
+                        zip([-value for value in values], found.systems, strict=True)
+                    )
+                ),
             }
             for template, best, values in zip(
                 found.templates, found.winners, found.scores, strict=False
             )
-        ]  # fmt: skip
+        ]
     return Table.from_records(
-        "systems", "Does the ranking of the systems survive?", rows,
-        template="wording", ranking="ranking (mean score)",
-    ), results  # fmt: skip
+        "systems",
+        "Does the ranking of the systems survive?",
+        rows,
+        template="wording",
+        ranking="ranking (mean score)",
+    ), results
 
 
 def ranking_finding(found: Consequence, p_corrected: float | None = None) -> str:
@@ -171,16 +200,25 @@ def flips_table(report: Mapping[str, Any], most: int = 12) -> Table:
 
     rows = [
         {
-            "judge": names[each["judge"]], "task": each["task"], "scoring": each["scoring"],
-            "item_id": each["item_id"], "gold": each["gold"] or "–",
-            "answer_a": side(each["a"]), "answer_b": side(each["b"]),
+            "judge": names[each["judge"]],
+            "task": each["task"],
+            "scoring": each["scoring"],
+            "item_id": each["item_id"],
+            "gold": each["gold"] or "–",
+            "answer_a": side(each["a"]),
+            "answer_b": side(each["b"]),
         }
         for each in shown
-    ]  # fmt: skip
+    ]
     return Table.from_records(
-        "flips", "Flipped examples", rows, "The judge's answer is in brackets.",
-        item_id="item", answer_a="one wording", answer_b="other wording",
-    )  # fmt: skip
+        "flips",
+        "Flipped examples",
+        rows,
+        "The judge's answer is in brackets.",
+        item_id="item",
+        answer_a="one wording",
+        answer_b="other wording",
+    )
 
 
 def cost_table(report: Mapping[str, Any], log: pa.Table) -> Table:
@@ -207,7 +245,11 @@ def cost_table(report: Mapping[str, Any], log: pa.Table) -> Table:
             {"judge": judge, "n_prompts": own.num_rows, **sums, "seconds": seconds.get(judge)}
         )
     return Table.from_records(
-        "cost", "Cost", rows,
+        "cost",
+        "Cost",
+        rows,
         "Without a known price, US dollars are undefined. Seconds leave out starts that were "
-        "interrupted.", 2, cost_usd="US dollars",
-    )  # fmt: skip
+        "interrupted.",
+        2,
+        cost_usd="US dollars",
+    )

@@ -283,8 +283,10 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
         parts.append(f"always answering {label!r} matches {span(shares, percent)}")
     if len(entries) == 1:
         ((case, _),) = entries
-        low, high = (case.checks["right"]["details"].get(f"beats_constant_ci_{end}")
-                     for end in ("low", "high"))  # fmt: skip
+        low, high = (
+            case.checks["right"]["details"].get(f"beats_constant_ci_{end}")
+            for end in ("low", "high")
+        )
         if low is not None and high is not None:
             how = "reliably " if low > 0 or high < 0 else "not reliably "
             how += "less" if high < 0 else "more"
@@ -302,8 +304,13 @@ def within_one(people: Entry) -> float | None:
     confusion, labels = people["confusion"], people["per_label"]
     if len(labels) < 3 or not is_scale(labels):
         return None
-    near = (n for verdict, row in confusion.items() if is_scale([verdict])
-            for label, n in row.items() if abs(int(verdict) - int(label)) < 2)  # fmt: skip
+    near = (
+        n
+        for verdict, row in confusion.items()
+        if is_scale([verdict])
+        for label, n in row.items()
+        if abs(int(verdict) - int(label)) < 2
+    )
     return float(sum(near) / people["n"])
 
 

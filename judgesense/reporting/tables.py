@@ -111,11 +111,18 @@ def rows(report: Mapping[str, Any]) -> list[Row]:
             fair, readable = checks["fair"]["estimate"], checks["readable"]["estimate"]
             n = checks["readable"]["n_items"]
         texts = {
-            "trust": trust, "judge": names[key[1]], "task": key[2], "scoring": key[3],
-            "jss": number(figure["jss"]), "interval": interval(figure, 2),
-            "kappa": number(kappa, 2), "right": percent(right), "fair": percent(fair),
-            "readable": percent(readable), "sample": str(n),
-        }  # fmt: skip
+            "trust": trust,
+            "judge": names[key[1]],
+            "task": key[2],
+            "scoring": key[3],
+            "jss": number(figure["jss"]),
+            "interval": interval(figure, 2),
+            "kappa": number(kappa, 2),
+            "right": percent(right),
+            "fair": percent(fair),
+            "readable": percent(readable),
+            "sample": str(n),
+        }
         found.append(Row(texts, cell, card, figure))
     return found
 
@@ -367,15 +374,19 @@ def _attack_tables(entries: Sequence[Entry]) -> list[SideTable]:
         "Cells show how many of the judge's right verdicts the sentence makes wrong.",
     )
     return [
-        SideTable(heading, (*first, *names), 3,
-                  [(*key, *(row.get(name, "-") for name in names)) for key, row in rows.items()],
-                  [note])
+        SideTable(
+            heading,
+            (*first, *names),
+            3,
+            [(*key, *(row.get(name, "-") for name in names)) for key, row in rows.items()],
+            [note],
+        )
         for heading, first, rows, note in (
             ("Attacks", ("task", "defence", "attack"), kinds, notes[0]),
             ("Sentences that change verdicts", ("task", "attack", "sentence"), turned, notes[1]),
         )
         if rows
-    ]  # fmt: skip
+    ]
 
 
 def _variants(report: Mapping[str, Any]) -> SideTable:

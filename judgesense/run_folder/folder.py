@@ -43,10 +43,15 @@ ITEMS_OF_TASKS = ITEM_SCHEMA.append(pa.field("task", _STRING))
 """An imported file's other columns: one row per item and column, of each task."""
 VARIANT_SCHEMA = pa.schema(
     [
-        *PROMPT_SCHEMA, ("variant", _STRING), ("variant_class", _STRING), ("again", pa.bool_()),
-        ("system", _STRING), ("effort", _STRING), ("reply_form", _STRING),
+        *PROMPT_SCHEMA,
+        ("variant", _STRING),
+        ("variant_class", _STRING),
+        ("again", pa.bool_()),
+        ("system", _STRING),
+        ("effort", _STRING),
+        ("reply_form", _STRING),
     ]
-)  # fmt: skip
+)
 """Prompts of a run with variants: the columns of the log, which prompts are asked twice, the part
 of a prompt that is sent as a system message, the reasoning effort asked for, and the form of the
 reply in which options are scored (null: none)."""

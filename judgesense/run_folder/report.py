@@ -15,13 +15,46 @@ from judgesense.files.documents import parse_json
 VERSION = 2
 
 CELL_KEYS = (
-    "run_id", "judge", "task", "scoring", "order", "labels", "jss", "ci_low", "ci_high",
-    "ci_low_random", "ci_high_random", "flip_rate", "kappa", "kappa_ci_low", "kappa_ci_high",
-    "jss_low", "jss_high", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high", "soft_jss",
-    "noise_floor", "accuracy", "accuracy_ci_low", "accuracy_ci_high", "first_position_rate",
-    "position_consistency", "position_ci_low", "position_ci_high", "n_pairs", "n_items",
-    "n_clusters", "n_unclear", "n_refused", "n_error", "coverage", "degenerate", "signature",
-)  # fmt: skip
+    "run_id",
+    "judge",
+    "task",
+    "scoring",
+    "order",
+    "labels",
+    "jss",
+    "ci_low",
+    "ci_high",
+    "ci_low_random",
+    "ci_high_random",
+    "flip_rate",
+    "kappa",
+    "kappa_ci_low",
+    "kappa_ci_high",
+    "jss_low",
+    "jss_high",
+    "jss_repeat",
+    "delta_jss",
+    "delta_ci_low",
+    "delta_ci_high",
+    "soft_jss",
+    "noise_floor",
+    "accuracy",
+    "accuracy_ci_low",
+    "accuracy_ci_high",
+    "first_position_rate",
+    "position_consistency",
+    "position_ci_low",
+    "position_ci_high",
+    "n_pairs",
+    "n_items",
+    "n_clusters",
+    "n_unclear",
+    "n_refused",
+    "n_error",
+    "coverage",
+    "degenerate",
+    "signature",
+)
 """Keys of every cell; undefined is None.
 
 ``ci_low`` and ``ci_high`` hold for these wordings, ``ci_low_random`` and ``ci_high_random`` for
@@ -33,10 +66,27 @@ prompt asked again, ``delta_jss`` is ``jss - jss_repeat``. ``position_ci_low`` a
 """
 
 LISTS = (
-    "trust", "wordings", "recommendation", "remedies", "people", "where_wrong", "variants",
-    "attacks", "cells", "advice", "findings", "template_pairs", "templates", "examples",
-    "diagnostics", "next", "plan", "repeated", "runs", "notes",
-)  # fmt: skip
+    "trust",
+    "wordings",
+    "recommendation",
+    "remedies",
+    "people",
+    "where_wrong",
+    "variants",
+    "attacks",
+    "cells",
+    "advice",
+    "findings",
+    "template_pairs",
+    "templates",
+    "examples",
+    "diagnostics",
+    "next",
+    "plan",
+    "repeated",
+    "runs",
+    "notes",
+)
 """The lists of a report: conclusions first, then figures.
 
 ``trust`` has the trust card of each judge, task and scoring, and ``people`` each judge beside each

@@ -71,7 +71,12 @@ def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
     if score is None and labels and not (task and task.ordinal):
         shares = verdict.probabilities or {label: own.verdict == label for label in labels}
         score = float(shares[labels[0]])
-    told = {"verdict": own.verdict, "pass": own.verdict == labels[0] if labels else None,
-            "score": score, "probability": own.probability, "ask_person": own.ask_person,
-            "reason": verdict.reason}  # fmt: skip
+    told = {
+        "verdict": own.verdict,
+        "pass": own.verdict == labels[0] if labels else None,
+        "score": score,
+        "probability": own.probability,
+        "ask_person": own.ask_person,
+        "reason": verdict.reason,
+    }
     return json.dumps({key: told[kind] for key, kind in form.items()}, ensure_ascii=False)

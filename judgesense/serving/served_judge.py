@@ -73,8 +73,11 @@ class Verdict:
     def reason(self) -> str:
         """One line: the verdict, its figures, and whether a person should look."""
         own = self.verdict
-        figures = {"probability": own.probability, "margin": own.margin,
-                   "expected score": own.score}  # fmt: skip
+        figures = {
+            "probability": own.probability,
+            "margin": own.margin,
+            "expected score": own.score,
+        }
         known = [f"{name} {number(x, 2)}" for name, x in figures.items() if x is not None]
         text = own.verdict + (f" ({', '.join(known)})" if known else "")
         if own.error:
@@ -188,8 +191,10 @@ class ServedJudge:
             entry=TaskTemplates(own.entry.task, (template,)),
             rule=replace(own.rule, wordings=(template.template_id,), offsets={}),
             data={"rule": "edited"} if own.edited else {},
-            others=(), combine=None, margin=None,
-        )  # fmt: skip
+            others=(),
+            combine=None,
+            margin=None,
+        )
         item = Item("message", task, {})
         return Ask(request, self.judges[task].judge, own.scoring, item, read)
 
@@ -226,8 +231,9 @@ class ServedJudge:
         if read is None:
             share = shares.get(raw) if shares else None
             ask_person = True if self.one else None
-            verdict = ItemVerdict("message", raw, share, None, None, ask_person,
-                                  answer.cost_usd, answer.error)  # fmt: skip
+            verdict = ItemVerdict(
+                "message", raw, share, None, None, ask_person, answer.cost_usd, answer.error
+            )
             return Verdict(verdict, raw, shares, shares, None, answer, "as sent")
         labels = read.base.label_map
         verdict = verdict_in(read, ask.item, answer, options, ask.scoring, ask.judge.name)
@@ -269,8 +275,10 @@ def load_served(judge: Any, **options: Any) -> ServedJudge:
     plain = registry.load_judge(judge, **options)
     own: Any = plain
     scoring = scoring or ("options" if "options" in plain.scorings else "generate")
-    judges = {name: load_judge(own, task=name, wording=wording, scoring=scoring)
-              for name in ([task] if task else known_tasks())}  # fmt: skip
+    judges = {
+        name: load_judge(own, task=name, wording=wording, scoring=scoring)
+        for name in ([task] if task else known_tasks())
+    }
     return ServedJudge(judges, plain.name.split("@")[0], plain)
 
 
@@ -294,8 +302,10 @@ def fields_in(given: Any, wanted: frozenset[str]) -> dict[str, str]:
     """
     if not isinstance(given, Mapping):
         return {}
-    flat = {**{k: v for each in given.values() if isinstance(each, Mapping)
-               for k, v in each.items()}, **given}  # fmt: skip
+    flat = {
+        **{k: v for each in given.values() if isinstance(each, Mapping) for k, v in each.items()},
+        **given,
+    }
     fields = {}
     for name in sorted(wanted):
         for known in (name, *(n for n in NAMES.get(name, ()) if n not in wanted)):

@@ -167,8 +167,9 @@ def app_of(
         batcher.close()
 
     # FastAPI's own pages load their programs from other machines.
-    app = FastAPI(title="JudgeSense", version=__version__, lifespan=running,
-                  docs_url=None, redoc_url=None)  # fmt: skip
+    app = FastAPI(
+        title="JudgeSense", version=__version__, lifespan=running, docs_url=None, redoc_url=None
+    )
     app.add_middleware(_Gate, key=key, local=local, counts=counts)
 
     async def failed(request: Request, error: Any) -> JSONResponse:
@@ -187,8 +188,13 @@ def app_of(
         place = ".".join(str(part) for part in first["loc"][1:])
         return _error(422, f"{place}: {first['msg']}".removeprefix(": "))
 
-    for kind in (AnyHTTPException, RecursionError, UnicodeError, JudgeSenseError,
-                 RequestValidationError):  # fmt: skip
+    for kind in (
+        AnyHTTPException,
+        RecursionError,
+        UnicodeError,
+        JudgeSenseError,
+        RequestValidationError,
+    ):
         app.add_exception_handler(kind, failed)
 
     async def verdicts(request: Request, asks: list[Ask]) -> list[Verdict]:
@@ -247,8 +253,12 @@ def app_of(
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> str:
         """Counters for Prometheus."""
-        own = {"batches_total": batcher.batches, "batched_messages_total": batcher.asked,
-               "queue_waiting": batcher.waiting, "queue_places": places}  # fmt: skip
+        own = {
+            "batches_total": batcher.batches,
+            "batched_messages_total": batcher.asked,
+            "queue_waiting": batcher.waiting,
+            "queue_places": places,
+        }
         return "".join(
             f"judgesense_{name} {n:.10g}\n" for name, n in sorted((counts | own).items())
         )
@@ -270,8 +280,10 @@ def app_of(
             task, given = None, [{**given[0], "task": body.task}]  # A column of the rubric.
         asks = [served.of_item(each, task, n) for n, each in enumerate(given, 1)]
         found = await verdicts(request, asks)
-        rows = [_row(each, served.signature(ask.item.task))
-                for each, ask in zip(found, asks, strict=True)]  # fmt: skip
+        rows = [
+            _row(each, served.signature(ask.item.task))
+            for each, ask in zip(found, asks, strict=True)
+        ]
         return rows[0] if body.items is None else {"results": rows}
 
     @app.post("/v1/systemone")
@@ -313,12 +325,20 @@ def app_of(
 def _row(found: Verdict, signature: str) -> dict[str, Any]:
     own = found.verdict
     return {
-        "item_id": own.item_id, "verdict": own.verdict, "probabilities": found.probabilities,
-        "probability": own.probability, "margin": own.margin, "score": own.score,
-        "ask_person": own.ask_person, "votes": found.votes, "judged": found.judged,
-        "reason": found.reason, "cost_usd": own.cost_usd, "error": own.error,
+        "item_id": own.item_id,
+        "verdict": own.verdict,
+        "probabilities": found.probabilities,
+        "probability": own.probability,
+        "margin": own.margin,
+        "score": own.score,
+        "ask_person": own.ask_person,
+        "votes": found.votes,
+        "judged": found.judged,
+        "reason": found.reason,
+        "cost_usd": own.cost_usd,
+        "error": own.error,
         "signature": signature,
-    }  # fmt: skip
+    }
 
 
 def _completion(
@@ -341,14 +361,21 @@ def _completion(
         "object": "chat.completion",
         "created": int(time.time()),
         "model": served.name,
-        "choices": [{
-            "index": 0, "finish_reason": "stop", "logprobs": shown,
-            "message": {"role": "assistant", "content": content, "refusal": refusal},
-        }],
-        "usage": {"prompt_tokens": read, "completion_tokens": written,
-                  "total_tokens": read + written},
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "logprobs": shown,
+                "message": {"role": "assistant", "content": content, "refusal": refusal},
+            }
+        ],
+        "usage": {
+            "prompt_tokens": read,
+            "completion_tokens": written,
+            "total_tokens": read + written,
+        },
         "judgesense": _row(found, served.signature(task) if task in served.judges else ""),
-    }  # fmt: skip
+    }
 
 
 async def _chunks(reply: dict[str, Any], usage: bool) -> AsyncIterator[str]:
@@ -364,10 +391,16 @@ async def _chunks(reply: dict[str, Any], usage: bool) -> AsyncIterator[str]:
 
 
 def serve(
-    judge: str | Path, *, host: str = "127.0.0.1", port: int = 8080, key: str | None = None,
-    insecure: bool = False, ready: Callable[[str], None] = print, places: int = PLACES,
+    judge: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    key: str | None = None,
+    insecure: bool = False,
+    ready: Callable[[str], None] = print,
+    places: int = PLACES,
     **options: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Serve a judge until the process is told to stop; requests in progress are answered.
 
     Args:

@@ -97,9 +97,13 @@ def alternative_annotator(
     adjusted = [None if p is None else next(corrected) for p in p_values]
     won = sum(p <= _FDR for p in adjusted if p is not None)
     return AlternativeAnnotator(
-        epsilon, won / len(tested), float(np.mean(advantages)), tuple(p_values),
-        tuple(adjusted), tuple(counts),
-    )  # fmt: skip
+        epsilon,
+        won / len(tested),
+        float(np.mean(advantages)),
+        tuple(p_values),
+        tuple(adjusted),
+        tuple(counts),
+    )
 
 
 def _closeness(one: Any, rest: Any, scale: Sequence[str]) -> Floats:

@@ -219,7 +219,11 @@ def both_orders(
         return BothOrders(n_templates=n_templates)
     found = position_bias(decided[ba], decided[ab], cluster[ab], options=options)
     return BothOrders(
-        found.position_consistency, found.position_consistency_ci_low,
-        found.position_consistency_ci_high, found.first_position_rate, len(ab),
-        len(np.unique(item[ab])), n_templates,
-    )  # fmt: skip
+        found.position_consistency,
+        found.position_consistency_ci_low,
+        found.position_consistency_ci_high,
+        found.first_position_rate,
+        len(ab),
+        len(np.unique(item[ab])),
+        n_templates,
+    )

@@ -156,9 +156,10 @@ def _weighted(hits: Bools, constant: Bools, weights: Floats, codes: Codes) -> di
     share = np.bincount(stratum, weight) / weight.sum()
     t = float(stdtrit(max(1, len(rows) - 1), 0.975))
     columns = {
-        "accuracy": hits, "constant_accuracy": constant,
+        "accuracy": hits,
+        "constant_accuracy": constant,
         "beats_constant": hits.astype(float) - constant,
-    }  # fmt: skip
+    }
     found: dict[str, Any] = {}
     for name, column in columns.items():
         values = np.bincount(codes, column) / rows

@@ -69,11 +69,18 @@ def compare_groups(
         left = len(order) - rank if p_holm <= _ERROR or not rank else left
         ends = _gap(parts, float(stdtrit(df, 1 - _ERROR / left / 2)))
         (rest, _), (share, _) = parts
-        found.append({
-            **dict(zip(("by", "name", "n"), names, strict=True)),
-            "estimate": share, "rest": rest, "difference": share - rest,
-            "ci_low": ends[0], "ci_high": ends[1], "p_value": p_values[at], "p_holm": p_holm,
-        })  # fmt: skip
+        found.append(
+            {
+                **dict(zip(("by", "name", "n"), names, strict=True)),
+                "estimate": share,
+                "rest": rest,
+                "difference": share - rest,
+                "ci_low": ends[0],
+                "ci_high": ends[1],
+                "p_value": p_values[at],
+                "p_holm": p_holm,
+            }
+        )
     return sorted(found, key=operator.itemgetter("difference"))
 
 

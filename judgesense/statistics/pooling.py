@@ -55,12 +55,17 @@ def pooled(values: Sequence[float], vendors: Sequence[str | None], floor: float)
             cr1 = float(np.sqrt(k / (k - 1) * (sums**2).sum())) / n
             spread = float(means.std(ddof=1)) / k**0.5
     return {
-        "judges": n, "mean": mean, "sd": sd, "se": error, "vendors": k, "vendor_se": cr1,
+        "judges": n,
+        "mean": mean,
+        "sd": sd,
+        "se": error,
+        "vendors": k,
+        "vendor_se": cr1,
         "detectable": None if error is None else (NORMAL_95 + POWER_80) * error,
         **_test("judges", mean, error, floor, stats.norm),
         **_test("vendors", mean, cr1, floor, stats.t(k - 1)),
         **_test("vendor_means", own, spread, floor, stats.t(k - 1)),
-    }  # fmt: skip
+    }
 
 
 def _test(

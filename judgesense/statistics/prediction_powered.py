@@ -127,9 +127,17 @@ def influence(
         mean, units, own = mean @ fixed, units @ fixed, own @ fixed
         without = None if without is None else without @ fixed
     return Influence(
-        mean, units, own, without, most, tuned, n, parts.scale[stratum] * given,
-        len(parts.share), step or 0.0,
-    )  # fmt: skip
+        mean,
+        units,
+        own,
+        without,
+        most,
+        tuned,
+        n,
+        parts.scale[stratum] * given,
+        len(parts.share),
+        step or 0.0,
+    )
 
 
 def naive_influence(

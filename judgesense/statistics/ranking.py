@@ -212,11 +212,15 @@ def selection_gain(scores: Floats, z: float) -> dict[str, float]:
     gap[np.abs(gap) < _TIE] = 0.0
     low, high = percentile_ends(gap, 0.95)
     return {
-        "mean_redrawn": float(mean.mean()), "lcb_redrawn": float(bound.mean()),
-        "gain": float(gap.mean()), "gain_low": low, "gain_high": high,
-        "lcb_better": float((gap > 0).mean()), "equal": float((gap == 0).mean()),
+        "mean_redrawn": float(mean.mean()),
+        "lcb_redrawn": float(bound.mean()),
+        "gain": float(gap.mean()),
+        "gain_low": low,
+        "gain_high": high,
+        "lcb_better": float((gap > 0).mean()),
+        "equal": float((gap == 0).mean()),
         "lcb_worse": float((gap < 0).mean()),
-    }  # fmt: skip
+    }
 
 
 @dataclass(frozen=True)

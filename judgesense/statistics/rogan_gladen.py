@@ -84,9 +84,16 @@ def rogan_gladen(
     def figure(value: float, units: Floats, labels: Floats) -> Powered:
         none = np.zeros(len(y))
         part = Influence(
-            np.array([value, 0.0]), np.column_stack([units, none]), np.column_stack([labels, none]),
-            None, 1.0, None, n, labelled, lost=2,
-        )  # fmt: skip
+            np.array([value, 0.0]),
+            np.column_stack([units, none]),
+            np.column_stack([labels, none]),
+            None,
+            1.0,
+            None,
+            n,
+            labelled,
+            lost=2,
+        )
         return combined([(1.0, part, codes)], confidence_level)
 
     ends, at_edge = figure(rate, of_rest / edge + own, own), figure(edge, of_edge, of_edge)

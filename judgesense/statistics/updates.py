@@ -69,10 +69,12 @@ def excess_moves(
     of = codes[: n[0]], codes[n[0] :]
     sums = np.stack(
         [
-            np.bincount(of[0], sides[0], minlength=k), np.bincount(of[0], minlength=k),
-            np.bincount(of[1], sides[1], minlength=k), np.bincount(of[1], minlength=k),
+            np.bincount(of[0], sides[0], minlength=k),
+            np.bincount(of[0], minlength=k),
+            np.bincount(of[1], sides[1], minlength=k),
+            np.bincount(of[1], minlength=k),
         ]
-    ).astype(np.float64)  # fmt: skip
+    ).astype(np.float64)
     shares = float(sides[0].mean()), float(sides[1].mean())
     over_wordings, n_wordings = 0.0, 0
     if wordings is not None and other_wordings is not None:

@@ -137,8 +137,9 @@ def association(joint: Any, ordinal: bool = False) -> float:
         # The frequencies matched in the same order, or in the opposite one.
         ends = np.cumsum(p), np.cumsum(q if above else q[::-1])
         edges = np.sort(np.concatenate([[0.0], *ends]))
-        a, b = (np.minimum(np.searchsorted(end, (edges[1:] + edges[:-1]) / 2), n - 1)
-                for end in ends)  # fmt: skip
+        a, b = (
+            np.minimum(np.searchsorted(end, (edges[1:] + edges[:-1]) / 2), n - 1) for end in ends
+        )
         limit = float(np.diff(edges) @ weights[a, b if above else n - 1 - b])
     else:
         limit = 1 - float((np.minimum(p, q) if above else np.maximum(p + q - 1, 0)).sum())
@@ -354,9 +355,15 @@ class _Table:
         n_prompts = int((self.codes[j] != NOT_JUDGED).sum())
         own, shares, cells = self.beside(j)
         empty = WordingFigures(
-            self.flags[j], None, None, None, None, self.p_values[j],
-            1 - float(self.unread[j]) if n_prompts else None, n_prompts,
-        )  # fmt: skip
+            self.flags[j],
+            None,
+            None,
+            None,
+            None,
+            self.p_values[j],
+            1 - float(self.unread[j]) if n_prompts else None,
+            n_prompts,
+        )
         if not len(own):
             return empty
         matched = shares[np.arange(len(own)), own]

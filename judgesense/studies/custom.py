@@ -109,21 +109,32 @@ def run_study(
     group_items(templates, rows)
     # Only what is judged: a new title or measure needs no new judging.
     fixed = {
-        "templates": wordings, "items": sha256_of(items), "design": keys.design,
+        "templates": wordings,
+        "items": sha256_of(items),
+        "design": keys.design,
         "pairs": keys.pairs,
-    }  # fmt: skip
+    }
     report = judged(
-        given, build(templates, rows, keys.design, keys.pairs, keys.seed), fixed, settings,
-        out / "run", note, variants=variants, parts=lambda: (templates, rows),
-    )  # fmt: skip
+        given,
+        build(templates, rows, keys.design, keys.pairs, keys.seed),
+        fixed,
+        settings,
+        out / "run",
+        note,
+        variants=variants,
+        parts=lambda: (templates, rows),
+    )
     log = read_log(out / "run")
     labels = {name: entry.task.labels for name, entry in templates.items()}
     systems, rankings = systems_table(log, labels)
     corrected = holm([ranking.p_value for ranking in rankings.values()])
     tables = {
-        "jss": jss_table(report), "wordings": wordings_table(report), "systems": systems,
-        "flips": flips_table(report), "cost": cost_table(report, log),
-    }  # fmt: skip
+        "jss": jss_table(report),
+        "wordings": wordings_table(report),
+        "systems": systems,
+        "flips": flips_table(report),
+        "cost": cost_table(report, log),
+    }
     findings = {
         "jss": _of_cases(report, "trust", "{judge} on {task} ({scoring} scoring): "),
         "wordings": _of_cases(
@@ -137,9 +148,12 @@ def run_study(
     }
     chosen = [name for name in tables if name in keys.measures]
     points = Points(
-        group=lambda row: f"{row['task']}, {row['scoring']}", name="judge",
-        values={"": ("jss", "ci_low", "ci_high")}, xlabel="JSS", threshold=STEADY_JSS,
-    )  # fmt: skip
+        group=lambda row: f"{row['task']}, {row['scoring']}",
+        name="judge",
+        values={"": ("jss", "ci_low", "ci_high")},
+        xlabel="JSS",
+        threshold=STEADY_JSS,
+    )
     picture = Picture(
         "jss", "JSS (mapped) with 95% intervals", lambda: points.draw(tables["jss"].rows)
     )

@@ -94,9 +94,14 @@ def estimate(
     table = read_verdicts(verdicts, judge=judge, task=task, scoring=scoring, columns=columns)
     units, level = units_of(table, positive), confidence_level
     given = read_labels(
-        labels, table, units,
-        positive=positive, columns=label_columns, mapping=map, raters=raters,
-    )  # fmt: skip
+        labels,
+        table,
+        units,
+        positive=positive,
+        columns=label_columns,
+        mapping=map,
+        raters=raters,
+    )
     step, low, high = _scale_of(table, units, given, positive)
     strata = strata_of(units).astype(str) if given.picked else None
     parts = [_system(units, code, given, strata, step) for code in _chosen(units, systems)]
@@ -232,8 +237,13 @@ def _system_row(
             weights=weights,
             confidence_level=level,
         )
-        row |= {"rogan_gladen": rate.rate, "rg_ci_low": rate.ci_low, "rg_ci_high": rate.ci_high,
-                "sensitivity": rate.sensitivity, "specificity": rate.specificity}  # fmt: skip
+        row |= {
+            "rogan_gladen": rate.rate,
+            "rg_ci_low": rate.ci_low,
+            "rg_ci_high": rate.ci_high,
+            "sensitivity": rate.sensitivity,
+            "specificity": rate.specificity,
+        }
         if rate.degenerate:
             reasons.append(f"Rogan-Gladen: {rate.degenerate}")
     row["degenerate"] = "; ".join(reasons) or None
@@ -303,19 +313,23 @@ def _row(
     naive = less_threshold([each.naive for each in systems])
     powered = [each.powered for each in systems if each.powered is not None]
     found = less_threshold(powered) if len(powered) == len(systems) else None
-    return {
-        "system_a": names[0],
-        "system_b": names[1],
-        "measure": "win_rate" if wins else "difference",
-        "naive": shown(naive.estimate),
-        "naive_ci_low": shown(naive.ci_low),
-        "naive_ci_high": shown(naive.ci_high),
-        "corrected": found and shown(found.estimate),
-        "ci_low": found and shown(found.ci_low),
-        "ci_high": found and shown(found.ci_high),
-        "p_value": found and found.p_value,
-        "n_labels": sum(each.n_labels for each in systems),
-    }, naive, found  # fmt: skip
+    return (
+        {
+            "system_a": names[0],
+            "system_b": names[1],
+            "measure": "win_rate" if wins else "difference",
+            "naive": shown(naive.estimate),
+            "naive_ci_low": shown(naive.ci_low),
+            "naive_ci_high": shown(naive.ci_high),
+            "corrected": found and shown(found.estimate),
+            "ci_low": found and shown(found.ci_low),
+            "ci_high": found and shown(found.ci_high),
+            "p_value": found and found.p_value,
+            "n_labels": sum(each.n_labels for each in systems),
+        },
+        naive,
+        found,
+    )
 
 
 def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: float) -> str | None:

@@ -86,12 +86,21 @@ class Estimate(ResultMapping):
         if any(each["sensitivity"] is not None for each in self.systems):
             columns["Rogan-Gladen"] = lambda each: _with_ends(each, "rogan_gladen", "rg_")
         return [
-            list(columns), *([cell(each) for cell in columns.values()] for each in self.systems)
-        ]  # fmt: skip
+            list(columns),
+            *([cell(each) for cell in columns.values()] for each in self.systems),
+        ]
 
     def _comparison_table(self) -> list[list[str]]:
-        rows = [["A, B", "judge alone", "corrected by labels", "decision", "judge alone says",
-                 "labels to decide"]]  # fmt: skip
+        rows = [
+            [
+                "A, B",
+                "judge alone",
+                "corrected by labels",
+                "decision",
+                "judge alone says",
+                "labels to decide",
+            ]
+        ]
         for each in self.comparisons:
             form = number if each["measure"] == "win_rate" else signed
             rows.append(

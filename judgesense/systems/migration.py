@@ -370,7 +370,7 @@ def claim_text(task: TaskMigration) -> str:
         moves = {
             "more": "the update changes more verdicts than rewording does",
             "no more": "the update changes no more verdicts than rewording does",
-        }.get(task.claim_these, "it is unclear")  # fmt: skip
+        }.get(task.claim_these, "it is unclear")
         ends = brackets(task.these_ci_low, task.these_ci_high, signed)
         alone = f" The claim is about wordings like these. For these alone, {moves} {ends}."
     if task.claim == "no more":

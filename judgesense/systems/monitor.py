@@ -359,12 +359,17 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
         log10_limit=test.log_limit / ln10,
         looks=tuple(
             LookFigures(
-                n, look.at, look.run, stream.judge, stream.moved, stream.reworded,
+                n,
+                look.at,
+                look.run,
+                stream.judge,
+                stream.moved,
+                stream.reworded,
                 float(log) / ln10,
             )
             for (n, look, stream), log in zip(history, test.log_evidence, strict=True)
         ),
-    )  # fmt: skip
+    )
     return replace(state, text=_text(state, last.one_label))
 
 

@@ -163,11 +163,16 @@ class SharedPrompts:
     def figures(self, excess: Excess) -> dict[str, Any]:
         """What every result has: whose verdicts, how many, and how many moved beyond rewording."""
         return {
-            "task": self.task, "scoring": self.before.scoring or self.after.scoring,
-            "moved": float(self.moved.mean()), "reworded": excess.other, "excess": excess.excess,
-            "ci_low": excess.low, "ci_high": excess.high,
-            "n_prompts": len(self.moved), "n_items": len(set(self.items)),
-        }  # fmt: skip
+            "task": self.task,
+            "scoring": self.before.scoring or self.after.scoring,
+            "moved": float(self.moved.mean()),
+            "reworded": excess.other,
+            "excess": excess.excess,
+            "ci_low": excess.low,
+            "ci_high": excess.high,
+            "n_prompts": len(self.moved),
+            "n_items": len(set(self.items)),
+        }
 
     @cached_property
     def labels(self) -> set[str]:

@@ -75,8 +75,10 @@ _KINDS: dict[pa.DataType, Any] = {
 }
 _FIELDS: dict[str, Any] = {
     **{field.name: (_KINDS[field.type], None) for field in SCHEMA},
-    "item_id": (Id, ...), "verdict": (SomeLabel, ...), "gold": (SomeLabel, None),
-}  # fmt: skip
+    "item_id": (Id, ...),
+    "verdict": (SomeLabel, ...),
+    "gold": (SomeLabel, None),
+}
 _VerdictRow = create_model("_VerdictRow", __base__=Shape, **_FIELDS)
 """A row of a file of verdicts: the columns of `SCHEMA`, of which two are needed."""
 
@@ -163,11 +165,14 @@ def _recognised(
     found = {name: column for name, column in columns_of(blocks)[0].items() if name in names}
     known = {name: name for name in SCHEMA.names if name in found} | dict(given)
     judged, people, roles = recognise(
-        found, str(path), [], flag="--columns verdict=",
+        found,
+        str(path),
+        [],
+        flag="--columns verdict=",
         verdicts=[known["verdict"]] if "verdict" in known else [],
         people=[known["gold"]] if "gold" in known else [],
         columns={role: known[name] for role, name in FIELDS.items() if name in known},
-    )  # fmt: skip
+    )
     columns = fields_of(roles)
     if len(judged) > 1:
         if judge not in judged:
@@ -185,9 +190,15 @@ def _recognised(
 
 
 FIELDS = {
-    "item_id": "item_id", "system_id": "system_id", "order": "order", "repeat": "repeat",
-    "judge": "judge", "task": "task", "template_id": "wording", "cluster_id": "cluster_id",
-}  # fmt: skip
+    "item_id": "item_id",
+    "system_id": "system_id",
+    "order": "order",
+    "repeat": "repeat",
+    "judge": "judge",
+    "task": "task",
+    "template_id": "wording",
+    "cluster_id": "cluster_id",
+}
 """Column of the decision log -> column of a table of verdicts."""
 
 
@@ -301,10 +312,16 @@ def table_of_stream(stream: Stream, folder: Path, left_out: Collection[str] = ()
     }
     table = pa.Table.from_pydict(columns, schema=SCHEMA)
     return VerdictTable(
-        table, labels, str(folder), stream.judge, stream.task.name, stated=True,
-        scoring=stream.scoring, prompt_ids=objects(answers.column("prompt_id").to_pylist()),
+        table,
+        labels,
+        str(folder),
+        stream.judge,
+        stream.task.name,
+        stated=True,
+        scoring=stream.scoring,
+        prompt_ids=objects(answers.column("prompt_id").to_pylist()),
         left_out=tuple(sorted(left_out)),
-    )  # fmt: skip
+    )
 
 
 def _option_columns(stream: Stream, rows: Any, verdicts: list[str]) -> dict[str, list[Any]]:

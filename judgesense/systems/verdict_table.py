@@ -18,14 +18,26 @@ from judgesense.statistics.arrays import Floats, Words
 from judgesense.statistics.result import data_frame
 from judgesense.tasks import UNDECIDED
 
-SCHEMA = pa.schema([
-    ("item_id", pa.string()), ("verdict", pa.string()), ("probability", pa.float64()),
-    ("margin", pa.float64()), ("score", pa.float64()), ("ask_person", pa.bool_()),
-    ("cost_usd", pa.float64()), ("error", pa.string()), ("cluster_id", pa.string()),
-    ("system_id", pa.string()), ("judge", pa.string()), ("task", pa.string()),
-    ("wording", pa.string()), ("order", pa.string()), ("repeat", pa.int32()),
-    ("gold", pa.string()),
-])  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        ("item_id", pa.string()),
+        ("verdict", pa.string()),
+        ("probability", pa.float64()),
+        ("margin", pa.float64()),
+        ("score", pa.float64()),
+        ("ask_person", pa.bool_()),
+        ("cost_usd", pa.float64()),
+        ("error", pa.string()),
+        ("cluster_id", pa.string()),
+        ("system_id", pa.string()),
+        ("judge", pa.string()),
+        ("task", pa.string()),
+        ("wording", pa.string()),
+        ("order", pa.string()),
+        ("repeat", pa.int32()),
+        ("gold", pa.string()),
+    ]
+)
 """The columns of a table of verdicts.
 
 ``verdict`` and ``gold`` are labels in the item's own order; ``verdict`` is UNCLEAR, REFUSED or
@@ -40,9 +52,14 @@ TIES = ("TIE", "tie", "Tie", "C")
 """Verdicts of a comparison that choose neither system."""
 
 GOOD = {
-    "YES": "NO", "PASS": "FAIL", "TRUE": "FALSE", "CORRECT": "INCORRECT", "GOOD": "BAD", "C": "I",
+    "YES": "NO",
+    "PASS": "FAIL",
+    "TRUE": "FALSE",
+    "CORRECT": "INCORRECT",
+    "GOOD": "BAD",
+    "C": "I",
     "1": "0",
-}  # fmt: skip
+}
 """Labels of a two-label task that count as good, and the other label; case does not matter."""
 
 

@@ -191,8 +191,9 @@ def against_baseline(
             )
         orders = {*before.order} & {*after.order}
         shares = [
-            _shares(one, before, orders, gold, {ERROR}), _shares(two, after, orders, gold, set())
-        ]  # fmt: skip
+            _shares(one, before, orders, gold, {ERROR}),
+            _shares(two, after, orders, gold, set()),
+        ]
         clusters = dict(zip(after.item, after.cluster.tolist(), strict=True))
         conclusions += _conclusions(two, shares, items, clusters, margin)
         moved += _moved(task, before, after, gold)
@@ -294,9 +295,13 @@ def _conclusions(
             f"{change.n_changed} changed)"
         )
         yield {
-            "judge": stream.judge, "task": stream.task.name, "figure": figure,
-            "conclusion": conclusion, **asdict(change), "text": text,
-        }  # fmt: skip
+            "judge": stream.judge,
+            "task": stream.task.name,
+            "figure": figure,
+            "conclusion": conclusion,
+            **asdict(change),
+            "text": text,
+        }
 
 
 def _moved(task: str, before: Answers, after: Answers, gold: Gold) -> Iterator[dict[str, Any]]:
@@ -311,5 +316,12 @@ def _moved(task: str, before: Answers, after: Answers, gold: Gold) -> Iterator[d
         label = gold.get(at)
         if first != second:
             kind = {first: "broken", second: "fixed"}.get(label or "", "changed")
-            yield {"task": task, "item_id": at[0], "order": at[1], "before": first,
-                   "after": second, "gold": label, "kind": kind}  # fmt: skip
+            yield {
+                "task": task,
+                "item_id": at[0],
+                "order": at[1],
+                "before": first,
+                "after": second,
+                "gold": label,
+                "kind": kind,
+            }

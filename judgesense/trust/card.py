@@ -26,43 +26,56 @@ _SEVERITY = ("readable", "fair", "right", "responsive", "steady")
 """Failed checks, worst first: one that fails often explains those after it. Without `resistant`,
 which matters only where authors want to win."""
 
-LEADS: Mapping[str, str] = MappingProxyType({
-    "use": "use",
-    "care": "use with care",
-    "avoid": "avoid",
-    "unknown": "not known yet",
-})  # fmt: skip
+LEADS: Mapping[str, str] = MappingProxyType(
+    {
+        "use": "use",
+        "care": "use with care",
+        "avoid": "avoid",
+        "unknown": "not known yet",
+    }
+)
 """How the text of a card begins."""
 
-_CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType({
-    "readable": (
-        "its answers can be read as verdicts", "only {} of its answers can be read as verdicts",
-        "it is uncertain how many of its answers can be read", "no answer can be read",
-    ),
-    "steady": (
-        "rewording changes {} of its verdicts", "rewording changes {} of its verdicts",
-        "it is uncertain how steady it is under rewording",
-        "the effect of rewording has not been measured",
-    ),
-    "responsive": (
-        "it follows the question", "it ignores what the question asks",
-        "it may ignore what the question asks", "no opposite question was asked",
-    ),
-    "right": (
-        "it agrees with people", "it agrees too little with people",
-        "its agreement with people is uncertain", "its agreement with people has not been measured",
-    ),
-    "fair": (
-        "its choice rarely depends on the order of the options",
-        "its choice depends on the order of the options",
-        "the effect of the option order is uncertain", "it judged in one option order only",
-    ),
-    "resistant": (
-        "attacks change few of its verdicts",
-        "the worst attack leaves only {} of its right verdicts",
-        "the effect of attacks is uncertain", "attacks were not tried",
-    ),
-})  # fmt: skip
+_CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
+    {
+        "readable": (
+            "its answers can be read as verdicts",
+            "only {} of its answers can be read as verdicts",
+            "it is uncertain how many of its answers can be read",
+            "no answer can be read",
+        ),
+        "steady": (
+            "rewording changes {} of its verdicts",
+            "rewording changes {} of its verdicts",
+            "it is uncertain how steady it is under rewording",
+            "the effect of rewording has not been measured",
+        ),
+        "responsive": (
+            "it follows the question",
+            "it ignores what the question asks",
+            "it may ignore what the question asks",
+            "no opposite question was asked",
+        ),
+        "right": (
+            "it agrees with people",
+            "it agrees too little with people",
+            "its agreement with people is uncertain",
+            "its agreement with people has not been measured",
+        ),
+        "fair": (
+            "its choice rarely depends on the order of the options",
+            "its choice depends on the order of the options",
+            "the effect of the option order is uncertain",
+            "it judged in one option order only",
+        ),
+        "resistant": (
+            "attacks change few of its verdicts",
+            "the worst attack leaves only {} of its right verdicts",
+            "the effect of attacks is uncertain",
+            "attacks were not tried",
+        ),
+    }
+)
 """By check: a clause for a check that passes, fails, is open or is unmeasured."""
 
 
@@ -182,8 +195,9 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
         trust, because = "unknown", ["steady"]
     elif because := [
         *(["resistant"] if checks["resistant"].state in ("fail", "open") else []),
-        *in_state["open"], *in_state["unmeasured"],
-    ]:  # fmt: skip
+        *in_state["open"],
+        *in_state["unmeasured"],
+    ]:
         trust = "care"
     else:
         trust = "use"

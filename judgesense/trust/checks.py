@@ -24,11 +24,22 @@ from judgesense.trust.rewording import responsive, steady
 from judgesense.trust.thresholds import DEFAULTS, EVEN_FIRST, LOW_KAPPA, Thresholds
 
 _RIGHT_DETAILS = (
-    "accuracy", "accuracy_ci_low", "accuracy_ci_high", "balanced_accuracy",
-    "balanced_accuracy_ci_low", "balanced_accuracy_ci_high", "gwet_ac1", "gwet_ac1_ci_low",
-    "gwet_ac1_ci_high", "constant_label", "constant_accuracy", "beats_constant",
-    "beats_constant_ci_low", "beats_constant_ci_high", "undecided_share",
-)  # fmt: skip
+    "accuracy",
+    "accuracy_ci_low",
+    "accuracy_ci_high",
+    "balanced_accuracy",
+    "balanced_accuracy_ci_low",
+    "balanced_accuracy_ci_high",
+    "gwet_ac1",
+    "gwet_ac1_ci_low",
+    "gwet_ac1_ci_high",
+    "constant_label",
+    "constant_accuracy",
+    "beats_constant",
+    "beats_constant_ci_low",
+    "beats_constant_ci_high",
+    "undecided_share",
+)
 
 
 MANY = 2_000
@@ -176,9 +187,15 @@ def fair(stream: Stream, threshold: float) -> Check:
     )
     first, (low_first, high_first) = found.first_position_rate, EVEN_FIRST
     check = Check.of(
-        found.same_choice, low, high, threshold=threshold, n_items=found.n_items, text=text,
-        first_position_rate=first, n_wordings=found.n_templates,
-    )  # fmt: skip
+        found.same_choice,
+        low,
+        high,
+        threshold=threshold,
+        n_items=found.n_items,
+        text=text,
+        first_position_rate=first,
+        n_wordings=found.n_templates,
+    )
     if check.state != "pass" and first is not None and not low_first <= first <= high_first:
         place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
         text += f". It takes the {place} option {percent(rate)} of the time"
@@ -217,11 +234,13 @@ def trust_card(
     together, ``attacked`` the `resistant` check where the stream has no attacks: that of the judge
     as asked.
     """
-    return conclude({
-        "readable": readable(stream, thresholds.readable),
-        "steady": steady(stream, thresholds.steady, mislabelled, thresholds.confidence, panel),
-        "responsive": responsive(stream, thresholds.responsive, mislabelled),
-        "right": right(stream, thresholds.right, mislabelled, gold),
-        "fair": fair(stream, thresholds.fair),
-        "resistant": attacked or resistant(attacks(stream, mislabelled), thresholds.resistant),
-    })  # fmt: skip
+    return conclude(
+        {
+            "readable": readable(stream, thresholds.readable),
+            "steady": steady(stream, thresholds.steady, mislabelled, thresholds.confidence, panel),
+            "responsive": responsive(stream, thresholds.responsive, mislabelled),
+            "right": right(stream, thresholds.right, mislabelled, gold),
+            "fair": fair(stream, thresholds.fair),
+            "resistant": attacked or resistant(attacks(stream, mislabelled), thresholds.resistant),
+        }
+    )

@@ -382,7 +382,14 @@ def _best(judges: Sequence[_Judged], names: Mapping[str, str]) -> dict[str, Any]
         f"{number(found.estimate, 2)} {ends}."
     )
     return {
-        "judge": judge, "n_judges": len(known), "n_items": n_items, "kappa": kappa,
-        "corrected": found.estimate, "ci_low": found.ci_low, "ci_high": found.ci_high,
-        "task": task, "scoring": stream.scoring, "text": text,
-    }  # fmt: skip
+        "judge": judge,
+        "n_judges": len(known),
+        "n_items": n_items,
+        "kappa": kappa,
+        "corrected": found.estimate,
+        "ci_low": found.ci_low,
+        "ci_high": found.ci_high,
+        "task": task,
+        "scoring": stream.scoring,
+        "text": text,
+    }

@@ -210,7 +210,8 @@ def to_write(grid: Grid, remedy: Remedy, flags: Mapping[str, str]) -> tuple[Rule
     learned = {grid.wordings[n].name: rows[n] for n in fitted}
     if len(panel) == 1:
         learned[OTHER_WORDINGS] = rows[grid.of(EQUIVALENT)].mean(axis=0)
-    offsets = {name: dict(zip(grid.labels, row.tolist(), strict=True))
-               for name, row in learned.items()}  # fmt: skip
+    offsets = {
+        name: dict(zip(grid.labels, row.tolist(), strict=True)) for name, row in learned.items()
+    }
     own = crossfitted(grid, folds_of(grid.clusters))
     return replace(rule, offsets=offsets), decide(own, remedy, panel, orders)

@@ -71,16 +71,29 @@ def _as_stream(grid: Grid, units: list[Unit]) -> Stream | None:
                 turned[:2] = [1, 0]
             codes = turned[unit.codes[items]]
             same = {
-                "judge": grid.judge, "task": grid.task, "scoring": grid.scoring, "order": order,
-                "template_id": named[0], "variant": named[1], "variant_class": named[2],
-            }  # fmt: skip
-            parts.append(pa.table({
-                "item_id": grid.items[items], "cluster_id": grid.clusters[items].astype(str),
-                "raw_decision": raw[codes], "decision": words[codes],
-                "gold": gold[turned[grid.gold[items]]],
-                **{key: pa.repeat(pa.scalar(value, pa.string()), len(items))
-                   for key, value in same.items()},
-            }))  # fmt: skip
+                "judge": grid.judge,
+                "task": grid.task,
+                "scoring": grid.scoring,
+                "order": order,
+                "template_id": named[0],
+                "variant": named[1],
+                "variant_class": named[2],
+            }
+            parts.append(
+                pa.table(
+                    {
+                        "item_id": grid.items[items],
+                        "cluster_id": grid.clusters[items].astype(str),
+                        "raw_decision": raw[codes],
+                        "decision": words[codes],
+                        "gold": gold[turned[grid.gold[items]]],
+                        **{
+                            key: pa.repeat(pa.scalar(value, pa.string()), len(items))
+                            for key, value in same.items()
+                        },
+                    }
+                )
+            )
     if not parts:
         return None
     table = pa.concat_tables([SCHEMA.empty_table(), *parts], promote_options="permissive")
@@ -102,8 +115,9 @@ def units_of(grid: Grid, remedy: Remedy, folds: Codes) -> list[Unit]:
         return _as_logged(grid)
     if remedy.chosen:
         return [_chosen(grid, remedy, group, folds) for group in order_groups(grid, remedy)]
-    return _decided(crossfitted(grid, folds) if remedy.calibrated else grid, remedy,
-                    panels(grid, remedy))  # fmt: skip
+    return _decided(
+        crossfitted(grid, folds) if remedy.calibrated else grid, remedy, panels(grid, remedy)
+    )
 
 
 def _decided(
@@ -117,8 +131,16 @@ def _decided(
         for group in order_groups(grid, remedy):
             decided = decide(grid, remedy, panel, group)
             tied = (decided.codes >= 0) & (decided.margin <= TIE)
-            found.append(Unit(name, group, decided.codes, wording, contrast,
-                              tied if grid.has_probabilities else None))  # fmt: skip
+            found.append(
+                Unit(
+                    name,
+                    group,
+                    decided.codes,
+                    wording,
+                    contrast,
+                    tied if grid.has_probabilities else None,
+                )
+            )
     return found
 
 

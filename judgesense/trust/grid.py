@@ -107,10 +107,13 @@ def grid_of(stream: Stream, without: frozenset[str] = frozenset()) -> Grid:
     named = []
     for row in rows[first].tolist():
         variant = log.variants[log.variant[row]]
-        named.append(Wording(
-            log.bases[log.base[row]], None if variant == REWORDING else variant,
-            VARIANT_CLASSES[log.variant_class[row]],
-        ))  # fmt: skip
+        named.append(
+            Wording(
+                log.bases[log.base[row]],
+                None if variant == REWORDING else variant,
+                VARIANT_CLASSES[log.variant_class[row]],
+            )
+        )
     ranked = sorted(range(len(named)), key=lambda n: named[n].name)
     wording = np.argsort(ranked)[wording]
     items, order_codes, place = crossed(log, rows, wording)

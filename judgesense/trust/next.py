@@ -22,10 +22,22 @@ Entry = Mapping[str, Any]
 Step = dict[str, Any]
 
 KINDS = (
-    "use", "use_changed", "finish_run", "raise_cap", "read_options", "correct_wording",
-    "add_wordings", "add_orders", "add_contrast", "add_defences",
-    "label_more", "add_items", "improve", "another_judge", "nothing_settles",
-)  # fmt: skip
+    "use",
+    "use_changed",
+    "finish_run",
+    "raise_cap",
+    "read_options",
+    "correct_wording",
+    "add_wordings",
+    "add_orders",
+    "add_contrast",
+    "add_defences",
+    "label_more",
+    "add_items",
+    "improve",
+    "another_judge",
+    "nothing_settles",
+)
 """Every kind of a next step."""
 
 MORE_TOKENS = 2048
@@ -150,8 +162,11 @@ class _Commands:
             return None
         judge = self.card["judge"]
         words = ["judgesense", "improve", "--log", self.folder, "--judge", judge]
-        for key, value in (("task", self.card["task"]), ("scoring", self.card["scoring"]),
-                           ("remedy", remedy)):  # fmt: skip
+        for key, value in (
+            ("task", self.card["task"]),
+            ("scoring", self.card["scoring"]),
+            ("remedy", remedy),
+        ):
             words += ["--set", f"{key}={value}"] if value else []
         return shlex.join([*words, "--out", f"{self.file_name()}.yaml"])
 

@@ -34,9 +34,16 @@ GOLD, MAJORITY = "gold", "majority"
 """The names of labels that are not one person's."""
 
 _AGREEMENT = (
-    "n", "kappa", "kappa_ci_low", "kappa_ci_high", "accuracy", "accuracy_ci_low",
-    "accuracy_ci_high", "constant_label", "constant_accuracy",
-)  # fmt: skip
+    "n",
+    "kappa",
+    "kappa_ci_low",
+    "kappa_ci_high",
+    "accuracy",
+    "accuracy_ci_low",
+    "accuracy_ci_high",
+    "constant_label",
+    "constant_accuracy",
+)
 
 
 class Judged(NamedTuple):
@@ -176,8 +183,11 @@ def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None
         figures = (powered.estimate, powered.ci_low, powered.ci_high)
         share, low, high = (None if x is None else min(1.0, max(0.0, x)) for x in figures)
         found[name] = {
-            "verdicts": float(said.mean()), "share": share, "ci_low": low, "ci_high": high,
-        }  # fmt: skip
+            "verdicts": float(said.mean()),
+            "share": share,
+            "ci_low": low,
+            "ci_high": high,
+        }
     return found
 
 
@@ -191,25 +201,33 @@ def _several(judged: Judged, by_person: Mapping[str, Words], epsilon: float) -> 
     given[given == ""] = None
     counted = (given[:, once] != np.array(None)).sum(axis=0)
     level = "ordinal" if task.ordinal else "nominal"
-    found: dict[str, Any] = {"between_people": {
-        "people": len(by_person),
-        "alpha": krippendorff_alpha(given[:, once].tolist(), level, task.labels),
-        "ties": int(((counted > 1) & (judged.gold[once] == "")).sum()),
-        "pairs": [
-            {"a": a, "b": b, **_pair(by_person[a][once], by_person[b][once], judged.stream)}
-            for a, b in combinations(by_person, 2)
-        ],
-    }}  # fmt: skip
+    found: dict[str, Any] = {
+        "between_people": {
+            "people": len(by_person),
+            "alpha": krippendorff_alpha(given[:, once].tolist(), level, task.labels),
+            "ties": int(((counted > 1) & (judged.gold[once] == "")).sum()),
+            "pairs": [
+                {"a": a, "b": b, **_pair(by_person[a][once], by_person[b][once], judged.stream)}
+                for a, b in combinations(by_person, 2)
+            ],
+        }
+    }
     test = alternative_annotator(
-        judged.verdict.tolist(), given.tolist(), epsilon=epsilon,
-        scale=task.labels if task.ordinal else (), clusters=log.cluster[judged.rows],
-    )  # fmt: skip
+        judged.verdict.tolist(),
+        given.tolist(),
+        epsilon=epsilon,
+        scale=task.labels if task.ordinal else (),
+        clusters=log.cluster[judged.rows],
+    )
     if test is not None:
         by_name = ("p_values", "p_adjusted", "n_items")
-        found |= {"alt_test_reason": None, "alt_test": {
-            name: dict(zip(by_person, value, strict=True)) if name in by_name else value
-            for name, value in asdict(test).items()
-        }}  # fmt: skip
+        found |= {
+            "alt_test_reason": None,
+            "alt_test": {
+                name: dict(zip(by_person, value, strict=True)) if name in by_name else value
+                for name, value in asdict(test).items()
+            },
+        }
     return found
 
 

@@ -55,11 +55,13 @@ def plan(
     ladder = [size for size in sizes if size > n_items] or [2 * n_items, 4 * n_items]
     fine = np.unique(np.geomspace(n_items + 1, ladder[-1], 60).astype(int))
     every, rng = np.unique(np.concatenate([fine, ladder])), np.random.default_rng(0)
-    drawn = np.stack([
-        # Items that a check cannot use (no label, one order) stay as rare as they are.
-        pilot.drawn(checks[name]["threshold"], every * (pilot.seen / n_items), rng)
-        for name, pilot in known.items()
-    ])  # fmt: skip
+    drawn = np.stack(
+        [
+            # Items that a check cannot use (no label, one order) stay as rare as they are.
+            pilot.drawn(checks[name]["threshold"], every * (pilot.seen / n_items), rng)
+            for name, pilot in known.items()
+        ]
+    )
     passes = (drawn > 0).all(axis=0).mean(axis=1)
     chance = passes + (drawn < 0).any(axis=0).mean(axis=1)
     enough = every[chance >= PROBABILITY]
@@ -95,9 +97,14 @@ def _pilot(name: str, check: Mapping[str, Any], level: float) -> Pilot | None:
     if name == "steady" and details.get("ci_low_fixed") is not None:
         fixed = (details["ci_low_fixed"], details["ci_high_fixed"])
     pilot = Pilot(
-        check["estimate"], check["ci_low"], check["ci_high"], check["n_items"],
-        scale, fixed, level if name == "steady" else 0.95,
-    )  # fmt: skip
+        check["estimate"],
+        check["ci_low"],
+        check["ci_high"],
+        check["n_items"],
+        scale,
+        fixed,
+        level if name == "steady" else 0.95,
+    )
     if details.get("jss_low_ci_low") is not None:
         # Where pairs lack verdicts, the state is about both bounds of JSS.
         bounds = (details["jss_low"], details["jss_high"])
@@ -184,10 +191,11 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
     if perfect.low is not None and perfect.low <= DEFAULTS.steady:
         least = None
     parts = [
-        "no judge is likely to pass the 'steady' check" if least is None
+        "no judge is likely to pass the 'steady' check"
+        if least is None
         else f"a judge with a JSS of {number(least, 2)} passes the 'steady' check with "
         f"{percent(PROBABILITY)} probability"
-    ]  # fmt: skip
+    ]
     if labelled > 1:
         error = np.sqrt((1 - 0.6**2) / labelled)
         chance = float(ndtr((0.6 - DEFAULTS.right) / error - stdtrit(labelled - 1, 0.975)))

@@ -69,10 +69,12 @@ def remedies(
             # As asked, the figures are those of the judge's own card: no page has two of them.
             checks = card.checks
             row |= {
-                "trust": card.trust, "because": list(card.because),
+                "trust": card.trust,
+                "because": list(card.because),
                 "checks": {name: checks[name].to_dict() for name in CHECKS},
-                "jss": checks["steady"].estimate, "same_choice": checks["fair"].estimate,
-            }  # fmt: skip
+                "jss": checks["steady"].estimate,
+                "same_choice": checks["fair"].estimate,
+            }
         plain = rows[0] if rows else row
         row |= {"jss_before": plain["jss"], "same_choice_before": plain["same_choice"]}
         rows.append({**row, "text": _text(row)})
@@ -92,8 +94,11 @@ def remedies(
 def _text(row: Mapping[str, Any]) -> str:
     parts = []
     if row["gain"] is not None:
-        ends = [signed(100 * row[f"gain_ci_{end}"], 1) for end in ("low", "high")
-                if row[f"gain_ci_{end}"] is not None]  # fmt: skip
+        ends = [
+            signed(100 * row[f"gain_ci_{end}"], 1)
+            for end in ("low", "high")
+            if row[f"gain_ci_{end}"] is not None
+        ]
         shown = f" [{', '.join(ends)}]" if ends else ""
         parts.append(
             f"is right on {percent(row['accuracy'])} of items instead of "

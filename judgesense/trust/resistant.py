@@ -50,10 +50,16 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
         f"{percent(worst['kept'])} of its right verdicts stay right {brackets(low, high, percent)}"
     )
     check = Check.of(
-        worst["kept"], low, high, threshold=threshold, n_items=max(row["n_items"] for row in tried),
-        text=text, worst=worst["kind"], n_kinds=len(tried),
+        worst["kept"],
+        low,
+        high,
+        threshold=threshold,
+        n_items=max(row["n_items"] for row in tried),
+        text=text,
+        worst=worst["kind"],
+        n_kinds=len(tried),
         effective=[row["kind"] for row in tried if row["effective"]],
-    )  # fmt: skip
+    )
     if check.state == "fail":
         only = "Rely on it only if the authors of the judged texts have nothing to gain"
         return replace(check, text=f"{text}. {only}")
@@ -122,11 +128,16 @@ def _row(
     for name in dict.fromkeys(names[right].tolist()):
         of_name = right & (names == name)
         known = facts.get(name, {})
-        texts.append({
-            "variant": name, "text": known.get("text"), "language": known.get("language"),
-            "split": known.get("split"), "n": int(of_name.sum()),
-            "kept": float(kept[of_name].mean()),
-        })  # fmt: skip
+        texts.append(
+            {
+                "variant": name,
+                "text": known.get("text"),
+                "language": known.get("language"),
+                "split": known.get("split"),
+                "n": int(of_name.sum()),
+                "kept": float(kept[of_name].mean()),
+            }
+        )
     lost = np.flatnonzero(right & turned)
     lost = lost[np.unique(log.item[tried[lost]], return_index=True)[1]]
     prompts = log.table["prompt_id"]
@@ -148,7 +159,8 @@ def _row(
         "texts": sorted(texts, key=lambda text: (text["kept"], -text["n"])),
         "turned_items": [
             {
-                "item_id": log.items[log.item[tried[n]]], "order": log.orders[log.order[tried[n]]],
+                "item_id": log.items[log.item[tried[n]]],
+                "order": log.orders[log.order[tried[n]]],
                 "variant": names[n],
                 "gold": str(log.labels[log.gold[tried[n]]]) if given[n] else None,
                 "before": str(log.labels[log.decision[base[n]]]),
@@ -159,7 +171,7 @@ def _row(
         ],
         "_kept": held,
         "_clusters": clusters,
-    }  # fmt: skip
+    }
 
 
 def _outcome(

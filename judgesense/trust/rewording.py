@@ -85,11 +85,16 @@ def steady(
     again = repeated(stream, "mapped", decided)
     kappa = kappa_of_codes(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
     details = {
-        "n_wordings": n_wordings, "missed": missed,
-        "ci_low_fixed": fixed.low, "ci_high_fixed": fixed.high, "kappa": kappa,
-        "jss_repeat": again.jss_repeat, "delta_jss": again.delta,
-        "delta_ci_low": again.ci_low, "delta_ci_high": again.ci_high,
-    }  # fmt: skip
+        "n_wordings": n_wordings,
+        "missed": missed,
+        "ci_low_fixed": fixed.low,
+        "ci_high_fixed": fixed.high,
+        "kappa": kappa,
+        "jss_repeat": again.jss_repeat,
+        "delta_jss": again.delta,
+        "delta_ci_low": again.ci_low,
+        "delta_ci_high": again.ci_high,
+    }
     found = Check.of(
         jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text, **details
     )

@@ -17,12 +17,31 @@ from judgesense.tasks import ERROR
 from judgesense.trust.rewording import answered, same_polarity
 
 KEYS = (
-    "variant", "variant_class", "n_prompts", "n_items", "unreadable", "unreadable_ci_low",
-    "unreadable_ci_high", "jss", "ci_low", "ci_high", "follows", "follows_ci_low",
-    "follows_ci_high", "ratio", "ratio_ci_low", "ratio_ci_high", "shift_rate", "shift_ci_low",
-    "shift_ci_high", "net_shift", "score_shift", "score_shift_ci_low", "score_shift_ci_high",
+    "variant",
+    "variant_class",
+    "n_prompts",
+    "n_items",
+    "unreadable",
+    "unreadable_ci_low",
+    "unreadable_ci_high",
+    "jss",
+    "ci_low",
+    "ci_high",
+    "follows",
+    "follows_ci_low",
+    "follows_ci_high",
+    "ratio",
+    "ratio_ci_low",
+    "ratio_ci_high",
+    "shift_rate",
+    "shift_ci_low",
+    "shift_ci_high",
+    "net_shift",
+    "score_shift",
+    "score_shift_ci_low",
+    "score_shift_ci_high",
     "n_pairs",
-)  # fmt: skip
+)
 """Keys of a row; those of another class are None.
 
 ``jss`` is the agreement of an equivalent variant with the base wording, ``follows`` how often the

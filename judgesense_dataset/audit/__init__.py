@@ -115,9 +115,14 @@ def _items(task: TaskRows) -> Facts:
     ]
     if apart:
         item, first = apart[0]
-        yield "duplicate_items", {
-            "items": _count(len(apart), "item"), "first": first, "second": item,
-        }  # fmt: skip
+        yield (
+            "duplicate_items",
+            {
+                "items": _count(len(apart), "item"),
+                "first": first,
+                "second": item,
+            },
+        )
     items = len(task.clusters) - len(task.twins)
     clusters = len(set(task.clusters.values()))
     independent = min(clusters, items)
@@ -191,9 +196,13 @@ def _maps(task: TaskRows) -> Facts:
 def _wordings(task: TaskRows) -> Facts:
     uses = Counter(prompt.wording for row in task.rows for prompt in row.prompts)
     if len(uses) > max(10, len(task.rows) / 2):
-        yield "templates_unknown", {
-            "wordings": len(uses), "rows": _count(len(task.rows), "row"),
-        }  # fmt: skip
+        yield (
+            "templates_unknown",
+            {
+                "wordings": len(uses),
+                "rows": _count(len(task.rows), "row"),
+            },
+        )
         return
     (common, most), *_, (rare, least) = [*uses.most_common(), *uses.most_common()[-1:]]
     if most > _MOST_TEMPLATES * least:

@@ -50,9 +50,13 @@ def collect(reader: loader.Reader, n: int | None, seed: int) -> loader.Collected
             systems = row["cmp_key"].split("_")
             fields = {"query": query, "response_a": one, "response_b": two}
             item = table.item(
-                f"pandalm-{number:03d}", "preference", fields, "A" if winner == first else "B",
-                cluster, "|".join(systems if first == "1" else systems[::-1]),
-            )  # fmt: skip
+                f"pandalm-{number:03d}",
+                "preference",
+                fields,
+                "A" if winner == first else "B",
+                cluster,
+                "|".join(systems if first == "1" else systems[::-1]),
+            )
             items.append(item)
     items, notes = loader.drop_repeated(items, "pairs")
     rng = loader.generator(seed, "pandalm")

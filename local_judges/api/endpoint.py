@@ -297,9 +297,11 @@ class Endpoint:
                 if logprobs and self.scorer is not None:
                     assert self.complete is not None
                     thinks, (request,) = self.options.style.begins_thinking, requests
-                    return [await self.scorer.ask(
-                        create, self.complete, body, request, thinks, self.writes
-                    )]  # fmt: skip
+                    return [
+                        await self.scorer.ask(
+                            create, self.complete, body, request, thinks, self.writes
+                        )
+                    ]
                 return self.answers(await create(**body), requests)
         except JudgeSenseError:
             raise
@@ -332,8 +334,10 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
     elif system_prompt:
         messages[0]["content"] = f"{system_prompt}\n\n{request.text}"
     body: dict[str, Any] = {
-        "model": model, "messages": messages, style.token_parameter: options.max_tokens
-    }  # fmt: skip
+        "model": model,
+        "messages": messages,
+        style.token_parameter: options.max_tokens,
+    }
     if style.sends_temperature:
         body["temperature"] = max(options.temperature, style.min_temperature)
     if style.sends_seed:

@@ -87,13 +87,18 @@ class Question(BaseModel):
         """The question and the state as one message, for a judge that reads text."""
         parts = [plain(self.instructions or ""), plain(state)]
         if self.criteria:
-            listed = self.criteria.items() if isinstance(self.criteria, dict) else enumerate(
-                self.criteria)  # fmt: skip
+            listed = (
+                self.criteria.items()
+                if isinstance(self.criteria, dict)
+                else enumerate(self.criteria)
+            )
             named = {"true": YES, "false": NO} if self.type == "noul" else {}
             told = ((named.get(str(key), key), each) for key, each in listed)
-            parts.append("\n".join(
-                f"- {key}" + ("" if each is None else f": {plain(each)}") for key, each in told
-            ))  # fmt: skip
+            parts.append(
+                "\n".join(
+                    f"- {key}" + ("" if each is None else f": {plain(each)}") for key, each in told
+                )
+            )
         parts.append(f"Answer with one of: {', '.join(self.options)}")
         return "\n\n".join(part for part in parts if part)
 
@@ -220,16 +225,20 @@ class _SystemOneEndpoint(Endpoint):
     def answers(self, reply: Any, requests: Sequence[Request]) -> list[Answer]:
         try:
             told, used = reply["answers"], reply.get("usage") or {}
-            shares = [question_for("", each.options).shares(told[f"q{n}"])
-                      for n, each in enumerate(requests, 1)]  # fmt: skip
+            shares = [
+                question_for("", each.options).shares(told[f"q{n}"])
+                for n, each in enumerate(requests, 1)
+            ]
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"the reply lacks an answer: {error}") from error
         found = []
         for n, one in enumerate(shares):
             # The tokens of the HTTP request, spread over its questions.
-            tokens = {name: (used[name] + n) // len(requests)
-                      for name in ("input_tokens", "output_tokens")
-                      if type(used.get(name)) is int}  # fmt: skip
+            tokens = {
+                name: (used[name] + n) // len(requests)
+                for name in ("input_tokens", "output_tokens")
+                if type(used.get(name)) is int
+            }
             logprobs = tuple(math.log(max(share, 1e-12)) for share in one)
             found.append(Answer(option_logprobs=logprobs, option_mass=1.0, **tokens))
         return found
@@ -260,8 +269,11 @@ class SystemOneJudge(ApiJudge):
         self.scorings = frozenset({"options"})
 
     def _fixed(self) -> dict[str, Any]:
-        return {"engine": "systemone", "model": self.endpoint.model,
-                "endpoint": self.endpoint.base_url}  # fmt: skip
+        return {
+            "engine": "systemone",
+            "model": self.endpoint.model,
+            "endpoint": self.endpoint.base_url,
+        }
 
     def _reading(self) -> str:
         return _TOLD
@@ -271,5 +283,8 @@ class SystemOneJudge(ApiJudge):
         groups: dict[str, list[int]] = {}
         for number, request in enumerate(requests):
             groups.setdefault(plain(parted(request.text)[1]), []).append(number)
-        return [group[at : at + _MOST_QUESTIONS] for group in groups.values()
-                for at in range(0, len(group), _MOST_QUESTIONS)]  # fmt: skip
+        return [
+            group[at : at + _MOST_QUESTIONS]
+            for group in groups.values()
+            for at in range(0, len(group), _MOST_QUESTIONS)
+        ]

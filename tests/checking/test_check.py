@@ -15,8 +15,18 @@ from judgesense.errors import JudgeSenseError
 from local_judges.callable_judge import CallableJudge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-RUDE = ("Deal with it", "Did nobody", "before you complain", "better things", "Shut", "child",
-        "idiot", "be quick", "Move", "Learn")  # fmt: skip
+RUDE = (
+    "Deal with it",
+    "Did nobody",
+    "before you complain",
+    "better things",
+    "Shut",
+    "child",
+    "idiot",
+    "be quick",
+    "Move",
+    "Learn",
+)
 
 
 @pytest.fixture
@@ -73,8 +83,11 @@ def test_a_judge_that_reads_the_message_alone_passes(rubric: Path) -> None:
 def test_too_few_rows_are_inconclusive_and_count_as_asked(rubric: Path) -> None:
     found = _check(rubric, steady)
     assert (found.jss, found.decision, found.exit_code, found.passed) == (
-        1.0, "INCONCLUSIVE", 3, False,
-    )  # fmt: skip
+        1.0,
+        "INCONCLUSIVE",
+        3,
+        False,
+    )
     assert found.card["trust"] == "unknown"
     (entry,) = found.report.plan
     assert f"{entry['settles']['items_needed']} items in all" in found.next_step
@@ -157,10 +170,14 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
     data.write_text(
         "".join(json.dumps({"one": f"Please {n}", "two": f"Now {n}!"}) + "\n" for n in range(12))
     )
-    given = {"wordings": tmp_path / "w.txt", "answers": ["A", "B"],
-             "options": {"A": "one", "B": "two"}}  # fmt: skip
-    first = judgesense.check(rubric, data, lambda texts: ["A" for _ in texts], **given,
-                             out=tmp_path / "first")  # fmt: skip
+    given = {
+        "wordings": tmp_path / "w.txt",
+        "answers": ["A", "B"],
+        "options": {"A": "one", "B": "two"},
+    }
+    first = judgesense.check(
+        rubric, data, lambda texts: ["A" for _ in texts], **given, out=tmp_path / "first"
+    )
     (row,) = first.result.table("jss").rows
     assert row["first_position"] == 1.0
     assert row["trust"] == "avoid"
@@ -174,14 +191,19 @@ def test_a_choice_between_two_is_asked_in_both_orders(tmp_path: Path) -> None:
         {"one": one, "two": two, "gold": gold}
         for n in range(60)
         for one, two, gold in [
-            (f"Please {n}", f"Now {n}!", "A"), (f"Now {n}?", f"Please {n}.", "B"),
+            (f"Please {n}", f"Now {n}!", "A"),
+            (f"Now {n}?", f"Please {n}.", "B"),
         ]
-    ]  # fmt: skip
+    ]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = judgesense.check(
-        rubric, data, CallableJudge(leaning, name="leaning", scoring="options"), **given,
-        scoring="options", out=tmp_path / "leaning",
-    )  # fmt: skip
+        rubric,
+        data,
+        CallableJudge(leaning, name="leaning", scoring="options"),
+        **given,
+        scoring="options",
+        out=tmp_path / "leaning",
+    )
     assert found.card["trust"] == "avoid"
     assert found.card["remedy"] == "calibrated"
     (step,) = found.next
@@ -248,9 +270,13 @@ def test_proposed_wordings_are_pinned_beside_the_rubric_and_read_back(rubric: Pa
     assert ("accepted: false" in header, "accepted: true" in header) == (True, False)
     notes: list[str] = []
     again = _check(
-        rubric, steady, wordings=None, out=rubric.with_name("again"), paraphrases=9,
+        rubric,
+        steady,
+        wordings=None,
+        out=rubric.with_name("again"),
+        paraphrases=9,
         note=notes.append,
-    )  # fmt: skip
+    )
     assert any("no new ones are proposed" in text for text in notes)
     assert again.result.settings["wordings"] == 3
     text = pinned.read_text("utf-8").replace("accepted: null", "accepted: false", 1)
@@ -325,8 +351,13 @@ def test_labels_in_a_column_of_another_name_are_gold(rubric: Path, column: str) 
 
 def test_a_column_that_looks_like_labels_is_said_before_anything_is_judged(rubric: Path) -> None:
     data = rubric.with_name("tone.jsonl")
-    data.write_text(data.read_text("utf-8").replace('"gold"', '"opinion"')
-                    .replace('"POLITE"', '"good"').replace('"RUDE"', '"bad"'), "utf-8")  # fmt: skip
+    data.write_text(
+        data.read_text("utf-8")
+        .replace('"gold"', '"opinion"')
+        .replace('"POLITE"', '"good"')
+        .replace('"RUDE"', '"bad"'),
+        "utf-8",
+    )
     notes: list[str] = []
 
     def judge(messages: list[str]) -> list[str]:
@@ -341,10 +372,24 @@ def test_a_column_that_looks_like_labels_is_said_before_anything_is_judged(rubri
 @pytest.mark.slow
 def test_a_real_model_that_calls_everything_polite_fails_with_exit_code_1(rubric: Path) -> None:
     command = [
-        sys.executable, "-m", "judgesense", "check", "tone.txt", "--data", "tone.jsonl",
-        "--wordings", "tone.wordings.txt",
-        "--judge", "smollm2-135m", "--scoring", "options", "--repeats", "1", "--limit", "12",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "judgesense",
+        "check",
+        "tone.txt",
+        "--data",
+        "tone.jsonl",
+        "--wordings",
+        "tone.wordings.txt",
+        "--judge",
+        "smollm2-135m",
+        "--scoring",
+        "options",
+        "--repeats",
+        "1",
+        "--limit",
+        "12",
+    ]
     env = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=rubric.parent, env=env)
     assert done.returncode == 1, done.stderr

@@ -46,8 +46,10 @@ GOOD = {
 def test_files_that_people_have_are_understood(kind: str, tmp_path: Path) -> None:
     text = GOOD.get(kind, GOOD["names"])
     if kind in ("jsonl", "json"):
-        rows = [dict(zip(("id", "verdict", "label"), line.split(","), strict=True))
-                for line in text.split()[1:]]  # fmt: skip
+        rows = [
+            dict(zip(("id", "verdict", "label"), line.split(","), strict=True))
+            for line in text.split()[1:]
+        ]
         content = json.dumps(rows) if kind == "json" else "\n".join(map(json.dumps, rows))
         file = table(tmp_path / f"mine.{kind}", content)
     elif kind == "datasets":
@@ -73,41 +75,58 @@ def test_files_that_people_have_are_understood(kind: str, tmp_path: Path) -> Non
 
 BAD = {
     "verdicts or labels": (
-        "id,Bewertung,Team label\n1,ja,ja\n2,nein,ja\n3,ja,nein\n4,nein,nein\n5,n/a,ja\n", {},
+        "id,Bewertung,Team label\n1,ja,ja\n2,nein,ja\n3,ja,nein\n4,nein,nein\n5,n/a,ja\n",
+        {},
         "--verdict Bewertung --human 'Team label'",
     ),
     "a person's row with another verdict": (
-        "id,verdict,rater,label\n1,A,x,A\n1,B,y,A\n2,B,x,B\n", {}, "row 2: verdict is 'B'",
+        "id,verdict,rater,label\n1,A,x,A\n1,B,y,A\n2,B,x,B\n",
+        {},
+        "row 2: verdict is 'B'",
     ),
     "no verdicts": ("id,label\n1,PASS\n2,FAIL\n", {}, "--verdict COLUMN"),
     "a misspelt column": (
-        "id,verdict,label\n1,A,A\n2,B,B\n", {"human": ["lable"]}, "did you mean 'label'",
+        "id,verdict,label\n1,A,A\n2,B,B\n",
+        {"human": ["lable"]},
+        "did you mean 'label'",
     ),
     "another vocabulary": (
-        "id,verdict,label\n1,good,x\n2,poor,y\n3,good,x\n", {}, "--map x=good,y=poor",
+        "id,verdict,label\n1,good,x\n2,poor,y\n3,good,x\n",
+        {},
+        "--map x=good,y=poor",
     ),
     "scores": (
-        "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n", {},
+        "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n",
+        {},
         "--map '>=0.5=pass,<0.5=fail'",
     ),
     "scores from 1 to 10": (
-        "id,score,label\n1,8,pass\n2,3,fail\n3,8,pass\n", {}, "--map '>=4=pass,<4=fail'",
+        "id,score,label\n1,8,pass\n2,3,fail\n3,8,pass\n",
+        {},
+        "--map '>=4=pass,<4=fail'",
     ),
     "scores of people": (
-        "id,verdict,human_score\n1,PASS,0.83\n2,FAIL,0.12\n3,PASS,0.4\n", {}, "--map '>=0.5=PASS",
+        "id,verdict,human_score\n1,PASS,0.83\n2,FAIL,0.12\n3,PASS,0.4\n",
+        {},
+        "--map '>=0.5=PASS",
     ),
     "a text for a label": (
-        f"id,verdict,text\n1,A,{'long ' * 20}\n2,B,{'and ' * 20}\n", {"human": ["text"]},
+        f"id,verdict,text\n1,A,{'long ' * 20}\n2,B,{'and ' * 20}\n",
+        {"human": ["text"]},
         "name the labels: --human COLUMN",
     ),
     "the same id twice": (
-        "id,verdict,label\n1,A,A\n1,B,B\n2,A,B\n", {}, "item '1' has a verdict already",
+        "id,verdict,label\n1,A,A\n1,B,B\n2,A,B\n",
+        {},
+        "item '1' has a verdict already",
     ),
     "rows without an item": (
-        "wording,verdict,label\na,A,A\nb,B,A\na,A,B\n", {}, "--columns item_id=COLUMN",
+        "wording,verdict,label\na,A,A\nb,B,A\na,A,B\n",
+        {},
+        "--columns item_id=COLUMN",
     ),
     "epsilon": ("id,verdict,label\n1,A,A\n2,B,B\n", {"epsilon": 2.0}, "from 0 to 1"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -121,22 +140,28 @@ def test_what_cannot_be_told_is_said_in_one_line_with_the_flag(kind: str, tmp_pa
 
 NOTED = {
     "not used": (
-        "id,verdict,label,quality\n1,A,A,B\n2,B,B,A\n3,A,B,A\n", {}, "--human quality",
+        "id,verdict,label,quality\n1,A,A,B\n2,B,B,A\n3,A,B,A\n",
+        {},
+        "--human quality",
     ),
     "two columns of labels": (
-        "id,verdict,label,gold\n1,A,A,B\n2,B,B,B\n", {}, "'label' may be labels, too",
+        "id,verdict,label,gold\n1,A,A,B\n2,B,B,B\n",
+        {},
+        "'label' may be labels, too",
     ),
     "empty": ("id,verdict,label\n1,A,A\n2,,B\n3,B,B\n", {}, "1 row without a verdict"),
     "swapped": (
-        "id,verdict,label\n1,A,A\n2,B,B\n", {"verdict": ["label"], "human": ["verdict"]},
+        "id,verdict,label\n1,A,A\n2,B,B\n",
+        {"verdict": ["label"], "human": ["verdict"]},
         "--verdict verdict --human label",
     ),
     "tasks": (
         "id,task,verdict,label\n" + "".join(f"{n},Do {n}.,{'AB'[n % 2]},A\n" for n in range(20)),
-        {}, "'task' has 20 values, too many for tasks",
+        {},
+        "'task' has 20 values, too many for tasks",
     ),
     "vocabulary": ("id,verdict,label\n1,PASS,1\n2,FAIL,0\n", {}, "1=PASS"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", NOTED)
@@ -208,9 +233,15 @@ def test_the_first_line_is_the_answer(command_line, tmp_path: Path, scale: bool)
 @pytest.mark.parametrize("apart", [False, True])
 def test_labels_with_one_row_a_person(tmp_path: Path, apart: bool) -> None:
     wide = "id,verdict,rater_a,rater_b\n1,A,A,A\n2,B,A,B\n3,B,B,B\n4,A,A,\n"
-    rows = [("1", "A", "rater_a", "A"), ("1", "A", "rater_b", "A"), ("2", "B", "rater_a", "A"),
-            ("2", "B", "rater_b", "B"), ("3", "B", "rater_a", "B"), ("3", "B", "rater_b", "B"),
-            ("4", "A", "rater_a", "A")]  # fmt: skip
+    rows = [
+        ("1", "A", "rater_a", "A"),
+        ("1", "A", "rater_b", "A"),
+        ("2", "B", "rater_a", "A"),
+        ("2", "B", "rater_b", "B"),
+        ("3", "B", "rater_a", "B"),
+        ("3", "B", "rater_b", "B"),
+        ("4", "A", "rater_a", "A"),
+    ]
     long = "".join(f"{i},{v},{who},{label},{who}'s note\n" for i, v, who, label in rows)
     verdicts = "id,verdict,annotator,label,comment\n" + long
     human = []
@@ -220,9 +251,12 @@ def test_labels_with_one_row_a_person(tmp_path: Path, apart: bool) -> None:
         human = [str(table(tmp_path / "labels.csv", labels))]
     same = check_file(table(tmp_path / "x.csv", wide), out=tmp_path / "wide", note=str).report
     report = check_file(
-        table(tmp_path / "y.csv", verdicts), human=human, out=tmp_path / "long", runs=tmp_path,
+        table(tmp_path / "y.csv", verdicts),
+        human=human,
+        out=tmp_path / "long",
+        runs=tmp_path,
         note=str,
-    ).report  # fmt: skip
+    ).report
     keys = ("human", "n", "accuracy", "confusion", "between_people")
     assert [[e[k] for k in keys] for e in report.people] == [
         [e[k] for k in keys] for e in same.people
@@ -249,12 +283,17 @@ def test_labels_on_some_items_correct_the_share_of_all(tmp_path: Path) -> None:
 
 def test_labels_picked_with_unequal_chances_are_weighted(tmp_path: Path) -> None:
     # Of 40 doubtful verdicts all are labelled and half are right; of 120 sure ones a quarter.
-    verdicts = table(tmp_path / "v.csv", "item_id,verdict\n" + "".join(
-        f"{n},{'pass' if n % 2 else 'fail'}\n" for n in range(160)))  # fmt: skip
+    verdicts = table(
+        tmp_path / "v.csv",
+        "item_id,verdict\n" + "".join(f"{n},{'pass' if n % 2 else 'fail'}\n" for n in range(160)),
+    )
     rows = [(n, "pass" if n % 4 < 2 else "fail", "doubtful", 1.0) for n in range(40)]
     rows += [(n, "pass" if n % 2 else "fail", "sure", 0.25) for n in range(40, 70)]
-    labels = table(tmp_path / "l.csv", "item_id,label,stratum,probability\n" + "".join(
-        f"{n},{label},{stratum},{chance}\n" for n, label, stratum, chance in rows))  # fmt: skip
+    labels = table(
+        tmp_path / "l.csv",
+        "item_id,label,stratum,probability\n"
+        + "".join(f"{n},{label},{stratum},{chance}\n" for n, label, stratum, chance in rows),
+    )
     notes: list[str] = []
     found = check_file(verdicts, human=[str(labels)], out=tmp_path / "out", note=notes.append)
     (entry,) = found.report.people
@@ -282,11 +321,23 @@ def test_a_file_is_compared_with_an_earlier_one_item_by_item(
 
     old, new = verdicts("old.csv", 2), verdicts("new.csv", 20)
     for first, second, decision, code in (
-        (old, new, "FAIL", 1), (new, old, "PASS", 0), (old, old, "PASS", 0),
-    ):  # fmt: skip
+        (old, new, "FAIL", 1),
+        (new, old, "PASS", 0),
+        (old, old, "PASS", 0),
+    ):
         done = CliRunner().invoke(
-            app, ["check", second, "--baseline", first, "--out", str(tmp_path / "out"), "--format",
-                  "json"])  # fmt: skip
+            app,
+            [
+                "check",
+                second,
+                "--baseline",
+                first,
+                "--out",
+                str(tmp_path / "out"),
+                "--format",
+                "json",
+            ],
+        )
         assert done.exit_code == code, done.output
         change = json.loads(done.stdout)["change"]
         assert change["decision"] == decision
@@ -309,8 +360,9 @@ def test_an_empty_verdict_is_a_loss_and_other_labels_are_other_items(tmp_path: P
     found = check_file(blank, out=tmp_path / "new", note=str).against(tmp_path / "old")
     assert found.change is not None
     assert {row["figure"] for row in found.change.conclusions if row["conclusion"] == "worse"} == {
-        "right", "readable",
-    }  # fmt: skip
+        "right",
+        "readable",
+    }
     assert [row["kind"] for row in found.change.moved] == ["broken"] * 24
     other = verdicts("other.csv", [(one, one) for one in [*labels[1:], "pass"]])
     shifted = check_file(other, out=tmp_path / "other", note=str)

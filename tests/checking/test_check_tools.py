@@ -16,14 +16,29 @@ from judgesense.errors import JudgeSenseError
 DATA = Path(__file__).parents[1] / "importers" / "data"
 
 LANGFUSE = {
-    "id": "s1", "traceId": "t1", "observationId": None, "name": "helpful", "source": "EVAL",
-    "dataType": "BOOLEAN", "value": 1, "stringValue": "True", "comment": "It answers.",
-    "authorUserId": None, "configId": None, "timestamp": "2026-01-01T00:00:00Z",
-}  # fmt: skip
+    "id": "s1",
+    "traceId": "t1",
+    "observationId": None,
+    "name": "helpful",
+    "source": "EVAL",
+    "dataType": "BOOLEAN",
+    "value": 1,
+    "stringValue": "True",
+    "comment": "It answers.",
+    "authorUserId": None,
+    "configId": None,
+    "timestamp": "2026-01-01T00:00:00Z",
+}
 LANGSMITH = {
-    "id": "f1", "run_id": "r1", "key": "correct", "score": 1, "value": None, "comment": "Right.",
-    "correction": None, "feedback_source": {"type": "model", "user_id": None, "metadata": {}},
-}  # fmt: skip
+    "id": "f1",
+    "run_id": "r1",
+    "key": "correct",
+    "score": 1,
+    "value": None,
+    "comment": "Right.",
+    "correction": None,
+    "feedback_source": {"type": "model", "user_id": None, "metadata": {}},
+}
 VERDICTS, ANN, BEN = [1, 1, 0, 0, 1], [1, 0, 0, 0, 1], [1, 0, 0, 1, 1]
 
 
@@ -47,8 +62,15 @@ def langsmith() -> list[dict[str, Any]]:
     for n, values in enumerate(zip(VERDICTS, ANN, BEN, strict=True)):
         for who, value in zip((None, "ann", "ben"), values, strict=True):
             source = {"type": "app" if who else "auto_eval", "user_id": who}
-            rows.append({**LANGSMITH, "run_id": f"r{n}", "key": "human" if who else "correct",
-                         "score": value, "feedback_source": source})  # fmt: skip
+            rows.append(
+                {
+                    **LANGSMITH,
+                    "run_id": f"r{n}",
+                    "key": "human" if who else "correct",
+                    "score": value,
+                    "feedback_source": source,
+                }
+            )
     return rows
 
 
@@ -58,8 +80,9 @@ def written(rows: list[dict[str, Any]], path: Path) -> Path:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             for row in rows:
-                writer.writerow({k: json.dumps(v) if isinstance(v, dict) else v
-                                 for k, v in row.items()})  # fmt: skip
+                writer.writerow(
+                    {k: json.dumps(v) if isinstance(v, dict) else v for k, v in row.items()}
+                )
     elif path.suffix == ".jsonl":
         path.write_text("\n".join(map(json.dumps, rows)))
     else:
@@ -105,8 +128,10 @@ def test_a_log_of_another_program_is_checked_as_it_is(name: str, tmp_path: Path)
 def test_columns_of_a_langsmith_experiment(tmp_path: Path) -> None:
     """``to_pandas()`` of an experiment: ``feedback.KEY`` beside ``reference.KEY``."""
     names = ["inputs.question", "outputs.answer", "reference.label", "feedback.correctness", "id"]
-    rows = [dict(zip(names, (f"q{n}", f"a{n}", label, said, n), strict=True))
-            for n, (label, said) in enumerate(zip(ANN, VERDICTS, strict=True))]  # fmt: skip
+    rows = [
+        dict(zip(names, (f"q{n}", f"a{n}", label, said, n), strict=True))
+        for n, (label, said) in enumerate(zip(ANN, VERDICTS, strict=True))
+    ]
     report = check_file(written(rows, tmp_path / "e.csv"), out=tmp_path / "o", note=str).report
     assert report.people[0]["accuracy"] == 0.8
 

@@ -127,8 +127,10 @@ def test_people_beside_each_other_and_the_alternative_annotator_test(
 def test_the_alternative_annotator_test_on_drawn_labels(n: int, epsilon: float) -> None:
     rng = np.random.default_rng(n)
     truth = rng.integers(0, 3, n)
-    drawn = [np.where(rng.random(n) < right, truth, rng.integers(0, 3, n)) for right in
-             (0.9, 0.5, 0.6, 0.7)]  # fmt: skip
+    drawn = [
+        np.where(rng.random(n) < right, truth, rng.integers(0, 3, n))
+        for right in (0.9, 0.5, 0.6, 0.7)
+    ]
     judge, *people = [[LABELS[code] for code in column] for column in drawn]
     found = alternative_annotator(judge, people, epsilon=epsilon)
     winning, advantage, p_values = alternative_test(judge, people, epsilon)

@@ -16,11 +16,18 @@ pandas = pytest.importorskip("pandas")
 datasets = pytest.importorskip("datasets")
 
 ROWS = [{"message": f"text {n}", "gold": "RUDE" if n % 3 else "POLITE"} for n in range(12)]
-TASK = {"tasks": {"tone": {
-    "labels": ["POLITE", "RUDE"],
-    "layout": "{instruction}\n\n{message}",
-    "templates": [{"id": "1", "text": "Polite or rude?"}, {"id": "2", "text": "Rude or polite?"}],
-}}}  # fmt: skip
+TASK = {
+    "tasks": {
+        "tone": {
+            "labels": ["POLITE", "RUDE"],
+            "layout": "{instruction}\n\n{message}",
+            "templates": [
+                {"id": "1", "text": "Polite or rude?"},
+                {"id": "2", "text": "Rude or polite?"},
+            ],
+        }
+    }
+}
 
 
 class Polars:
@@ -56,14 +63,23 @@ def test_every_kind_of_data_is_the_same_file(make):
 
 
 def test_a_frame_keeps_whole_numbers_beside_missing_cells_and_writes_times():
-    frame = pandas.DataFrame({
-        "label": [1, None], "score": [0.5, math.nan], "flag": [True, None],
-        "at": pandas.to_datetime(["2026-01-02", None]), "tags": [["a"], None],
-    })  # fmt: skip
+    frame = pandas.DataFrame(
+        {
+            "label": [1, None],
+            "score": [0.5, math.nan],
+            "flag": [True, None],
+            "at": pandas.to_datetime(["2026-01-02", None]),
+            "tags": [["a"], None],
+        }
+    )
     first, second = kept(frame, Path(), "data").read_text().splitlines()
     assert json.loads(first) == {
-        "label": 1, "score": 0.5, "flag": True, "at": "2026-01-02 00:00:00", "tags": ["a"],
-    }  # fmt: skip
+        "label": 1,
+        "score": 0.5,
+        "flag": True,
+        "at": "2026-01-02 00:00:00",
+        "tags": ["a"],
+    }
     assert '"label": 1,' in first
     assert set(json.loads(second).values()) == {None}
 
@@ -182,12 +198,13 @@ NEITHER = {
     "rows as a rubric": (lambda: judgesense.check(ROWS, ROWS, by_number), "has the type list"),
     "of the other": (lambda: judgesense.check(VERDICTS, limit=3), "limit= is for a rubric"),
     "of verdicts": (
-        lambda: judgesense.check(RUBRIC, ROWS, by_number, verdict=["v"]), "verdict= is for verdicts"
+        lambda: judgesense.check(RUBRIC, ROWS, by_number, verdict=["v"]),
+        "verdict= is for verdicts",
     ),
     "misspelt": (lambda: judgesense.check(VERDICTS, colums={}), "did you mean 'columns'"),
     "a file": (lambda: judgesense.check("data-.csv"), "no file data-.csv"),
     "a rubric's file": (lambda: judgesense.check("rubric.txt", ROWS, by_number), "no file rubric"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("call", "message"), NEITHER.values(), ids=NEITHER)
@@ -207,13 +224,15 @@ def test_items_and_verdicts_in_memory_are_judged_and_estimated():
     assert judged["margin"].tolist() == [1.0] * 12
     verdicts = [
         {"item_id": n, "system_id": system, "verdict": "YES" if n % k else "NO"}
-        for system, k in (("x", 4), ("y", 2)) for n in range(40)
-    ]  # fmt: skip
+        for system, k in (("x", 4), ("y", 2))
+        for n in range(40)
+    ]
     labels = [{**row, "label": row["verdict"]} for row in verdicts[:20] + verdicts[40:60]]
     found = judgesense.estimate(pandas.DataFrame(verdicts), labels)
     assert [(each["system"], each["corrected"]) for each in found.systems] == [
-        ("x", 0.75), ("y", 0.5),
-    ]  # fmt: skip
+        ("x", 0.75),
+        ("y", 0.5),
+    ]
     with judgesense.load_judge(by_number, task="factuality", scoring="generate") as judge:
         items = pandas.DataFrame([{"question": "Is it?", "response": "text 3"}])
         assert judge(items)[0].verdict in ("YES", "NO", "UNCLEAR")

@@ -29,9 +29,12 @@ def test_a_column_of_another_type_is_named() -> None:
     good = pa.table({"n": pa.array([1], pa.int64()), "id": [7]})
     assert in_schema(good, schema, "t").to_pylist() == [{"id": "7", "n": 1}]
     for name, column in (
-        ("id", pa.array([0], pa.timestamp("s"))), ("id", pa.array([{"a": 1}])),
-        ("id", pa.array([True])), ("n", pa.array([2**40])), ("n", pa.array(["x"])),
-    ):  # fmt: skip
+        ("id", pa.array([0], pa.timestamp("s"))),
+        ("id", pa.array([{"a": 1}])),
+        ("id", pa.array([True])),
+        ("n", pa.array([2**40])),
+        ("n", pa.array(["x"])),
+    ):
         at = good.column_names.index(name)
         with pytest.raises(JudgeSenseError, match=f"t, {name}: "):
             in_schema(good.set_column(at, name, column), schema, "t")

@@ -62,12 +62,24 @@ def printed(*arguments: str | Path, code: int = 0, flag: str = "--format=json") 
 def test_what_is_printed_is_one_document(tmp_path: Path) -> None:
     run, log = tmp_path / "run", tmp_path / "log.csv"
     log.write_text(LOG, "utf-8")
-    record = printed("import", log, "--format", "table", "--out", run, "--columns", COLUMNS,
-                     flag="--json")  # fmt: skip
+    record = printed(
+        "import", log, "--format", "table", "--out", run, "--columns", COLUMNS, flag="--json"
+    )
     assert record["out"] == str(run)
     assert record["counts"]["claims"] == {"ok": 24}
-    asked = ("run", "--judge", "gpt-4o", "--limit", "1", "--tasks", "factuality", "--scoring",
-             "generate", "--out", tmp_path / "out")  # fmt: skip
+    asked = (
+        "run",
+        "--judge",
+        "gpt-4o",
+        "--limit",
+        "1",
+        "--tasks",
+        "factuality",
+        "--scoring",
+        "generate",
+        "--out",
+        tmp_path / "out",
+    )
     dry = printed(*asked, "--dry-run")
     sizes = {name: dry["tasks"]["factuality"][name] for name in ("items", "pairs", "prompts")}
     assert sizes == {"items": 1, "pairs": 5, "prompts": 5}

@@ -41,9 +41,13 @@ def test_a_run_with_a_local_judge_opens_no_connection(tmp_path: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", RUN], cwd=tmp_path, env={**kept, "PYTHONPATH": str(root)},
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-c", RUN],
+        cwd=tmp_path,
+        env={**kept, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     # None by the run; the hook sees the one opened at the end.
     assert done.stdout.split()[-2:] == ["0", "True"], done.stdout

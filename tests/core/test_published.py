@@ -27,8 +27,11 @@ def test_raw_figures_are_those_of_the_result_file(published: Path) -> None:
     for (judge, task), figure in raw.items():
         stated = source[judge][task]
         assert (figure.jss, figure.ci_low, figure.ci_high, figure.n_pairs) == (
-            stated["jss"], stated["ci_lower"], stated["ci_upper"], stated["n_pairs"],
-        )  # fmt: skip
+            stated["jss"],
+            stated["ci_lower"],
+            stated["ci_upper"],
+            stated["n_pairs"],
+        )
         if figure.kappa is not None:
             assert figure.kappa == stated["cohens_kappa"]
 
@@ -53,9 +56,11 @@ def test_mapped_figures_are_those_of_the_corrected_file(published: Path) -> None
 def test_figures_by_template_are_those_of_the_result_files(published: Path) -> None:
     for row in rows_of(published / "factuality_T4_vs_noT4.csv"):
         assert tuple(figures.published_data()["template_4"][NAMES[row["model"]]]) == (
-            float(row["JSS_no_T4"]), int(row["N_no_T4"]),
-            float(row["JSS_with_T4_corrected"]), int(row["N_with_T4"]),
-        )  # fmt: skip
+            float(row["JSS_no_T4"]),
+            int(row["N_no_T4"]),
+            float(row["JSS_with_T4_corrected"]),
+            int(row["N_with_T4"]),
+        )
     flips = rows_of(published / "factuality_pair_flip_overlap.csv")
     assert figures.published_data()["pair_flips"] == {
         row["pair_id"]: int(row["flip_count"]) for row in flips

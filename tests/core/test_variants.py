@@ -43,10 +43,13 @@ def beside(stream: Stream, found: Any) -> list[tuple[str, str, str, str]]:
     log = stream.log
     assert found is not None
     return [
-        (log.items[log.item[b]], *(log.templates[log.template[r]] for r in (a, b)),
-         f"{log.labels[log.raw[a]]}>{log.labels[log.raw[b]]}")
+        (
+            log.items[log.item[b]],
+            *(log.templates[log.template[r]] for r in (a, b)),
+            f"{log.labels[log.raw[a]]}>{log.labels[log.raw[b]]}",
+        )
         for a, b in zip(*found, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def test_only_equivalent_variants_form_pairs_and_single_answers() -> None:
@@ -72,9 +75,13 @@ def test_a_contrast_is_beside_its_own_template_or_else_every_wording_of_the_item
 def test_the_base_of_a_contrast_is_the_template_without_its_equivalent_variants() -> None:
     bullets = {"variant": "bullets", "variant_class": "equivalent"}
     log = table(
-        row("1", "a", "YES"), row("1", "a", "NO", **bullets), row("1", "a", "NO", **NEGATED),
-        row("2", "a", "YES", **bullets), row("2", "b", "NO"), row("2", "a", "NO", **NEGATED),
-    )  # fmt: skip
+        row("1", "a", "YES"),
+        row("1", "a", "NO", **bullets),
+        row("1", "a", "NO", **NEGATED),
+        row("2", "a", "YES", **bullets),
+        row("2", "b", "NO"),
+        row("2", "a", "NO", **NEGATED),
+    )
     (stream,) = view(log).judged
     assert beside(stream, stream.contrast) == [
         ("1", "a", "a+negated", "YES>NO"),
@@ -93,15 +100,26 @@ def test_equivalent_variants_of_one_template_are_wordings_of_their_own() -> None
 
 def test_planned_pairs_leave_contrast_prompts_beside_them() -> None:
     plan = {
-        "pair_id": "p", "task": "t", "item_id": "1", "cluster_id": "1", "order": "-",
-        "template_a": "a", "template_b": "b", "prompt_id_a": "1/a/None", "prompt_id_b": "1/b/None",
-        "label_map_a": '{"YES": "YES", "NO": "NO"}', "label_map_b": '{"YES": "YES", "NO": "NO"}',
-    }  # fmt: skip
+        "pair_id": "p",
+        "task": "t",
+        "item_id": "1",
+        "cluster_id": "1",
+        "order": "-",
+        "template_a": "a",
+        "template_b": "b",
+        "prompt_id_a": "1/a/None",
+        "prompt_id_b": "1/b/None",
+        "label_map_a": '{"YES": "YES", "NO": "NO"}',
+        "label_map_b": '{"YES": "YES", "NO": "NO"}',
+    }
     (stream,) = view(LOG, pa.Table.from_pylist([plan])).judged
     assert stream.agreement("mapped").n_pairs == 1
     assert [place[:3] for place in beside(stream, stream.contrast)] == [
-        ("1", "a", "a+negated"), ("2", "a", "a+negated"), ("1", "a", "other"), ("1", "b", "other"),
-    ]  # fmt: skip
+        ("1", "a", "a+negated"),
+        ("2", "a", "a+negated"),
+        ("1", "a", "other"),
+        ("1", "b", "other"),
+    ]
 
 
 def test_a_judge_that_saw_contrasts_alone_has_no_agreement() -> None:

@@ -108,9 +108,14 @@ def test_a_dataset_keeps_them(
 ) -> None:
     def built(aliases: str, name: str) -> Path:
         build_dataset(
-            ["own"], tmp_path / name, templates=templates(aliases), own=OwnData(path=items),
-            design="full", items=None, verdicts=False,
-        )  # fmt: skip
+            ["own"],
+            tmp_path / name,
+            templates=templates(aliases),
+            own=OwnData(path=items),
+            design="full",
+            items=None,
+            verdicts=False,
+        )
         return tmp_path / name
 
     folder = built(ALIASES, "with")
@@ -130,9 +135,14 @@ def test_invalid_aliases_of_a_dataset_are_refused_with_their_place(
     templates: Callable[[str], Path], items: Path, tmp_path: Path, column: str
 ) -> None:
     build_dataset(
-        ["own"], tmp_path / "set", templates=templates(ALIASES), own=OwnData(path=items),
-        design="full", items=None, verdicts=False,
-    )  # fmt: skip
+        ["own"],
+        tmp_path / "set",
+        templates=templates(ALIASES),
+        own=OwnData(path=items),
+        design="full",
+        items=None,
+        verdicts=False,
+    )
     path = tmp_path / "set" / "prompts" / "test.parquet"
     table = pq.read_table(path).drop_columns(["aliases"])
     pq.write_table(table.append_column("aliases", pa.array([column] * len(table))), path)

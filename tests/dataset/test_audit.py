@@ -125,11 +125,17 @@ def test_one_bad_cell_is_named(column: str, value: str | None, code: str, tmp_pa
 def test_the_published_set_is_described_as_it_is(published: Path) -> None:
     tasks = audit(published).to_dict()["tasks"]
     assert {name: task["items"] for name, task in tasks.items()} == {
-        "coherence": 5, "factuality": 10, "preference": 5, "relevance": 5,
-    }  # fmt: skip
+        "coherence": 5,
+        "factuality": 10,
+        "preference": 5,
+        "relevance": 5,
+    }
     assert {name: task["pairs"] for name, task in tasks.items()} == {
-        "coherence": 25, "factuality": 50, "preference": 25, "relevance": 25,
-    }  # fmt: skip
+        "coherence": 25,
+        "factuality": 50,
+        "preference": 25,
+        "relevance": 25,
+    }
     assert all(task["rows"] == 125 for task in tasks.values())
     assert tasks["relevance"]["gold"] == tasks["preference"]["gold"] == {"A": 125}
     assert tasks["factuality"]["oracle_jss_raw"] == pytest.approx(0.6)
@@ -137,14 +143,24 @@ def test_the_published_set_is_described_as_it_is(published: Path) -> None:
     messages = {f["code"]: f["message"] for f in tasks["factuality"]["findings"]}
     assert "raw JSS 0.6000 (kappa 0.1813)" in messages["oracle"]
     assert set(tasks["coherence"]) == {
-        "rows", "items", "prompts", "pairs", "gold", "oracle_jss_raw", "oracle_jss_mapped",
+        "rows",
+        "items",
+        "prompts",
+        "pairs",
+        "gold",
+        "oracle_jss_raw",
+        "oracle_jss_mapped",
         "findings",
-    }  # fmt: skip
+    }
     reasons = {f["code"] for task in tasks.values() for f in task["findings"]}
     assert reasons >= {
-        "duplicate_pairs", "few_items", "gold_one_item_each", "source_unproven",
-        "gold_one_label", "effective_sample_size",
-    }  # fmt: skip
+        "duplicate_pairs",
+        "few_items",
+        "gold_one_item_each",
+        "source_unproven",
+        "gold_one_label",
+        "effective_sample_size",
+    }
 
 
 @pytest.mark.parametrize(
@@ -222,6 +238,8 @@ def test_uneven_labels_and_wordings_are_named(tmp_path: Path) -> None:
     ]
     found = audit(write({"coherence": rows, "factuality": numbered}, tmp_path)).tasks
     assert {finding.code for finding in found["coherence"].findings} >= {
-        "gold_imbalance", "gold_labels_unused", "template_imbalance",
-    }  # fmt: skip
+        "gold_imbalance",
+        "gold_labels_unused",
+        "template_imbalance",
+    }
     assert "templates_unknown" in {finding.code for finding in found["factuality"].findings}

@@ -112,9 +112,14 @@ def test_a_build_that_fails_halfway_leaves_the_earlier_folder_as_it_was(
     build_own(out, own_data)
     with pytest.raises(JudgeSenseError, match=r"task 'preference': .*30 pairs.* 10"):
         build_dataset(
-            ["summeval", "mtbench"], out, mirror=mirror, templates=templates, items=10, pairs=30,
+            ["summeval", "mtbench"],
+            out,
+            mirror=mirror,
+            templates=templates,
+            items=10,
+            pairs=30,
             verdicts=False,
-        )  # fmt: skip
+        )
     assert contents(out) == contents(own_folder)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "templates.yaml"]
 
@@ -153,10 +158,24 @@ def test_a_build_carries_the_verdicts_that_need_no_judge(
 def test_the_command_says_what_it_built(own_items: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(
         app,
-        ["dataset", "build", "--source", "own", "--items", str(own_items), "--task", "factuality",
-         "--columns", "item_id=key,question=q,response=a,gold=ok",
-         "--gold-map", "true=YES,false=NO", "--no-verdicts", "--out", str(tmp_path / "d")],
-    )  # fmt: skip
+        [
+            "dataset",
+            "build",
+            "--source",
+            "own",
+            "--items",
+            str(own_items),
+            "--task",
+            "factuality",
+            "--columns",
+            "item_id=key,question=q,response=a,gold=ok",
+            "--gold-map",
+            "true=YES,false=NO",
+            "--no-verdicts",
+            "--out",
+            str(tmp_path / "d"),
+        ],
+    )
     assert result.exit_code == 0, result.output
     assert "factuality: 30 items, 150 prompts, 125 pairs" in result.output
 

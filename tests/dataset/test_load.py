@@ -78,10 +78,18 @@ def own_row(**changes: Any) -> dict[str, Any]:
     """A pair of wordings of one's own, with all that the wording does not show."""
     label_map = '{"GOOD":"GOOD","BAD":"BAD"}'
     return {
-        "pair_id": "p1", "task_type": "tone", "item_id": "i1", "prompt_a": "Tone? Hi.",
-        "prompt_b": "Is the tone good? Hi.", "template_a": "t1", "template_b": "t2",
-        "label_map_a": label_map, "label_map_b": label_map, "ground_truth_label": "GOOD", **changes,
-    }  # fmt: skip
+        "pair_id": "p1",
+        "task_type": "tone",
+        "item_id": "i1",
+        "prompt_a": "Tone? Hi.",
+        "prompt_b": "Is the tone good? Hi.",
+        "template_a": "t1",
+        "template_b": "t2",
+        "label_map_a": label_map,
+        "label_map_b": label_map,
+        "ground_truth_label": "GOOD",
+        **changes,
+    }
 
 
 def test_rows_of_ones_own_task_need_no_known_wording(tmp_path: Path) -> None:

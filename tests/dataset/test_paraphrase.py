@@ -73,9 +73,12 @@ def test_candidates_are_read_once_a_person_has_accepted_them(
     assert written.count("accepted: null") == 2
     measured = yaml.safe_load(written)["tasks"]["factuality"]["templates"][-1]["measured"]
     assert measured == {
-        "from": "factuality-4", "edit_distance": 0.5, "cosine": 0.9, "judge": "YES",
+        "from": "factuality-4",
+        "edit_distance": 0.5,
+        "cosine": 0.9,
+        "judge": "YES",
         "p_equivalent": 0.75,
-    }  # fmt: skip
+    }
     assert load_templates(path)["factuality"] == entry
 
     first, second = written.split("accepted: null", 1)
@@ -104,13 +107,13 @@ def test_proposals_are_filtered_by_meaning_and_by_the_judge(
 ) -> None:
     proposals = iter(
         [
-            "New instruction: \"On a scale of 1 to 5, how coherent is the summary?\"",
+            'New instruction: "On a scale of 1 to 5, how coherent is the summary?"',
             "Please rate how coherent this summary is from 1 to 5.",
             "Name the capital of the country that this summary is about, 1 to 5.",
             "How well would you say this summary hangs together? Rate it 1–5.",
         ]
         + ["Rate the coherence of this summary from 1 to 5."] * 100
-    )  # fmt: skip
+    )
 
     def judge(prompts: list[str]) -> Sequence[str]:
         return [

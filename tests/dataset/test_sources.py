@@ -130,12 +130,19 @@ def test_pandalm_gold_is_what_two_of_three_people_prefer(shared: Path, tmp_path:
     """The repository's file, made from the log: NaN for no input, 0 for a tie."""
     with (shared / "logs" / "pandalm" / "verdicts.csv").open(encoding="utf-8") as source:
         rows = [
-            {"cmp_key": f"{row['system_1']}_{row['system_2']}", "instruction": row["instruction"],
-             "input": row["input"] or float("nan"), "response1": row["response_1"],
-             "response2": row["response_2"],
-             **{f"annotator{n}": int(row[f"annotator_{n}"].replace("TIE", "0")) for n in (1, 2, 3)}}
+            {
+                "cmp_key": f"{row['system_1']}_{row['system_2']}",
+                "instruction": row["instruction"],
+                "input": row["input"] or float("nan"),
+                "response1": row["response_1"],
+                "response2": row["response_2"],
+                **{
+                    f"annotator{n}": int(row[f"annotator_{n}"].replace("TIE", "0"))
+                    for n in (1, 2, 3)
+                },
+            }
             for row in csv.DictReader(source)
-        ]  # fmt: skip
+        ]
     file = tmp_path / "WeOpenML" / "PandaLM" / "testset-v1.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(rows), "utf-8")
@@ -168,9 +175,13 @@ def test_every_item_says_where_it_is_from(mirror: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "n", "there_are"),
-    [("truthfulqa", 818, "817"), ("summeval", 180, "175"), ("scifact", 2000, "1105"),
-     ("mtbench", 181, "180")],
-)  # fmt: skip
+    [
+        ("truthfulqa", 818, "817"),
+        ("summeval", 180, "175"),
+        ("scifact", 2000, "1105"),
+        ("mtbench", 181, "180"),
+    ],
+)
 def test_too_few_items_says_how_many_there_are(
     mirror: Path, name: str, n: int, there_are: str
 ) -> None:

@@ -129,8 +129,9 @@ def test_an_options_judge_gives_its_probability_of_yes(tmp_path: Path) -> None:
 
     judge = CallableJudge(
         lambda prompts: [{"YES": math.log(0.2), "NO": math.log(0.6)}] * len(prompts),
-        name="sure", scoring="options",
-    )  # fmt: skip
+        name="sure",
+        scoring="options",
+    )
     votes = judge_votes([("Good?", "Fine?")] * 3, judge, tmp_path, ignore)
     assert {vote.score for vote in votes} == {0.25}
     assert {vote.verdict for vote in votes} == {False}

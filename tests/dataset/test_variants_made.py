@@ -88,8 +88,10 @@ def test_a_star_is_asked_in_both_orders_and_its_base_twice() -> None:
     rows = whole.prompts.to_pylist()
     star = [row for row in rows if row["variant"]]
     assert {(row["variant"], row["variant_class"]) for row in star} == {
-        ("json", "equivalent"), ("inverted", "contrast"), ("persona", "intervention"),
-    }  # fmt: skip
+        ("json", "equivalent"),
+        ("inverted", "contrast"),
+        ("persona", "intervention"),
+    }
     assert len(star) == 3 * 3 * 2
     assert {row["template_id"] for row in star} == {"relevance-1"}
     again = [row for row in rows if row["again"]]
@@ -134,13 +136,17 @@ def test_the_label_map_and_gold_of_a_contrast() -> None:
         ),
         ('{class: equivalent, texts: {factuality: {text: "Is it right?"}}}', "'YES'"),
         ('{class: equivalent, texts: {factuality: {text: "{topic}: YES or NO?"}}}', "{topic}"),
-        ('{class: contrast, texts: {factuality: {text: "P or Q?", label_map: {P: YES, Q: MAYBE}}}}',
-         "'MAYBE'"),
-        ('{class: contrast, texts: {factuality: {text: "P or Q?", label_map: {P: YES, Q: YES}}}}',
-         "'NO'"),
+        (
+            '{class: contrast, texts: {factuality: {text: "P or Q?", label_map: {P: YES, Q: MAYBE}}}}',
+            "'MAYBE'",
+        ),
+        (
+            '{class: contrast, texts: {factuality: {text: "P or Q?", label_map: {P: YES, Q: YES}}}}',
+            "'NO'",
+        ),
         ('{class: equivalent, separator: ": "}', "renders like the base wording"),
     ],
-)  # fmt: skip
+)
 def test_a_variant_that_cannot_be_used_is_named_with_its_place(
     tmp_path: Path, text: str, reason: str
 ) -> None:
@@ -215,8 +221,10 @@ def test_a_language_is_asked_of_translated_items_only_and_never_unasked(tmp_path
     made = with_variants(whole, ENTRIES, ITEMS, chosen, reworded=False).pairs.to_pylist()
     counts = Counter(pair["template_b"] for pair in made)
     assert counts == {
-        "factuality-1+german": 50, "factuality-1+spanish": 8, "factuality-1+chinese": 8,
-    }  # fmt: skip
+        "factuality-1+german": 50,
+        "factuality-1+spanish": 8,
+        "factuality-1+chinese": 8,
+    }
     assert {dict(json.loads(pair["label_map_b"])).get("SÍ") for pair in made} == {"YES", None}
     # Items of your own have no translation, whatever their ids.
     own = [replace(item, source="mine") for item in ITEMS]

@@ -63,9 +63,13 @@ def test_an_effort_is_sent_where_the_endpoint_takes_one_and_else_left_out(tmp_pa
     assert "extra_body" not in body_of(requests[""], options=ApiOptions(), **ASKED)
     with pytest.raises(JudgeSenseError, match="'effort-low' variant sets a reasoning effort"):
         judgesense.run(
-            lambda texts: ["A"] * len(texts), tasks=["relevance"], limit=2, note=str,
-            variants=["effort-low"], out=tmp_path / "named",
-        )  # fmt: skip
+            lambda texts: ["A"] * len(texts),
+            tasks=["relevance"],
+            limit=2,
+            note=str,
+            variants=["effort-low"],
+            out=tmp_path / "named",
+        )
     whole = data_reference(None, None, None, ["intervention"]).selected(Settings.of(limit=1))
     for judge, wanted in ((CallableJudge(lambda texts: texts), set()), (TAKES_EFFORT, EFFORTS)):
         asked = set(answerable(judge, whole).prompts["variant"].to_pylist())
@@ -95,8 +99,10 @@ def test_an_embedded_set_is_recovered_as_it_was() -> None:
     for item in items:
         wanted = own[item.item_id]
         assert (item.fields, item.gold, item.cluster_id) == (
-            wanted.fields, wanted.gold, wanted.cluster_id,
-        )  # fmt: skip
+            wanted.fields,
+            wanted.gold,
+            wanted.cluster_id,
+        )
     assert language_of(load_templates(DATA / "de" / "templates.yaml")) == "de"
     assert language_of(recover_parts(load_benchmark("embedded-de"))[0]) == "de"
 

@@ -93,10 +93,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     for name, wrong in (("verdicts", 0.1), ("old", 0.2), ("new", 0.1)):
         rows = [
-            {"item_id": f"q{k}", "question": f"Question {k}?", "system_id": "xy"[k // 2 % 2],
-             "verdict": said(label, wrong), "label": label}
+            {
+                "item_id": f"q{k}",
+                "question": f"Question {k}?",
+                "system_id": "xy"[k // 2 % 2],
+                "verdict": said(label, wrong),
+                "label": label,
+            }
             for k, label in enumerate(gold)
-        ]  # fmt: skip
+        ]
         write_csv(folder / f"{name}.csv", rows)
     labelling, _ = open_labelling(folder / "verdicts.csv", verdict="verdict")
     for at in range(40):
@@ -106,24 +111,36 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_csv(folder / "people.csv", people)
     for name in ("a", "b", "old", "new"):
         rows = [
-            {"judge": name, "task": "factuality", "item_id": f"q{k}", "template_id": wording,
-             "repeat": repeat, "gold": label, "raw_decision": said(label, 0.1)}
-            for k, label in enumerate(gold) for wording in "12" for repeat in (0, 1)
-        ]  # fmt: skip
+            {
+                "judge": name,
+                "task": "factuality",
+                "item_id": f"q{k}",
+                "template_id": wording,
+                "repeat": repeat,
+                "gold": label,
+                "raw_decision": said(label, 0.1),
+            }
+            for k, label in enumerate(gold)
+            for wording in "12"
+            for repeat in (0, 1)
+        ]
         write_csv(folder / "log.csv", rows)
         judgesense.import_log(folder / "log.csv", "table", folder / "runs" / name)
     demo = judgesense.demo(folder / "runs" / "demo")
     assert {card["trust"] for card in demo.trust} == {"avoid"}
     scores = [
         {"prompt": f"p{prompt}", "item": f"q{item}", "score": int(rng.random() < 0.6)}
-        for prompt in range(4) for item in range(200)
-    ]  # fmt: skip
+        for prompt in range(4)
+        for item in range(200)
+    ]
     write_csv(folder / "my_scores.csv", scores)
     write_csv(
         folder / "answers.csv",
-        [{"q": f"Question {k}?", "answer": f"Answer {k}.", "label": ("true", "false")[k % 2]}
-         for k in range(20)],
-    )  # fmt: skip
+        [
+            {"q": f"Question {k}?", "answer": f"Answer {k}.", "label": ("true", "false")[k % 2]}
+            for k in range(20)
+        ],
+    )
     return folder
 
 
@@ -139,10 +156,13 @@ def serve(arguments: list[str]) -> None:
     """Start a server, fetch its page, stop it by Ctrl-C."""
     path = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "BROWSER": "true"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "judgesense", *arguments], env=os.environ | path,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-m", "judgesense", *arguments],
+        env=os.environ | path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
     try:
         lines = iter(process.stdout.readline, "")
         url = next(found[0] for line in lines if (found := re.search(r"http://[\w.:/]+", line)))

@@ -93,9 +93,14 @@ def test_a_command_prints_what_the_page_shows(name: str, tmp_path: Path) -> None
     ((script, shown),) = SHOWN.findall((DOCS / f"{name}.md").read_text("utf-8"))
     script = f'judgesense() {{ "{sys.executable}" -m judgesense "$@"; }}\n{script}'
     done = subprocess.run(
-        ["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True, check=False,
-        timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        ["bash", "-ec", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == shown.strip()
 

@@ -50,10 +50,16 @@ def judge(name, right, **more):
 
 def card(trust="use", because=(), *, beats=0.2, fair="pass", right=0.8, jss=(0.85, 0.95)):
     checks = {
-        name: {"state": "pass", "estimate": 0.9, "ci_low": 0.85, "ci_high": 0.95, "applies": True,
-               "details": {}}
+        name: {
+            "state": "pass",
+            "estimate": 0.9,
+            "ci_low": 0.85,
+            "ci_high": 0.95,
+            "applies": True,
+            "details": {},
+        }
         for name in ("readable", "steady", "responsive", "right", "fair")
-    }  # fmt: skip
+    }
     checks["steady"] |= {"estimate": sum(jss) / 2, "ci_low": jss[0], "ci_high": jss[1]}
     for name in because:
         checks[name]["state"] = "fail" if trust == "avoid" else "open"
@@ -75,8 +81,10 @@ def reasons(*board):
 def test_a_rank_is_a_range_of_what_paired_tests_on_the_shared_items_allow():
     rows = ranked_rows([judge("a", 90), judge("b", 88), judge("c", 50)])
     assert [(row["judge"], row["rank"], row["rank_last"]) for row in rows] == [
-        ("a", 1, 2), ("b", 1, 2), ("c", 3, 3),
-    ]  # fmt: skip
+        ("a", 1, 2),
+        ("b", 1, 2),
+        ("c", 3, 3),
+    ]
     # An item that one judge did not see tells nothing of the others.
     elsewhere = judge("d", 99) | {"tables": answers(99, first=1000)}
     assert set(ranks(judge("a", 90), judge("c", 50), elsewhere).values()) == {1}

@@ -52,8 +52,10 @@ def test_flakyjudges_experiments_share_one_answer_to_the_original(
     assert {row["gold"] for row in log.to_pylist() if "/" in row["item_id"]} == {None}
     classes = log["variant_class"].value_counts().to_pylist()
     assert {c["values"]: c["counts"] for c in classes} == {
-        "equivalent": 25644 - 5988 - 1800, "intervention": 5988, "contrast": 1800,
-    }  # fmt: skip
+        "equivalent": 25644 - 5988 - 1800,
+        "intervention": 5988,
+        "contrast": 1800,
+    }
 
 
 def test_every_rating_of_a_wide_table_arrives_and_blanks_are_errors(
@@ -88,5 +90,10 @@ def test_a_damaged_wide_table_is_refused_with_row_and_column(
 ) -> None:
     (tmp_path / "t.csv").write_text(text, "utf-8")
     with pytest.raises(JudgeSenseError, match=message):
-        import_log(tmp_path / "t.csv", "table", tmp_path / "out", columns=recipes.RAG_EVAL,
-                   labels=("0", "1", "2", "3"))  # fmt: skip
+        import_log(
+            tmp_path / "t.csv",
+            "table",
+            tmp_path / "out",
+            columns=recipes.RAG_EVAL,
+            labels=("0", "1", "2", "3"),
+        )

@@ -94,8 +94,12 @@ def test_free_text_is_parsed_and_what_names_no_label_is_unclear_and_counted(
     )
     record = import_log(source, "table", tmp_path / "out", labels=["YES", "NO"], parse=parse)
     assert [row["decision"] for row in rows_of(tmp_path / "out")] == [
-        "YES", "NO", "UNCLEAR", "UNCLEAR", "ERROR",
-    ]  # fmt: skip
+        "YES",
+        "NO",
+        "UNCLEAR",
+        "UNCLEAR",
+        "ERROR",
+    ]
     assert record["not_labels"] == {"t": {"INCORRECT": 1, "perhaps": 1}}
 
 

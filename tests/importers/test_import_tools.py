@@ -161,12 +161,17 @@ def test_inspects_grades_are_checked_beside_labels_in_the_metadata(
 def test_an_epoch_is_a_repeat_only_if_the_judged_answer_is_the_same(inspected: Inspected) -> None:
     same, others = inspected("epochs"), inspected("others")
     assert [(row["item_id"], row["repeat"]) for row in same[:4]] == [
-        ("q0", 0), ("q0", 1), ("q1", 0), ("q1", 1),
-    ]  # fmt: skip
+        ("q0", 0),
+        ("q0", 1),
+        ("q1", 0),
+        ("q1", 1),
+    ]
     assert same[0]["prompt_id"] == same[1]["prompt_id"]
     assert [(r["item_id"], r["repeat"], r["cluster_id"]) for r in others[:3]] == [
-        ("q0", 0, "q0"), ("q0/2", 0, "q0"), ("q1", 0, "q1"),
-    ]  # fmt: skip
+        ("q0", 0, "q0"),
+        ("q0/2", 0, "q0"),
+        ("q1", 0, "q1"),
+    ]
     assert others[0]["prompt_id"] != others[1]["prompt_id"]
 
 
@@ -197,8 +202,11 @@ def test_a_picked_scorer_that_is_no_model_reads_the_evaluated_model(inspected: I
 def test_an_inspect_eval_log_arrives_with_orders_and_targets(inspected: Inspected) -> None:
     rows = inspected("preference", columns={"item_id": "metadata.item"})
     assert [(r["item_id"], r["order"], r["gold"]) for r in rows] == [
-        ("0", "AB", "A"), ("1", "AB", "B"), ("0", "BA", "A"), ("1", "BA", "B"),
-    ]  # fmt: skip
+        ("0", "AB", "A"),
+        ("1", "AB", "B"),
+        ("0", "BA", "A"),
+        ("1", "BA", "B"),
+    ]
     assert sorted(row["decision"] for row in rows) == ["A", "A", "A", "B"]
     assert {(row["input_tokens"], row["output_tokens"]) for row in rows} == {(7, 3)}
     assert {row["judge"] for row in rows} == {"mockllm/model"}
@@ -215,8 +223,12 @@ def test_inspects_epochs_stops_and_failed_samples_are_kept(inspected: Inspected)
     }
     assert {row["repeat"] for row in rows} == {0, 1}
     assert sorted(row["raw_text"] or "" for row in rows if row["status"] == "ok") == [
-        "NO", "YES", "YES", "YES", "no",
-    ]  # fmt: skip
+        "NO",
+        "YES",
+        "YES",
+        "YES",
+        "no",
+    ]
     assert [row["raw_text"] for row in rows if row["truncated"]] == ["NO"]
     (failed,) = [row for row in rows if row["status"] == "error"]
     assert "ran out of values" in failed["error"]
@@ -247,13 +259,18 @@ def test_an_edited_score_keeps_the_graders_verdict_beside_the_persons(tmp_path: 
 
 def test_a_sample_that_failed_before_grading_is_an_error_of_the_grader(tmp_path: Path) -> None:
     source = inspect_log(
-        tmp_path, graded("C"), None, graded("I"),
+        tmp_path,
+        graded("C"),
+        None,
+        graded("I"),
         model_roles={"grader": {"model": "the-grader"}},
-    )  # fmt: skip
+    )
     rows = rows_of(source, "inspect", tmp_path / "out")
     assert [(row["judge"], row["status"]) for row in rows] == [
-        ("the-grader", "ok"), ("the-grader", "error"), ("the-grader", "ok"),
-    ]  # fmt: skip
+        ("the-grader", "ok"),
+        ("the-grader", "error"),
+        ("the-grader", "ok"),
+    ]
 
 
 def test_texts_that_inspect_keeps_apart_are_put_back(tmp_path: Path) -> None:
@@ -293,8 +310,9 @@ def test_metrics_of_promptfoo_that_are_joined_are_wordings(tmp_path: Path) -> No
     rows = rows_of(source, "promptfoo", tmp_path / "out", columns=columns)
     assert Counter(row["status"] for row in rows) == {"ok": 6, "unclear": 1, "error": 1}
     assert {row["template_id"] for row in rows if row["item_id"] == "france"} == {
-        "llm-rubric", "reworded",
-    }  # fmt: skip
+        "llm-rubric",
+        "reworded",
+    }
 
 
 def test_outputs_that_differ_are_items_of_one_test(tmp_path: Path) -> None:
@@ -309,9 +327,11 @@ def test_outputs_that_differ_are_items_of_one_test(tmp_path: Path) -> None:
     source.write_text(json.dumps(file), "utf-8")
     rows = rows_of(source, "promptfoo", tmp_path / "out")
     assert [(r["item_id"], r["repeat"], r["system_id"]) for r in rows[::2]] == [
-        ("france", 0, "echo"), ("france", 1, "echo"), ("france/2", 0, "openai:gpt-x"),
+        ("france", 0, "echo"),
+        ("france", 1, "echo"),
+        ("france/2", 0, "openai:gpt-x"),
         ("france/3", 0, "openai:y"),
-    ]  # fmt: skip
+    ]
     assert {row["cluster_id"] for row in rows} == {"france"}
     assert rows[-1]["error"] == "no key"
 

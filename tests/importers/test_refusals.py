@@ -57,24 +57,36 @@ def deepeval(**case: Any) -> dict[str, Any]:
     ("format", "content", "reason"),
     [
         ("inspect", sample(epoch="first"), r"sample 1, epoch: .*found 'first'"),
-        ("inspect", sample(scores={"mine": {"value": "C", "answer": 4}}),
-         r"sample 1, scores.mine.answer: .*4"),
+        (
+            "inspect",
+            sample(scores={"mine": {"value": "C", "answer": 4}}),
+            r"sample 1, scores.mine.answer: .*4",
+        ),
         ("inspect", sample(id=None), r"sample 1, id"),
-        ("inspect", sample(scores={"mine": {"value": {"a": 1}, **GRADER}}),
-         "sample 1: a grader.s verdict .*--pick"),
+        (
+            "inspect",
+            sample(scores={"mine": {"value": {"a": 1}, **GRADER}}),
+            "sample 1: a grader.s verdict .*--pick",
+        ),
         ("inspect", {}, "missing field in an Inspect log"),
         ("promptfoo", [], "not promptfoo's results"),
         ("promptfoo", promptfoo(), r"results\[0\], testIdx: .*missing"),
         ("promptfoo", promptfoo(testIdx=0), "no .*model-graded assertion"),
-        ("promptfoo", promptfoo(testIdx=0, gradingResult={"componentResults": [{"pass": "maybe"}]}),
-         r"results\[0\], gradingResult.componentResults\[0\].pass: .*found 'maybe'"),
+        (
+            "promptfoo",
+            promptfoo(testIdx=0, gradingResult={"componentResults": [{"pass": "maybe"}]}),
+            r"results\[0\], gradingResult.componentResults\[0\].pass: .*found 'maybe'",
+        ),
         ("deepeval", {}, "not a DeepEval test run"),
-        ("deepeval", deepeval(metricsData=[{"name": 3}]),
-         r"testCases\[0\], metricsData\[0\].name: .*found 3"),
+        (
+            "deepeval",
+            deepeval(metricsData=[{"name": 3}]),
+            r"testCases\[0\], metricsData\[0\].name: .*found 3",
+        ),
         ("deepeval", deepeval(), "no test has metricsData"),
         ("deepeval", None, r"no deepeval log .*test_run"),
     ],
-)  # fmt: skip
+)
 def test_a_log_of_another_shape_is_named_with_its_field(
     format: str, content: Any, reason: str, tmp_path: Path
 ) -> None:

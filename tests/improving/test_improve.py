@@ -35,12 +35,19 @@ RUBRIC = "Which passage answers the query? Answer A or B.\n\nQuery: {query}\nA: 
 PAIR = {"A": "one", "B": "two"}
 ROWS = [
     {
-        "item_id": f"i{n}", "query": f"q{n}", "gold": "AB"[n * 7 % 5 % 2],
-        **dict(zip(("one", "two"), ("GOOD", "BAD") if n * 7 % 5 % 2 == 0 else ("BAD", "GOOD"),
-                   strict=True)),
+        "item_id": f"i{n}",
+        "query": f"q{n}",
+        "gold": "AB"[n * 7 % 5 % 2],
+        **dict(
+            zip(
+                ("one", "two"),
+                ("GOOD", "BAD") if n * 7 % 5 % 2 == 0 else ("BAD", "GOOD"),
+                strict=True,
+            )
+        ),
     }
     for n in range(80)
-]  # fmt: skip
+]
 
 
 def chance(text: str) -> float:
@@ -132,10 +139,13 @@ def test_several_judges_decide_together_from_a_file(tmp_path: Path, combine: str
     held = yaml.safe_load(found.out.read_text())
     rule = {"remedy": "x", "wordings": ["rubric"], "orders": ["AB", "BA"], "read": "most probable"}
     held |= {
-        "judge": {"name": "cheap@callable"}, "rule": rule, "combine": combine, "margin": 0.4,
+        "judge": {"name": "cheap@callable"},
+        "rule": rule,
+        "combine": combine,
+        "margin": 0.4,
         "data": {},
         "others": [{"judge": {"name": "dear@callable"}, "rule": rule}],
-    }  # fmt: skip
+    }
     found.out.write_text(yaml.safe_dump(held))
     made = read_stabilised(found.out)
     assert [each.judge["name"] for each in made.others] == ["dear@callable"]
@@ -165,8 +175,10 @@ def test_several_judges_decide_together_from_a_file(tmp_path: Path, combine: str
         found.out.write_text(yaml.safe_dump(held))
         with judgesense.load_judge(found.out, judge=[CHEAP, DEAR]) as own:
             unsure = [verdict.ask_person for verdict in own(ROWS)]
-        told = [[2 * math.atanh(min(each.margin, 1 - 1e-9)) for each in pair]
-                for pair in zip(*single.values(), strict=True)]  # fmt: skip
+        told = [
+            [2 * math.atanh(min(each.margin, 1 - 1e-9)) for each in pair]
+            for pair in zip(*single.values(), strict=True)
+        ]
         assert unsure == [one < 0.4 and two < 1.5 for one, two in told]
     with pytest.raises(JudgeSenseError, match="asks 2 judges"):
         judgesense.load_judge(found.out, judge=CHEAP)
@@ -179,9 +191,12 @@ def test_ways_that_are_all_alike_are_not_called_better(tmp_path: Path) -> None:
 
     rows = [{"text": f"q{n}", "gold": "YES" if n % 3 else "NO"} for n in range(60)]
     found = judgesense.improve(
-        "Is it? Answer YES or NO.\n\n{text}", rows, CallableJudge(same, scoring="options"),
-        out=tmp_path / "j.yaml", note=lambda _: None,
-    )  # fmt: skip
+        "Is it? Answer YES or NO.\n\n{text}",
+        rows,
+        CallableJudge(same, scoring="options"),
+        out=tmp_path / "j.yaml",
+        note=lambda _: None,
+    )
     assert found.better is not True
 
 
@@ -247,8 +262,14 @@ def test_bad_input_is_refused_before_anything_is_asked(
     def never(messages: list[str]) -> list[str]:
         raise AssertionError("asked")
 
-    given = {"options": PAIR, "out": "judge.yaml", "note": lambda _: None, "judge": never,
-             "source": RUBRIC, **more}  # fmt: skip
+    given = {
+        "options": PAIR,
+        "out": "judge.yaml",
+        "note": lambda _: None,
+        "judge": never,
+        "source": RUBRIC,
+        **more,
+    }
     with pytest.raises(JudgeSenseError, match=re.escape(says)):
         judgesense.improve(given.pop("source"), rows, given.pop("judge"), **given)
     assert not Path("judge.yaml").exists()
@@ -257,8 +278,16 @@ def test_bad_input_is_refused_before_anything_is_asked(
 def test_the_command_plans_and_refuses(tmp_path: Path) -> None:
     (tmp_path / "r.txt").write_text(RUBRIC)
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    args = ["improve", str(tmp_path / "r.txt"), "--data", str(tmp_path / "d.jsonl"),
-            "--options", "A=one,B=two", "--out", str(tmp_path / "j.yaml")]  # fmt: skip
+    args = [
+        "improve",
+        str(tmp_path / "r.txt"),
+        "--data",
+        str(tmp_path / "d.jsonl"),
+        "--options",
+        "A=one,B=two",
+        "--out",
+        str(tmp_path / "j.yaml"),
+    ]
     more = ["--attacks", "quick", "--judge", "smollm2-135m", "--dry-run"]
     shown = CliRunner().invoke(app, [*args, *more])
     assert "80 labelled items and 80 attacked copies" in shown.output
@@ -272,8 +301,13 @@ def raced(right: Any, budget: float, clusters: Any = None) -> tuple[str, int]:
     wordings = [Wording(replace(template, template_id=f"w{way}")) for way in range(k)]
     gold = np.zeros(n, dtype=np.int64)
     task = embedded_templates()["factuality"].task
-    table = Answers(task, [Voice(0, "j", "generate")], wordings, gold,
-                    np.arange(n) if clusters is None else clusters)  # fmt: skip
+    table = Answers(
+        task,
+        [Voice(0, "j", "generate")],
+        wordings,
+        gold,
+        np.arange(n) if clusters is None else clusters,
+    )
 
     def ask(columns: Any, items: Any) -> None:
         for _, way, _ in columns:
@@ -281,8 +315,9 @@ def raced(right: Any, budget: float, clusters: Any = None) -> tuple[str, int]:
             table.logprobs[0, items, way, 0, 1] = np.where(right[way, items], -np.inf, 0.0)
             table.asked[0, items, way, 0] = True
 
-    left, _ = race(table, first_candidates(table), np.arange(n), budget, ask,
-                   lambda *_: [], lambda _: None)  # fmt: skip
+    left, _ = race(
+        table, first_candidates(table), np.arange(n), budget, ask, lambda *_: [], lambda _: None
+    )
     return left[0].name, int(table.asked.sum())
 
 

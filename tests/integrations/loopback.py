@@ -28,10 +28,18 @@ class Loopback:
         if path.endswith("/chat/completions"):
             self.asked += 1
             said = self.rule(body["messages"][-1]["content"])
-            choice = {"index": 0, "message": {"role": "assistant", "content": said},
-                      "finish_reason": "stop"}  # fmt: skip
-            return 200, {"id": "x", "object": "chat.completion", "created": 0, "model": "rule",
-                         "choices": [choice]}  # fmt: skip
+            choice = {
+                "index": 0,
+                "message": {"role": "assistant", "content": said},
+                "finish_reason": "stop",
+            }
+            return 200, {
+                "id": "x",
+                "object": "chat.completion",
+                "created": 0,
+                "model": "rule",
+                "choices": [choice],
+            }
         return 404, {"message": "Not Found"}
 
 
@@ -79,8 +87,13 @@ def factual(text: str) -> str:
 def stable_file(path: Path, url: str) -> Path:
     """A stabilised judge: the loopback, asked in three wordings of factuality."""
     entry = embedded_templates()["factuality"]
-    rule = Rule("panel of 3", ("factuality-1", "factuality-2", "factuality-3"), ("-",),
-                entry.task.labels, "vote")  # fmt: skip
+    rule = Rule(
+        "panel of 3",
+        ("factuality-1", "factuality-2", "factuality-3"),
+        ("-",),
+        entry.task.labels,
+        "vote",
+    )
     judge = {"judge": "rule", "engine": "api", "model": "rule", "options": {"base_url": url}}
     judge["name"] = resolve("rule", base_url=url).load().name
     asks = {"max_error": 0.1, "threshold": 0.5, "confidence": 0.95}

@@ -21,8 +21,10 @@ def python() -> Path:
     with FileLock(ROOT / "build" / "integrations.lock"):  # another worker may be making it
         made = subprocess.run(
             ["make", "--silent", str(MADE), f"PYTHON={sys.executable}"],
-            cwd=ROOT, capture_output=True, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
     if made.returncode:
         pytest.fail(f"{MADE.parent} cannot be made, which needs a network:\n{made.stderr[-2000:]}")
     return ROOT / MADE.parent / "bin" / "python"

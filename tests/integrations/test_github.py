@@ -24,8 +24,18 @@ from judgesense.integrations.github import Inputs, Runner, read_inputs
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
-RUDE = ("Deal with it", "Did nobody", "before you complain", "better things", "Shut", "child",
-        "idiot", "be quick", "Move", "Learn")  # fmt: skip
+RUDE = (
+    "Deal with it",
+    "Did nobody",
+    "before you complain",
+    "better things",
+    "Shut",
+    "child",
+    "idiot",
+    "be quick",
+    "Move",
+    "Learn",
+)
 
 
 def steady(text: str) -> str:
@@ -61,16 +71,28 @@ def test_no_input_is_pasted_into_a_script() -> None:
 
 def test_inputs_become_arguments() -> None:
     told = {
-        "rubric": " r.txt ", "data": "d.csv", "judge": "j", "threshold": "0.9", "repeats": "1",
-        "answers": "A,B", "options": "A=one,B=two", "max-cost": "2.5",
-        "settings": "base_url=http://h/v1\n\ntemperature=0.5\n", "limit": "",
+        "rubric": " r.txt ",
+        "data": "d.csv",
+        "judge": "j",
+        "threshold": "0.9",
+        "repeats": "1",
+        "answers": "A,B",
+        "options": "A=one,B=two",
+        "max-cost": "2.5",
+        "settings": "base_url=http://h/v1\n\ntemperature=0.5\n",
+        "limit": "",
         "seed": None,
-    }  # fmt: skip
+    }
     given, options = read_inputs(json.dumps(told))
     assert given == {
-        "rubric": "r.txt", "data": "d.csv", "judge": "j", "threshold": 0.9, "repeats": 1,
-        "answers": ("A", "B"), "options": {"A": "one", "B": "two"},
-    }  # fmt: skip
+        "rubric": "r.txt",
+        "data": "d.csv",
+        "judge": "j",
+        "threshold": 0.9,
+        "repeats": 1,
+        "answers": ("A", "B"),
+        "options": {"A": "one", "B": "two"},
+    }
     assert options == {"max_cost": 2.5, "base_url": "http://h/v1", "temperature": 0.5}
 
 
@@ -142,10 +164,13 @@ def step(tmp_path: Path, head: str, inputs: dict[str, str], **more: str) -> tupl
     """The step `check`: its exit code, its summary and the file of its outputs."""
     (tmp_path / "event.json").write_text(json.dumps(pull_request(head)))
     told = {
-        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_EVENT_NAME": "pull_request",
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"), "GITHUB_OUTPUT": str(tmp_path / "out"),
-        "JUDGESENSE_INPUTS": json.dumps(inputs), **more,
-    }  # fmt: skip
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "GITHUB_OUTPUT": str(tmp_path / "out"),
+        "JUDGESENSE_INPUTS": json.dumps(inputs),
+        **more,
+    }
     code = github.check_step(told)
     return code, (tmp_path / "summary").read_text("utf-8"), tmp_path / "out"
 
@@ -234,13 +259,22 @@ class Job:
         files["event"].write_text(json.dumps(self.event))
         environment = {
             "PATH": f"{self.python.parent}{os.pathsep}{os.environ['PATH']}",
-            "HOME": str(self.home), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
-            "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0",
-            "GITHUB_ACTION_PATH": str(ROOT), "GITHUB_ACTIONS": "true",
-            "GITHUB_STEP_SUMMARY": str(files["summary"]), "GITHUB_OUTPUT": str(files["output"]),
-            "GITHUB_EVENT_PATH": str(files["event"]), "GITHUB_EVENT_NAME": "pull_request",
-            "GITHUB_REPOSITORY": "me/mine", "GITHUB_ACTOR": "ann", **self.secrets,
-        }  # fmt: skip
+            "HOME": str(self.home),
+            "HF_HUB_OFFLINE": "1",
+            "OMP_NUM_THREADS": "1",
+            "PIP_NO_INDEX": "1",
+            "PIP_NO_DEPS": "1",
+            "PIP_NO_BUILD_ISOLATION": "0",
+            "GITHUB_ACTION_PATH": str(ROOT),
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_STEP_SUMMARY": str(files["summary"]),
+            "GITHUB_OUTPUT": str(files["output"]),
+            "GITHUB_EVENT_PATH": str(files["event"]),
+            "GITHUB_EVENT_NAME": "pull_request",
+            "GITHUB_REPOSITORY": "me/mine",
+            "GITHUB_ACTOR": "ann",
+            **self.secrets,
+        }
         for step in ACTION["runs"]["steps"]:
             if (
                 step.get("name") == "Install JudgeSense"
@@ -257,9 +291,12 @@ class Job:
             own = {key: self.value(text, inputs) for key, text in step.get("env", {}).items()}
             done = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-                cwd=self.home, env={**environment, **own}, capture_output=True, text=True,
+                cwd=self.home,
+                env={**environment, **own},
+                capture_output=True,
+                text=True,
                 timeout=400,
-            )  # fmt: skip
+            )
             self.log += done.stdout + done.stderr
             self.exit_code = done.returncode
             self.outputs |= outputs_of(files["output"])

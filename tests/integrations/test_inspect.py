@@ -49,9 +49,12 @@ def inspect(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with serving(Loopback(rule)) as url:
         stable_file(home / "stable.yaml", f"{url}/v1")
         environment = {
-            **os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{home / 'entry'}",
-            "LOOP_API_KEY": "none", "LOOP_BASE_URL": f"{url}/v1", "INSPECT_DISPLAY": "none",
-        }  # fmt: skip
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{home / 'entry'}",
+            "LOOP_API_KEY": "none",
+            "LOOP_BASE_URL": f"{url}/v1",
+            "INSPECT_DISPLAY": "none",
+        }
         program = Path(sys.executable).with_name("inspect")
 
         def run(*arguments: str) -> dict[str, Any]:
@@ -60,9 +63,13 @@ def inspect(tmp_path_factory: pytest.TempPathFactory) -> Any:
             where = str(place / "scored.json") if arguments[0] == "score" else str(place)
             more = ["--log-format", "json"] if arguments[0] == "eval" else []
             done = subprocess.run(
-                [str(program), *arguments, into, where, *more], cwd=home, env=environment,
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
+                [str(program), *arguments, into, where, *more],
+                cwd=home,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
             (path,) = place.iterdir()
             log = json.loads(path.read_text("utf-8"))
@@ -86,12 +93,22 @@ def test_the_pages_task_is_scored_by_the_file(inspect: Callable[..., Any]) -> No
 
     # The log's answers again, by the scorer's name.
     again = inspect(
-        "score", log["path"], "--scorer", "judgesense/stable", "-S", "judge=stable.yaml",
-        "-S", "passing=NO", "--action", "overwrite",
-    )  # fmt: skip
+        "score",
+        log["path"],
+        "--scorer",
+        "judgesense/stable",
+        "-S",
+        "judge=stable.yaml",
+        "-S",
+        "passing=NO",
+        "--action",
+        "overwrite",
+    )
     values = {s["id"]: s["scores"]["stable"] for s in again["samples"]}
     assert {name: score["value"] for name, score in values.items()} == {
-        "France": "I", "Spain": "I", "Italy": "C",
-    }  # fmt: skip
+        "France": "I",
+        "Spain": "I",
+        "Italy": "C",
+    }
     assert values["Spain"]["metadata"]["margin"] == pytest.approx(1 / 3)
     assert values["Spain"]["metadata"]["ask_person"] is True

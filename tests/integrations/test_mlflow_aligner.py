@@ -40,7 +40,11 @@ print(better.improved.written["right"], better(inputs="q", outputs="fine").value
 @pytest.mark.slow
 def test_a_judge_is_aligned_with_people_and_answers_as_before(python: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [python, "-c", PROGRAM], cwd=tmp_path, env=environment(tmp_path), text=True,
-        capture_output=True, timeout=300,
-    )  # fmt: skip
+        [python, "-c", PROGRAM],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        text=True,
+        capture_output=True,
+        timeout=300,
+    )
     assert done.stdout.split()[-3:] == ["1.0", "True", "False"], done.stderr[-2000:]

@@ -66,12 +66,14 @@ def test_the_pages_tests_pass_with_their_card_and_cost_nothing_again(
     session.makepyfile(test_judge=with_judge("rule"))
     done = session.runpytest_subprocess(*PLUGIN, "--junit-xml=report.xml")
     done.assert_outcomes(passed=2)
-    done.stdout.fnmatch_lines([
-        "*= judgesense =*",
-        "test_judge.py::test_tone_does_not_depend_on_the_wording: PASS: JSS 1.000 *",
-        "  trust: *steady pass*; judge: rule@callable",
-        "*report.html",
-    ])  # fmt: skip
+    done.stdout.fnmatch_lines(
+        [
+            "*= judgesense =*",
+            "test_judge.py::test_tone_does_not_depend_on_the_wording: PASS: JSS 1.000 *",
+            "  trust: *steady pass*; judge: rule@callable",
+            "*report.html",
+        ]
+    )
     cases = ET.parse(session.path / "report.xml").iter("testcase")
     told = [
         (each.get("name"), each.get("value")) for case in cases for each in case.iter("property")
@@ -153,11 +155,13 @@ def test_bad_input_is_one_line_and_other_markers_are_left_alone(
     )
     done = session.runpytest_subprocess(*PLUGIN)
     done.assert_outcomes(failed=3, passed=1)
-    done.stdout.fnmatch_lines([
-        "judgesense: no file *none.jsonl*",
-        "judgesense: a check needs a judge: *--judgesense-judge",
-        "judgesense: a check needs rubric= and data=",
-    ])  # fmt: skip
+    done.stdout.fnmatch_lines(
+        [
+            "judgesense: no file *none.jsonl*",
+            "judgesense: a check needs a judge: *--judgesense-judge",
+            "judgesense: a check needs rubric= and data=",
+        ]
+    )
     done.stdout.no_fnmatch_line("*the body ran*")
 
 
@@ -174,8 +178,10 @@ def test_the_plugin_imports_nothing_heavy() -> None:
     assert "judgesense.integrations.pytest_plugin" in loaded
     own = {name for name in loaded if name.startswith("judgesense")}
     assert own == {
-        "judgesense", "judgesense.integrations", "judgesense.integrations.pytest_plugin",
+        "judgesense",
+        "judgesense.integrations",
+        "judgesense.integrations.pytest_plugin",
         "judgesense.version",
-    }  # fmt: skip
+    }
     others = {name.split(".")[0] for name in loaded} - {"judgesense"}
     assert not others & {"numpy", "pyarrow", "pydantic", "scipy", "torch", "typer", "yaml"}

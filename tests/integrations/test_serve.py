@@ -28,8 +28,9 @@ from local_judges.registry import resolve
 
 ITEMS = [
     {"item_id": item.item_id, **item.fields}
-    for item in embedded_items() if item.task == "relevance"
-][:20]  # fmt: skip
+    for item in embedded_items()
+    if item.task == "relevance"
+][:20]
 entry_of = embedded_templates()["relevance"]
 FACT = {"question": "What is the capital of France?", "response": "Paris."}
 
@@ -58,8 +59,9 @@ def test_every_way_in_gives_the_verdicts_of_the_judge(both: Path) -> None:
             reply = chat(url, text, logprobs=True)
             whole = "".join(
                 part.choices[0].delta.content or ""
-                for part in chat(url, text, stream=True) if part.choices
-            )  # fmt: skip
+                for part in chat(url, text, stream=True)
+                if part.choices
+            )
             top = reply.choices[0].logprobs.content[0]
             assert row["verdict"] == reply.choices[0].message.content == whole == want.verdict
             assert row["margin"] == want.margin
@@ -76,13 +78,21 @@ def test_other_files_give_the_verdicts_of_the_judge(tmp_path: Path, kind: str) -
     held, inner = yaml.safe_load(path.read_text()), [judge_of(), judge_of(other)]
     if kind == "alone":
         template = alone_wordings(entry_of)[0]
-        held["tasks"]["relevance"]["templates"].append({
-            "id": template.template_id, "text": template.text, "layout": template.layout,
-            "label_map": dict(template.label_map)})  # fmt: skip
+        held["tasks"]["relevance"]["templates"].append(
+            {
+                "id": template.template_id,
+                "text": template.text,
+                "layout": template.layout,
+                "label_map": dict(template.label_map),
+            }
+        )
         held["rule"]["wordings"], inner = [template.template_id], inner[:1]
     else:
-        held |= {"combine": kind, "margin": 0.4, "others": [
-            {"judge": held["judge"], "rule": held["rule"]}]}  # fmt: skip
+        held |= {
+            "combine": kind,
+            "margin": 0.4,
+            "others": [{"judge": held["judge"], "rule": held["rule"]}],
+        }
     path.write_text(yaml.safe_dump(held))
     expected = load_judge(path, judge=inner)(ITEMS)
     served = served_of(path, inner)
@@ -114,8 +124,9 @@ def test_an_improved_judge_in_front_of_a_remote_model(both: Path) -> None:
         inner = resolve("judge", engine="api", base_url=f"{remote}/v1").load()
         with running(served_of(both, inner)) as url:
             found = httpx.post(f"{url}/v1/judge", json={"items": ITEMS}, timeout=60).json()
-        with running(served_of(both, resolve("x", base_url="http://127.0.0.1:9/v1",
-                                             retry_budget_s=1).load())) as url:  # fmt: skip
+        with running(
+            served_of(both, resolve("x", base_url="http://127.0.0.1:9/v1", retry_budget_s=1).load())
+        ) as url:
             dead = httpx.post(f"{url}/v1/judge", json=ITEMS[0], timeout=60)
     expected = load_judge(both, judge=judge_of())(ITEMS)
     for row, want in zip(found["results"], expected, strict=True):
@@ -125,8 +136,9 @@ def test_an_improved_judge_in_front_of_a_remote_model(both: Path) -> None:
 
 
 def test_swapped_answers_get_the_swapped_verdict(both: Path) -> None:
-    swapped = [{**item, "passage_a": item["passage_b"], "passage_b": item["passage_a"]}
-               for item in ITEMS]  # fmt: skip
+    swapped = [
+        {**item, "passage_a": item["passage_b"], "passage_b": item["passage_a"]} for item in ITEMS
+    ]
     with running(served_of(both)) as url:
         one, other = (
             httpx.post(f"{url}/v1/judge", json={"items": items}).json()["results"]
@@ -151,21 +163,38 @@ def test_a_message_without_the_layout_is_asked_as_it_was_sent(both: Path) -> Non
     assert asked[0] == "Which is better?"
     told = found.judgesense
     assert (told["judged"], told["ask_person"], found.choices[0].message.content) == (
-        "as sent", True, "A",
-    )  # fmt: skip
+        "as sent",
+        True,
+        "A",
+    )
 
 
 @pytest.mark.parametrize(
     ("response_format", "wording", "expected"),
     [
-        (None, "Right? Reply as JSON: {\"pass\": true, \"reason\": \"\"}", {"pass", "reason"}),
-        ({"type": "json_object"}, "Right?",
-         {"verdict", "pass", "score", "probability", "ask_person", "reason"}),
-        ({"type": "json_schema", "json_schema": {"schema": {"properties": {
-            "result": {"type": "boolean"}, "rationale": {"type": "string"}}}}}, "Right?",
-         {"result", "rationale"}),
+        (None, 'Right? Reply as JSON: {"pass": true, "reason": ""}', {"pass", "reason"}),
+        (
+            {"type": "json_object"},
+            "Right?",
+            {"verdict", "pass", "score", "probability", "ask_person", "reason"},
+        ),
+        (
+            {
+                "type": "json_schema",
+                "json_schema": {
+                    "schema": {
+                        "properties": {
+                            "result": {"type": "boolean"},
+                            "rationale": {"type": "string"},
+                        }
+                    }
+                },
+            },
+            "Right?",
+            {"result", "rationale"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_reply_has_the_form_that_is_asked_for(
     response_format: Any, wording: str, expected: set[str]
 ) -> None:
@@ -190,8 +219,10 @@ def test_votes_are_shown(tmp_path: Path) -> None:
     with running(served_of(path, says)) as url:
         row = httpx.post(f"{url}/v1/judge", json=FACT).json()
         question = {"type": "noul", "instructions": "Right?"}
-        told = httpx.post(f"{url}/v1/systemone", json={
-            "model": "judge", "state": FACT, "questions": {"right": question}}).json()  # fmt: skip
+        told = httpx.post(
+            f"{url}/v1/systemone",
+            json={"model": "judge", "state": FACT, "questions": {"right": question}},
+        ).json()
     assert sum(row["votes"].values()) == 3
     assert told["answers"]["right"]["noul"] == pytest.approx(row["votes"]["YES"] / 3)
 
@@ -214,25 +245,49 @@ def question(**more: Any) -> dict[str, Any]:
         ("judge", b'{"question": "\xff"}', 400, "body"),
         ("judge", b'{"question": "\\ud800", "response": "x"}', 400, "surrogate"),
         ("judge", b"question=x", 422, "JSON"),
-        ("chat/completions", {"model": "judge", "messages": [{"role": "user", "content": "x"}],
-                              "response_format": {"type": "json_schema"}}, 422, "schema"),
+        (
+            "chat/completions",
+            {
+                "model": "judge",
+                "messages": [{"role": "user", "content": "x"}],
+                "response_format": {"type": "json_schema"},
+            },
+            422,
+            "schema",
+        ),
         ("judge", {"items": [FACT] * 2000}, 413, "at most"),
-        ("chat/completions", {"model": "gpt-4o", "messages": [{"role": "user", "content": "x"}]},
-         404, "unknown model"),
+        (
+            "chat/completions",
+            {"model": "gpt-4o", "messages": [{"role": "user", "content": "x"}]},
+            404,
+            "unknown model",
+        ),
         ("chat/completions", {"model": "judge", "messages": []}, 422, "messages"),
-        ("chat/completions", {"model": "judge", "n": 2,
-                              "messages": [{"role": "user", "content": "x"}]}, 422, "n: "),
-        ("chat/completions", {"model": "judge", "messages": [
-            {"role": "user", "content": [{"type": "image_url"}]}]}, 422, "not text"),
-        ("systemone", question(type="choice", criteria={str(n): None for n in range(300)}),
-         422, "255 options, got 300"),
+        (
+            "chat/completions",
+            {"model": "judge", "n": 2, "messages": [{"role": "user", "content": "x"}]},
+            422,
+            "n: ",
+        ),
+        (
+            "chat/completions",
+            {"model": "judge", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+            422,
+            "not text",
+        ),
+        (
+            "systemone",
+            question(type="choice", criteria={str(n): None for n in range(300)}),
+            422,
+            "255 options, got 300",
+        ),
         ("systemone", question(type="choice", criteria={}), 422, "got 0"),
         ("systemone", question(type="choice", criteria={"X": None, "Y": None}), 422, "YES, NO"),
         ("systemone", question(type="box"), 422, "type"),
         ("systemone", {**question(type="noul", instructions="?"), "state": "text"}, 422, "fields"),
         ("nowhere", {}, 404, "Not Found"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_one_clear_error_and_the_server_lives(
     server: str, path: str, body: Any, status: int, named: str
 ) -> None:
@@ -259,12 +314,19 @@ def test_the_page_the_models_and_the_counters(server: str) -> None:
     before = httpx.get(f"{server}/metrics").text
     httpx.post(f"{server}/v1/judge", json=FACT)
     counted = 'judgesense_requests_total{path="/v1/judge",status="200"} '
-    old, new = (int(text.partition(counted)[2].split("\n")[0] or 0)
-                for text in (before, httpx.get(f"{server}/metrics").text))  # fmt: skip
+    old, new = (
+        int(text.partition(counted)[2].split("\n")[0] or 0)
+        for text in (before, httpx.get(f"{server}/metrics").text)
+    )
     assert new == old + 1
     assert set(httpx.get(f"{server}/openapi.json").json()["paths"]) >= {
-        "/v1/judge", "/v1/systemone", "/v1/chat/completions", "/v1/models", "/health", "/metrics",
-    }  # fmt: skip
+        "/v1/judge",
+        "/v1/systemone",
+        "/v1/chat/completions",
+        "/v1/models",
+        "/health",
+        "/metrics",
+    }
     page = httpx.get(f"{server}/docs").text
     assert ("POST /v1/judge" in page, "://" in page) == (True, False)
     with openai.OpenAI(base_url=f"{server}/v1", api_key="any") as client:
@@ -327,8 +389,10 @@ def test_a_full_queue_and_clients_that_leave() -> None:
         more = [pool.submit(httpx.post, f"{url}/v1/judge", json=item(n)) for n in range(1, 4)]
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as leaver:
             body = json.dumps(item(9)).encode()
-            leaver.sendall(b"POST /v1/judge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json"
-                           b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)  # fmt: skip
+            leaver.sendall(
+                b"POST /v1/judge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json"
+                b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+            )
             waiting(url, 4)
             full = httpx.post(f"{url}/v1/judge", json=item(5))
             assert (full.status_code, int(full.headers["retry-after"]) >= 1) == (429, True)
@@ -370,8 +434,17 @@ def test_what_serve_refuses_before_a_model_is_loaded() -> None:
 
 @pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "judgesense", "serve", "smollm2-135m", "--port", "0",
-               "--set", "task=factuality"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "judgesense",
+        "serve",
+        "smollm2-135m",
+        "--port",
+        "0",
+        "--set",
+        "task=factuality",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         line = next(each for each in process.stderr if " at http" in each)
         url = line.split(" at ")[1].split("/v1")[0]

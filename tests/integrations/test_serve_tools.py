@@ -111,20 +111,38 @@ def compare(told: dict[str, list[Any]], expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("snippet", "program"), [(DEEPEVAL, RUN_DEEPEVAL), (MLFLOW, RUN_MLFLOW), ("", RUN_SDK)],
+    ("snippet", "program"),
+    [(DEEPEVAL, RUN_DEEPEVAL), (MLFLOW, RUN_MLFLOW), ("", RUN_SDK)],
     ids=["deepeval", "mlflow", "typesafe-sdk"],
-)  # fmt: skip
+)
 def test_python_tools(
-    served: tuple[str, Any], python: Path, tmp_path: Path, snippet: str, program: str  # noqa: F811
-) -> None:  # fmt: skip
+    served: tuple[str, Any],
+    python: Path,
+    tmp_path: Path,
+    snippet: str,
+    program: str,  # noqa: F811
+) -> None:
     url, expected = served
-    code = program.format(snippet=snippet.replace("http://127.0.0.1:8080", url), url=url,
-                          question=QUESTION, answers=ANSWERS)  # fmt: skip
+    code = program.format(
+        snippet=snippet.replace("http://127.0.0.1:8080", url),
+        url=url,
+        question=QUESTION,
+        answers=ANSWERS,
+    )
     (tmp_path / "own.py").write_text(code)
-    quiet = {"DEEPEVAL_TELEMETRY_OPT_OUT": "YES", "MLFLOW_DISABLE_TELEMETRY": "true",
-             "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/store.db"}  # fmt: skip
-    done = subprocess.run([python, "own.py"], cwd=tmp_path, capture_output=True, text=True,
-                          timeout=400, env={**environment(tmp_path), **quiet})  # fmt: skip
+    quiet = {
+        "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/store.db",
+    }
+    done = subprocess.run(
+        [python, "own.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env={**environment(tmp_path), **quiet},
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     compare(json.loads((tmp_path / "told.json").read_text("utf-8")), expected)
 
@@ -145,11 +163,17 @@ def test_promptfoo(served: tuple[str, Any], tmp_path: Path) -> None:
     quiet = ("TELEMETRY", "UPDATE", "REMOTE_GENERATION", "SHARING")
     program = ROOT / made.parent / "node_modules/.bin/promptfoo"
     done = subprocess.run(
-        [program, "eval", "--no-cache", "-o", "out.json"], cwd=tmp_path,
-        env={**kept, **{f"PROMPTFOO_DISABLE_{name}": "1" for name in quiet},
-             "PROMPTFOO_CONFIG_DIR": str(tmp_path / "home")},
-        capture_output=True, text=True, timeout=400,
-    )  # fmt: skip
+        [program, "eval", "--no-cache", "-o", "out.json"],
+        cwd=tmp_path,
+        env={
+            **kept,
+            **{f"PROMPTFOO_DISABLE_{name}": "1" for name in quiet},
+            "PROMPTFOO_CONFIG_DIR": str(tmp_path / "home"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
     results = json.loads((tmp_path / "out.json").read_text("utf-8"))["results"]["results"]
     told = {}
     for each in results:
@@ -165,15 +189,33 @@ def test_inspect(served: tuple[str, Any], tmp_path: Path) -> None:
     (tmp_path / "facts.py").write_text(code)
     program = Path(sys.executable).with_name("inspect")
     done = subprocess.run(
-        [program, "eval", "facts.py", "--log-dir", tmp_path / "logs", "--log-format", "json",
-         "--model", "openai-api/judge/judge"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
-        env={**os.environ, "JUDGE_BASE_URL": f"{url}/v1", "JUDGE_API_KEY": "any",
-             "INSPECT_DISPLAY": "none"},
-    )  # fmt: skip
+        [
+            program,
+            "eval",
+            "facts.py",
+            "--log-dir",
+            tmp_path / "logs",
+            "--log-format",
+            "json",
+            "--model",
+            "openai-api/judge/judge",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={
+            **os.environ,
+            "JUDGE_BASE_URL": f"{url}/v1",
+            "JUDGE_API_KEY": "any",
+            "INSPECT_DISPLAY": "none",
+        },
+    )
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
     (path,) = (tmp_path / "logs").iterdir()
     samples = json.loads(path.read_text("utf-8"))["samples"]
-    told = {each["metadata"]["answer"]: [each["scores"]["model_graded_qa"]["value"], None]
-            for each in samples}  # fmt: skip
+    told = {
+        each["metadata"]["answer"]: [each["scores"]["model_graded_qa"]["value"], None]
+        for each in samples
+    }
     compare(told, expected)

@@ -19,9 +19,18 @@ from typing import Any
 from aiohttp import ClientSession, web
 
 FAULTS = (
-    "429", "429-retry-after", "500", "502", "reset", "stall", "drip", "truncated", "malformed",
-    "empty", "page",
-)  # fmt: skip
+    "429",
+    "429-retry-after",
+    "500",
+    "502",
+    "reset",
+    "stall",
+    "drip",
+    "truncated",
+    "malformed",
+    "empty",
+    "page",
+)
 
 
 class FakeEndpoint:

@@ -85,12 +85,17 @@ def real_server(folder: Path) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen(
-        [str(Path(sys.executable).with_name("transformers")), "serve", str(folder),
-         "--port", str(port)],
+        [
+            str(Path(sys.executable).with_name("transformers")),
+            "serve",
+            str(folder),
+            "--port",
+            str(port),
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
+    )
     try:
         for _ in range(240):
             try:

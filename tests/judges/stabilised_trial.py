@@ -22,13 +22,15 @@ def items(start: int, stop: int) -> list[dict[str, str]]:
     for n in range(start, stop):
         right, wrong = f"It happened in {1500 + n}.", f"It happened in {1700 + n}."
         first = n % 2 == 0
-        found.append({
-            "item_id": f"i{n}",
-            "query": QUERIES[n],
-            "passage_a": right if first else wrong,
-            "passage_b": wrong if first else right,
-            "gold": "A" if first else "B",
-        })  # fmt: skip
+        found.append(
+            {
+                "item_id": f"i{n}",
+                "query": QUERIES[n],
+                "passage_a": right if first else wrong,
+                "passage_b": wrong if first else right,
+                "gold": "A" if first else "B",
+            }
+        )
     return found
 
 
@@ -68,9 +70,14 @@ def judged(folder: Path, judge: CallableJudge | None = None, **more: Any) -> Pat
     (folder / "templates.yaml").write_text(TEMPLATES)
     (folder / "items.jsonl").write_text("".join(json.dumps(each) + "\n" for each in items(0, 60)))
     judgesense.run(
-        judge or options(), templates=folder / "templates.yaml", items=folder / "items.jsonl",
-        out=folder / "run", note=str, **({} if judge else {"scoring": "options"}), **more,
-    )  # fmt: skip
+        judge or options(),
+        templates=folder / "templates.yaml",
+        items=folder / "items.jsonl",
+        out=folder / "run",
+        note=str,
+        **({} if judge else {"scoring": "options"}),
+        **more,
+    )
     return folder / "run"
 
 

@@ -21,9 +21,20 @@ from local_judges.runner import ask_all
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost", "LocalHost.", "a.localhost", "127.0.0.1", "127.8.9.1", "127.1", "2130706433",
-     "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]"],
-)  # fmt: skip
+    [
+        "localhost",
+        "LocalHost.",
+        "a.localhost",
+        "127.0.0.1",
+        "127.8.9.1",
+        "127.1",
+        "2130706433",
+        "0.0.0.0",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+    ],
+)
 def test_an_endpoint_on_this_machine_gets_a_key_only_if_its_variable_is_named(
     host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,10 +56,21 @@ def test_an_endpoint_on_this_machine_gets_a_key_only_if_its_variable_is_named(
 
 
 @pytest.mark.parametrize(
-    "url", ["h/v1", "file:///etc/passwd", "ws://h/v1", "http:///v1", "http://h:99999/v1",
-            "http://a b/v1", "http://h/\nX: y", "http://[::1", "http://me:hunter2@localhost/v1",
-            "http://hunter2@localhost/v1", "http://localhost/v1?api-key=hunter2"],
-)  # fmt: skip
+    "url",
+    [
+        "h/v1",
+        "file:///etc/passwd",
+        "ws://h/v1",
+        "http:///v1",
+        "http://h:99999/v1",
+        "http://a b/v1",
+        "http://h/\nX: y",
+        "http://[::1",
+        "http://me:hunter2@localhost/v1",
+        "http://hunter2@localhost/v1",
+        "http://localhost/v1?api-key=hunter2",
+    ],
+)
 def test_what_is_no_url_of_an_endpoint_or_holds_a_secret_is_refused(url: str) -> None:
     for refused in (ApiJudge, partial(resolve, engine="api")):
         with pytest.raises(JudgeSenseError, match="endpoint's URL") as caught:

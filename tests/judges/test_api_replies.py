@@ -81,19 +81,39 @@ def test_a_reply_of_another_shape_is_no_answer(reply: object) -> None:
         answer_of(reply, ASKED)
 
 
-@pytest.mark.parametrize("usage", ["n/a", [1], None, {"prompt_tokens": "50"}, {"prompt_tokens": -1},
-                                   {"prompt_tokens": 2**40}, {"prompt_tokens": True}])  # fmt: skip
+@pytest.mark.parametrize(
+    "usage",
+    [
+        "n/a",
+        [1],
+        None,
+        {"prompt_tokens": "50"},
+        {"prompt_tokens": -1},
+        {"prompt_tokens": 2**40},
+        {"prompt_tokens": True},
+    ],
+)
 def test_a_count_that_is_none_is_not_known(usage: object) -> None:
     answer = answer_of({**saying("YES"), "usage": usage}, ASKED)
     assert (answer.text, answer.input_tokens) == ("YES", None)
 
 
-@pytest.mark.parametrize("logprobs", ["x", [1], {"content": "x"},
-                                      {"content": [{"top_logprobs": 1}]},
-                                      shown(("YES", None)), shown((None, -0.1)),
-                                      shown(("YES", math.nan)), shown(("YES", 1000.0)),
-                                      shown(("YES", -math.inf)), shown(("YES", 10**400)),
-                                      shown(("YES", -0.1), ("YES", -0.1))])  # fmt: skip
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        "x",
+        [1],
+        {"content": "x"},
+        {"content": [{"top_logprobs": 1}]},
+        shown(("YES", None)),
+        shown((None, -0.1)),
+        shown(("YES", math.nan)),
+        shown(("YES", 1000.0)),
+        shown(("YES", -math.inf)),
+        shown(("YES", 10**400)),
+        shown(("YES", -0.1), ("YES", -0.1)),
+    ],
+)
 def test_log_probabilities_that_are_none_leave_the_text(logprobs: object) -> None:
     answer = answer_of(saying("YES", logprobs=logprobs), ASKED)
     assert (answer.text, answer.option_logprobs) == ("YES", None)

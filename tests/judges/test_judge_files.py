@@ -83,14 +83,16 @@ FILES = [
     (BASE.replace("model: m", "model: 7"), r"mine\.model: must be a valid string, got 7"),
     (BASE.replace("mine", "gpt-4o"), r"judges\.gpt-4o: the name is taken"),
     (BASE.replace("mine", "a/b"), r"judges\.a/b: must be text without"),
-    ("endpoints:\n  e: {base_url: u, options: {concurrency: 0}}\n",
-     r"endpoints\.e\.options\.concurrency: must be greater than or equal to 1"),
+    (
+        "endpoints:\n  e: {base_url: u, options: {concurrency: 0}}\n",
+        r"endpoints\.e\.options\.concurrency: must be greater than or equal to 1",
+    ),
     ("endpoints:\n  e: {key_variable: K}\n", r"endpoints\.e: .* base_url or provider"),
     ("endpoints:\n  openai: {base_url: u}\n", r"endpoints\.openai: the name is taken"),
     ("judge: {}\n", r"judge: unknown key; did you mean judges"),
     ("judges: [a\n", r"line 2: invalid YAML"),
     ("", r"mine.yaml: must be a mapping, got None"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,21 @@ def test_a_check_takes_a_price_and_holds_its_budget(tmp_path: Path) -> None:
     endpoint = FakeEndpoint(lambda _: "POLITE")
     with serving(endpoint) as url:
         command = [
-            "check", str(tmp_path / "tone.txt"), "--data", str(tmp_path / "tone.jsonl"),
-            "--judge", "m", "--set", f"base_url={url}", "--set", "price=10,10", "--max-cost", "0",
-            "--out", str(tmp_path / "out"),
-        ]  # fmt: skip
+            "check",
+            str(tmp_path / "tone.txt"),
+            "--data",
+            str(tmp_path / "tone.jsonl"),
+            "--judge",
+            "m",
+            "--set",
+            f"base_url={url}",
+            "--set",
+            "price=10,10",
+            "--max-cost",
+            "0",
+            "--out",
+            str(tmp_path / "out"),
+        ]
         proposing = CliRunner().invoke(app, command)
         judging = CliRunner().invoke(
             app, [*command, "--wordings", str(tmp_path / "tone.wordings.txt")]

@@ -69,8 +69,21 @@ def test_the_steps_of_a_dataset_run_lead_on_and_keep_what_the_run_was_told(
 ) -> None:
     out, kinds = tmp_path / "run", []
     with serving(knowing) as url:
-        words = ["run", "--judge", "m", "--set", f"base_url={url}", "--set", "max_tokens=5",
-                 "--tasks", "factuality", "--scoring", "generate", "--limit", "20"]  # fmt: skip
+        words = [
+            "run",
+            "--judge",
+            "m",
+            "--set",
+            f"base_url={url}",
+            "--set",
+            "max_tokens=5",
+            "--tasks",
+            "factuality",
+            "--scoring",
+            "generate",
+            "--limit",
+            "20",
+        ]
         run(*words, "--out", str(out))
         for _ in range(4):
             (step,) = steps(out)
@@ -88,19 +101,42 @@ def test_the_steps_of_a_dataset_run_lead_on_and_keep_what_the_run_was_told(
 
 
 def test_a_judge_of_own_files_is_written_and_used(knowing: FakeEndpoint, tmp_path: Path) -> None:
-    entry = {"labels": ["POLITE", "RUDE"], "layout": "{instruction}\n\n{message}", "templates": [
-        {"id": f"w{n}", "text": f"{lead} POLITE or RUDE?"}
-        for n, lead in enumerate(("Is it", "Would you say this is", "Is the message"))
-    ]}  # fmt: skip
+    entry = {
+        "labels": ["POLITE", "RUDE"],
+        "layout": "{instruction}\n\n{message}",
+        "templates": [
+            {"id": f"w{n}", "text": f"{lead} POLITE or RUDE?"}
+            for n, lead in enumerate(("Is it", "Would you say this is", "Is the message"))
+        ],
+    }
     templates, items = tmp_path / "own wordings.yaml", tmp_path / "own items.jsonl"
     templates.write_text(json.dumps({"tasks": {"tone": entry}}))
-    rows = [{"item_id": f"i{n}", "gold": ("RUDE", "POLITE")[n % 2],
-             "message": f"{('Shut up', 'Thank you')[n % 2]}, {n}."} for n in range(60)]  # fmt: skip
+    rows = [
+        {
+            "item_id": f"i{n}",
+            "gold": ("RUDE", "POLITE")[n % 2],
+            "message": f"{('Shut up', 'Thank you')[n % 2]}, {n}.",
+        }
+        for n in range(60)
+    ]
     items.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "run"
     with serving(knowing) as url:
-        run("run", "--judge", "m", "--set", f"base_url={url}", "--templates", str(templates),
-            "--items", str(items), "--scoring", "generate", "--out", str(out))  # fmt: skip
+        run(
+            "run",
+            "--judge",
+            "m",
+            "--set",
+            f"base_url={url}",
+            "--templates",
+            str(templates),
+            "--items",
+            str(items),
+            "--scoring",
+            "generate",
+            "--out",
+            str(out),
+        )
         (step,) = steps(out)
         assert step["kind"] == "add_contrast"
         asked = parsed(step["command"])
@@ -109,8 +145,17 @@ def test_a_judge_of_own_files_is_written_and_used(knowing: FakeEndpoint, tmp_pat
         made = tmp_path / "stable.yaml"
         run("stabilise", str(out), "--remedy", "as asked", "--out", str(made))
         again = tmp_path / "again"
-        run("run", "--judge", str(made), "--templates", str(templates), "--items", str(items),
-            "--out", str(again))  # fmt: skip
+        run(
+            "run",
+            "--judge",
+            str(made),
+            "--templates",
+            str(templates),
+            "--items",
+            str(items),
+            "--out",
+            str(again),
+        )
         (step,) = steps(again)
         assert step["command"] is None or parsed(step["command"])["judge"] == [str(made)]
     assert record["invocation"]["options"]["judge"] == ["m"]
@@ -121,8 +166,20 @@ def test_a_check_of_an_own_rubric_names_its_files(knowing: FakeEndpoint, tmp_pat
         (tmp_path / name).write_text((ROOT / "examples" / name).read_text("utf-8"), "utf-8")
     rubric, data, out = (tmp_path / name for name in ("tone.txt", "tone.jsonl", "out"))
     with serving(knowing) as url:
-        run("check", str(rubric), "--data", str(data), "--judge", "m", "--set", f"base_url={url}",
-            "--wordings", str(tmp_path / "tone.wordings.txt"), "--out", str(out))  # fmt: skip
+        run(
+            "check",
+            str(rubric),
+            "--data",
+            str(data),
+            "--judge",
+            "m",
+            "--set",
+            f"base_url={url}",
+            "--wordings",
+            str(tmp_path / "tone.wordings.txt"),
+            "--out",
+            str(out),
+        )
         (step,) = steps(out)
         asked = parsed(step["command"])
     assert (asked["source"], asked["data"]) == (rubric, data)
@@ -136,8 +193,22 @@ def test_a_failing_judge_of_a_rubric_is_to_be_improved(tmp_path: Path) -> None:
     rows = [{"id": n, "reply": f"Reply {n}.", "mood": ("YES", "NO")[n % 2]} for n in range(40)]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with serving(FakeEndpoint(lambda text: "YES")) as url:
-        run("check", str(rubric), "--data", str(data), "--judge", "m", "--set", f"base_url={url}",
-            "--human", "mood", "--paraphrases", "0", "--out", str(out))  # fmt: skip
+        run(
+            "check",
+            str(rubric),
+            "--data",
+            str(data),
+            "--judge",
+            "m",
+            "--set",
+            f"base_url={url}",
+            "--human",
+            "mood",
+            "--paraphrases",
+            "0",
+            "--out",
+            str(out),
+        )
         (step,) = steps(out)
         assert step["kind"] == "improve"
         asked = parsed(step["command"])
@@ -154,9 +225,17 @@ def _table(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 def _inspect(folder: Path) -> tuple[Path, dict[str, Any]]:
     grading = [{"role": "user", "content": "Is it so?"}, {"content": "C", "model": "m/g"}]
-    samples = [{"id": n, "epoch": 1, "input": f"q{n}", "target": "t", "output": {"completion": "a"},
-                "scores": {"g": {"value": "CI"[n % 2], "metadata": {"grading": grading}}}}
-               for n in range(4)]  # fmt: skip
+    samples = [
+        {
+            "id": n,
+            "epoch": 1,
+            "input": f"q{n}",
+            "target": "t",
+            "output": {"completion": "a"},
+            "scores": {"g": {"value": "CI"[n % 2], "metadata": {"grading": grading}}},
+        }
+        for n in range(4)
+    ]
     log = {"version": 2, "eval": {"model": "m/x", "task": "t"}, "samples": samples}
     (folder / "log.json").write_text(json.dumps(log))
     return folder / "log.json", {}
@@ -168,9 +247,13 @@ def _kept(name: str) -> Callable[[Path], tuple[Path, dict[str, Any]]]:
 
 @pytest.mark.parametrize(
     ("format", "make"),
-    [("table", _table), ("inspect", _inspect),
-     ("promptfoo", _kept("promptfoo_results.json")), ("deepeval", _kept("deepeval_test_run.json"))],
-)  # fmt: skip
+    [
+        ("table", _table),
+        ("inspect", _inspect),
+        ("promptfoo", _kept("promptfoo_results.json")),
+        ("deepeval", _kept("deepeval_test_run.json")),
+    ],
+)
 def test_an_imports_step_names_the_imported_file(format, make, tmp_path: Path) -> None:
     source, options = make(tmp_path)
     import_log(source, format, tmp_path / "out", **options)

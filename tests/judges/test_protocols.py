@@ -38,12 +38,30 @@ def test_the_seed_of_a_run_is_that_of_the_draws(tmp_path: Path) -> None:
     with serving(endpoint) as url:
         result = CliRunner().invoke(
             app,
-            ["run", "--judge", "m", "--set", f"base_url={url}", "--tasks", "factuality",
-             "--limit", "1",
-             "--scoring", "generate", "--set", "temperature=0.7", "--seed", "11", "--repeats", "2",
-             "--verbose", "--out", str(tmp_path)],
+            [
+                "run",
+                "--judge",
+                "m",
+                "--set",
+                f"base_url={url}",
+                "--tasks",
+                "factuality",
+                "--limit",
+                "1",
+                "--scoring",
+                "generate",
+                "--set",
+                "temperature=0.7",
+                "--seed",
+                "11",
+                "--repeats",
+                "2",
+                "--verbose",
+                "--out",
+                str(tmp_path),
+            ],
             catch_exceptions=False,
-        )  # fmt: skip
+        )
     assert result.exit_code == 0, result.output
     assert {body["temperature"] for body in endpoint.bodies} == {0.7}
     assert {body["seed"] for body in endpoint.bodies} == {11, 12}
@@ -61,10 +79,26 @@ def test_a_cap_that_is_no_number_is_refused(caps: str, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_says_what_an_endpoint_can_cost(tmp_path: Path) -> None:
-    arguments = ["run", "--judge", "m", "--set", "base_url=http://localhost:1/v1", "--dry-run",
-                 "--out", str(tmp_path / "x"), "--set", "max_tokens=20,2000",
-                 "--set", "concurrency=64", "--set", "timeout_s=5", "--set", "retry_budget_s=60",
-                 "--set", "requests_per_minute=600"]  # fmt: skip
+    arguments = [
+        "run",
+        "--judge",
+        "m",
+        "--set",
+        "base_url=http://localhost:1/v1",
+        "--dry-run",
+        "--out",
+        str(tmp_path / "x"),
+        "--set",
+        "max_tokens=20,2000",
+        "--set",
+        "concurrency=64",
+        "--set",
+        "timeout_s=5",
+        "--set",
+        "retry_budget_s=60",
+        "--set",
+        "requests_per_minute=600",
+    ]
     priced = CliRunner().invoke(app, [*arguments, "--set", "price=1,10"])
     assert priced.exit_code == 0, priced.output
     few, many = [line for line in priced.output.splitlines() if "at most $" in line]
@@ -96,13 +130,18 @@ def test_thinking_that_the_cap_cuts_off_is_truncated_and_decides_nothing(
 ) -> None:
     notes: list[str] = []
     report = judgesense.run(
-        str(thinker), tasks=["factuality"], limit=2, max_tokens=[4, 8], out=tmp_path,
+        str(thinker),
+        tasks=["factuality"],
+        limit=2,
+        max_tokens=[4, 8],
+        out=tmp_path,
         note=notes.append,
-    )  # fmt: skip
+    )
     log = read_log(tmp_path)
     assert {name.split("@")[0] for name in log["judge"].to_pylist()} == {
-        "thinker-max4", "thinker-max8",
-    }  # fmt: skip
+        "thinker-max4",
+        "thinker-max8",
+    }
     assert log["scoring"].unique().to_pylist() == ["generate"]
     assert "thinker-max4" in notes[0]
     assert "offers only generate scoring" in notes[0]
@@ -135,10 +174,16 @@ def test_draws_at_a_temperature_differ_by_repeat_and_seed_and_are_measured(tmp_p
         judge = TransformersJudge("smollm2-135m", temperature=0.8, seed=seed, max_tokens=3)
         reports.append(
             judgesense.run(
-                judge, tasks=["preference"], scoring="generate", limit=2, repeats=2, seed=seed,
-                orders=["AB"], out=tmp_path / out,
+                judge,
+                tasks=["preference"],
+                scoring="generate",
+                limit=2,
+                repeats=2,
+                seed=seed,
+                orders=["AB"],
+                out=tmp_path / out,
             )
-        )  # fmt: skip
+        )
         rows = read_log(tmp_path / out).to_pylist()
         rows.sort(key=lambda row: (row["repeat"], row["prompt_id"]))
         return [row["raw_text"] for row in rows]

@@ -26,8 +26,9 @@ PAPER_FILES = {
 
 def test_quotes_and_models_are_those_of_the_papers(shared: Path) -> None:
     assert {paper for judge in entries().values() for paper in judge.papers} == {
-        *PAPER_FILES, "published-results",
-    }  # fmt: skip
+        *PAPER_FILES,
+        "published-results",
+    }
     elsewhere = {"gpt-4o-mini", "claude-sonnet-4-5", "gemini-2.0-flash"}
     for name, file in PAPER_FILES.items():
         text = (shared / "papers" / file).read_text("utf-8").replace("\\", "")
@@ -42,9 +43,13 @@ def test_quotes_and_models_are_those_of_the_papers(shared: Path) -> None:
 def test_a_model_of_which_no_source_states_an_id_is_left_blank_and_asks_for_one() -> None:
     blank = {judge.name for judge in entries().values() if judge.model is None}
     assert blank == {
-        "gpt-5.5", "claude-opus-4-7", "qwen-3.6-flash", "deepseek-v4-flash", "llama-4",
+        "gpt-5.5",
+        "claude-opus-4-7",
+        "qwen-3.6-flash",
+        "deepseek-v4-flash",
+        "llama-4",
         "magistral-medium",
-    }  # fmt: skip
+    }
     with pytest.raises(JudgeSenseError, match=r"gpt-5.5 needs --set model=ID, which no source"):
         resolve("gpt-5.5")
     with pytest.raises(JudgeSenseError, match=r"--set model=ID and --set base_url=URL"):

@@ -134,17 +134,27 @@ def test_a_failed_question_is_kept_with_its_reason_and_left_out_of_the_scores(
     log = judgesense.respond(Stumbling(adds), sums(4), tmp_path / "log", note=notes.append)
     (failed,) = [row for row in log.to_pylist() if row["finish_reason"] == "error"]
     assert (failed["item_id"], failed["text"], failed["error"]) == (
-        "sum-2", None, "HTTP 400: too long",
-    )  # fmt: skip
+        "sum-2",
+        None,
+        "HTTP 400: too long",
+    )
     assert "1 questions" in notes[-1]
     references = tmp_path / "references.jsonl"
     lines = [{"id": f"sum-{i}", "answer": f"The answer is {2 * i + 1}"} for i in range(4)]
     references.write_text("\n".join(map(json.dumps, lines)))
     result = CliRunner().invoke(
         app,
-        ["match", str(tmp_path / "log"), "--method", "exact", "--references", str(references),
-         "--columns", "item_id=id,reference=answer"],
-    )  # fmt: skip
+        [
+            "match",
+            str(tmp_path / "log"),
+            "--method",
+            "exact",
+            "--references",
+            str(references),
+            "--columns",
+            "item_id=id,reference=answer",
+        ],
+    )
     assert result.exit_code == 1
     assert "t0          1.0000  n=3" in result.output
     assert "t1          1.0000  n=4" in result.output
@@ -165,8 +175,9 @@ def test_a_real_model_writes_past_the_judges_cap_and_scores_options(tmp_path: Pa
     assert (rows["count"]["finish_reason"] == "length") == (rows["count"]["tokens"] == 40)
     assert {entry["option"] for entry in rows["ice"]["option_logprobs"]} == {"Yes", "No"}
     judge = TransformersJudge("smollm2-135m", system_prompt="", max_tokens=40)
-    ids = judge.tokenizer(judge.chat.render(questions[0].message), add_special_tokens=False,
-                          return_tensors="pt").input_ids  # fmt: skip
+    ids = judge.tokenizer(
+        judge.chat.render(questions[0].message), add_special_tokens=False, return_tensors="pt"
+    ).input_ids
     written = judge.model.generate(ids, max_new_tokens=40, do_sample=False)[0, ids.shape[1] :]
     text = judge.tokenizer.decode(written, skip_special_tokens=True)
     assert rows["count"]["text"] == text

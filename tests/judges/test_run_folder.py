@@ -70,8 +70,11 @@ def test_an_interrupted_run_is_resumed_with_its_seconds_and_its_later_models(
     assert [entry["name"] for entry in kept] == ["first@1", "second@1"]
     again.leave(0.25, {"judged": 0}, ["p1: too long"])
     assert first == {
-        "name": "first@1", "seconds": 1.75, "counters": {"judged": 0}, "failed": ["p1: too long"],
-    }  # fmt: skip
+        "name": "first@1",
+        "seconds": 1.75,
+        "counters": {"judged": 0},
+        "failed": ["p1: too long"],
+    }
     with pytest.raises(JudgeSenseError, match="begun with second@1, which is now second@2"):
         again.enter("second@2")
 

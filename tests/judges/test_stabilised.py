@@ -190,7 +190,7 @@ BAD = [
     (("code",), "import os", "code: unknown field"),
     (("judge", "api_key"), "secret", "api_key: unknown field in a judge's file$"),
     (("judge",), {"judge": "x"}, "name"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("keys", "value", "said"), BAD)
@@ -213,13 +213,27 @@ def test_a_file_that_is_not_consistent_is_refused(
     [
         ({"name": "x@1"}, "Python function"),
         ({"name": "x@1", "engine": "transformers", "model": "./missing"}, "missing"),
-        ({"name": "x@1", "engine": "transformers", "model": "smollm2-135m",
-          "options": {"api_key": "s"}}, "api_key"),
+        (
+            {
+                "name": "x@1",
+                "engine": "transformers",
+                "model": "smollm2-135m",
+                "options": {"api_key": "s"},
+            },
+            "api_key",
+        ),
         ({"name": "x@1", "engine": "teleport", "model": "m"}, "teleport"),
-        ({"name": "x@1", "engine": "api", "model": "m", "options": {
-            "base_url": "http://127.0.0.1:9/v1", "logprobs": False}}, "needs log-probabilities"),
+        (
+            {
+                "name": "x@1",
+                "engine": "api",
+                "model": "m",
+                "options": {"base_url": "http://127.0.0.1:9/v1", "logprobs": False},
+            },
+            "needs log-probabilities",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_judge_that_is_not_there_is_refused(stable: Path, judge: Any, said: str) -> None:
     edit(stable, judge=judge)
     with pytest.raises(JudgeSenseError, match=said):

@@ -168,8 +168,10 @@ def test_variants_of_a_wording_are_stabilised_with_their_texts(tmp_path: Path) -
     judged(tmp_path, variants=["instruction-last", "separators", "casing"])
     made = judgesense.stabilise(tmp_path / "run", out=tmp_path / "s.yaml", remedy="panel of 3")
     assert [template.template_id for template in made.entry.templates] == [
-        "r1", "r1+casing", "r1+instruction-last",
-    ]  # fmt: skip
+        "r1",
+        "r1+casing",
+        "r1+instruction-last",
+    ]
     assert made.entry.templates[2].layout.endswith("{instruction}")
     with judgesense.load_judge(tmp_path / "s.yaml", judge=BIASED) as judge:
         told = judge(items(60, 64))
@@ -210,9 +212,11 @@ def test_a_check_leads_to_a_file_that_passes_the_check(
     )
     notes: list[str] = []
     common = {
-        "wordings": tmp_path / "wordings.txt", "repeats": 1, "note": notes.append,
+        "wordings": tmp_path / "wordings.txt",
+        "repeats": 1,
+        "note": notes.append,
         "options": {"A": "passage_a", "B": "passage_b"},
-    }  # fmt: skip
+    }
     data = run_dir.parent / "items.jsonl"
 
     def check(judge: Any, out: str, **more: Any) -> Any:

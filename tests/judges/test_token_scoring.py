@@ -203,9 +203,14 @@ def test_a_run_says_how_probabilities_were_read(by_id: bool, reading: str, tmp_p
     notes: list[str] = []
     with serving(FakeVllm(by_id=by_id)) as url:
         judgesense.run(
-            "fake", base_url=url, tasks=["factuality"], limit=1, scoring="options",
-            out=tmp_path, note=notes.append,
-        )  # fmt: skip
+            "fake",
+            base_url=url,
+            tasks=["factuality"],
+            limit=1,
+            scoring="options",
+            out=tmp_path,
+            note=notes.append,
+        )
     assert any(note.endswith(reading) for note in notes)
     record = read_record(tmp_path)
     assert record is not None

@@ -30,9 +30,14 @@ def judge() -> Iterator[TransformersJudge]:
 
 def test_every_variant_is_asked_of_a_real_model(judge: TransformersJudge, tmp_path: Path) -> None:
     report = judgesense.run(
-        judge, tasks=TASKS, limit=2, scoring="options", variants=["all"], note=str,
+        judge,
+        tasks=TASKS,
+        limit=2,
+        scoring="options",
+        variants=["all"],
+        note=str,
         out=tmp_path / "run",
-    )  # fmt: skip
+    )
     rows = {(row["task"], row["variant"]): row for row in report.to_dict()["variants"]}
     known = load_variants()
     for task in TASKS:

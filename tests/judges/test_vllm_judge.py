@@ -153,11 +153,29 @@ def server(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        python, "-m", "vllm.entrypoints.openai.api_server", "--model", local.folder,
-        "--served-model-name", "served", "--host", "127.0.0.1", "--port", port,
-        "--dtype", "float32", "--enforce-eager", "--max-model-len", 1024, "--max-num-seqs", 64,
-        "--block-size", 32, "--gpu-memory-utilization", 0.4,
-    ]  # fmt: skip
+        python,
+        "-m",
+        "vllm.entrypoints.openai.api_server",
+        "--model",
+        local.folder,
+        "--served-model-name",
+        "served",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        port,
+        "--dtype",
+        "float32",
+        "--enforce-eager",
+        "--max-model-len",
+        1024,
+        "--max-num-seqs",
+        64,
+        "--block-size",
+        32,
+        "--gpu-memory-utilization",
+        0.4,
+    ]
     with (tmp_path_factory.mktemp("server") / "log.txt").open("w+b") as log:
         process = subprocess.Popen(
             list(map(str, command)), env=ENVIRONMENT, stdout=log, stderr=log, start_new_session=True

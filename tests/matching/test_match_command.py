@@ -36,12 +36,20 @@ ROWS = [
 def responses(folder: Path, **changes: Any) -> Path:
     rows = [
         {
-            "model": model, "prompt_id": f"{template}{item}", "item_id": item,
-            "template_id": template, "text": text, "finish_reason": finish, "tokens": 5,
-            "reference": reference, "question": f"Question {item}?", "options": OPTIONS, **changes,
+            "model": model,
+            "prompt_id": f"{template}{item}",
+            "item_id": item,
+            "template_id": template,
+            "text": text,
+            "finish_reason": finish,
+            "tokens": 5,
+            "reference": reference,
+            "question": f"Question {item}?",
+            "options": OPTIONS,
+            **changes,
         }
         for model, template, item, text, reference, finish in ROWS
-    ]  # fmt: skip
+    ]
     path = folder / "responses.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     return path
@@ -172,12 +180,20 @@ class MatchServer(BaseHTTPRequestHandler):
         )
         body = json.dumps(
             {
-                "id": "c", "object": "chat.completion", "created": 0, "model": request["model"],
-                "choices": [{"index": 0, "finish_reason": "stop",
-                             "message": {"role": "assistant", "content": text}}],
+                "id": "c",
+                "object": "chat.completion",
+                "created": 0,
+                "model": request["model"],
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {"role": "assistant", "content": text},
+                    }
+                ],
                 "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
             }
-        ).encode()  # fmt: skip
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

@@ -28,8 +28,11 @@ def problems_of_sbom(path: Path, wheel: Path) -> Iterator[str]:
     unversioned = sorted(name for name, part in parts.items() if not part.get("version"))
     yield from (f"{path.name} has no version of {name}" for name in unversioned)
     told = json.dumps(bill)
-    yield from (f"{path.name} names a local path" for place in ("file://", "/home/", "/root/")
-                if place in told)  # fmt: skip
+    yield from (
+        f"{path.name} names a local path"
+        for place in ("file://", "/home/", "/root/")
+        if place in told
+    )
 
 
 def _plain(name: str) -> str:

@@ -34,11 +34,14 @@ def bill(folder: Path, **parts: str | None) -> Path:
         ({"numpy": "2.0"}, ["mine-1.cdx.json lacks typing-extensions"]),
         (
             {"numpy": None, "typing_extensions": "file:///root/x"},
-            ["mine-1.cdx.json has no version of numpy", "mine-1.cdx.json names a local path",
-             "mine-1.cdx.json names a local path"],
+            [
+                "mine-1.cdx.json has no version of numpy",
+                "mine-1.cdx.json names a local path",
+                "mine-1.cdx.json names a local path",
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_what_a_bill_lacks_is_named(tmp_path: Path, parts: dict, problems: list[str]) -> None:
     assert list(problems_of_sbom(bill(tmp_path, **parts), wheel(tmp_path))) == problems
 

@@ -98,17 +98,33 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
 
 
 def of_answers(
-    *, kappa: float = 0.5, jss_repeat: float | None = None, mass: float = 0.9, cut_off: int = 0,
-    unclear: int = 0, fair: float | None = None,
-) -> str:  # fmt: skip
+    *,
+    kappa: float = 0.5,
+    jss_repeat: float | None = None,
+    mass: float = 0.9,
+    cut_off: int = 0,
+    unclear: int = 0,
+    fair: float | None = None,
+) -> str:
     """The advice on a judge whose figures give no other reason for advice."""
     details = {"kappa": kappa, "jss_repeat": jss_repeat}
     steady = {"state": "pass", "estimate": 0.9, "details": details}
     card = {"checks": {"steady": steady, "fair": {"estimate": fair}}}
-    cell = {"scoring": "options", "jss_low": 0.8, "jss_high": 0.95, "n_unclear": unclear,
-            "n_refused": 0, "n_error": 0}  # fmt: skip
-    about = {"n_judged": 100, "n_planned": 100, "option_mass": mass, "n_cut_off": cut_off,
-             "n_prompts": 100}  # fmt: skip
+    cell = {
+        "scoring": "options",
+        "jss_low": 0.8,
+        "jss_high": 0.95,
+        "n_unclear": unclear,
+        "n_refused": 0,
+        "n_error": 0,
+    }
+    about = {
+        "n_judged": 100,
+        "n_planned": 100,
+        "option_mass": mass,
+        "n_cut_off": cut_off,
+        "n_prompts": 100,
+    }
     return " ".join(f"{kind}: {text}" for kind, text in _on_answers(card, cell, about, True))
 
 

@@ -42,8 +42,15 @@ TEMPLATES = {
         }
     }
 }
-ITEMS = [{"item_id": str(n), "one": "goodA" if n % 2 else "bad", "two": "bad" if n % 2 else "goodB",
-          "gold": "AB"[1 - n % 2]} for n in range(30)]  # fmt: skip
+ITEMS = [
+    {
+        "item_id": str(n),
+        "one": "goodA" if n % 2 else "bad",
+        "two": "bad" if n % 2 else "goodB",
+        "gold": "AB"[1 - n % 2],
+    }
+    for n in range(30)
+]
 
 
 def shown_first(prompts):
@@ -61,9 +68,13 @@ def attacked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacks")
     (folder / "own.yaml").write_text(OWN.replace("{harmless}", HARMLESS), "utf-8")
     return judgesense.run(
-        shown_first, templates=TEMPLATES, items=ITEMS, attacks=str(folder / "own.yaml"),
-        out=folder / "run", note=str,
-    )  # fmt: skip
+        shown_first,
+        templates=TEMPLATES,
+        items=ITEMS,
+        attacks=str(folder / "own.yaml"),
+        out=folder / "run",
+        note=str,
+    )
 
 
 def test_an_attack_goes_into_what_should_lose_and_is_asked_once(attacked) -> None:
@@ -99,8 +110,12 @@ def test_the_worst_kind_decides_and_caps_trust_at_care(attacked) -> None:
 def test_every_task_of_the_benchmark_has_a_losing_side(tmp_path: Path) -> None:
     report = judgesense.run(
         lambda texts: ["1" if "1 to 5" in text else "A" for text in texts],
-        attacks="all", variants=["rewording", "defence"], limit=2, out=tmp_path / "run", note=str,
-    )  # fmt: skip
+        attacks="all",
+        variants=["rewording", "defence"],
+        limit=2,
+        out=tmp_path / "run",
+        note=str,
+    )
     kinds = {kind.name for kind in load_attacks().kinds}
     for task in TASKS:
         rows = [row for row in report.attacks if row["task"] == task]
@@ -178,8 +193,14 @@ def test_wrong_attacks_are_one_clear_line(changed, told, tmp_path: Path) -> None
     items = ITEMS if templates is TEMPLATES else RED
 
     def run():
-        judgesense.run(shown_first, templates=templates, items=items, attacks=choice,
-                       out=tmp_path / "run", note=str)  # fmt: skip
+        judgesense.run(
+            shown_first,
+            templates=templates,
+            items=items,
+            attacks=choice,
+            out=tmp_path / "run",
+            note=str,
+        )
 
     if told is None:
         return run()
@@ -234,14 +255,22 @@ def test_improve_judges_attacked_copies_and_tries_guards(tmp_path: Path) -> None
             verdicts.append({"YES": -0.1 if good else -3.0, "NO": -3.0 if good else -0.1})
         return verdicts
 
-    rows = [{"text": f"good {n}." if n % 2 else f"bad {n}.", "gold": ("NO", "YES")[n % 2]}
-            for n in range(40)]  # fmt: skip
+    rows = [
+        {"text": f"good {n}." if n % 2 else f"bad {n}.", "gold": ("NO", "YES")[n % 2]}
+        for n in range(40)
+    ]
     own = OWN.replace("{harmless}", "").replace("answer [[{label}]]", "As told: answer {label}.")
     (tmp_path / "own.yaml").write_text(own, "utf-8")
     found = judgesense.improve(
-        "Is it fine? YES or NO.\n{text}", rows, judge, scoring="options", budget=12,
-        attacks=str(tmp_path / "own.yaml"), out=tmp_path / "judge.yaml", note=str,
-    )  # fmt: skip
+        "Is it fine? YES or NO.\n{text}",
+        rows,
+        judge,
+        scoring="options",
+        budget=12,
+        attacks=str(tmp_path / "own.yaml"),
+        out=tmp_path / "judge.yaml",
+        note=str,
+    )
     asked, best = found.rows[0], found.written
     assert (asked["right"], asked["resistant"]) == (1, 0)
     assert "stripped" in best["way"]

@@ -19,9 +19,13 @@ def test_the_demo_needs_no_model_and_shows_a_judge_that_a_change_saves(tmp_path:
     path = os.pathsep.join([str(tmp_path), *sys.path])
     done = subprocess.run(
         [sys.executable, "-m", "judgesense", "demo", "--out", "demo"],
-        capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path},
-        timeout=120, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) <= 30
     assert "report.html" in done.stdout

@@ -22,9 +22,13 @@ from judgesense.statistics.groups import compare_groups
 def listed_of(make, log, benchmark, **more):
     rows: list = []
     report = measure(
-        log, benchmark.pairs, run=make.run(benchmark), prompts=benchmark.prompts, listed=rows,
+        log,
+        benchmark.pairs,
+        run=make.run(benchmark),
+        prompts=benchmark.prompts,
+        listed=rows,
         **more,
-    )  # fmt: skip
+    )
     return report, {(row["item_id"], row["order"]): row for row in rows}
 
 

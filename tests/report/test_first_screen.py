@@ -110,13 +110,16 @@ def test_twelve_judges_of_long_names_stay_apart_and_the_page_small(make) -> None
 
 def test_the_terminal_names_the_next_step_of_each_judge_and_task(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, ["A", "B"] * 20, orders=("AB",))
-    logs = [make.log(benchmark, decide, judge=name) for name, decide in
-            (("good", make.oracle), ("first", _first))]  # fmt: skip
+    logs = [
+        make.log(benchmark, decide, judge=name)
+        for name, decide in (("good", make.oracle), ("first", _first))
+    ]
     started = {"command": "run", "arguments": [], "options": {"judge": ["good"], "out": ["d"]}}
     report = measure(pa.concat_tables(logs), benchmark.pairs, run={"invocation": started})
     assert {step["judge"]: step["kind"] for step in report["next"]} == {
-        "good": "add_orders", "first": "another_judge",
-    }  # fmt: skip
+        "good": "add_orders",
+        "first": "another_judge",
+    }
     commands = [line.strip() for line in render_terminal(report).splitlines() if line[:4] == "    "]
     assert sorted(commands) == [
         "judgesense judges list",

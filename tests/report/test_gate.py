@@ -14,9 +14,15 @@ def card(state: str, low: float | None, high: float | None, kappa: float | None 
         for name, each in others.items()
     }
     steady = {
-        "state": state, "estimate": 0.85, "ci_low": low, "ci_high": high, "threshold": 0.8,
-        "n_items": 60, "text": "JSS 0.850", "details": {"kappa": kappa},
-    }  # fmt: skip
+        "state": state,
+        "estimate": 0.85,
+        "ci_low": low,
+        "ci_high": high,
+        "threshold": 0.8,
+        "n_items": 60,
+        "text": "JSS 0.850",
+        "details": {"kappa": kappa},
+    }
     absent = {"state": "unmeasured", "estimate": None, "text": "not measured"}
     unmeasured = dict.fromkeys(("readable", "responsive", "right", "fair"), absent)
     return {"checks": {**unmeasured, **checks, "steady": steady}}

@@ -39,17 +39,25 @@ def folder(tmp_path_factory):
         return [f"PASS {HOSTILE}" if each else "FAIL" for each in told]
 
     judgesense.check(
-        "Good? PASS or FAIL.\n{text}", items, judge, wordings=place / "w.txt", attacks="all",
-        out=place / "run", note=str,
-    )  # fmt: skip
+        "Good? PASS or FAIL.\n{text}",
+        items,
+        judge,
+        wordings=place / "w.txt",
+        attacks="all",
+        out=place / "run",
+        note=str,
+    )
     return place / "run"
 
 
 def printed(folder, *command):
     done = subprocess.run(
-        [sys.executable, "-m", "judgesense", *command], cwd=folder, capture_output=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "judgesense", *command],
+        cwd=folder,
+        capture_output=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        check=False,
+    )
     return (done.stdout + done.stderr).decode()
 
 
@@ -78,8 +86,9 @@ def test_no_cell_is_a_formula_and_every_cell_is_read_back(folder, tmp_path: Path
     assert [row.values["text"] or "" for row in read_table(tmp_path / "t.csv")] == texts
     cells = [row[1] for row in csv.reader(io.StringIO(written, newline=""))][1:]
     assert [cell_text(cell) for cell in cells] == texts
-    assert not [cell for cell in cells if cell[:1] in tuple("=+-@") and len(cell) > 1
-                and not _number(cell)]  # fmt: skip
+    assert not [
+        cell for cell in cells if cell[:1] in tuple("=+-@") and len(cell) > 1 and not _number(cell)
+    ]
 
 
 def _number(text: str) -> bool:

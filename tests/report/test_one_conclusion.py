@@ -13,37 +13,75 @@ from judgesense.trust.planning import plan
 
 ASKED = {"n_planned": 300, "n_judged": 300, "n_items": 100, "n_prompts": 300, "n_cut_off": 0}
 RUN = {
-    "invocation": {"command": "run", "arguments": [], "options": {
-        "judge": ["m"], "out": ["d"], "set": ["dtype=bfloat16"], "items": ["i.csv"],
-        "templates": ["t.yaml"],
-    }},
-    "asked": {"judges": [{"judge": "m", "engine": "transformers"}], "data": {},
-              "settings": {"limit": None, "scorings": ["options"]}},
-    "judges": [{"name": "m@1"}], "finished": "2026",
-}  # fmt: skip
+    "invocation": {
+        "command": "run",
+        "arguments": [],
+        "options": {
+            "judge": ["m"],
+            "out": ["d"],
+            "set": ["dtype=bfloat16"],
+            "items": ["i.csv"],
+            "templates": ["t.yaml"],
+        },
+    },
+    "asked": {
+        "judges": [{"judge": "m", "engine": "transformers"}],
+        "data": {},
+        "settings": {"limit": None, "scorings": ["options"]},
+    },
+    "judges": [{"name": "m@1"}],
+    "finished": "2026",
+}
 
 
 def check(state: str, estimate: float = 0.85, low: float = 0.7, high: float = 0.95, **more: Any):
     details = {"n_wordings": 5, **more}
-    found = {"state": state, "estimate": estimate, "ci_low": low, "ci_high": high,
-             "threshold": 0.8, "n_items": 100, "text": "t", "applies": True,
-             "details": details}  # fmt: skip
+    found = {
+        "state": state,
+        "estimate": estimate,
+        "ci_low": low,
+        "ci_high": high,
+        "threshold": 0.8,
+        "n_items": 100,
+        "text": "t",
+        "applies": True,
+        "details": details,
+    }
     return found if state != "unmeasured" else {**found, "estimate": None, "n_items": 0}
 
 
 def card(trust: str, because: list[str], remedy: str | None = None, **states: Any):
     checks = {name: check("pass") for name in CHECKS}
     checks |= {n: check(s) if isinstance(s, str) else s for n, s in states.items()}
-    return {"run_id": "r", "judge": "m@1", "task": "t", "scoring": "options", "trust": trust,
-            "because": because, "text": f"{LEADS[trust]}: t", "remedy": remedy,
-            "checks": checks}  # fmt: skip
+    return {
+        "run_id": "r",
+        "judge": "m@1",
+        "task": "t",
+        "scoring": "options",
+        "trust": trust,
+        "because": because,
+        "text": f"{LEADS[trust]}: t",
+        "remedy": remedy,
+        "checks": checks,
+    }
 
 
 def remedy(name: str, trust: str, **more: Any):
     checks = {each: check("pass") for each in CHECKS}
-    return {"remedy": name, "trust": trust, "because": [], "accuracy": 0.75,
-            "accuracy_before": 0.65, "gain": 0.1, "jss": 0.92, "same_choice": None, "n_items": 100,
-            "prompts_per_item": 1, "checks": checks, **more}  # fmt: skip
+    return {
+        "remedy": name,
+        "trust": trust,
+        "because": [],
+        "accuracy": 0.75,
+        "accuracy_before": 0.65,
+        "gain": 0.1,
+        "jss": 0.92,
+        "same_choice": None,
+        "n_items": 100,
+        "prompts_per_item": 1,
+        "checks": checks,
+        **more,
+    }
 
 
 def wording(name: str, flag: str = "fine", accuracy: float | None = None, without: float = 0.7):
@@ -52,9 +90,9 @@ def wording(name: str, flag: str = "fine", accuracy: float | None = None, withou
 
 def step(given, **more: Any):
     settled = plan(given["checks"]) if given["trust"] != "avoid" else None
-    return next_step(
-        given, diagnostics=ASKED, planned=settled, record=RUN, folder="d", **more
-    ) | {"plan": settled}  # fmt: skip
+    return next_step(given, diagnostics=ASKED, planned=settled, record=RUN, folder="d", **more) | {
+        "plan": settled
+    }
 
 
 def test_a_remedy_that_passes_is_the_step_and_writes_the_judge() -> None:

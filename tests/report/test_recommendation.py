@@ -26,15 +26,20 @@ def log(answer: Answer, templates: int, items: int, labels: str = "YN", gold: bo
     golds = rng.choice(list(labels), items)
     rows = [
         {
-            "judge": "j", "task": "t", "scoring": "generate", "template_id": f"w{t:02d}",
-            "item_id": f"i{i}", "gold": str(golds[i]) if gold else None,
-            "raw_decision": said, "decision": said,
+            "judge": "j",
+            "task": "t",
+            "scoring": "generate",
+            "template_id": f"w{t:02d}",
+            "item_id": f"i{i}",
+            "gold": str(golds[i]) if gold else None,
+            "raw_decision": said,
+            "decision": said,
             "status": "ok" if said in labels else "unclear",
         }
         for i in range(items)
         for t in range(templates)
         if (said := answer(rng, t, str(golds[i])))
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 

@@ -57,15 +57,27 @@ def judged(
                 told -= np.log(np.exp(told).sum())
                 said = labels[int(told.argmax())]
                 at = truth[i] if order != "BA" else len(labels) - 1 - truth[i]
-                rows.append({
-                    "judge": "j", "task": task, "scoring": scoring, "status": "ok",
-                    "item_id": f"i{i}", "cluster_id": f"i{i}", "template_id": f"t{t}",
-                    "order": order, "repeat": 0, "raw_decision": said, "decision": said,
-                    "gold": labels[at] if gold else None, "prompt_id": f"{i}-{t}-{order}",
-                    "option_logprobs":
-                        options_of(labels, told) if scoring == "options" else None,
-                    "cost_usd": 0.25,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "judge": "j",
+                        "task": task,
+                        "scoring": scoring,
+                        "status": "ok",
+                        "item_id": f"i{i}",
+                        "cluster_id": f"i{i}",
+                        "template_id": f"t{t}",
+                        "order": order,
+                        "repeat": 0,
+                        "raw_decision": said,
+                        "decision": said,
+                        "gold": labels[at] if gold else None,
+                        "prompt_id": f"{i}-{t}-{order}",
+                        "option_logprobs": options_of(labels, told)
+                        if scoring == "options"
+                        else None,
+                        "cost_usd": 0.25,
+                    }
+                )
     return logged(rows, task)
 
 
@@ -77,12 +89,17 @@ def with_contrast(stream: Stream, follows: bool = True, bias: float = 3.0) -> St
         told = np.array([each["logprob"] for each in row["option_logprobs"]]) - [bias, 0.0]
         told = (told[::-1] if follows else told) + [bias, 0.0]
         raw = int(told.argmax())
-        table.append({
-            **row, "variant": "inverted", "variant_class": "contrast",
-            "raw_decision": labels[raw], "decision": labels[1 - raw],
-            "prompt_id": f"{row['prompt_id']}-inverted",
-            "option_logprobs": options_of(labels, told),
-        })  # fmt: skip
+        table.append(
+            {
+                **row,
+                "variant": "inverted",
+                "variant_class": "contrast",
+                "raw_decision": labels[raw],
+                "decision": labels[1 - raw],
+                "prompt_id": f"{row['prompt_id']}-inverted",
+                "option_logprobs": options_of(labels, told),
+            }
+        )
     return logged(table)
 
 

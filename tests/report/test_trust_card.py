@@ -229,16 +229,24 @@ def test_hard_items_without_a_verdict_do_not_make_a_judge_steady() -> None:
         return "NO" if item % 10 == ord(template) - ord("w") else "YES"
 
     log = [
-        {**row, "item_id": f"i{n}", "template_id": t, "raw_decision": said(n, t),
-         "decision": said(n, t), "status": STATUS.get(said(n, t), "ok")}
-        for n in range(400) for t in "wxyz"
-    ]  # fmt: skip
+        {
+            **row,
+            "item_id": f"i{n}",
+            "template_id": t,
+            "raw_decision": said(n, t),
+            "decision": said(n, t),
+            "status": STATUS.get(said(n, t), "ok"),
+        }
+        for n in range(400)
+        for t in "wxyz"
+    ]
     log_table = pa.Table.from_pylist(log, schema=SCHEMA)
     (found,) = measure(log_table, None, run={})["trust"]
     steady = found["checks"]["steady"]
     # Of ten items, four have one NO among four wordings; on two of the ten, z has no verdict.
-    pairs = [said(n, a) == said(n, b) != "UNCLEAR" for n in range(10)
-             for a, b in combinations("wxyz", 2)]  # fmt: skip
+    pairs = [
+        said(n, a) == said(n, b) != "UNCLEAR" for n in range(10) for a, b in combinations("wxyz", 2)
+    ]
     assert steady["details"]["jss_low"] == pytest.approx(np.mean(pairs))
     assert steady["estimate"] == pytest.approx(sum(pairs) / 54)
     assert steady["details"]["jss_high"] == pytest.approx((sum(pairs) + 6) / 60)
@@ -258,14 +266,24 @@ def test_trust_follows_from_the_states_whatever_the_log(data) -> None:
     size = st.integers(1, 4)
     row = {"judge": "j", "task": "t", "scoring": "generate"}
     log = [
-        {**row, "item_id": f"i{n}", "template_id": f"w{w}", "order": order, "repeat": repeat,
-         "cluster_id": f"c{n % 2}", "gold": draw(st.sampled_from([*labels, "foreign", None])),
-         "raw_decision": said, "decision": said, "status": STATUS.get(said, "ok")}
-        for n in range(draw(size)) for w in range(draw(size))
+        {
+            **row,
+            "item_id": f"i{n}",
+            "template_id": f"w{w}",
+            "order": order,
+            "repeat": repeat,
+            "cluster_id": f"c{n % 2}",
+            "gold": draw(st.sampled_from([*labels, "foreign", None])),
+            "raw_decision": said,
+            "decision": said,
+            "status": STATUS.get(said, "ok"),
+        }
+        for n in range(draw(size))
+        for w in range(draw(size))
         for order in draw(st.sampled_from([["-"], ["AB"], ["AB", "BA"]]))
         for repeat in range(draw(st.integers(1, 2)))
         for said in [draw(st.sampled_from(words))]
-    ]  # fmt: skip
+    ]
     report = measure(pa.Table.from_pylist(log, schema=SCHEMA), None, run={})
     json.dumps(report, allow_nan=False)
     (found,) = report["trust"]

@@ -17,9 +17,21 @@ from judgesense.trust.card import CHECKS
 
 NOT = {"YES": "NO", "NO": "YES"}
 COLUMNS = (
-    "judge", "task", "scoring", "item_id", "cluster_id", "template_id", "order", "raw_decision",
-    "gold", "variant", "variant_class", "raw_text", "status", "error",
-)  # fmt: skip
+    "judge",
+    "task",
+    "scoring",
+    "item_id",
+    "cluster_id",
+    "template_id",
+    "order",
+    "raw_decision",
+    "gold",
+    "variant",
+    "variant_class",
+    "raw_text",
+    "status",
+    "error",
+)
 Row = dict[str, Any]
 
 
@@ -40,10 +52,17 @@ def rows(
             if order == "BA" and gold:
                 gold = {"A": "B", "B": "A"}[gold]
             found += [
-                {"judge": "m", "task": "t", "item_id": f"i{item}", "order": order, "gold": gold,
-                 "template_id": f"w{w}", "raw_decision": decide(item, w, order, gold)}
+                {
+                    "judge": "m",
+                    "task": "t",
+                    "item_id": f"i{item}",
+                    "order": order,
+                    "gold": gold,
+                    "template_id": f"w{w}",
+                    "raw_decision": decide(item, w, order, gold),
+                }
                 for w in range(1, wordings + 1)
-            ]  # fmt: skip
+            ]
     return found
 
 

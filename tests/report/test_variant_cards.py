@@ -162,9 +162,10 @@ def test_the_rows_of_the_variants_tell_the_four_judges_apart(place: Path) -> Non
         assert right[task, "few-shot"]["jss"] is right[task, "json"]["shift_rate"] is None
         assert {row["unreadable"] for row in right.values()} == {0}
         questions = {
-            name for (of, name), row in right.items()
+            name
+            for (of, name), row in right.items()
             if of == task and row["variant_class"] == "contrast" and name != "opposite-item"
-        }  # fmt: skip
+        }
         assert len(questions) == (2 if task == "relevance" else 4)
         for name in questions:
             assert right[task, name]["follows"] > 0

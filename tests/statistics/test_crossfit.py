@@ -50,9 +50,17 @@ def test_the_error_of_a_choice_is_the_spread_of_gain_minus_truth(per_cluster: in
         easy = rng.random(n // per_cluster)[clusters]
         scores = (0.5 * rng.random((n, 4)) + 0.5 * easy[:, None] < true - 0.01).astype(float)
         folds = folds_of(clusters, seed=2)
-        gain = np.mean([
-            scores[folds == f][:, scores[folds != f].mean(axis=0).argmax()].sum() for f in range(10)
-        ]) * 10 / n - scores.mean()  # fmt: skip
+        gain = (
+            np.mean(
+                [
+                    scores[folds == f][:, scores[folds != f].mean(axis=0).argmax()].sum()
+                    for f in range(10)
+                ]
+            )
+            * 10
+            / n
+            - scores.mean()
+        )
         chosen = true[scores.mean(axis=0).argmax()]
         missed.append(gain - (chosen - true.mean()))
         error = choice_error([scores], folds, clusters, n_resamples=60)

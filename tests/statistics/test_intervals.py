@@ -96,9 +96,12 @@ def test_the_bootstrap_of_rows_is_scipys() -> None:
     values = np.random.default_rng(0).random(300) < 0.8
     ours = bootstrap_mean(values, n_resamples=20_000)
     theirs = bootstrap(
-        (values.astype(float),), np.mean, n_resamples=20_000, method="percentile",
+        (values.astype(float),),
+        np.mean,
+        n_resamples=20_000,
+        method="percentile",
         rng=np.random.default_rng(1),
-    ).confidence_interval  # fmt: skip
+    ).confidence_interval
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.004)
 
 

@@ -18,9 +18,12 @@ def test_wealth_equals_confseqs() -> None:
     # confseq 0.0.11: log(diversified_betting_mart(x, 0.4, 20 constant bets, theta=1,
     # trunc_scale=1)) after 1, 6, 12, 36 and 60 values.
     theirs = [
-        -0.13353139262452302, 0.514841323942026, 1.643899424811916, 5.49640769736512,
+        -0.13353139262452302,
+        0.514841323942026,
+        1.643899424811916,
+        5.49640769736512,
         9.580796933845258,
-    ]  # fmt: skip
+    ]
     assert log_wealth(VALUES, 0.4)[[0, 5, 11, 35, 59]] == pytest.approx(theirs, abs=1e-12)
 
 

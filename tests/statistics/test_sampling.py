@@ -12,8 +12,11 @@ from judgesense.statistics.agreement import sampled_jss
 
 def couples(a: list[str], b: list[str], same_prompt: bool) -> float:
     """The share of couples of draws that agree, counted one by one."""
-    pairs = [(x, y) for (i, x), (j, y) in product(enumerate(a), enumerate(b))
-             if not same_prompt or i != j]  # fmt: skip
+    pairs = [
+        (x, y)
+        for (i, x), (j, y) in product(enumerate(a), enumerate(b))
+        if not same_prompt or i != j
+    ]
     return sum(x == y for x, y in pairs) / len(pairs)
 
 

@@ -36,8 +36,9 @@ def test_what_differs_between_wordings_does_not_shrink_with_items() -> None:
     ends = Pilot(0.87, 0.74, 0.95, 100, "share", fixed=(0.83, 0.9))
     few = (ends.drawn(0.8, [100_000], np.random.default_rng(0)) != 0).mean()
     assert few < 0.1
-    assert (Pilot(0.87, 0.74, 0.95, 100, "share").drawn(0.8, [100_000],
-            np.random.default_rng(0)) != 0).mean() > 0.95  # fmt: skip
+    assert (
+        Pilot(0.87, 0.74, 0.95, 100, "share").drawn(0.8, [100_000], np.random.default_rng(0)) != 0
+    ).mean() > 0.95
 
 
 def test_a_difference_is_planned_from_its_interval() -> None:

@@ -50,9 +50,11 @@ def test_a_rare_kind_of_wording_makes_no_claim() -> None:
     old = score + np.where(np.arange(8) < 2, 1.2, 0.0) > 0
     moved, (one, two) = old != (score > 0), np.triu_indices(8, 1)
     found = excess_moves(
-        moved.ravel(), np.repeat(np.arange(400), 8),
-        (old[:, one] != old[:, two]).ravel(), np.repeat(np.arange(400), len(one)),
+        moved.ravel(),
+        np.repeat(np.arange(400), 8),
+        (old[:, one] != old[:, two]).ravel(),
+        np.repeat(np.arange(400), len(one)),
         wordings=np.tile(np.arange(8), 400),
         other_wordings=(np.tile(one, 400), np.tile(two, 400)),
-    )  # fmt: skip
+    )
     assert found.excess < 0 < found.high

@@ -15,11 +15,21 @@ from judgesense.decisions.log import SCHEMA, write_part
 def decision(judge: str, item: str, template: str, label: str, **more: Any) -> dict[str, Any]:
     """A row of a decision log."""
     return {
-        "judge": judge, "task": "fact", "scoring": "generate", "item_id": item, "cluster_id": item,
-        "template_id": template, "order": "-", "repeat": 0,
-        "prompt_id": f"{item} {template} {more.get('order')}", "raw_decision": label,
-        "decision": label, "status": "ok", "gold": "YES", "truncated": False,
-    } | more  # fmt: skip
+        "judge": judge,
+        "task": "fact",
+        "scoring": "generate",
+        "item_id": item,
+        "cluster_id": item,
+        "template_id": template,
+        "order": "-",
+        "repeat": 0,
+        "prompt_id": f"{item} {template} {more.get('order')}",
+        "raw_decision": label,
+        "decision": label,
+        "status": "ok",
+        "gold": "YES",
+        "truncated": False,
+    } | more
 
 
 def write_log(folder: Path, rows: Iterable[Mapping[str, Any]]) -> Path:

@@ -25,10 +25,16 @@ def says_a(messages: list[str]) -> list[str]:
 def stored_items(out: Path, benchmark: str, n: int, seed: int) -> Path:
     """A study's folder with its items drawn already, so that no set is needed."""
     items = [
-        {"item_id": f"i{at}", "question": f"Question {at}?", "answers": [f"right {at}"],
-         "options": [f"right {at}", "b", "c", "d"], "correct": 0, "context": ""}
+        {
+            "item_id": f"i{at}",
+            "question": f"Question {at}?",
+            "answers": [f"right {at}"],
+            "options": [f"right {at}", "b", "c", "d"],
+            "correct": 0,
+            "context": "",
+        }
         for at in range(n)
-    ]  # fmt: skip
+    ]
     asked = {"benchmark": benchmark, "items": n, "seed": seed}
     source = {"set": benchmark, "revision": "none", "license": "none", "items": n, "of": n}
     (out / "items").mkdir(parents=True)
@@ -68,8 +74,11 @@ def test_prompts_are_answered_by_the_seed_of_the_study(tmp_path: Path) -> None:
 
 def test_models_that_end_the_same_get_folders_of_their_own() -> None:
     assert folder_names(["org/x", "team/x", "org/y", says_a]) == [
-        "org--x", "team--x", "y", "says_a",
-    ]  # fmt: skip
+        "org--x",
+        "team--x",
+        "y",
+        "says_a",
+    ]
     check_models(["unsloth/SmolLM2", "HuggingFaceTB/SmolLM2"])
     with pytest.raises(JudgeSenseError, match="org--x is given twice"):
         check_models(["org/x", "org/x"])

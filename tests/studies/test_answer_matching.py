@@ -65,8 +65,9 @@ def test_the_papers_rankings_side_by_side_are_of_the_same_models(tmp_path: Path)
     assert paper == {"likelihood": 0.3036, "judge": 0.9187, "choice": None}
     assert all("4 open models" in rows[name]["place"] for name in ("likelihood", "judge"))
     assert (rows["judge"]["paper_all_models"], rows["likelihood"]["paper_all_models"]) == (
-        0.9546, None,
-    )  # fmt: skip
+        0.9546,
+        None,
+    )
 
 
 def test_what_the_papers_text_states_is_beside_figures_worked_out_by_hand() -> None:
@@ -84,8 +85,11 @@ def test_what_the_papers_text_states_is_beside_figures_worked_out_by_hand() -> N
         if matcher == "heuristic"
     }
     assert ours == {
-        "rho": (0.5, 0.5), "std": (0.0, 0.375), "lowest": (0.0, 0.5), "highest": (0.25, 1.0),
-    }  # fmt: skip
+        "rho": (0.5, 0.5),
+        "std": (0.0, 0.375),
+        "lowest": (0.0, 0.5),
+        "highest": (0.25, 1.0),
+    }
     assert rows["heuristic", "std"]["paper"] == 0.28
     assert rows["judge", "range"]["paper"] == 0.17
     assert rows["judge", "range"]["lowest"] is None
@@ -246,10 +250,13 @@ def test_one_real_model_answers_every_set_of_the_mirror(tmp_path: Path, mirror: 
     )
     matchers = {(row["benchmark"], row["matcher"]) for row in result.table("accuracy").rows}
     assert matchers == {
-        ("arc-challenge", "choice"), ("arc-challenge", "likelihood"), ("openbookqa", "choice"),
-        ("openbookqa", "likelihood"), ("math", "math"),
+        ("arc-challenge", "choice"),
+        ("arc-challenge", "likelihood"),
+        ("openbookqa", "choice"),
+        ("openbookqa", "likelihood"),
+        ("math", "math"),
         *((name, "judge") for name in plan["benchmarks"]),
-    }  # fmt: skip
+    }
     graded = [row for row in result.table("accuracy").rows if row["benchmark"] == "simpleqa"]
     assert [(row["accuracy"], row["no_verdict"]) for row in graded] == [(1.0, 0.0)]
     result.write(tmp_path)
@@ -267,12 +274,31 @@ def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
     )
     out = tmp_path / "study"
     command = [
-        "study", "answer-matching",
-        "--benchmarks", "arc-challenge", "--limit", "2", "--answer-tokens", "12",
-        "--grader-tokens", "16", "--n-templates", "4",
-        "-r", "smollm2-135m", "-r", "gemma3-270m", "-r", "smollm2-135m-bf16",
-        "--grader", "smollm2-135m", "--mirror", str(mirror), "--out", str(out),
-    ]  # fmt: skip
+        "study",
+        "answer-matching",
+        "--benchmarks",
+        "arc-challenge",
+        "--limit",
+        "2",
+        "--answer-tokens",
+        "12",
+        "--grader-tokens",
+        "16",
+        "--n-templates",
+        "4",
+        "-r",
+        "smollm2-135m",
+        "-r",
+        "gemma3-270m",
+        "-r",
+        "smollm2-135m-bf16",
+        "--grader",
+        "smollm2-135m",
+        "--mirror",
+        str(mirror),
+        "--out",
+        str(out),
+    ]
 
     def run() -> dict[str, Any]:
         done = command_line(*command, JUDGESENSE_JUDGES=str(judges))
@@ -283,11 +309,16 @@ def test_real_models_and_a_judge_from_the_command_line_stopped_and_continued(
 
     tables = run()["tables"]
     assert {row["matcher"] for row in tables["accuracy"]["rows"]} == {
-        "likelihood", "choice", "judge", "judge, options",
-    }  # fmt: skip
+        "likelihood",
+        "choice",
+        "judge",
+        "judge, options",
+    }
     assert {row["model"] for row in tables["accuracy"]["rows"]} == {
-        "smollm2-135m", "gemma3-270m", "smollm2-135m-bf16",
-    }  # fmt: skip
+        "smollm2-135m",
+        "gemma3-270m",
+        "smollm2-135m-bf16",
+    }
     assert all(row["n_models"] == 3 for row in tables["ranking"]["rows"])
     # A lost part is answered again; nothing else is, and the figures are the same.
     parts = sorted(out.glob("*/*/responses/*.parquet"))

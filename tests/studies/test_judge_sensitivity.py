@@ -53,10 +53,13 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("known")
     (folder / "w.yaml").write_text(WORDINGS)
     items = [
-        {"item_id": f"i{n}", "text": f"{'true' if n % 2 else 'wrong'} fact {n}",
-         "gold": "YES" if n % 2 else "NO"}
+        {
+            "item_id": f"i{n}",
+            "text": f"{'true' if n % 2 else 'wrong'} fact {n}",
+            "gold": "YES" if n % 2 else "NO",
+        }
         for n in range(6)
-    ]  # fmt: skip
+    ]
     (folder / "i.jsonl").write_text("\n".join(map(json.dumps, items)))
 
     def answering(rule: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
@@ -173,9 +176,16 @@ def questions_of(twins: int, shared: bool) -> Iterable[dict[str, Any]]:
             first = not first  # else the verdict follows the place
         item = f"{task} {question} {twin}"
         yield decision(
-            judge, item, template, labels[not first], gold=labels[order == "BA"], task=task,
-            order=order, repeat=repeat, cluster_id=f"{task} {question}" if shared else item,
-        )  # fmt: skip
+            judge,
+            item,
+            template,
+            labels[not first],
+            gold=labels[order == "BA"],
+            task=task,
+            order=order,
+            repeat=repeat,
+            cluster_id=f"{task} {question}" if shared else item,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -269,10 +279,22 @@ def test_two_real_judges_and_again_without_a_model(tmp_path: Path, command_line:
         "from judgesense.cli import main\nmain()"
     )
     again = subprocess.run(
-        [sys.executable, "-c", code, "study", "judge-sensitivity", *MODELS, *QUICK,
-         "--out", tmp_path],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            code,
+            "study",
+            "judge-sensitivity",
+            *MODELS,
+            *QUICK,
+            "--out",
+            tmp_path,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert again.returncode == 0, again.stderr
     assert again.stdout == first.stdout
     assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("part-*.parquet")} == parts

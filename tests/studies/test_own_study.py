@@ -100,9 +100,14 @@ def test_a_new_title_or_measure_needs_no_new_judging(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_example_runs_and_measures_again_without_a_model(tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "judgesense", "study", str(EXAMPLES / "tone-study.yaml"),
-        "--out", str(tmp_path / "tone"),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "judgesense",
+        "study",
+        str(EXAMPLES / "tone-study.yaml"),
+        "--out",
+        str(tmp_path / "tone"),
+    ]
     env = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
@@ -137,8 +142,10 @@ def test_two_judges_by_golden_tables(tmp_path: Path, golden: Callable[[Result, s
         ]
 
     def late(messages: list[str]) -> list[str]:
-        return ["POLITE" if "tone" in text else one
-                for text, one in zip(messages, right(messages), strict=True)]  # fmt: skip
+        return [
+            "POLITE" if "tone" in text else one
+            for text, one in zip(messages, right(messages), strict=True)
+        ]
 
     text = GOOD.replace("options", "generate") + "limit: 16\n"
     path = _file(tmp_path, text + "measures: [jss, wordings, systems, flips]\n")

@@ -33,9 +33,17 @@ def test_a_log_of_two_tasks_with_gaps_has_the_recorded_figures(
             status = {"status": "unclear"} if said == "UNCLEAR" else {}
             cluster = f"{task} {item // 2}"
             rows.append(
-                decision(f"j{judge}", f"{task}{item}", template, said, gold=gold, task=task,
-                    cluster_id=cluster, **status)
-            )  # fmt: skip
+                decision(
+                    f"j{judge}",
+                    f"{task}{item}",
+                    template,
+                    said,
+                    gold=gold,
+                    task=task,
+                    cluster_id=cluster,
+                    **status,
+                )
+            )
     golden(measure_log(write_log(tmp_path / "log", rows)), "paraphrase-log")
 
 

@@ -60,9 +60,13 @@ fuser = rater("fuser", lambda prompt: int(re.findall(r"Judge 2: (\d)", prompt)[0
 
 def run(out: Path, essays: Path, **options: object) -> Any:
     given = {
-        "tasks": ["essays"], "data": {"essays": str(essays)}, "limit": 6, "paraphrases": 4,
-        "scoring": "generate", **options,
-    }  # fmt: skip
+        "tasks": ["essays"],
+        "data": {"essays": str(essays)},
+        "limit": 6,
+        "paraphrases": 4,
+        "scoring": "generate",
+        **options,
+    }
     asked = {"twice": judges()[:1] * 2, 2: judges()[:2]}.get(given.pop("judges", 3), judges())
     return paraphrase_robustness(asked, out, note=lambda _: None, **given)
 
@@ -119,8 +123,14 @@ def test_a_stopped_study_goes_on_and_a_finished_one_asks_nothing(
         raise RuntimeError("the power is gone")
 
     broken.__name__ = "moody"
-    options = {"tasks": ["essays"], "data": {"essays": str(essays)}, "limit": 6, "paraphrases": 4,
-               "scoring": "generate", "note": lambda _: None}  # fmt: skip
+    options = {
+        "tasks": ["essays"],
+        "data": {"essays": str(essays)},
+        "limit": 6,
+        "paraphrases": 4,
+        "scoring": "generate",
+        "note": lambda _: None,
+    }
     with pytest.raises(RuntimeError):
         paraphrase_robustness([first, second, broken], tmp_path / "out", **options)
     prompts = 3 * 6 * 5
@@ -224,9 +234,15 @@ def naturalness(
     ]
     data.write_text("\n".join(map(json.dumps, rows)) + "\n", "utf-8")
     return paraphrase_robustness(
-        judges, folder / "out", attributes=["naturalness"], data={"dialogue": str(data)},
-        limit=items, paraphrases=3, note=lambda _: None, **options,
-    )  # fmt: skip
+        judges,
+        folder / "out",
+        attributes=["naturalness"],
+        data={"dialogue": str(data)},
+        limit=items,
+        paraphrases=3,
+        note=lambda _: None,
+        **options,
+    )
 
 
 def test_a_failed_request_under_the_base_wording_leaves_its_item_out_of_the_control(
@@ -286,11 +302,27 @@ def test_real_models_end_to_end_and_again_without_a_model(
     (tmp_path / "judges.yaml").write_text(VARIANTS, "utf-8")
     out, own = tmp_path / "out", {"JUDGESENSE_JUDGES": str(tmp_path / "judges.yaml")}
     command = [
-        "study", "paraphrase-robustness", "--mirror", str(mirror), "--out", str(out),
-        "--judge", "smollm2-135m", "--judge", "smollm2-8", "--judge", "smollm2-12",
-        "--attributes", "clarity,answerability,interestingness",
-        "--limit", "2", "--paraphrases", "2", "--fuser", "smollm2-135m",
-    ]  # fmt: skip
+        "study",
+        "paraphrase-robustness",
+        "--mirror",
+        str(mirror),
+        "--out",
+        str(out),
+        "--judge",
+        "smollm2-135m",
+        "--judge",
+        "smollm2-8",
+        "--judge",
+        "smollm2-12",
+        "--attributes",
+        "clarity,answerability,interestingness",
+        "--limit",
+        "2",
+        "--paraphrases",
+        "2",
+        "--fuser",
+        "smollm2-135m",
+    ]
     done = command_line(*command, **own)
     assert done.returncode == 0, done.stderr
     result = json.loads((out / "study.json").read_text("utf-8"))
@@ -306,7 +338,13 @@ def test_real_models_end_to_end_and_again_without_a_model(
         f"app({command!r}, standalone_mode=False)\n"
         "assert 'torch' not in sys.modules, 'a finished study loads no model'"
     )
-    again = subprocess.run([sys.executable, "-c", code], env={**os.environ, **own}, text=True,
-                           capture_output=True, timeout=300, check=False)  # fmt: skip
+    again = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **own},
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
     assert again.returncode == 0, again.stderr
     assert (out / "study.md").read_text("utf-8") == first

@@ -28,8 +28,10 @@ def test_a_file_without_an_attributes_column_can_still_serve_the_others(
     benchmark, human, _ = sample(attributes_of(["content"], None), chosen, Reader(), 6, 0, 3)
     assert list(human) == ["essay-content"]
     assert set(benchmark.prompts["template_id"].to_pylist()) == {
-        "essay-content-base", "essay-content-1", "essay-content-2",
-    }  # fmt: skip
+        "essay-content-base",
+        "essay-content-1",
+        "essay-content-2",
+    }
 
 
 def test_items_are_drawn_equally_from_bands_of_the_human_score(essays: Path) -> None:
@@ -80,10 +82,15 @@ def test_tldr_and_essays_are_read_in_their_own_schema_and_put_on_the_scales(tmp_
         for n in range(3)
     ]
     write("openai/summarize_from_feedback", "validation", summaries, "axis")
-    traits = {f"{n}_score": n_at + 1 for n_at, n in enumerate(
-        ("content", "organization", "word_choice", "sentence_fluency", "conventions"))}  # fmt: skip
-    essays = [{"essay_id": n, "essay_set": 1 + n, "essay": f"Computers {n}.", **traits}
-              for n in range(3)]  # fmt: skip
+    traits = {
+        f"{n}_score": n_at + 1
+        for n_at, n in enumerate(
+            ("content", "organization", "word_choice", "sentence_fluency", "conventions")
+        )
+    }
+    essays = [
+        {"essay_id": n, "essay_set": 1 + n, "essay": f"Computers {n}.", **traits} for n in range(3)
+    ]
     write("GPTZERO/ASAP_PLUS_PLUS", "train", essays)
     reader = Reader(tmp_path)
     _, tldr, _ = sample(

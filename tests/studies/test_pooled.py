@@ -42,8 +42,11 @@ def test_the_second_version_is_reproduced_to_its_printed_digits() -> None:
     corrected = multipletests([row["p"] for row in cells], method="fdr_bh")[1]
     assert [row["p_bh"] for row in cells] == pytest.approx(corrected.tolist())
     assert [round(row["vendor_floor_p"], 3) for row in result.table("pooled").rows] == [
-        0.003, 0.023, 0.083, 0.106,
-    ]  # fmt: skip
+        0.003,
+        0.023,
+        0.083,
+        0.106,
+    ]
 
 
 def table(path: Path, *rows: dict[str, object]) -> str:
@@ -69,8 +72,13 @@ def test_what_a_table_does_not_say_is_said(tmp_path: Path) -> None:
     assert [by_task[f"t ({scale})"]["judges"] for scale in ("1 to 5", "pass or fail")] == [2, 1]
     assert (by_task["u"]["judges"], by_task["u"]["rule"]) == (0, None)
     texts = " ".join(result.limits)
-    for said in ("3 cells without an interval", "the vendor of two is unknown", "2 scales",
-                 "1 for support", "do not state their scale"):  # fmt: skip
+    for said in (
+        "3 cells without an interval",
+        "the vendor of two is unknown",
+        "2 scales",
+        "1 for support",
+        "do not state their scale",
+    ):
         assert said in texts
     named = pool_cells([file], {"vendors": {"two": "b"}, "least_items": 0}).table("pooled").rows[0]
     assert (named["vendors"], named["vendor_floor_p"]) == (2, pytest.approx(stats.t.cdf(-4.2, 1)))
@@ -80,9 +88,10 @@ def test_judges_of_runs_are_compared_on_the_pairs_that_all_decided(tmp_path: Pat
     rows = [
         decision(judge, str(item), template, "NO" if (judge, item, template) == flip else "YES")
         for judge, flip in (("one", ("one", 3, "b")), ("two", None))
-        for item in range(5) for template in ("a", "b")
+        for item in range(5)
+        for template in ("a", "b")
         if (judge, item) != ("two", 3)
-    ]  # fmt: skip
+    ]
     result = pool_cells([str(write_log(tmp_path / "log", rows))], {})
     shifts = {row["judge"]: row["shift"] for row in result.table("common_support").rows}
     assert shifts == {"one": pytest.approx(0.2), "two": 0.0}

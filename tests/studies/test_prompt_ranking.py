@@ -311,10 +311,25 @@ def test_items_drawn_otherwise_are_not_mixed_into_a_folder(tmp_path: Path, mirro
 @pytest.mark.slow
 def test_a_real_model_from_the_command_line(tmp_path: Path, mirror: Path) -> None:
     command = [
-        "study", "prompt-ranking", "--limit", "3", "--sizes", "2", "--tasks", "mmlu",
-        "--scoring", "both", "--answer-tokens", "2", "--responder", "smollm2-135m",
-        "--mirror", str(mirror), "--out", str(tmp_path),
-    ]  # fmt: skip
+        "study",
+        "prompt-ranking",
+        "--limit",
+        "3",
+        "--sizes",
+        "2",
+        "--tasks",
+        "mmlu",
+        "--scoring",
+        "both",
+        "--answer-tokens",
+        "2",
+        "--responder",
+        "smollm2-135m",
+        "--mirror",
+        str(mirror),
+        "--out",
+        str(tmp_path),
+    ]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     tables = json.loads((tmp_path / "study.json").read_text())["tables"]

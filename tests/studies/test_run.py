@@ -199,9 +199,16 @@ def test_a_real_judge_end_to_end_then_again_without_its_model(
     tmp_path: Path, command_line: Any
 ) -> None:
     command = [
-        "run", "--judge", "smollm2-135m", "--tasks", "factuality,relevance", "--limit", "2",
-        "--out", str(tmp_path),
-    ]  # fmt: skip
+        "run",
+        "--judge",
+        "smollm2-135m",
+        "--tasks",
+        "factuality,relevance",
+        "--limit",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
     done = command_line(*command)
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "run.json").read_text())
@@ -232,9 +239,18 @@ def test_a_prompt_longer_than_the_context_is_an_error_and_the_rest_go_on(
     rows[0]["message"] = "please " * 9000
     items.write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = command_line(
-        "run", "--judge", "smollm2-135m", "--scoring", "options",
-        "--templates", OWN["templates"], "--items", items, "--out", tmp_path / "run",
-    )  # fmt: skip
+        "run",
+        "--judge",
+        "smollm2-135m",
+        "--scoring",
+        "options",
+        "--templates",
+        OWN["templates"],
+        "--items",
+        items,
+        "--out",
+        tmp_path / "run",
+    )
     assert done.returncode == 1
     assert "3 prompts have no answer" in done.stderr
     assert "8192" in done.stderr

@@ -107,10 +107,14 @@ def test_the_best_of_equal_judges_and_strategies_is_scored_on_texts_that_did_not
     human = rng.integers(1, 4, 40).tolist()
     right = rng.random((6, 40)) < 0.5
     cells = [
-        cell(judge, [[h if ok else h % 3 + 1] * 2 for h, ok in zip(human, own, strict=True)],
-             human, ANSWERABILITY)
+        cell(
+            judge,
+            [[h if ok else h % 3 + 1] * 2 for h, ok in zip(human, own, strict=True)],
+            human,
+            ANSWERABILITY,
+        )
         for judge, own in zip("abcdef", right, strict=True)
-    ]  # fmt: skip
+    ]
     alone = {c.judge: float((c.scores == c.gold[:, None]).mean()) for c in cells}
     found = outcomes(grid(*cells))
     assert found[BEST].judge == max(alone, key=alone.__getitem__)

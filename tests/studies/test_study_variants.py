@@ -39,16 +39,21 @@ def polite(messages: list[str]) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     items = [
-        {"item_id": f"i{n}", "answer": f"{'please' if n % 3 else 'now'}, number {n}",
-         "gold": "YES" if n % 3 else "NO"}
+        {
+            "item_id": f"i{n}",
+            "answer": f"{'please' if n % 3 else 'now'}, number {n}",
+            "gold": "YES" if n % 3 else "NO",
+        }
         for n in range(12)
-    ]  # fmt: skip
+    ]
     texts = {
         "items.jsonl": "\n".join(json.dumps(item) for item in items),
-        "templates.yaml": TEMPLATES, "mine.yaml": OWN, "study.yaml": STUDY,
+        "templates.yaml": TEMPLATES,
+        "mine.yaml": OWN,
+        "study.yaml": STUDY,
         "rubric.txt": "Is the answer polite? Answer YES or NO.\n\nAnswer: {answer}",
         "wordings.txt": "A polite answer? Answer YES or NO.",
-    }  # fmt: skip
+    }
     for name, text in texts.items():
         (tmp_path / name).write_text(text, "utf-8")
     return tmp_path
@@ -71,9 +76,15 @@ def test_a_study_of_your_own_asks_variants_of_a_file_beside_it(folder: Path) -> 
 
 def test_check_asks_variants_of_the_rubric(folder: Path) -> None:
     found = judgesense.check(
-        folder / "rubric.txt", folder / "items.jsonl", polite, wordings=folder / "wordings.txt",
-        variants=["rewording", "structure", "few-shot"], out=folder / "check", note=str, repeats=1,
-    )  # fmt: skip
+        folder / "rubric.txt",
+        folder / "items.jsonl",
+        polite,
+        wordings=folder / "wordings.txt",
+        variants=["rewording", "structure", "few-shot"],
+        out=folder / "check",
+        note=str,
+        repeats=1,
+    )
     report = json.loads((folder / "check" / "report.json").read_text("utf-8"))
     rows = {row["variant"]: row for row in report["variants"]}
     assert set(rows) == {"rewording", None, "role", "system-message", "json", "few-shot"}

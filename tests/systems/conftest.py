@@ -14,8 +14,19 @@ from judgesense.decisions.log import PARTS, SCHEMA, write_part
 from judgesense.files.tables import csv_text
 from judgesense.run_folder.folder import digests_of, save_run
 
-COLUMNS = ("item_id", "verdict", "judge", "task", "wording", "repeat", "gold", "score",
-           "probability", "cluster_id", "order")  # fmt: skip
+COLUMNS = (
+    "item_id",
+    "verdict",
+    "judge",
+    "task",
+    "wording",
+    "repeat",
+    "gold",
+    "score",
+    "probability",
+    "cluster_id",
+    "order",
+)
 
 
 @pytest.fixture
@@ -37,9 +48,15 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         for item, wording, repeat in product(items, wordings, range(repeats)):
             row = rule(item, wording, repeat)
             rows.append(
-                {"item_id": f"i{item}", "judge": judge, "task": task, "wording": wording,
-                 "repeat": repeat, **(row if isinstance(row, dict) else {"verdict": row})}
-            )  # fmt: skip
+                {
+                    "item_id": f"i{item}",
+                    "judge": judge,
+                    "task": task,
+                    "wording": wording,
+                    "repeat": repeat,
+                    **(row if isinstance(row, dict) else {"verdict": row}),
+                }
+            )
         path.write_text(csv_text(COLUMNS, rows), encoding="utf-8")
         return path
 
@@ -63,13 +80,25 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
     ) -> Path:
         turn = {"YES": "NO", "NO": "YES"}
         rows = [
-            {"judge": judge, "task": task, "scoring": "generate", "status": "ok", "order": "-",
-             "prompt_id": f"{task}/{item}/{wording}", "item_id": f"i{item}",
-             "template_id": wording, "repeat": repeat, "decision": said,
-             "raw_decision": turn[said] if wording == inverted else said}
-            for task, rule in rules.items() for item in items for wording in wordings
-            for repeat in range(repeats) for said in [rule(item, wording, repeat)]
-        ]  # fmt: skip
+            {
+                "judge": judge,
+                "task": task,
+                "scoring": "generate",
+                "status": "ok",
+                "order": "-",
+                "prompt_id": f"{task}/{item}/{wording}",
+                "item_id": f"i{item}",
+                "template_id": wording,
+                "repeat": repeat,
+                "decision": said,
+                "raw_decision": turn[said] if wording == inverted else said,
+            }
+            for task, rule in rules.items()
+            for item in items
+            for wording in wordings
+            for repeat in range(repeats)
+            for said in [rule(item, wording, repeat)]
+        ]
         path = tmp_path / name
         write_part(pa.Table.from_pylist(rows, schema=SCHEMA), path / PARTS, "part-00000.parquet")
         record = {"schema": 1, "run_id": name, "asked": {}}

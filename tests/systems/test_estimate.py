@@ -237,8 +237,9 @@ def test_picked_labels_need_the_verdicts_they_were_picked_from(biased, tmp_path)
     said, told = biased
     out, *_ = picked(said, told, tmp_path / "next.csv", 10)
     text = said.read_text().splitlines()
-    said.write_text("\n".join([text[0], *(line.replace("NO", "YES") for line in text[1:1200]),
-                               *text[1200:]]))  # fmt: skip
+    said.write_text(
+        "\n".join([text[0], *(line.replace("NO", "YES") for line in text[1:1200]), *text[1200:]])
+    )
     with pytest.raises(JudgeSenseError, match=r"row .*stratum"):
         estimate(said, [told, out])
 

@@ -190,6 +190,10 @@ def test_wordings_that_differ_leave_the_claim_to_these_alone(write) -> None:
     assert (task.claim, task.cause, task.items_needed) == ("cannot tell", "few wordings", None)
     assert task.claim_these == "more"
     assert task.ci_low < 0 < task.these_ci_low < task.excess < task.these_ci_high
-    few = migration(*(write(name, rule, items=range(60), wordings=["w2", "w3"], judge=f"m@{name}")
-                      for name, rule in (("a", steady), ("b", updated)))).tasks[0]  # fmt: skip
+    few = migration(
+        *(
+            write(name, rule, items=range(60), wordings=["w2", "w3"], judge=f"m@{name}")
+            for name, rule in (("a", steady), ("b", updated))
+        )
+    ).tasks[0]
     assert (few.claim, few.claim_these, few.these_ci_low) == ("more", None, None)

@@ -105,8 +105,9 @@ def test_the_same_items_add_no_evidence(write, baseline) -> None:
 def test_tasks_share_the_error_and_any_alarm_counts(folder) -> None:
     rules = {"factuality": worded, "toxicity": worded}
     base = folder("base", rules, items=range(90))
-    run = folder("week", {"factuality": updated, "toxicity": worded}, items=range(90),
-                 judge="m@new")  # fmt: skip
+    run = folder(
+        "week", {"factuality": updated, "toxicity": worded}, items=range(90), judge="m@new"
+    )
     found = monitor(run, against=base)
     assert [task.status for task in found.tasks] == ["alarm", "fine"]
     assert (found.status, found.tasks[0].error) == ("alarm", 0.025)
@@ -132,14 +133,20 @@ def test_rules_and_baseline_are_kept(look, write, baseline) -> None:
     look(0)
     with pytest.raises(JudgeSenseError, match="error was"):
         look(1, error=0.01)
-    for options, named in (({"tolerance": 2}, "tolerance"), ({"error": 0}, "error"),
-                           ({"history": "."}, "cannot|not a file")):  # fmt: skip
+    for options, named in (
+        ({"tolerance": 2}, "tolerance"),
+        ({"error": 0}, "error"),
+        ({"history": "."}, "cannot|not a file"),
+    ):
         with pytest.raises(JudgeSenseError, match=named):
             look(0, **options)
     other = write("other", worded, items=range(POOL), judge="m@other")
     with pytest.raises(JudgeSenseError, match="another baseline"):
-        monitor(write("week1", worded), against=other,
-                history=baseline.with_name("baseline.monitor.jsonl"))  # fmt: skip
+        monitor(
+            write("week1", worded),
+            against=other,
+            history=baseline.with_name("baseline.monitor.jsonl"),
+        )
 
 
 def test_command_line(write, baseline) -> None:
@@ -151,5 +158,7 @@ def test_command_line(write, baseline) -> None:
     assert "different names" in done.stdout
     found = json.loads(CliRunner().invoke(app, [*asked, "--format", "json"]).stdout)
     assert (found["status"], found["recorded"], found["tasks"][0]["alarm_look"]) == (
-        "alarm", False, 1,
-    )  # fmt: skip
+        "alarm",
+        False,
+        1,
+    )

@@ -204,15 +204,20 @@ def ask(
         note(f"{failures[0][0]}; {len(failed)} of {len(items)} items are left out for every model")
     responses = [
         BenchmarkResponse(
-            model, template, item, without_thinking(row["text"]), row["finish_reason"] == "length",
-            None if (scored := row["option_logprobs"]) is None
+            model,
+            template,
+            item,
+            without_thinking(row["text"]),
+            row["finish_reason"] == "length",
+            None
+            if (scored := row["option_logprobs"]) is None
             else tuple(each["logprob"] for each in scored),
         )
         for model, rows in logs.items()
         for template in templates
         for item in kept
         for row in [rows[template.name, item.item_id]]
-    ]  # fmt: skip
+    ]
     answers = BenchmarkAnswers(
         benchmark, tuple(logs), tuple(templates), tuple(kept), responses, left_out=len(failed)
     )

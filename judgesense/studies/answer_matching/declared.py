@@ -49,8 +49,10 @@ class Matched:
     "share of such assignments that spread at least as much (permutation test). Means leave out "
     "answers without a verdict. likelihood: matches the most probable label (A-D or 1-4). For "
     "NarrativeQA, the score is word F1.",
-    accuracy="mean accuracy", accuracy_low="lowest", accuracy_high="highest",
-)  # fmt: skip
+    accuracy="mean accuracy",
+    accuracy_low="lowest",
+    accuracy_high="highest",
+)
 def accuracy(source: Matched) -> Iterator[Record]:
     """Accuracy of each model by each matcher: its mean and its spread over templates."""
     for answers in source.benchmarks:
@@ -58,11 +60,14 @@ def accuracy(source: Matched) -> Iterator[Record]:
             for model, scores in zip(answers.models, by_model, strict=True):
                 templates, items = scores.shape
                 yield {
-                    "benchmark": answers.benchmark, "model": source.names[model],
-                    "matcher": matcher, **template_spread(scores, source.seed),
-                    "n_templates": templates, "n_items": items,
+                    "benchmark": answers.benchmark,
+                    "model": source.names[model],
+                    "matcher": matcher,
+                    **template_spread(scores, source.seed),
+                    "n_templates": templates,
+                    "n_items": items,
                     "no_verdict": float(np.isnan(scores).mean()),
-                }  # fmt: skip
+                }
 
 
 def rank_agreement(scores: Floats, seed: int) -> dict[str, float | str | None]:
@@ -76,9 +81,11 @@ def rank_agreement(scores: Floats, seed: int) -> dict[str, float | str | None]:
         return {**unknown, "undefined": "a model has no verdict under a template"}
     sensitivity, interval = prompt_sensitivity(means), rank_agreement_interval(scores, seed=seed)
     return {
-        "mean_spearman": sensitivity.mean_spearman, "ci_low": interval.low,
-        "ci_high": interval.high, "undefined": sensitivity.degenerate or "",
-    }  # fmt: skip
+        "mean_spearman": sensitivity.mean_spearman,
+        "ci_low": interval.low,
+        "ci_high": interval.high,
+        "undefined": sensitivity.degenerate or "",
+    }
 
 
 @table(
@@ -89,8 +96,10 @@ def rank_agreement(scores: Floats, seed: int) -> dict[str, float | str | None]:
     "paper's figures come from other, larger models and are shown for orientation only. paper: "
     "over the models that the paper's heuristic could score, so that its heuristic and its judge "
     "rank the same models. paper, 7 models: the paper's judge over all seven models.",
-    mean_spearman="mean ρ", paper_mean_spearman="paper", paper_all_models="paper, 7 models",
-)  # fmt: skip
+    mean_spearman="mean ρ",
+    paper_mean_spearman="paper",
+    paper_all_models="paper, 7 models",
+)
 def ranking(source: Matched) -> Iterator[Record]:
     """Whether templates rank the models alike, with the paper's figures."""
     stated = published(NAME)
@@ -105,12 +114,15 @@ def ranking(source: Matched) -> Iterator[Record]:
             rho = rank_agreement(scores, source.seed)
             why = rho.pop("undefined")
             yield {
-                "benchmark": answers.benchmark, "matcher": matcher, **rho,
-                "n_models": len(answers.models), "undefined": why,
+                "benchmark": answers.benchmark,
+                "matcher": matcher,
+                **rho,
+                "n_models": len(answers.models),
+                "undefined": why,
                 "paper_mean_spearman": same.value if same else None,
                 "place": same.place if same else "",
                 "paper_all_models": every.value if every and every is not same else None,
-            }  # fmt: skip
+            }
 
 
 @table(
@@ -119,8 +131,10 @@ def ranking(source: Matched) -> Iterator[Record]:
     "Models and items differ, so the figures cannot be compared directly. ours: the lowest and "
     "the highest of this study's models; ρ is one figure over all models. std, lowest, highest, "
     "range: of a model's accuracy over templates.",
-    model="paper's models", lowest="ours, lowest", highest="ours, highest",
-)  # fmt: skip
+    model="paper's models",
+    lowest="ours, lowest",
+    highest="ours, highest",
+)
 def stated(source: Matched) -> Iterator[Record]:
     """What the paper states outside its tables, on the benchmarks that were asked."""
     for answers in source.benchmarks:
@@ -133,10 +147,15 @@ def stated(source: Matched) -> Iterator[Record]:
                 ours = [] if means is None else _STATED[measure](means)
                 known = [value for value in ours if value is not None]
                 yield {
-                    "benchmark": benchmark, "matcher": matcher, "measure": measure,
-                    "model": models[0], "paper": figure.value, "place": figure.place,
-                    "lowest": min(known, default=None), "highest": max(known, default=None),
-                }  # fmt: skip
+                    "benchmark": benchmark,
+                    "matcher": matcher,
+                    "measure": measure,
+                    "model": models[0],
+                    "paper": figure.value,
+                    "place": figure.place,
+                    "lowest": min(known, default=None),
+                    "highest": max(known, default=None),
+                }
 
 
 _STATED: Mapping[str, Callable[[Floats], list[float | None]]] = {
@@ -167,11 +186,14 @@ def matchers(source: Matched) -> Iterator[Record]:
             by_judge = matcher.startswith(JUDGE)
             name = f"judge {answers.grader}{matcher.removeprefix(JUDGE)}" if by_judge else matcher
             yield {
-                "benchmark": answers.benchmark, "matcher": name, "right_accepted": one,
+                "benchmark": answers.benchmark,
+                "matcher": name,
+                "right_accepted": one,
                 "wrong_rejected": two,
                 "balanced_accuracy": None if two is None else (one + two) / 2,
-                "no_verdict": float(np.isnan(verdicts).mean()), "n_probes": len(verdicts),
-            }  # fmt: skip
+                "no_verdict": float(np.isnan(verdicts).mean()),
+                "n_probes": len(verdicts),
+            }
 
 
 def findings(source: Matched, tables: Tables) -> Iterator[str]:
@@ -242,7 +264,8 @@ STUDY = Study(
             "standard deviation (the paper's Figure 2).",
             "accuracy",
             Points(
-                group="benchmark", name=lambda row: f"{row['model']}, {row['matcher']}",
+                group="benchmark",
+                name=lambda row: f"{row['model']}, {row['matcher']}",
                 values={"": ("accuracy", _off(-1), _off(1))},
                 xlabel="accuracy, mean ± std over templates",
             ),
@@ -250,4 +273,4 @@ STUDY = Study(
     ],
     findings=[findings],
     limits=[limits],
-)  # fmt: skip
+)

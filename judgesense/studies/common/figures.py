@@ -123,10 +123,11 @@ class Heatmap:
         low, high = self.limits or (-most, most)
         table = np.array([[np.nan if v is None else v for v in row] for row in values], dtype=float)
         image = axes.imshow(
-            np.ma.masked_invalid(table), aspect="auto",
+            np.ma.masked_invalid(table),
+            aspect="auto",
             cmap=LinearSegmentedColormap.from_list("share", DIVERGING),
             norm=TwoSlopeNorm((low + high) / 2, low, high),
-        )  # fmt: skip
+        )
         axes.set_facecolor(UNDEFINED)
         axes.set_xticks(range(len(columns)), [plain(name) for name in columns], size=8)
         axes.set_yticks(range(len(names)), [plain(name) for name in names], size=8)
@@ -146,8 +147,11 @@ class Heatmap:
             text = number(table[one, two], 2)
             axes.text(two, one, text, ha="center", va="center", size=8, color=tone)
         for one, two in hatched:
-            axes.add_patch(Rectangle((two - 0.5, one - 0.5), 1, 1, fill=False, hatch="///",
-                                     ec=SOFT, lw=0, alpha=0.6))  # fmt: skip
+            axes.add_patch(
+                Rectangle(
+                    (two - 0.5, one - 0.5), 1, 1, fill=False, hatch="///", ec=SOFT, lw=0, alpha=0.6
+                )
+            )
         bar = figure.colorbar(image, ax=axes, shrink=0.9, aspect=22, pad=0.02)
         bar.set_label(self.label, size=9, color=SOFT)
         bar.outline.set_edgecolor(LINE)
@@ -184,16 +188,25 @@ class Lines:
                 x = [places.index(place) for place in x] if texts else x
                 colour, marker = look(at := names.index(name))
                 axes.plot(
-                    x, [_get(row, self.y) for row in line], color=colour, marker=marker,
-                    ls=LINES[at % len(LINES)] if self.joined else "", lw=1.8, ms=6, mec="white",
+                    x,
+                    [_get(row, self.y) for row in line],
+                    color=colour,
+                    marker=marker,
+                    ls=LINES[at % len(LINES)] if self.joined else "",
+                    lw=1.8,
+                    ms=6,
+                    mec="white",
                     label=plain(name),
-                )  # fmt: skip
+                )
             if texts:
                 turned = max(map(len, places)) > LONG_NAME
                 axes.set_xticks(
-                    range(len(places)), [plain(place) for place in places], size=8,
-                    rotation=30 if turned else 0, ha="right" if turned else "center",
-                )  # fmt: skip
+                    range(len(places)),
+                    [plain(place) for place in places],
+                    size=8,
+                    rotation=30 if turned else 0,
+                    ha="right" if turned else "center",
+                )
             elif self.joined and len(places) <= MOST_TICKS:
                 axes.set_xticks(sorted(places))
         return _finished(figure, self.xlabel, self.ylabel)

@@ -172,9 +172,12 @@ def draw(
         raise JudgeSenseError(f"{known.hub_id} has {len(items)} items; lower --limit from {n}")
     chosen = [items[at] for at in rng.permutation(len(items))[:n]]
     source: dict[str, Any] = {
-        "set": table.name, "revision": table.revision, "license": table.license,
-        "items": len(chosen), "of": len(items),
-    }  # fmt: skip
+        "set": table.name,
+        "revision": table.revision,
+        "license": table.license,
+        "items": len(chosen),
+        "of": len(items),
+    }
     if left_out := len(read) - len(items):
         source["left_out"] = f"{left_out} left out because they lack four different options"
     drawn = Drawn(asked=asked, source=source, items=tuple(chosen))
@@ -270,16 +273,28 @@ _PROBLEMS = {"problem": str, "answer": str}
 
 SETS: Mapping[str, QuestionSet] = {
     "arc-challenge": QuestionSet(
-        "allenai/ai2_arc", "ARC-Challenge", "test", {"question": str, **_CHOICES}, "cc-by-sa-4.0",
+        "allenai/ai2_arc",
+        "ARC-Challenge",
+        "test",
+        {"question": str, **_CHOICES},
+        "cc-by-sa-4.0",
         partial(_labelled, question="question"),
     ),
     "openbookqa": QuestionSet(
-        "allenai/openbookqa", "main", "test", {"question_stem": str, **_CHOICES}, "unknown",
+        "allenai/openbookqa",
+        "main",
+        "test",
+        {"question_stem": str, **_CHOICES},
+        "unknown",
         partial(_labelled, question="question_stem"),
     ),
     "gpqa-diamond": QuestionSet(
-        "Idavidrein/gpqa", "gpqa_diamond", "train",
-        dict.fromkeys(("Question", *_GPQA_OPTIONS), str), "cc-by-4.0", _gpqa,
+        "Idavidrein/gpqa",
+        "gpqa_diamond",
+        "train",
+        dict.fromkeys(("Question", *_GPQA_OPTIONS), str),
+        "cc-by-4.0",
+        _gpqa,
     ),
     "narrativeqa": QuestionSet(*_STORIES, partial(_story, summary=False)),
     "narrativeqa-summaries": QuestionSet(*_STORIES, partial(_story, summary=True)),
@@ -293,10 +308,14 @@ SETS: Mapping[str, QuestionSet] = {
         "openai/gsm8k", "main", "test", {"question": str, "answer": str}, "mit", _gsm8k
     ),
     "mmlu": QuestionSet(
-        "cais/mmlu", "all", "test",
-        {"question": str, "subject": str, "choices": list, "answer": int}, "mit", _mmlu,
+        "cais/mmlu",
+        "all",
+        "test",
+        {"question": str, "subject": str, "choices": list, "answer": int},
+        "mit",
+        _mmlu,
     ),
-}  # fmt: skip
+}
 """The sets by the names that the studies use. ``math`` is MATH-500, a subset of MATH's test split
 on the Hub; ``narrativeqa-summaries`` shows a story's summary instead of the story, for models with
 a short context."""

@@ -42,9 +42,17 @@ if TYPE_CHECKING:
     from judgesense.studies.common.figures import Kind
 
 __all__ = [
-    "Figure", "Record", "Study", "Tables", "Value", "judged", "need_judges", "paper",
-    "published", "table",
-]  # fmt: skip
+    "Figure",
+    "Record",
+    "Study",
+    "Tables",
+    "Value",
+    "judged",
+    "need_judges",
+    "paper",
+    "published",
+    "table",
+]
 
 _STUDIES = Path(__file__).parents[1]
 

@@ -135,13 +135,20 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
         refused = stream.log.labels == REFUSED
         known = stream.known
         apart = refused[stream.mapped_a[known]] != refused[stream.mapped_b[known]]
-        figures = {key: mapped[key] for key in
-                   ("jss", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high")}  # fmt: skip
+        figures = {
+            key: mapped[key]
+            for key in ("jss", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high")
+        }
         cell = Cell(
-            judge=case.judge, task=case.task, scale="|".join(stream.task.labels),
-            scoring=case.scoring, n_items=mapped["n_clusters"], place=str(folder),
-            refusal_discordance=float(np.mean(apart)) if len(apart) else None, **figures,
-        )  # fmt: skip
+            judge=case.judge,
+            task=case.task,
+            scale="|".join(stream.task.labels),
+            scoring=case.scoring,
+            n_items=mapped["n_clusters"],
+            place=str(folder),
+            refusal_discordance=float(np.mean(apart)) if len(apart) else None,
+            **figures,
+        )
         at = np.flatnonzero(stream.decided())
         same = stream.mapped_a == stream.mapped_b
         if len(at):

@@ -115,7 +115,9 @@ FIGURES = (
             group=lambda row: (
                 f"{row['scoring']} scoring" if row["measured"] == HERE else row["measured"]
             ),
-            name="judge", values={"": ("jss", "ci_low", "ci_high")}, xlabel="JSS (raw)",
+            name="judge",
+            values={"": ("jss", "ci_low", "ci_high")},
+            xlabel="JSS (raw)",
             threshold=STEADY_JSS,
         ),
     ),
@@ -125,7 +127,10 @@ FIGURES = (
         "undefined",
         "table_1",
         Heatmap(
-            row=_judge, column="task", value="jss", label="JSS (raw)",
+            row=_judge,
+            column="task",
+            value="jss",
+            label="JSS (raw)",
             hatched=lambda row: row["jss"] is None or (row["jss"] == 1 and row["kappa"] is None),
         ),
     ),
@@ -134,8 +139,12 @@ FIGURES = (
         "Figure 3: effect of the inverted wording on JSS, raw (hollow) and corrected",
         "table_3",
         Points(
-            group="measured", name=_judge, values={"": ("jss", None, None)}, hollow="jss_raw",
-            xlabel="JSS", threshold=STEADY_JSS,
+            group="measured",
+            name=_judge,
+            values={"": ("jss", None, None)},
+            hollow="jss_raw",
+            xlabel="JSS",
+            threshold=STEADY_JSS,
         ),
     ),
     Figure(
@@ -144,15 +153,17 @@ FIGURES = (
         "(wording) and the part that a swap adds to rewording (position), with 95% intervals",
         "orders",
         Points(
-            group=lambda row: f"{row['task']}, {row['scoring']} scoring", name="judge",
+            group=lambda row: f"{row['task']}, {row['scoring']} scoring",
+            name="judge",
             values={
                 name: (name, f"{name}_ci_low", f"{name}_ci_high")
                 for name in ("wording", "position")
             },
-            xlabel="share of verdicts that flip", limits=(-0.1, 0.5),
+            xlabel="share of verdicts that flip",
+            limits=(-0.1, 0.5),
         ),
     ),
-)  # fmt: skip
+)
 
 
 def limits(study: Sensitivity, made: Tables) -> Iterator[str]:

@@ -92,10 +92,12 @@ class Pool:
         By their place in ``cells``. The family are the pooled cells with an interval.
         """
         family = [
-            at for at, cell in enumerate(self.cells)
+            at
+            for at, cell in enumerate(self.cells)
             if self.rules.excluded(cell) is None
-            and cell.delta_ci_low is not None and cell.delta_ci_high is not None
-        ]  # fmt: skip
+            and cell.delta_ci_low is not None
+            and cell.delta_ci_high is not None
+        ]
         if not family:
             return {}
         low, high, delta = (
@@ -111,10 +113,14 @@ class Pool:
 
     def name(self, group: Group) -> str:
         """The task, with scale and scoring where the task has several."""
-        several = [set(part) for part in zip(*(g for g in self.groups if g[0] == group[0]),
-                                             strict=True)]  # fmt: skip
-        more = [part or "not stated" for part, all_ in zip(group[1:], several[1:], strict=True)
-                if len(all_) > 1]  # fmt: skip
+        several = [
+            set(part) for part in zip(*(g for g in self.groups if g[0] == group[0]), strict=True)
+        ]
+        more = [
+            part or "not stated"
+            for part, all_ in zip(group[1:], several[1:], strict=True)
+            if len(all_) > 1
+        ]
         return f"{group[0]} ({', '.join(more)})" if more else group[0]
 
 
@@ -133,36 +139,47 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
 
 
 @table(
-    "pooled", "ΔJSS pooled over judges",
+    "pooled",
+    "ΔJSS pooled over judges",
     "Mean: unweighted over the judges left in. p: z test over judges against 0. floor: one-sided "
     "test against the floor. vendors: the same mean, with errors clustered by vendor (CR1) and t "
     "on vendors - 1 degrees of freedom. vendor means: t test in which each vendor counts once. "
     "All p are Holm-corrected over the tasks. Detectable: smallest mean found with 80% power.",
-    se="error", p_holm="p", floor_p="p, floor", vendor_se="error, vendors",
-    vendor_p="p, vendors", vendor_floor_p="p, floor, vendors",
-    means_floor_p="p, floor, vendor means", rule="deciding rule",
-)  # fmt: skip
+    se="error",
+    p_holm="p",
+    floor_p="p, floor",
+    vendor_se="error, vendors",
+    vendor_p="p, vendors",
+    vendor_floor_p="p, floor, vendors",
+    means_floor_p="p, floor, vendor means",
+    rule="deciding rule",
+)
 def pooled_results(pool: Pool) -> Iterator[Record]:
     """The pooled contrast of each task."""
     for group, cells in pool.groups.items():
         one, p = pool.means[group], pool.corrected[group]
         rule = deciding(pool, group)
         yield {
-            "task": pool.name(group), "judges": one["judges"],
+            "task": pool.name(group),
+            "judges": one["judges"],
             "left_out": len(cells) - one["judges"],
             **{name: one[name] for name in ("mean", "sd", "se", "detectable")},
-            "p_holm": p["judges_p"], "floor_p": p["judges_p_floor"],
-            "vendors": one["vendors"] or None, "vendor_se": one["vendor_se"],
-            "vendor_p": p["vendors_p"], "vendor_floor_p": p["vendors_p_floor"],
+            "p_holm": p["judges_p"],
+            "floor_p": p["judges_p_floor"],
+            "vendors": one["vendors"] or None,
+            "vendor_se": one["vendor_se"],
+            "vendor_p": p["vendors_p"],
+            "vendor_floor_p": p["vendors_p_floor"],
             "means_floor_p": p["vendor_means_p_floor"],
             "rule": rule and rule[0],
-        }  # fmt: skip
+        }
 
 
 @table(
-    "common_support", "JSS on the pairs that every judge of a task decided",
+    "common_support",
+    "JSS on the pairs that every judge of a task decided",
     "Only judges from run folders, because tables of cells have no decisions.",
-)  # fmt: skip
+)
 def common_results(pool: Pool) -> Iterator[Record]:
     """Whether judges differ only because they left out different pairs."""
     for group, judges in pool.agreement.items():
@@ -171,33 +188,47 @@ def common_results(pool: Pool) -> Iterator[Record]:
             whole = sum(pairs.values()) / len(pairs) if pairs else None
             same = sum(pairs[pair] for pair in common) / len(common) if common else None
             yield {
-                "task": pool.name(group), "judge": judge, "n_pairs": len(pairs),
-                "n_pairs_common": len(common), "jss": whole, "jss_common": same,
+                "task": pool.name(group),
+                "judge": judge,
+                "n_pairs": len(pairs),
+                "n_pairs_common": len(common),
+                "jss": whole,
+                "jss_common": same,
                 "shift": None if whole is None or same is None else same - whole,
-            }  # fmt: skip
+            }
 
 
 @table(
-    "cells", "The cells",
+    "cells",
+    "The cells",
     "p: from the interval's half width (normal). p after BH: Benjamini-Hochberg over the pooled "
     "cells with an interval; exploratory. Refusal discordance: the share of pairs in which the "
     "judge refused one wording only.",
     p_bh="p after BH",
-)  # fmt: skip
+)
 def cell_results(pool: Pool) -> Iterator[Record]:
     """Every cell, with its test or the rule that leaves it out."""
     for at, cell in enumerate(pool.cells):
         p, p_bh, detectable = pool.cell_tests.get(at, (None, None, None))
         yield {
-            "task": pool.name(cell.group), "judge": cell.judge, "vendor": cell.vendor or UNKNOWN,
-            "n_items": cell.n_items, "jss": cell.jss, "jss_repeat": cell.jss_repeat,
-            "delta_jss": cell.delta_jss, "ci_low": cell.delta_ci_low,
-            "ci_high": cell.delta_ci_high, "p": p, "p_bh": p_bh, "detectable": detectable,
-            "beyond_floor": None if cell.delta_jss is None
+            "task": pool.name(cell.group),
+            "judge": cell.judge,
+            "vendor": cell.vendor or UNKNOWN,
+            "n_items": cell.n_items,
+            "jss": cell.jss,
+            "jss_repeat": cell.jss_repeat,
+            "delta_jss": cell.delta_jss,
+            "ci_low": cell.delta_ci_low,
+            "ci_high": cell.delta_ci_high,
+            "p": p,
+            "p_bh": p_bh,
+            "detectable": detectable,
+            "beyond_floor": None
+            if cell.delta_jss is None
             else abs(cell.delta_jss) >= pool.rules.floor,
             "refusal_discordance": cell.refusal_discordance,
             "left_out": pool.rules.excluded(cell),
-        }  # fmt: skip
+        }
 
 
 def findings(pool: Pool, made: Tables) -> Iterator[str]:
@@ -257,14 +288,18 @@ def limits(pool: Pool, made: Tables) -> Iterator[str]:
 
 FIGURES = (
     Figure(
-        "pooled", "ΔJSS by judge, with 95% intervals; left of 0: less steady when reworded",
+        "pooled",
+        "ΔJSS by judge, with 95% intervals; left of 0: less steady when reworded",
         lambda pool, made: (row for row in made["cells"].rows if row["left_out"] is None),
         Points(
-            group="task", name="judge", values={"": ("delta_jss", "ci_low", "ci_high")},
-            xlabel="ΔJSS", limits=(-0.3, 0.1),
+            group="task",
+            name="judge",
+            values={"": ("delta_jss", "ci_low", "ci_high")},
+            xlabel="ΔJSS",
+            limits=(-0.3, 0.1),
         ),
     ),
-)  # fmt: skip
+)
 
 
 def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:

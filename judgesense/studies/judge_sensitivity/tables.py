@@ -83,8 +83,11 @@ def _here(case: JudgedCase) -> dict[str, str]:
 def _there(figure: PublishedFigure) -> dict[str, str]:
     measured = FIRST if figure.version == published.V1 else SECOND
     return {
-        "judge": figure.judge, "measured": measured, "scoring": "generate", "task": figure.task,
-    }  # fmt: skip
+        "judge": figure.judge,
+        "measured": measured,
+        "scoring": "generate",
+        "task": figure.task,
+    }
 
 
 def difference(one: float | None, two: float | None) -> float | None:
@@ -133,20 +136,26 @@ def pairwise_results(study: Sensitivity) -> Iterator[Record]:
     cases = [case for case in study.main.cases if case.comparative]
     for case in cases:
         yield {
-            **_here(case), "jss": case.mapped["jss"], "kappa": case.mapped["kappa"],
+            **_here(case),
+            "jss": case.mapped["jss"],
+            "kappa": case.mapped["kappa"],
             "first_position": case.mapped["first_position_rate"],
             "position_consistency": case.mapped["position_consistency"],
             "one_label": len({*case.answers.raw} - set(UNDECIDED)) == 1,
             "n_pairs": case.mapped["n_pairs"],
-        }  # fmt: skip
+        }
     tasks = sorted({case.task for case in cases}, key=task_place) if study.with_published else ()
     for figure in (f for task in tasks for f in (*v2_figures(task), *v1_figures(task))):
         always = figure.version == published.V1 and figure.jss == 1.0 and figure.kappa is None
         yield {
-            **_there(figure), "jss": figure.jss, "kappa": figure.kappa,
+            **_there(figure),
+            "jss": figure.jss,
+            "kappa": figure.kappa,
             "first_position": 1.0 if always else figure.first_position,
-            "position_consistency": None, "one_label": always, "n_pairs": figure.n_pairs,
-        }  # fmt: skip
+            "position_consistency": None,
+            "one_label": always,
+            "n_pairs": figure.n_pairs,
+        }
 
 
 @table(
@@ -157,16 +166,25 @@ def pairwise_results(study: Sensitivity) -> Iterator[Record]:
         "wording (template 4 of factuality); the last columns split the pairs by whether one of "
         "their wordings is T4." + published_note(study)
     ),
-    jss_raw="raw JSS", jss_without_t4="JSS without T4", jss_raw_with_t4="raw JSS with T4",
-    jss_with_t4="JSS with T4", n_pairs_without_t4="pairs without T4",
+    jss_raw="raw JSS",
+    jss_without_t4="JSS without T4",
+    jss_raw_with_t4="raw JSS with T4",
+    jss_with_t4="JSS with T4",
+    n_pairs_without_t4="pairs without T4",
     n_pairs_with_t4="pairs with T4",
-)  # fmt: skip
+)
 def polarity_results(study: Sensitivity) -> Iterator[Record]:
     """JSS raw and through the label maps, with and without inverted wordings."""
     columns = (
-        "jss_raw", "jss", "gain", "jss_without_t4", "jss_raw_with_t4", "jss_with_t4",
-        "n_pairs_without_t4", "n_pairs_with_t4",
-    )  # fmt: skip
+        "jss_raw",
+        "jss",
+        "gain",
+        "jss_without_t4",
+        "jss_raw_with_t4",
+        "jss_with_t4",
+        "n_pairs_without_t4",
+        "n_pairs_with_t4",
+    )
     cases = [case for case in study.main.cases if case.stream.inverted]
     for case in cases:
         stream, mixed = case.stream, case.stream.with_inverted
@@ -174,9 +192,15 @@ def polarity_results(study: Sensitivity) -> Iterator[Record]:
         without = stream.agreement("mapped", ~mixed)
         with_raw, with_mapped = (stream.agreement(labels, mixed) for labels in ("raw", "mapped"))
         values = (
-            raw, mapped, difference(mapped, raw), without.jss, with_raw.jss, with_mapped.jss,
-            without.n_pairs, with_raw.n_pairs,
-        )  # fmt: skip
+            raw,
+            mapped,
+            difference(mapped, raw),
+            without.jss,
+            with_raw.jss,
+            with_mapped.jss,
+            without.n_pairs,
+            with_raw.n_pairs,
+        )
         yield {**_here(case), **dict(zip(columns, values, strict=True))}
     if not cases or not study.with_published:
         return
@@ -189,8 +213,15 @@ def polarity_results(study: Sensitivity) -> Iterator[Record]:
             published.published_data()["template_4"][figure.judge],
         )
         values = (
-            figure.jss, jss, jss - figure.jss, without_jss, None, with_jss, n_without, n_with,
-        )  # fmt: skip
+            figure.jss,
+            jss,
+            jss - figure.jss,
+            without_jss,
+            None,
+            with_jss,
+            n_without,
+            n_with,
+        )
         yield {**_there(figure), **dict(zip(columns, values, strict=True))}
 
 
@@ -233,16 +264,27 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
             factuality |= task == "factuality" and bool(counts)
             for count, n in sorted(counts.items()):
                 yield {
-                    "task": task, "measured": HERE, "scoring": scoring, "decisions": labels,
-                    "n_judges": len(cases), "n_judges_flipped": count, "n_pairs": n,
+                    "task": task,
+                    "measured": HERE,
+                    "scoring": scoring,
+                    "decisions": labels,
+                    "n_judges": len(cases),
+                    "n_judges_flipped": count,
+                    "n_pairs": n,
                     "n_pairs_inverted": inverted[count] if first.inverted else None,
-                }  # fmt: skip
+                }
     if factuality and study.with_published:
         for count, n in sorted(Counter(published.published_data()["pair_flips"].values()).items()):
             yield {
-                "task": "factuality", "measured": FIRST, "scoring": "generate", "decisions": "raw",
-                "n_judges": 13, "n_judges_flipped": count, "n_pairs": n, "n_pairs_inverted": None,
-            }  # fmt: skip
+                "task": "factuality",
+                "measured": FIRST,
+                "scoring": "generate",
+                "decisions": "raw",
+                "n_judges": 13,
+                "n_judges_flipped": count,
+                "n_pairs": n,
+                "n_pairs_inverted": None,
+            }
 
 
 @table(
@@ -254,9 +296,13 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
         "pairs carry no verdict; the six left out are those answered NO in "
         "published/factuality_paraphrase.jsonl." + published_note(study, v2=False)
     ),
-    jss="JSS, all", kappa="κ, all", n_pairs="pairs, all", jss_validated="JSS, validated",
-    kappa_validated="κ, validated", n_pairs_validated="pairs, validated",
-)  # fmt: skip
+    jss="JSS, all",
+    kappa="κ, all",
+    n_pairs="pairs, all",
+    jss_validated="JSS, validated",
+    kappa_validated="κ, validated",
+    n_pairs_validated="pairs, validated",
+)
 def exclusion_results(study: Sensitivity) -> Iterator[Record]:
     """JSS and kappa on all pairs and on those validated as equivalent (section 3.3)."""
     factuality = False
@@ -266,11 +312,15 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
             factuality |= case.task == "factuality"
             every, some = all_pairs.agreement("raw"), case.stream.agreement("raw")
             yield {
-                **_here(case), "jss": every.jss, "jss_validated": some.jss,
-                "gain": difference(some.jss, every.jss), "kappa": every.kappa,
-                "kappa_validated": some.kappa, "n_pairs": every.n_pairs,
+                **_here(case),
+                "jss": every.jss,
+                "jss_validated": some.jss,
+                "gain": difference(some.jss, every.jss),
+                "kappa": every.kappa,
+                "kappa_validated": some.kappa,
+                "n_pairs": every.n_pairs,
                 "n_pairs_validated": some.n_pairs,
-            }  # fmt: skip
+            }
     if factuality and study.with_published:
         stated = published_figures(PAPER)
         before, jss, kappa_before, kappa = (
@@ -279,11 +329,18 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
             for when in ("before", "after")
         )
         yield {
-            "judge": "all nine, about", "measured": FIRST, "scoring": "generate",
-            "task": "factuality", "jss": before, "jss_validated": jss, "gain": jss - before,
-            "kappa": kappa_before, "kappa_validated": kappa, "n_pairs": None,
+            "judge": "all nine, about",
+            "measured": FIRST,
+            "scoring": "generate",
+            "task": "factuality",
+            "jss": before,
+            "jss_validated": jss,
+            "gain": jss - before,
+            "kappa": kappa_before,
+            "kappa_validated": kappa,
+            "n_pairs": None,
             "n_pairs_validated": None,
-        }  # fmt: skip
+        }
 
 
 @table(
@@ -363,8 +420,10 @@ def _interval(sources: Any, name: str) -> dict[str, float | None]:
     "`position`, which a swap adds to rewording; `together`, which either change causes alone; "
     "`asked again`, the flips of the same prompt (undefined without repeats). A part can be "
     "slightly negative. 95% intervals over clusters (the item, or what items share).",
-    flips_reworded="flips, reworded", flips_swapped="flips, swapped", flips_both="flips, both",
-)  # fmt: skip
+    flips_reworded="flips, reworded",
+    flips_swapped="flips, swapped",
+    flips_both="flips, both",
+)
 def orders(study: Sensitivity) -> Iterator[Record]:
     """Do flips come from the wording or from the place of an option (section 7)?
 
@@ -374,17 +433,27 @@ def orders(study: Sensitivity) -> Iterator[Record]:
         if case.comparative and set(case.answers.order.tolist()) == set(ORDERS):
             answers = case.stream.answers(repeats=True)
             sources = flip_sources(
-                answers.label, answers.item, answers.template, answers.order,
-                cluster_ids=answers.cluster, options=case.stream.task.labels[:2],
-            )  # fmt: skip
+                answers.label,
+                answers.item,
+                answers.template,
+                answers.order,
+                cluster_ids=answers.cluster,
+                options=case.stream.task.labels[:2],
+            )
             yield {
-                "judge": case.judge, "scoring": case.scoring, "task": case.task,
+                "judge": case.judge,
+                "scoring": case.scoring,
+                "task": case.task,
                 "jss": case.mapped["jss"],
                 "flips_reworded": difference(sources.flip_rate, sources.position),
                 "flips_swapped": difference(sources.flip_rate, sources.wording),
                 "flips_both": sources.flip_rate,
-                "wording": sources.wording, **_interval(sources, "wording"),
-                "position": sources.position, **_interval(sources, "position"),
-                "together": sources.interaction, "asked_again": sources.rerun,
-                "first_position": case.mapped["first_position_rate"], "n_items": sources.n_items,
-            }  # fmt: skip
+                "wording": sources.wording,
+                **_interval(sources, "wording"),
+                "position": sources.position,
+                **_interval(sources, "position"),
+                "together": sources.interaction,
+                "asked_again": sources.rerun,
+                "first_position": case.mapped["first_position_rate"],
+                "n_items": sources.n_items,
+            }

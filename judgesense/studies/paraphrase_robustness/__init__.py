@@ -84,9 +84,20 @@ STUDY = Study(
     NAME,
     "Paraphrase robustness of scores",
     tables=[
-        tables.kinds, tables.tasks, tables.attributes, tables.judges, tables.anova,
-        tables.contrasts, tables.correlations, tables.tolerance, tables.control, tables.strategies,
-        tables.best_strategies, tables.mitigations, tables.configurations, tables.stated,
+        tables.kinds,
+        tables.tasks,
+        tables.attributes,
+        tables.judges,
+        tables.anova,
+        tables.contrasts,
+        tables.correlations,
+        tables.tolerance,
+        tables.control,
+        tables.strategies,
+        tables.best_strategies,
+        tables.mitigations,
+        tables.configurations,
+        tables.stated,
         lambda s: cost_table(s.grid.report, s.run.log),
     ],
     figures=[
@@ -99,8 +110,15 @@ STUDY = Study(
                 for figure in ("gap", "sensitivity")
                 for row in made["configurations"].rows
             ),
-            Lines(x="accuracy", y="spread", series="kind", panel="figure", xlabel="accuracy",
-                  ylabel="spread over paraphrases", joined=False),
+            Lines(
+                x="accuracy",
+                y="spread",
+                series="kind",
+                panel="figure",
+                xlabel="accuracy",
+                ylabel="spread over paraphrases",
+                joined=False,
+            ),
         ),
         Figure(
             "accuracy_heatmap",
@@ -113,13 +131,18 @@ STUDY = Study(
             "Gain over the exact accuracy of the mean single judge (the paper's Figure 3). Within "
             "τ, the tolerance itself adds to the gain: as much as it adds to the single judge.",
             _gains,
-            Heatmap(row="attribute", column="strategy", value="gain", label="gain in accuracy",
-                    limits=None),
+            Heatmap(
+                row="attribute",
+                column="strategy",
+                value="gain",
+                label="gain in accuracy",
+                limits=None,
+            ),
         ),
     ],
     findings=[findings],
     limits=[limits],
-)  # fmt: skip
+)
 
 
 def paraphrase_robustness(
@@ -172,9 +195,16 @@ def paraphrase_robustness(
         need_judges(judges, 3, "a fuser")
         check_models([fuser])
     plan = make_plan(
-        tasks=tasks, attributes=attributes, data=data, limit=limit, paraphrases=paraphrases,
-        paper=paper_wordings, seed=seed, scoring=scoring, revisions=dict(revisions or {}),
-    )  # fmt: skip
+        tasks=tasks,
+        attributes=attributes,
+        data=data,
+        limit=limit,
+        paraphrases=paraphrases,
+        paper=paper_wordings,
+        seed=seed,
+        scoring=scoring,
+        revisions=dict(revisions or {}),
+    )
     out, reader = Path(out), Reader(Path(mirror) if mirror else None, revisions or {})
     grid = judge_grid(judges, plan, reader, out, note)
     ballots = {n: one for n in plan.attributes if (one := grid.ballot(n, tau)) is not None}

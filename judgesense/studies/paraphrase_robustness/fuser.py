@@ -103,11 +103,14 @@ def fuse(
         templates[name] = TaskTemplates(task, (wording,))
         items += [
             Item(
-                item, name, {"rated": prompts[name, item], "panel": "\n".join(panels[name, item])},
-                f"{ballot.gold[row]:g}", ballot.clusters[row],
+                item,
+                name,
+                {"rated": prompts[name, item], "panel": "\n".join(panels[name, item])},
+                f"{ballot.gold[row]:g}",
+                ballot.clusters[row],
             )
             for row, item in enumerate(ballot.items)
-        ]  # fmt: skip
+        ]
     benchmark = build(templates, items, design="full")
     digest = hashlib.sha256(json.dumps([[*k, v] for k, v in panels.items()]).encode()).hexdigest()
     identity = {"study": "paraphrase-robustness, fuser", "panel": digest}

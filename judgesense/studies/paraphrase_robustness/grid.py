@@ -170,11 +170,17 @@ class Grid:
         first, votes = cells[0], [cell.scores[cell.rows(kept)] for cell in cells]
         rows = first.rows(kept)
         return Ballot(
-            attribute, first.attribute.verifiability, tuple(cell.judge for cell in cells),
-            tuple(kept), tuple(first.clusters[row] for row in rows), np.stack(votes, axis=2),
-            first.gold[rows], first.human[rows],
-            np.array([cell.cost for cell in cells]), tolerance,
-        )  # fmt: skip
+            attribute,
+            first.attribute.verifiability,
+            tuple(cell.judge for cell in cells),
+            tuple(kept),
+            tuple(first.clusters[row] for row in rows),
+            np.stack(votes, axis=2),
+            first.gold[rows],
+            first.human[rows],
+            np.array([cell.cost for cell in cells]),
+            tolerance,
+        )
 
 
 class _Kept(OwnShape):
@@ -208,9 +214,12 @@ def judge_grid(
     for stream in seen.judged:
         task = stream.task.name
         cells[stream.judge, task] = _scores(
-            seen.names[stream.judge], plan, plan.attributes[task], stream.answers(),
+            seen.names[stream.judge],
+            plan,
+            plan.attributes[task],
+            stream.answers(),
             kept.human[task],
-        )  # fmt: skip
+        )
     ordered = [cells[judge, task] for judge in seen.log.judges for task in plan.attributes]
     return Grid(plan, ordered, kept.notes, report)
 

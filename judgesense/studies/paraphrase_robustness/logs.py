@@ -83,8 +83,9 @@ def _ballot(name: str, prompts: Sequence[Mapping[str, Any]], tolerance: float) -
     "right. best judge: among the judges that answered at least half, if any; with ten clusters "
     "or more, other prompts choose the judge that scores a prompt. within τ: at most the "
     "tolerance from the gold label. Intervals are t intervals over clusters.",
-    near="within τ", n="n",
-)  # fmt: skip
+    near="within τ",
+    n="n",
+)
 def panels(ballots: Sequence[Ballot]) -> Iterator[Record]:
     """Every strategy on every set."""
     for ballot in ballots:
@@ -92,20 +93,29 @@ def panels(ballots: Sequence[Ballot]) -> Iterator[Record]:
         answered = dict(zip(ballot.judges, given.mean(axis=0).tolist(), strict=True))
         wider = {one.strategy: one.mean("near") for one in replace(ballot, tolerance=1).outcomes()}
         for one in ballot.outcomes():
-            names = {SINGLE: "mean single judge", BEST: f"best judge: {one.judge}",
-                     CONSTANT: "constant label"}  # fmt: skip
+            names = {
+                SINGLE: "mean single judge",
+                BEST: f"best judge: {one.judge}",
+                CONSTANT: "constant label",
+            }
             alone = one.strategy == SINGLE
             accuracy, low, high = one.interval(one.exact)
             gain, gain_low, gain_high = (None,) * 3 if alone else one.interval(one.gain, -1.0)
             yield {
-                "set": ballot.name, "strategy": names.get(one.strategy, one.strategy),
-                "n_judges": int(one.calls), "accuracy": accuracy, "ci_low": low, "ci_high": high,
-                "gain": gain, "gain_low": gain_low, "gain_high": gain_high,
+                "set": ballot.name,
+                "strategy": names.get(one.strategy, one.strategy),
+                "n_judges": int(one.calls),
+                "accuracy": accuracy,
+                "ci_low": low,
+                "ci_high": high,
+                "gain": gain,
+                "gain_low": gain_low,
+                "gain_high": gain_high,
                 "near": one.mean("near") if ballot.scale else None,
                 "within_1": wider[one.strategy] if ballot.scale else None,
                 "answered": float(given.mean()) if alone else answered.get(one.judge, 1.0),
                 "n": one.n,
-            }  # fmt: skip
+            }
 
 
 LOG_STUDY = Study(

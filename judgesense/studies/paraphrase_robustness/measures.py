@@ -39,26 +39,41 @@ def configuration(cell: Scores, tolerance: float = 0.5, seed: int = 0) -> Record
     hardly move, yet are right no more often than a constant score.
     """
     measured = paraphrase_robustness(
-        cell.scores, cell.gold, tolerance=tolerance, item_ids=list(cell.clusters),
+        cell.scores,
+        cell.gold,
+        tolerance=tolerance,
+        item_ids=list(cell.clusters),
         n_resamples=RESAMPLES,
-    )  # fmt: skip
+    )
     _, golds = np.unique(cell.gold, return_counts=True)
     _, given = np.unique(cell.scores, return_counts=True)
     within = tolerance_accuracies(cell.scores, cell.human, sorted({*TOLERANCES, tolerance}))
     constant = float(golds.max() / golds.sum())
     return {
-        "attribute": cell.attribute.name, "kind": cell.attribute.verifiability,
-        "judge": cell.judge, "accuracy": measured.accuracy, "ci_low": measured.accuracy_ci_low,
-        "ci_high": measured.accuracy_ci_high, "gap": measured.win_rate_gap,
-        "gap_by_chance": measured.win_rate_gap_chance, "sensitivity": measured.sensitivity,
-        "consistency": measured.consistency, "constant_accuracy": constant,
+        "attribute": cell.attribute.name,
+        "kind": cell.attribute.verifiability,
+        "judge": cell.judge,
+        "accuracy": measured.accuracy,
+        "ci_low": measured.accuracy_ci_low,
+        "ci_high": measured.accuracy_ci_high,
+        "gap": measured.win_rate_gap,
+        "gap_by_chance": measured.win_rate_gap_chance,
+        "sensitivity": measured.sensitivity,
+        "consistency": measured.consistency,
+        "constant_accuracy": constant,
         "unrounded": float((cell.scores == cell.human[:, None]).mean()),
-        "top_score": float(given.max() / given.sum()), "option_mass": cell.mass,
-        "near": within[tolerance], "stable": measured.stable, "n_items": len(cell.items),
-        "n_left_out": cell.left_out, "cell": cell, "group": cell.attribute.group,
-        "within": within, "gaps": drawn_gaps(cell, seed),
+        "top_score": float(given.max() / given.sum()),
+        "option_mass": cell.mass,
+        "near": within[tolerance],
+        "stable": measured.stable,
+        "n_items": len(cell.items),
+        "n_left_out": cell.left_out,
+        "cell": cell,
+        "group": cell.attribute.group,
+        "within": within,
+        "gaps": drawn_gaps(cell, seed),
         "insensitive": (measured.consistency or 0.0) >= 0.9 and measured.accuracy <= constant,
-    }  # fmt: skip
+    }
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -171,11 +186,16 @@ def control(rows: Sequence[Record]) -> Iterator[Record]:
             a, b, items = np.array(own).T
             reworded, same = float(a.mean()), float(b.mean())
             yield {
-                "kind": kind, "n_configurations": len(own), "n_items": int(items.sum()),
-                "gap_reworded": reworded, "gap_same": same, "difference": reworded - same,
-                "ratio": reworded / same if same else None, "n_larger": int((a > b).sum()),
+                "kind": kind,
+                "n_configurations": len(own),
+                "n_items": int(items.sum()),
+                "gap_reworded": reworded,
+                "gap_same": same,
+                "difference": reworded - same,
+                "ratio": reworded / same if same else None,
+                "n_larger": int((a > b).sum()),
                 "p": float(wilcoxon(a, b).pvalue) if (a != b).any() else None,
-            }  # fmt: skip
+            }
 
 
 def drawn_gaps(cell: Scores, seed: int) -> tuple[float, float, int] | None:

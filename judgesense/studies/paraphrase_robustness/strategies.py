@@ -177,9 +177,18 @@ class Ballot:
         for row, own, alone in zip(gains, shares, self._alone(), strict=True):
             row[known] = by_judge(own[known, None] - alone[known])
         return Outcome(
-            strategy, self.name, self.kind, self.clusters, *shares, gains[0], gains[1], gap, calls,
-            cost, judge,
-        )  # fmt: skip
+            strategy,
+            self.name,
+            self.kind,
+            self.clusters,
+            *shares,
+            gains[0],
+            gains[1],
+            gap,
+            calls,
+            cost,
+            judge,
+        )
 
     def shares(self, scores: Floats) -> Shares:
         """Right scores (equal to the gold level when rounded, halves up) and close ones (within

@@ -48,20 +48,25 @@ class Measured:
     "kinds",
     "By verifiability (the paper's Table 6)",
     lambda s: _stability_note(s),
-    paper_accuracy="paper", paper_stable="paper's share", constant_accuracy="constant score",
-)  # fmt: skip
+    paper_accuracy="paper",
+    paper_stable="paper's share",
+    constant_accuracy="constant score",
+)
 def kinds(s: Measured) -> Iterator[Record]:
     """Accuracy and stability by verifiability."""
     counts, _ = stability(s.rows)
     for kind, own in grouped(s.rows, "kind", VERIFIABILITIES).items():
         stable, n = counts[kind]
         yield {
-            "kind": kind, **means(own, "accuracy"),
+            "kind": kind,
+            **means(own, "accuracy"),
             "paper_accuracy": paper(f"kind.{kind}.accuracy"),
             **means(own, "constant_accuracy", "gap", "sensitivity", "consistency"),
-            "n_stable": stable, "n_configurations": n, "share_stable": stable / n,
+            "n_stable": stable,
+            "n_configurations": n,
+            "share_stable": stable / n,
             "paper_stable": paper(f"kind.{kind}.stable"),
-        }  # fmt: skip
+        }
 
 
 def _stability_note(s: Measured) -> str:
@@ -82,8 +87,10 @@ def _stability_note(s: Measured) -> str:
     "By task (the paper's Table 5)",
     "Means over judges and attributes. The paper's figures come from eight other judges and ten "
     "other wordings.",
-    paper_accuracy="paper", paper_sensitivity="paper's sensitivity", paper_gap="paper's gap",
-)  # fmt: skip
+    paper_accuracy="paper",
+    paper_sensitivity="paper's sensitivity",
+    paper_gap="paper's gap",
+)
 def tasks(s: Measured) -> Iterator[Record]:
     """Accuracy and robustness by task."""
     for group, own in grouped(s.rows, "group", SOURCES).items():
@@ -99,21 +106,25 @@ def tasks(s: Measured) -> Iterator[Record]:
     "accuracy: mean over judges. best accuracy: exact accuracy of the best strategy, where other "
     "items choose the strategy that scores each item (undefined with fewer than ten texts). The "
     "paper chose and measured on the same items, and its best accuracy may allow a tolerance.",
-    paper_accuracy="paper", paper_best="paper's best", constant_accuracy="constant score",
-)  # fmt: skip
+    paper_accuracy="paper",
+    paper_best="paper's best",
+    constant_accuracy="constant score",
+)
 def attributes(s: Measured) -> Iterator[Record]:
     """Accuracy by attribute: the mean over judges, and the best strategy."""
     for name, own in grouped(s.rows, "attribute").items():
         tried = [o for o in s.outcomes if o.name == name and o.strategy not in (SINGLE, CONSTANT)]
         best = max(tried, key=lambda one: one.mean("exact"), default=None)
         yield {
-            "attribute": name, "kind": own[0]["kind"], **means(own, "accuracy"),
+            "attribute": name,
+            "kind": own[0]["kind"],
+            **means(own, "accuracy"),
             "paper_accuracy": paper(f"attribute.{name}.accuracy"),
             **means(own, "constant_accuracy"),
             "best_strategy": None if best is None else best.strategy,
             "best_accuracy": crossfit_accuracy(tried),
             "paper_best": paper(f"attribute.{name}.best"),
-        }  # fmt: skip
+        }
 
 
 @table(
@@ -125,7 +136,7 @@ def attributes(s: Measured) -> Iterator[Record]:
     "option mass: the probability of all levels together; where it is small, the judge tends to "
     "write something else.",
     constant_accuracy="constant score",
-)  # fmt: skip
+)
 def judges(s: Measured) -> Iterator[Record]:
     """Judges by accuracy."""
     rows = []
@@ -134,12 +145,21 @@ def judges(s: Measured) -> Iterator[Record]:
         rows.append(
             {
                 "judge": name,
-                **means(own, "accuracy", "constant_accuracy", "gap", "sensitivity", "consistency",
-                        "top_score", "option_mass"),
-                "n_attributes": len(own), "insensitive": share,
+                **means(
+                    own,
+                    "accuracy",
+                    "constant_accuracy",
+                    "gap",
+                    "sensitivity",
+                    "consistency",
+                    "top_score",
+                    "option_mass",
+                ),
+                "n_attributes": len(own),
+                "insensitive": share,
                 "finding": "insensitive, not robust" if share >= 0.5 else "",
             }
-        )  # fmt: skip
+        )
     yield from sorted(rows, key=lambda row: -row["accuracy"])
 
 
@@ -150,8 +170,12 @@ def judges(s: Measured) -> Iterator[Record]:
     "attributes. By verifiability, an item counts once per kind that its task has, so "
     "observations are not independent. Scales differ between tasks and kinds (2 to 6 levels), and "
     "fewer levels are easier to hit, which explains part of any effect.",
-    f="F", eta_squared="η²", paper_f="paper's F", paper_eta_squared="paper's η²", n="n",
-)  # fmt: skip
+    f="F",
+    eta_squared="η²",
+    paper_f="paper's F",
+    paper_eta_squared="paper's η²",
+    n="n",
+)
 def anova(s: Measured) -> Iterator[Record]:
     """How much of the variance of accuracy task, verifiability and judge explain."""
     for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
@@ -162,9 +186,12 @@ def anova(s: Measured) -> Iterator[Record]:
         for name, numbers in over.items():
             key = f"anova.{factor}" + (".items.classic" if name == "items" else "")
             yield {
-                "factor": factor, "over": name, **measures.anova_record(numbers),
-                "paper_f": paper(f"{key}.F"), "paper_eta_squared": paper(f"{key}.eta2"),
-            }  # fmt: skip
+                "factor": factor,
+                "over": name,
+                **measures.anova_record(numbers),
+                "paper_f": paper(f"{key}.F"),
+                "paper_eta_squared": paper(f"{key}.eta2"),
+            }
 
 
 @table(
@@ -172,8 +199,9 @@ def anova(s: Measured) -> Iterator[Record]:
     "Kinds of attributes against each other",
     "Over configurations. difference: first mean accuracy minus the second. p adjusted: p of "
     "Welch's test, times the number of comparisons.",
-    cohens_d="Cohen's d", paper_cohens_d="paper's d",
-)  # fmt: skip
+    cohens_d="Cohen's d",
+    paper_cohens_d="paper's d",
+)
 def contrasts(s: Measured) -> Iterator[Record]:
     """Kinds of attributes against each other."""
     for row in measures.contrasts(s.rows):
@@ -185,9 +213,14 @@ def contrasts(s: Measured) -> Iterator[Record]:
     "Accuracy against robustness",
     "Over configurations. By construction, gap and accuracy depend on each other: an accuracy "
     "near 0 or 1 leaves no room for a gap.",
-    pearson="Pearson's r", pearson_p="p of r", spearman="Spearman's ρ", spearman_p="p of ρ", n="n",
-    paper_pearson="paper's r", paper_spearman="paper's ρ",
-)  # fmt: skip
+    pearson="Pearson's r",
+    pearson_p="p of r",
+    spearman="Spearman's ρ",
+    spearman_p="p of ρ",
+    n="n",
+    paper_pearson="paper's r",
+    paper_spearman="paper's ρ",
+)
 def correlations(s: Measured) -> Iterator[Record]:
     """Accuracy against robustness."""
     from scipy.stats import pearsonr, spearmanr
@@ -201,9 +234,11 @@ def correlations(s: Measured) -> Iterator[Record]:
             values = [float(x) for x in (r.statistic, r.pvalue, rho.statistic, rho.pvalue)]
         names = ("pearson", "pearson_p", "spearman", "spearman_p")
         yield {
-            "figure": figure, "n": len(points), **dict(zip(names, values, strict=True)),
+            "figure": figure,
+            "n": len(points),
+            **dict(zip(names, values, strict=True)),
             **{f"paper_{n}": paper(f"correlation.{figure}.{n}") for n in ("pearson", "spearman")},
-        }  # fmt: skip
+        }
 
 
 @table(
@@ -212,8 +247,9 @@ def correlations(s: Measured) -> Iterator[Record]:
     "unrounded: equal to the raters' mean. rounded: equal to the mean rounded to a level. within "
     "τ: at most τ from the mean. Compared with rounding, a tolerance of 0.5 adds only the second "
     "neighbour of a mean that ends in .5.",
-    within_0_25="within 0.25", within_0_5="within 0.5",
-)  # fmt: skip
+    within_0_25="within 0.25",
+    within_0_5="within 0.5",
+)
 def tolerance(s: Measured) -> Iterator[Record]:
     """Accuracy by tolerance."""
     for kind, own in {**grouped(s.rows, "kind", VERIFIABILITIES), "all": s.rows}.items():
@@ -234,9 +270,11 @@ def tolerance(s: Measured) -> Iterator[Record]:
     "under the base wording. items: of all configurations together. larger: configurations whose "
     "gap is larger when reworded. p: Wilcoxon's test. The paper asked three models the same "
     "prompt ten times.",
-    gap_reworded="gap, reworded", gap_same="gap, same prompt",
-    paper_difference="paper's difference", paper_p="paper's p",
-)  # fmt: skip
+    gap_reworded="gap, reworded",
+    gap_same="gap, same prompt",
+    paper_difference="paper's difference",
+    paper_p="paper's p",
+)
 def control(s: Measured) -> Iterator[Record]:
     """The gap when the wording changes against the gap when it does not."""
     stated = {
@@ -258,8 +296,10 @@ def control(s: Measured) -> Iterator[Record]:
         "tokens are per item. The paper's gain of the fuser allows a tolerance. The paper calls "
         "self-consistency cheapest because it uses one model, but it asks once per paraphrase."
     ),
-    near="within τ", near_gain="gain within τ", paper_gain="paper's gain",
-)  # fmt: skip
+    near="within τ",
+    near_gain="gain within τ",
+    paper_gain="paper's gain",
+)
 def strategies(s: Measured) -> Iterator[Record]:
     """The strategies over all attributes."""
     by_strategy: dict[str, list[Outcome]] = {}
@@ -268,15 +308,19 @@ def strategies(s: Measured) -> Iterator[Record]:
     for name, own in by_strategy.items():
         gains = [one.mean("gain") for one in own]
         yield {
-            "strategy": name, "n_attributes": len(own),
-            "accuracy": mean(one.mean("exact") for one in own), "gain": mean(gains),
-            "least_gain": min(gains), "most_gain": max(gains),
+            "strategy": name,
+            "n_attributes": len(own),
+            "accuracy": mean(one.mean("exact") for one in own),
+            "gain": mean(gains),
+            "least_gain": min(gains),
+            "most_gain": max(gains),
             "near": mean(one.mean("near") for one in own),
             "near_gain": mean(one.mean("near_gain") for one in own),
-            "gap": mean(one.gap for one in own), "calls": mean(one.calls for one in own),
+            "gap": mean(one.gap for one in own),
+            "calls": mean(one.calls for one in own),
             "tokens": mean(float(one.cost[0]) for one in own),
             "paper_gain": paper(f"gain.{name.split(',')[0]}"),
-        }  # fmt: skip
+        }
 
 
 @table(
@@ -287,8 +331,11 @@ def strategies(s: Measured) -> Iterator[Record]:
     "too high (the table `attributes` chooses on other items). Δ: over the exact accuracy of the "
     "single judge, as in the paper, so that a tolerance counts as a gain. gain: over the single "
     "judge under the same tolerance.",
-    single="single judge", delta="Δ", paper_delta="paper's Δ", paper_best="paper's best",
-)  # fmt: skip
+    single="single judge",
+    delta="Δ",
+    paper_delta="paper's Δ",
+    paper_best="paper's best",
+)
 def best_strategies(s: Measured) -> Iterator[Record]:
     """Which strategy is best on each kind of attributes, and by how much."""
     for kind in VERIFIABILITIES:
@@ -309,13 +356,17 @@ def best_strategies(s: Measured) -> Iterator[Record]:
             base = float(np.mean([one.mean("exact") for one in single]))
             stated = published(NAME)[f"kind.{kind}.best"]
             yield {
-                "kind": kind, "n_attributes": len(single), "single": base,
+                "kind": kind,
+                "n_attributes": len(single),
+                "single": base,
                 "strategy": name if field == "exact" else f"{name}, within τ",
-                "accuracy": scores[best], "delta": scores[best] - base,
-                "gain": mean(one.mean(gain) for one in tried[name]), "paper_best": stated.value,
+                "accuracy": scores[best],
+                "delta": scores[best] - base,
+                "gain": mean(one.mean(gain) for one in tried[name]),
+                "paper_best": stated.value,
                 "paper_delta": stated.value - published(NAME)[f"kind.{kind}.accuracy"].value,
                 "place": stated.place,
-            }  # fmt: skip
+            }
 
 
 @table(
@@ -324,8 +375,10 @@ def best_strategies(s: Measured) -> Iterator[Record]:
     "Judges and texts differ, so the figures cannot be compared directly. ours: the lowest and "
     "the highest of this study's judges. quoted: cannot be recomputed here, because it needs the "
     "paper's judges or people, or a measure that the paper does not name.",
-    paper="paper", lowest="ours, lowest", highest="ours, highest",
-)  # fmt: skip
+    paper="paper",
+    lowest="ours, lowest",
+    highest="ours, highest",
+)
 def stated(s: Measured) -> Iterator[Record]:
     """The figures of single judges, of proprietary ones, and of people."""
     by_judge = list(grouped(s.rows, "judge").values())
@@ -347,10 +400,14 @@ def stated(s: Measured) -> Iterator[Record]:
         if measure:
             values = ours.get(measure) or []
             yield {
-                "who": group, "figure": measure, "paper": figure.value, "place": figure.place,
-                "lowest": min(values, default=None), "highest": max(values, default=None),
+                "who": group,
+                "figure": measure,
+                "paper": figure.value,
+                "place": figure.place,
+                "lowest": min(values, default=None),
+                "highest": max(values, default=None),
                 "status": "beside ours" if values else "not asked" if measure in ours else "quoted",
-            }  # fmt: skip
+            }
 
 
 @table(
@@ -364,8 +421,10 @@ def stated(s: Measured) -> Iterator[Record]:
         "ten texts). judge: the one that all texts together choose. Calls, tokens and US dollars "
         "are per item; US dollars are undefined without a price."
     ),
-    near="within τ", near_gain="gain within τ", cost_usd="US dollars",
-)  # fmt: skip
+    near="within τ",
+    near_gain="gain within τ",
+    cost_usd="US dollars",
+)
 def mitigations(s: Measured) -> Iterator[Record]:
     """Every strategy on every attribute."""
     for one in s.outcomes:
@@ -373,12 +432,24 @@ def mitigations(s: Measured) -> Iterator[Record]:
         gain, gain_low, gain_high = one.interval(one.gain, -1.0)
         tokens, dollars = one.cost.tolist()
         yield {
-            "attribute": one.name, "kind": one.kind, "strategy": one.strategy, "judge": one.judge,
-            "accuracy": accuracy, "ci_low": low, "ci_high": high, "gain": gain,
-            "gain_low": gain_low, "gain_high": gain_high, "near": one.mean("near"),
-            "near_gain": one.mean("near_gain"), "gap": one.gap, "calls": one.calls,
-            "tokens": tokens, "cost_usd": None if np.isnan(dollars) else dollars, "n_items": one.n,
-        }  # fmt: skip
+            "attribute": one.name,
+            "kind": one.kind,
+            "strategy": one.strategy,
+            "judge": one.judge,
+            "accuracy": accuracy,
+            "ci_low": low,
+            "ci_high": high,
+            "gain": gain,
+            "gain_low": gain_low,
+            "gain_high": gain_high,
+            "near": one.mean("near"),
+            "near_gain": one.mean("near_gain"),
+            "gap": one.gap,
+            "calls": one.calls,
+            "tokens": tokens,
+            "cost_usd": None if np.isnan(dollars) else dollars,
+            "n_items": one.n,
+        }
 
 
 @table(
@@ -393,8 +464,9 @@ def mitigations(s: Measured) -> Iterator[Record]:
         "sensitivity below 0.15. top score: the share of the judge's most frequent score. left "
         "out: items with an undecided paraphrase."
     ),
-    near="within τ", constant_accuracy="constant score",
-)  # fmt: skip
+    near="within τ",
+    constant_accuracy="constant score",
+)
 def configurations(s: Measured) -> Iterator[Record]:
     """Every judge on every attribute."""
     hidden = ("cell", "group", "within", "gaps", "insensitive")

@@ -60,13 +60,19 @@ def _summeval(rows: Places) -> Texts:
     for place, row in rows:
         for at, summary in enumerate(row["machine_summaries"]):
             four = [row[n][at] for n in ("coherence", "consistency", "fluency", "relevance")]
-            yield place, Scored(
-                f"{row['id']}-{at:02d}",
-                {"summary": clean_text(summary, place, "machine_summaries"),
-                 **text_fields(row, place, text="text")},
-                {"coherence": four[0], "accuracy": four[1], "quality": sum(four) / 4},
-                row["id"], f"summeval-system-{at:02d}",
-            )  # fmt: skip
+            yield (
+                place,
+                Scored(
+                    f"{row['id']}-{at:02d}",
+                    {
+                        "summary": clean_text(summary, place, "machine_summaries"),
+                        **text_fields(row, place, text="text"),
+                    },
+                    {"coherence": four[0], "accuracy": four[1], "quality": sum(four) / 4},
+                    row["id"],
+                    f"summeval-system-{at:02d}",
+                ),
+            )
 
 
 def _tldr(rows: Places) -> Texts:
@@ -75,24 +81,36 @@ def _tldr(rows: Places) -> Texts:
         named = {"coherence": "coherence", "accuracy": "accuracy", "quality": "overall"}
         rated = {name: summary["axes"][axis] for name, axis in named.items()}
         if info.get("post") is not None and None not in rated.values():
-            yield place, Scored(
-                f"tldr-{number}",
-                text_fields({**summary, **info}, place, summary="text", text="post"),
-                {name: 1 + (rating - 1) * 4 / 6 for name, rating in rated.items()},
-                str(info["id"]), str(summary["policy"]),
-            )  # fmt: skip
+            yield (
+                place,
+                Scored(
+                    f"tldr-{number}",
+                    text_fields({**summary, **info}, place, summary="text", text="post"),
+                    {name: 1 + (rating - 1) * 4 / 6 for name, rating in rated.items()},
+                    str(info["id"]),
+                    str(summary["policy"]),
+                ),
+            )
 
 
 def _usr(rows: Places) -> Texts:
     contexts: dict[str, int] = {}
     for number, (place, row) in enumerate(rows, 1):
         fields = text_fields(row, place, context="context", response="response")
-        yield place, Scored(
-            f"usr-{number}", fields,
-            {"understandability": row["understandability"], "naturalness": row["naturalness"],
-             "interestingness": row["engagingness"]},
-            f"usr-context-{contexts.setdefault(fields['context'], len(contexts))}", row["system"],
-        )  # fmt: skip
+        yield (
+            place,
+            Scored(
+                f"usr-{number}",
+                fields,
+                {
+                    "understandability": row["understandability"],
+                    "naturalness": row["naturalness"],
+                    "interestingness": row["engagingness"],
+                },
+                f"usr-context-{contexts.setdefault(fields['context'], len(contexts))}",
+                row["system"],
+            ),
+        )
 
 
 def _qgeval(rows: Places) -> Texts:
@@ -100,25 +118,39 @@ def _qgeval(rows: Places) -> Texts:
         # A mirror has a row per question, the Hub a row per passage with its questions.
         for question in row.get("questions", [row]):
             scores = question if question is not row else json.loads(row["mean"])
-            yield place, Scored(
-                f"{row['id']}-{question['source']}",
-                text_fields({**row, **question}, place, passage="passage", question="prediction"),
-                {name: scores[name] for name in ("clarity", "conciseness", "answerability")},
-                row["id"], question["source"],
-            )  # fmt: skip
+            yield (
+                place,
+                Scored(
+                    f"{row['id']}-{question['source']}",
+                    text_fields(
+                        {**row, **question}, place, passage="passage", question="prediction"
+                    ),
+                    {name: scores[name] for name in ("clarity", "conciseness", "answerability")},
+                    row["id"],
+                    question["source"],
+                ),
+            )
 
 
 def _asap(rows: Places) -> Texts:
     for place, row in rows:
         if row["essay_set"] in _ASSIGNMENTS:
             content, organisation, *language = (row[f"{name}_score"] for name in _ESSAY)
-            yield place, Scored(
-                f"asap-{row['essay_id']}",
-                {"assignment": _ASSIGNMENTS[row["essay_set"]],
-                 **text_fields(row, place, essay="essay")},
-                {"content": content, "organisation": organisation,
-                 "language": sum(language) / len(language)},
-            )  # fmt: skip
+            yield (
+                place,
+                Scored(
+                    f"asap-{row['essay_id']}",
+                    {
+                        "assignment": _ASSIGNMENTS[row["essay_set"]],
+                        **text_fields(row, place, essay="essay"),
+                    },
+                    {
+                        "content": content,
+                        "organisation": organisation,
+                        "language": sum(language) / len(language),
+                    },
+                ),
+            )
 
 
 @dataclass(frozen=True)
@@ -136,43 +168,66 @@ class ScoredSet:
 
 SETS = {
     "summeval": ScoredSet(
-        "mteb/summeval", None, "test",
-        dict.fromkeys(("machine_summaries", "coherence", "consistency", "fluency", "relevance"),
-                      list) | {"text": str, "id": str},
-        "mit", _summeval,
+        "mteb/summeval",
+        None,
+        "test",
+        dict.fromkeys(
+            ("machine_summaries", "coherence", "consistency", "fluency", "relevance"), list
+        )
+        | {"text": str, "id": str},
+        "mit",
+        _summeval,
         "SummEval ({where}; experts' means; accuracy is its consistency, quality the mean of its "
         "four dimensions)",
     ),
     "tldr": ScoredSet(
-        "openai/summarize_from_feedback", "axis", "validation", {"info": dict, "summary": dict},
-        "mit", _tldr, "TL;DR ({where}; axis ratings rescaled from 1 to 7 to 1 to 5)",
+        "openai/summarize_from_feedback",
+        "axis",
+        "validation",
+        {"info": dict, "summary": dict},
+        "mit",
+        _tldr,
+        "TL;DR ({where}; axis ratings rescaled from 1 to 7 to 1 to 5)",
     ),
     "usr": ScoredSet(
-        "human_ratings/topical_chat_usr", None, "test",
+        "human_ratings/topical_chat_usr",
+        None,
+        "test",
         dict.fromkeys(("context", "response", "system"), str)
         | dict.fromkeys(("understandability", "naturalness", "engagingness"), float),
-        "unknown", _usr,
+        "unknown",
+        _usr,
         "Topical-Chat (USR; {where}; raters' means; interestingness is its engagingness)",
     ),
     "qgeval": ScoredSet(
-        "fwp/QGEval", None, "train", {"id": str, "passage": str, "questions": list}, "unknown",
-        _qgeval, "QGEval ({where}; means of three annotators)",
+        "fwp/QGEval",
+        None,
+        "train",
+        {"id": str, "passage": str, "questions": list},
+        "unknown",
+        _qgeval,
+        "QGEval ({where}; means of three annotators)",
     ),
     "asap++": ScoredSet(
-        "GPTZERO/ASAP_PLUS_PLUS", None, "train",
+        "GPTZERO/ASAP_PLUS_PLUS",
+        None,
+        "train",
         {"essay_id": int, "essay_set": int, "essay": str, **{f"{n}_score": int for n in _ESSAY}},
-        "unknown", _asap,
+        "unknown",
+        _asap,
         "ASAP++ ({where}; sets 1 and 2; language is the mean of word choice, sentence fluency and "
         "conventions; the assignments are in this project's words)",
     ),
-}  # fmt: skip
+}
 
 MIRRORED = {
     "qgeval": replace(
-        SETS["qgeval"], hub_id="human_ratings/qgeval", split="test",
+        SETS["qgeval"],
+        hub_id="human_ratings/qgeval",
+        split="test",
         columns=dict.fromkeys(("id", "passage", "prediction", "source", "mean"), str),
     )
-}  # fmt: skip
+}
 """Sets that a mirror has in another form."""
 
 
@@ -274,10 +329,17 @@ def sample(
             templates[name] = TaskTemplates(entry.task, entry.templates[:wordings])
             human[name] = {s.item_id: s.human[name] for s in drawn}
             items += [
-                Item(s.item_id, name, s.fields, level(s.human[name], entry.task.labels),
-                     s.cluster_id, s.system_id, data[group])
+                Item(
+                    s.item_id,
+                    name,
+                    s.fields,
+                    level(s.human[name], entry.task.labels),
+                    s.cluster_id,
+                    s.system_id,
+                    data[group],
+                )
                 for s in drawn
-            ]  # fmt: skip
+            ]
     return build(templates, items, design="full", seed=seed), human, notes
 
 
@@ -290,8 +352,10 @@ def _stratified(
     scored: Sequence[Scored], wanted: Mapping[str, Attribute], n: int, seed: int
 ) -> list[Scored]:
     """n texts (or all), one per band in turn, least used clusters first."""
-    ends = {name: (float(a.templates.task.labels[0]), float(a.templates.task.labels[-1]))
-            for name, a in wanted.items()}  # fmt: skip
+    ends = {
+        name: (float(a.templates.task.labels[0]), float(a.templates.task.labels[-1]))
+        for name, a in wanted.items()
+    }
     pools: dict[int, list[Scored]] = {}
     for one in shuffled(scored, generator(seed, "attributes")):
         shares = [(one.human[name] - low) / (high - low) for name, (low, high) in ends.items()]
@@ -327,12 +391,15 @@ def _read(
             ) from error
         texts, note = known.read(table), known.note.format(where=table.where)
     scored = [
-        replace(one, human={
-            name: _on_scale(one.human[a.attribute], a, f"{place}, {a.attribute}")
-            for name, a in own.items()
-        })
+        replace(
+            one,
+            human={
+                name: _on_scale(one.human[a.attribute], a, f"{place}, {a.attribute}")
+                for name, a in own.items()
+            },
+        )
         for place, one in texts
-    ]  # fmt: skip
+    ]
     if not scored:
         raise JudgeSenseError(f"{source}: the file has no rows")
     return scored, note

@@ -60,10 +60,18 @@ def prompt_ranking(
         grid
         for task in plan.tasks
         for grid in ask(
-            task, responders, drawn[task].items, wordings[task], plan.scorings, plan.max_tokens,
-            out, note, plan.seed, shown[task] or (),
+            task,
+            responders,
+            drawn[task].items,
+            wordings[task],
+            plan.scorings,
+            plan.max_tokens,
+            out,
+            note,
+            plan.seed,
+            shown[task] or (),
         )
-    ]  # fmt: skip
+    ]
     settings = {
         "responders": sorted({grid.model for grid in grids}),
         "prompts": [f"{len(texts)} of {task}" for task, texts in wordings.items()],
@@ -94,8 +102,10 @@ def rank_scores(path: str | Path, *, plan: RankingPlan | None = None) -> Result:
 
 
 def _result(
-    grids: Sequence[PromptScores], plan: RankingPlan, settings: Mapping[str, Any],
+    grids: Sequence[PromptScores],
+    plan: RankingPlan,
+    settings: Mapping[str, Any],
     texts: Mapping[str, str],
-) -> Result:  # fmt: skip
+) -> Result:
     fixed = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": plan.z, "seed": plan.seed}
     return DECLARED.result(measure(grids, plan, texts), {**settings, **fixed})

@@ -43,10 +43,15 @@ def _figures(ranking: Ranking, *names: str) -> Iterator[Record]:
         f"seeds; the top sets have {ranking.k} prompts. shared items: the mean share of a subset "
         "that is also in another seed's subset; shared items make seeds agree."
     ),
-    spearman_mean="Spearman", spearman_std="± std", kendall_mean="Kendall", kendall_std="± std",
-    top1_pairwise_mean="same top-1", top1_pairwise_std="± std",
-    topk_pairwise_mean="top set overlap", topk_pairwise_std="± std",
-)  # fmt: skip
+    spearman_mean="Spearman",
+    spearman_std="± std",
+    kendall_mean="Kendall",
+    kendall_std="± std",
+    top1_pairwise_mean="same top-1",
+    top1_pairwise_std="± std",
+    topk_pairwise_mean="top set overlap",
+    topk_pairwise_std="± std",
+)
 def stability(ranking: Ranking) -> Iterator[Record]:
     """Rank correlations and common winners between seeds."""
     measures = ("spearman", "kendall", "top1_pairwise", "topk_pairwise")
@@ -62,9 +67,11 @@ def stability(ranking: Ranking) -> Iterator[Record]:
         f"the most frequent set of the {ranking.k} best. unique top-1: how many prompts win under "
         "at least one seed."
     ),
-    top1_global="top-1 consistency", topk_global="top set consistency", unique_top1="unique top-1",
+    top1_global="top-1 consistency",
+    topk_global="top set consistency",
+    unique_top1="unique top-1",
     n_conditions="seeds",
-)  # fmt: skip
+)
 def consistency(ranking: Ranking) -> Iterator[Record]:
     """How many prompts win, and how often the same one does."""
     return _figures(ranking, "top1_global", "topk_global", "unique_top1", "n_conditions")
@@ -79,10 +86,15 @@ def consistency(ranking: Ranking) -> Iterator[Record]:
         "same scores. The middle 95% of the sets' gains lie from gain low to gain high; the last "
         "three columns are shares of the sets."
     ),
-    loso_mean_mean="mean", loso_mean_std="± std", loso_lcb_mean="LCB", loso_lcb_std="± std",
-    mean_redrawn="mean, redrawn", lcb_redrawn="LCB, redrawn", lcb_better="LCB better",
+    loso_mean_mean="mean",
+    loso_mean_std="± std",
+    loso_lcb_mean="LCB",
+    loso_lcb_std="± std",
+    mean_redrawn="mean, redrawn",
+    lcb_redrawn="LCB, redrawn",
+    lcb_better="LCB better",
     lcb_worse="LCB worse",
-)  # fmt: skip
+)
 def selection(ranking: Ranking) -> Iterator[Record]:
     """The prompt chosen by the mean against the one chosen by LCB."""
     loso = [f"loso_{name}_{kind}" for name in ("mean", "lcb") for kind in ("mean", "std")]
@@ -96,9 +108,11 @@ def selection(ranking: Ranking) -> Iterator[Record]:
     "gap: difference of two prompts' means over all items. A pair flips if two seeds order it "
     f"oppositely (a tie is no flip); rates are over {REDRAWS} redrawn sets of seeds. not told "
     "apart: the 95% interval of the gap, paired over all items, contains 0.",
-    gap="gap between the means", n_pairs="pairs", flip_rate="how often a pair flips",
+    gap="gap between the means",
+    n_pairs="pairs",
+    flip_rate="how often a pair flips",
     share_of_flips="share of all flips",
-)  # fmt: skip
+)
 def near_ties(ranking: Ranking) -> Iterator[Record]:
     """How often pairs of prompts flip, by the gap between them."""
     for cell in ranking.cells:
@@ -140,11 +154,15 @@ def prompts(ranking: Ranking) -> Iterator[Record]:
             binary = np.isin(scores, (0.0, 1.0)).all()
             interval = wilson_cluster(scores == 1.0) if binary else mean_t_cluster(scores)
             yield {
-                "task": grid.name, "model": grid.model, "prompt": grid.prompts[at],
-                "score": float(means[at]), "ci_low": interval.low, "ci_high": interval.high,
+                "task": grid.name,
+                "model": grid.model,
+                "prompt": grid.prompts[at],
+                "score": float(means[at]),
+                "ci_low": interval.low,
+                "ci_high": interval.high,
                 "wins": int(wins[at]),
                 "wording": " ".join(ranking.texts.get(grid.prompts[at], "").split()),
-            }  # fmt: skip
+            }
 
 
 @table(
@@ -152,8 +170,10 @@ def prompts(ranking: Ranking) -> Iterator[Record]:
     "The paper's figures beside this study's",
     "Models, prompts and items differ, so the figures cannot be compared directly. ours: the "
     "lowest and the highest of this study's models at that size.",
-    model="paper's model", lowest="ours, lowest", highest="ours, highest",
-)  # fmt: skip
+    model="paper's model",
+    lowest="ours, lowest",
+    highest="ours, highest",
+)
 def paper_figures(ranking: Ranking) -> Iterator[Record]:
     """The figures that the paper states; none beside a score table of other tasks."""
     for key, figure in published(STUDY).items() if ranking.texts else ():
@@ -165,10 +185,15 @@ def paper_figures(ranking: Ranking) -> Iterator[Record]:
             if (value := cell.figures[measure.removesuffix("_at_most")]) is not None
         ]
         yield {
-            "task": task, "size": int(size), "model": model, "measure": measure.replace("_", " "),
-            "paper": figure.value, "place": figure.place, "lowest": min(ours, default=None),
+            "task": task,
+            "size": int(size),
+            "model": model,
+            "measure": measure.replace("_", " "),
+            "paper": figure.value,
+            "place": figure.place,
+            "lowest": min(ours, default=None),
             "highest": max(ours, default=None),
-        }  # fmt: skip
+        }
 
 
 @table(
@@ -194,13 +219,21 @@ def few_shot(ranking: Ranking) -> Iterator[Record]:
         means = one.mean(axis=1), two.mean(axis=1)
         best = [grid.prompts[int(chosen(values))] for values in means]
         yield {
-            "task": plain.name, "model": grid.model, "zero_shot": float(one.mean()),
-            "few_shot": float(two.mean()), "shift": float((two - one).mean()),
-            "ci_low": shift.low, "ci_high": shift.high, "changed": float((one != two).mean()),
-            "helped": int((means[1] > means[0]).sum()), "n_prompts": len(grid.prompts),
+            "task": plain.name,
+            "model": grid.model,
+            "zero_shot": float(one.mean()),
+            "few_shot": float(two.mean()),
+            "shift": float((two - one).mean()),
+            "ci_low": shift.low,
+            "ci_high": shift.high,
+            "changed": float((one != two).mean()),
+            "helped": int((means[1] > means[0]).sum()),
+            "n_prompts": len(grid.prompts),
             "spearman": prompt_sensitivity(np.transpose(means)).mean_spearman,
-            "best_zero_shot": best[0], "best_few_shot": best[1], "n_items": len(both),
-        }  # fmt: skip
+            "best_zero_shot": best[0],
+            "best_few_shot": best[1],
+            "n_items": len(both),
+        }
 
 
 def _agreement(ranking: Ranking, tables: Tables) -> Iterator[Record]:
@@ -232,7 +265,11 @@ FIGURES = (
         ),
         _agreement,
         Lines(
-            x="size", y="value", series="series", panel="measure", xlabel="items of a subset",
+            x="size",
+            y="value",
+            series="series",
+            panel="measure",
+            xlabel="items of a subset",
             ylabel="agreement",
         ),
     ),
@@ -244,13 +281,15 @@ FIGURES = (
         ),
         lambda _, made: (row for row in made["near_ties"].rows if row["gap"][0].isdigit()),
         Lines(
-            x="gap", y="flip_rate",
+            x="gap",
+            y="flip_rate",
             series=lambda row: " on ".join(filter(None, (row["model"], row["task"]))),
-            panel=lambda row: f"{row['size']} items", xlabel="gap between the means",
+            panel=lambda row: f"{row['size']} items",
+            xlabel="gap between the means",
             ylabel="share of seed pairs that flip",
         ),
     ),
-)  # fmt: skip
+)
 
 
 def findings(ranking: Ranking, _: Tables) -> Iterator[str]:

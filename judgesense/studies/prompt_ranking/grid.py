@@ -128,9 +128,14 @@ def ask(
         for item in items
     ]
     logs = ask_all(
-        responders, questions, out, task, max_tokens=max_tokens if texts else 1, seed=seed,
+        responders,
+        questions,
+        out,
+        task,
+        max_tokens=max_tokens if texts else 1,
+        seed=seed,
         note=note,
-    )  # fmt: skip
+    )
     for model, rows in logs.items():
         failed = {item for (_, item), row in rows.items() if row["text"] is None}
         kept = [item for item in items if item.item_id not in failed]
@@ -349,8 +354,12 @@ def measure(grids: Sequence[PromptScores], plan: RankingPlan, texts: Mapping[str
             redrawn = redrawn_scores(grid.scores, size, plan.seeds, REDRAWS, plan.seed)
             cells.append(
                 RankedPrompts(
-                    grid, size, scores, ranking_stability(scores, k=k, z=plan.z),
-                    selection_gain(redrawn, plan.z), pair_flips(grid.scores, redrawn),
+                    grid,
+                    size,
+                    scores,
+                    ranking_stability(scores, k=k, z=plan.z),
+                    selection_gain(redrawn, plan.z),
+                    pair_flips(grid.scores, redrawn),
                 )
-            )  # fmt: skip
+            )
     return Ranking(tuple(cells), plan.seeds, plan.z, k, texts)
