@@ -45,7 +45,7 @@ from fake_vllm import FakeVllm
 from fault_trial import KEY, leaks, local_judge, real_server
 
 from judgesense.cli import main as run_command
-from judgesense.decisions.log import read_log
+from judgesense.log.schema import read_log
 
 FORKS = multiprocessing.get_context("forkserver")
 """Each start is a process of its own, forked from one that has loaded the libraries."""

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from common import finish, machine, write_csv
 
-from judgesense.decisions.log import ATTACK, read_log
-from judgesense.improving.forms import wordings_to_try
+from judgesense.ask.forms import wordings_to_try
+from judgesense.log.schema import ATTACK, read_log
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import Item, Prompt, Template, render
 from judgesense_dataset.attacks import SPLITS, attacked_items, chosen_attacks

@@ -24,9 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from common import finish, machine
 
-from judgesense.decisions.log import ATTACK, SCHEMA
-from judgesense.decisions.view import view
-from judgesense.trust.resistant import attacks, resistant
+from judgesense.log.schema import ATTACK, SCHEMA
+from judgesense.log.view import view
+from judgesense.measure.resistant import attacks, resistant
 
 WORDINGS, KINDS = 5, 12
 RECORD = {"tasks": {"t": {"labels": ["YES", "NO"], "comparative": False, "wins": "YES"}}}

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 from common import MIRROR, finish, machine
 
+from judgesense.measure.thresholds import MARGIN
 from judgesense.statistics.change import item_change, smallest_loss
-from judgesense.trust.thresholds import MARGIN
 
 Floats = np.ndarray
 Generator = Callable[[np.random.Generator, int, float, float], tuple[Floats, Floats]]

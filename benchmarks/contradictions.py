@@ -32,18 +32,19 @@ from common import finish, machine
 
 from judgesense import cli
 from judgesense.cli import options as opt
-from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.importers.log import import_log
+from judgesense.log.schema import SCHEMA
+from judgesense.measure.card import CHECKS, LEADS, TRUST, gate
+from judgesense.measure.next import KINDS
+from judgesense.measure.report_file import identity
+from judgesense.recipes.fitting import AS_ASKED
 from judgesense.reporting.documents import render_badge
 from judgesense.reporting.html import render_html
 from judgesense.reporting.report import write_report
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.terminal import render_terminal
-from judgesense.run_folder.report import identity
-from judgesense.trust.card import AS_ASKED, CHECKS, LEADS, TRUST, gate
-from judgesense.trust.next import KINDS
 
 LABELS = {"factuality": ("YES", "NO"), "relevance": ("A", "B"), "coherence": tuple("12345")}
 

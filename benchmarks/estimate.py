@@ -31,6 +31,9 @@ import numpy as np
 from common import finish, machine
 from labelled import HUMAN, LOGS, flakyjudge, rag_eval, rag_units, write_summeval
 
+from judgesense.comparison.estimate import labels_needed
+from judgesense.comparison.units import Units, pick, strata_of, units_of
+from judgesense.comparison.verdict_files import read_verdicts
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.prediction_powered import (
     combined,
@@ -38,9 +41,6 @@ from judgesense.statistics.prediction_powered import (
     naive_influence,
 )
 from judgesense.statistics.rogan_gladen import rogan_gladen
-from judgesense.systems.estimate import labels_needed
-from judgesense.systems.units import Units, pick, strata_of, units_of
-from judgesense.systems.verdict_files import read_verdicts
 
 FOLDER = str(Path(__file__).resolve().parent)
 

@@ -37,7 +37,7 @@ import torch
 from common import factuality_requests, finish, machine
 
 from judgesense.benchmark import Benchmark
-from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
+from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import Task
 from local_judges.local.model_loading import find_model, load_tokenizer, plain_folder
 from local_judges.protocol import Request

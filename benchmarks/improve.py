@@ -22,12 +22,12 @@ from unittest.mock import patch
 import numpy as np
 from common import finish, machine
 
-from judgesense.improving.candidates import Answers, Candidate, Voice, first_candidates
-from judgesense.improving.forms import Wording
-from judgesense.improving.promise import with_person
-from judgesense.improving.search import MANY, Found, halves, search
+from judgesense.ask.candidates import Answers, Candidate, Voice, first_candidates
+from judgesense.ask.forms import Wording
+from judgesense.ask.promise import with_person
+from judgesense.ask.search import MANY, Found, halves, search
+from judgesense.recipes.rules import Decided
 from judgesense.tasks import Task, Template
-from judgesense.trust.rules import Decided
 
 SHARED = Path(os.environ.get("JUDGESENSE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 FRESH = 3000
@@ -192,7 +192,9 @@ def promises(runs: int, equal: bool) -> list[dict[str, Any]]:
                 better.append(row["gain_ci_low"] is not None and row["gain_ci_low"] > 0)
             rows.append(
                 {
-                    "name": f"promise, {kind}{', equal' * equal}, {n} items, {k or 'real'} wordings",
+                    "name": (
+                        f"promise, {kind}{', equal' * equal}, {n} items, {k or 'real'} wordings"
+                    ),
                     "peer": "nominal",
                     "ours": float(np.mean(covered)),
                     "theirs": 0.95,
@@ -274,7 +276,7 @@ def many_wordings(runs: int) -> list[dict[str, Any]]:
             )
             right.append([])
             for many in (10**9, MANY):
-                with patch("judgesense.improving.search.MANY", many):
+                with patch("judgesense.ask.search.MANY", many):
                     found = searched(whole, n, 20.0, run)
                 right[-1].append(truth(whole, found.chosen, found.fit, n))
         old, new = np.mean(right, axis=0)

@@ -21,9 +21,9 @@ import pandas as pd
 from common import finish, machine
 from improve import SHARED, _policy, _take, llmbar_population, logprobs
 
-from judgesense.improving.promise import with_person
-from judgesense.improving.search import halves
-from judgesense.trust.rules import Decided
+from judgesense.ask.promise import with_person
+from judgesense.ask.search import halves
+from judgesense.recipes.rules import Decided
 
 PERSON = 1.0
 PRICES = {

@@ -23,15 +23,15 @@ from unittest.mock import patch
 import numpy as np
 from common import MIRROR, finish, machine, write_csv
 
-from judgesense.decisions.log import read_log
-from judgesense.decisions.view import view
-from judgesense.improving.asking import Asking
-from judgesense.improving.candidates import Answers, Candidate, Voice, first_candidates
-from judgesense.improving.forms import Wording, rule_paraphrases, wordings_to_try
-from judgesense.improving.search import Found, search
-from judgesense.run_folder.folder import RunFolder, read_run
+from judgesense.ask.asking import Asking
+from judgesense.ask.candidates import Answers, Candidate, Voice, first_candidates
+from judgesense.ask.forms import Wording, rule_paraphrases, wordings_to_try
+from judgesense.ask.search import Found, search
+from judgesense.log.folder import RunFolder, read_run
+from judgesense.log.schema import read_log
+from judgesense.log.view import view
+from judgesense.recipes.grid import grid_of
 from judgesense.statistics.intervals import mean_t_cluster
-from judgesense.trust.grid import grid_of
 from judgesense_dataset.embedded import embedded_items, embedded_templates
 from judgesense_dataset.sources import get_source
 from judgesense_dataset.sources.loader import Reader
@@ -148,7 +148,7 @@ def read(folder: Path, record: dict[str, Any]) -> Answers:
     asking = Asking(
         RunFolder(folder, {"data": record}), [Name], table, shown(items), lambda _: None
     )
-    with patch("judgesense.improving.asking.run_judge"):
+    with patch("judgesense.ask.asking.run_judge"):
         asking.ask(list(np.ndindex(table.asked[:, 0].shape)), np.arange(len(items)))
     # An interrupted folder has some of the wordings.
     known = np.flatnonzero(~np.isnan(table.logprobs[0, ..., 0]).any(axis=(0, 2)))

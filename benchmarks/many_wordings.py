@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from common import finish, machine
 
-from judgesense.decisions.log import SCHEMA
-from judgesense.reporting.measure import measure
+from judgesense.log.schema import SCHEMA
+from judgesense.measure.assess import measure
 
 
 def simulated(items: int, wordings: int) -> pa.Table:

@@ -29,11 +29,11 @@ import numpy as np
 import pyarrow as pa
 from common import finish, machine
 
-from judgesense.decisions.log import SCHEMA, read_log
-from judgesense.decisions.view import Stream, view
-from judgesense.trust.checks import trust_card
-from judgesense.trust.planning import gate_outlook, plan
-from judgesense.trust.wordings import Wordings
+from judgesense.log.schema import SCHEMA, read_log
+from judgesense.log.view import Stream, view
+from judgesense.measure.checks import trust_card
+from judgesense.measure.planning import gate_outlook, plan
+from judgesense.measure.wordings import Wordings
 
 RUNS = Path(os.environ.get("JUDGESENSE_RUNS", "runs"))
 """Imported logs (`LOGS`) to resample; those that are not there are left out."""

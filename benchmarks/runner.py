@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
-from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA, RunFolder
+from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA, RunFolder
 from judgesense.tasks import Task, prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge

@@ -56,7 +56,7 @@ def command(*arguments: str) -> None:
 
 def llmbar_scores(run: Path, out: Path) -> None:
     """Scores by judge, strategy and item: the share of option orders in which a judge is right."""
-    from judgesense.decisions.log import read_log
+    from judgesense.log.schema import read_log
 
     right: dict[Any, dict[str, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
     for row in read_log(run).to_pylist():

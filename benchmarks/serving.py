@@ -36,8 +36,8 @@ JUDGE = "smollm2-135m"
 RULE = """
 import sys
 from judgesense import load_judge
-from judgesense.serving import server
-from judgesense.serving.served_judge import ServedJudge
+from judgesense.serve import server
+from judgesense.serve.served_judge import ServedJudge
 from local_judges.callable_judge import CallableJudge
 import time
 def rule(texts):

@@ -28,7 +28,7 @@ from scipy.stats import fisher_exact
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import Run, read_run
+from judgesense.log.folder import Run, read_run
 from local_judges.callable_judge import CallableJudge
 from local_judges.combined import StabilisedJudge
 from local_judges.protocol import Request

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from recipes import CONTROLS, ORIGINAL, import_flakyjudge
 
-from judgesense.decisions.log import REWORDING
-from judgesense.decisions.view import Stream, view
+from judgesense.log.folder import read_run
+from judgesense.log.schema import REWORDING
+from judgesense.log.view import Stream, view
 from judgesense.reporting.report import measure_run
-from judgesense.run_folder.folder import read_run
 from judgesense.studies.common.figures import Points
 from judgesense.tasks import UNCLEAR
 

@@ -19,16 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from page_tables import percent, table
 
-from judgesense.decisions.view import Stream, view
 from judgesense.files.tables import read_table
-from judgesense.run_folder.folder import read_run
+from judgesense.log.folder import read_run
+from judgesense.log.view import Stream, view
+from judgesense.measure.gains import units_of
+from judgesense.measure.wordings import Wordings
+from judgesense.recipes.fitting import Remedy
+from judgesense.recipes.grid import NOT_ASKED, grid_of
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
-from judgesense.trust.fitting import Remedy
-from judgesense.trust.gains import units_of
-from judgesense.trust.grid import NOT_ASKED, grid_of
-from judgesense.trust.wordings import Wordings
 from judgesense_dataset.templates import DATA
 
 STEPS = ("easy", "medium", "hard")

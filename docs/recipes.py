@@ -19,9 +19,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgesense.decisions.log import CONTRAST, INTERVENTION
 from judgesense.files.tables import read_table
 from judgesense.importers.log import import_log
+from judgesense.log.schema import CONTRAST, INTERVENTION
 
 RAG_EVAL = {
     "task": ":relevance_rating",

@@ -14,8 +14,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from judgesense.decisions.log import EQUIVALENT
-from judgesense.run_folder.folder import read_run
+from judgesense.log.folder import read_run
+from judgesense.log.schema import EQUIVALENT
 
 
 def main() -> None:

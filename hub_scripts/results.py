@@ -15,14 +15,14 @@ from typing import Any
 import pyarrow as pa
 
 from hub_scripts.hub import Content, Publication
-from judgesense.decisions.log import PARTS, encode_part, part_files, read_part, require_parts
-from judgesense.decisions.view import BASELINES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
+from judgesense.log.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
+from judgesense.log.schema import PARTS, encode_part, part_files, read_part, require_parts
+from judgesense.log.view import BASELINES
+from judgesense.measure.report_file import REPORT_FILE, load_report
 from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.report import measure_run
-from judgesense.run_folder.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
-from judgesense.run_folder.report import REPORT_FILE, load_report
 
 _WINDOWS = re.compile(r"(?:[A-Za-z]:[\\/]|\\\\)[^\n]*")
 _POSIX = re.compile(r"(?:file://)?(?:~|\.{1,2})?/[^\n]*")

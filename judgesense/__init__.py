@@ -12,36 +12,36 @@ from typing import TYPE_CHECKING, Any
 from judgesense.version import __version__
 
 if TYPE_CHECKING:
+    from judgesense.answers.matching import match_answers as match_answers
+    from judgesense.ask.improve import improve as improve
+    from judgesense.ask.improved import Improved as Improved
+    from judgesense.ask.stabilise import stabilise as stabilise
     from judgesense.checking.check import check as check
     from judgesense.checking.result import CheckResult as CheckResult
+    from judgesense.comparison.compare import Comparison as Comparison
+    from judgesense.comparison.compare import compare as compare
+    from judgesense.comparison.estimate import estimate as estimate
+    from judgesense.comparison.estimate_result import Estimate as Estimate
+    from judgesense.comparison.migration import Migration as Migration
+    from judgesense.comparison.migration import migration as migration
+    from judgesense.comparison.monitor import Monitoring as Monitoring
+    from judgesense.comparison.monitor import monitor as monitor
+    from judgesense.comparison.verdict_files import read_verdicts as read_verdicts
     from judgesense.importers.log import import_log as import_log
-    from judgesense.improving.improve import improve as improve
-    from judgesense.improving.result import Improved as Improved
-    from judgesense.matching import match_answers as match_answers
+    from judgesense.log.responses import read_responses as read_responses
     from judgesense.metric_modules.registry import metric_path as metric_path
     from judgesense.pipeline import run as run
     from judgesense.pipeline.demo import demo as demo
-    from judgesense.pipeline.stabilise import stabilise as stabilise
     from judgesense.pipeline.verdicts import judge_items as judge_items
     from judgesense.pipeline.verdicts import load_judge as load_judge
     from judgesense.reporting.report import Report as Report
     from judgesense.reporting.report import report_runs
-    from judgesense.run_folder.responses import read_responses as read_responses
     from judgesense.statistics.agreement import Agreement as Agreement
     from judgesense.statistics.agreement import jss as jss
     from judgesense.statistics.bias import position_bias as position_bias
     from judgesense.statistics.ranking import ranking_stability as ranking_stability
     from judgesense.statistics.robustness import paraphrase_robustness as paraphrase_robustness
     from judgesense.statistics.sensitivity import prompt_sensitivity as prompt_sensitivity
-    from judgesense.systems.estimate import estimate as estimate
-    from judgesense.systems.estimate_result import Estimate as Estimate
-    from judgesense.systems.migration import Migration as Migration
-    from judgesense.systems.migration import migration as migration
-    from judgesense.systems.monitor import Monitoring as Monitoring
-    from judgesense.systems.monitor import monitor as monitor
-    from judgesense.systems.verdict_files import read_verdicts as read_verdicts
-    from judgesense.trust.compare import Comparison as Comparison
-    from judgesense.trust.compare import compare as compare
     from local_judges.responder import Question as Question
     from local_judges.responder import respond as respond
 
@@ -52,37 +52,37 @@ if TYPE_CHECKING:
 _HOMES = {
     "Agreement": "judgesense.statistics.agreement",
     "CheckResult": "judgesense.checking.result",
-    "Comparison": "judgesense.trust.compare",
-    "Estimate": "judgesense.systems.estimate_result",
-    "Improved": "judgesense.improving.result",
-    "Migration": "judgesense.systems.migration",
-    "Monitoring": "judgesense.systems.monitor",
+    "Comparison": "judgesense.comparison.compare",
+    "Estimate": "judgesense.comparison.estimate_result",
+    "Improved": "judgesense.ask.improved",
+    "Migration": "judgesense.comparison.migration",
+    "Monitoring": "judgesense.comparison.monitor",
     "Question": "local_judges.responder",
     "Report": "judgesense.reporting.report",
-    "answer_match": "judgesense.matching:match_answers",
+    "answer_match": "judgesense.answers.matching:match_answers",
     "check": "judgesense.checking.check",
-    "compare": "judgesense.trust.compare",
+    "compare": "judgesense.comparison.compare",
     "demo": "judgesense.pipeline.demo",
-    "estimate": "judgesense.systems.estimate",
+    "estimate": "judgesense.comparison.estimate",
     "import_log": "judgesense.importers.log",
-    "improve": "judgesense.improving.improve",
+    "improve": "judgesense.ask.improve",
     "jss": "judgesense.statistics.agreement",
     "judge_items": "judgesense.pipeline.verdicts",
     "load_judge": "judgesense.pipeline.verdicts",
-    "match_answers": "judgesense.matching",
+    "match_answers": "judgesense.answers.matching",
     "metric_path": "judgesense.metric_modules.registry",
-    "migration": "judgesense.systems.migration",
-    "monitor": "judgesense.systems.monitor",
+    "migration": "judgesense.comparison.migration",
+    "monitor": "judgesense.comparison.monitor",
     "paraphrase_robustness": "judgesense.statistics.robustness",
     "position_bias": "judgesense.statistics.bias",
     "prompt_sensitivity": "judgesense.statistics.sensitivity",
     "ranking_stability": "judgesense.statistics.ranking",
-    "read_responses": "judgesense.run_folder.responses",
-    "read_verdicts": "judgesense.systems.verdict_files",
+    "read_responses": "judgesense.log.responses",
+    "read_verdicts": "judgesense.comparison.verdict_files",
     "report": "judgesense.reporting.report:report_runs",
     "respond": "local_judges.responder",
     "run": "judgesense.pipeline",
-    "stabilise": "judgesense.pipeline.stabilise",
+    "stabilise": "judgesense.ask.stabilise",
 }
 """Public name -> its module (``module:name`` if it has another name there), as imported above."""
 

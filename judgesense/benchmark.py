@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
+from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     NO_ORDER,
     Aliases,

@@ -16,10 +16,10 @@ import pyarrow as pa
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.log import ATTACK
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, fit_node, invalid, read_nodes
-from judgesense.run_folder.folder import VARIANT_SCHEMA
+from judgesense.log.folder import VARIANT_SCHEMA
+from judgesense.log.schema import ATTACK
 from judgesense.tasks import Item, Task, Template, render
 from judgesense_dataset.templates import DATA, TaskTemplates
 from judgesense_dataset.variant_changes import VariantMaker, judged_field, row_of

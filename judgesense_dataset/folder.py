@@ -28,7 +28,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, require_writable, write_text
 from judgesense.files.documents import Shape, fit, parse_yaml
 from judgesense.files.tables import read_parquet, read_table
-from judgesense.run_folder.folder import PROMPT_SCHEMA
+from judgesense.log.folder import PROMPT_SCHEMA
 
 SPLIT = "test"
 ALL, REJECTED, PROMPTS = "all", "rejected", "prompts"

@@ -21,7 +21,7 @@ from judgesense.benchmark import Benchmark, infer_task
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.documents import Shape, fit, parse_json
 from judgesense.files.tables import Record, column_names, in_schema, read_table
-from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
+from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     Aliases,
     Task,

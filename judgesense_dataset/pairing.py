@@ -20,7 +20,7 @@ from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.tables import read_table
-from judgesense.run_folder.folder import PAIR_SCHEMA, PROMPT_SCHEMA
+from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
     NO_ORDER,
     Item,

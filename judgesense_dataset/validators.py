@@ -20,11 +20,11 @@ from statistics import fmean
 from typing import Any
 
 from judgesense.benchmark import Benchmark, table_of_prompts
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.documents import read_yaml
 from judgesense.files.tables import read_table
-from judgesense.run_folder.folder import PAIR_SCHEMA
+from judgesense.log.folder import PAIR_SCHEMA
+from judgesense.log.schema import read_log
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
 from judgesense.text import fill
 from judgesense_dataset.polarity import is_identity

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from judgesense.run_folder.folder import VARIANT_SCHEMA
+from judgesense.log.folder import VARIANT_SCHEMA
 from judgesense.tasks import Item, Prompt, Task, Template, render
 from judgesense_dataset.pairing import JUDGED
 from judgesense_dataset.recognition import known_tasks

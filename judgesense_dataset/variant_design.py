@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark, table_of_pairs
-from judgesense.decisions.log import CONTRAST, EQUIVALENT
-from judgesense.run_folder.folder import PAIR_SCHEMA, VARIANT_SCHEMA
+from judgesense.log.folder import PAIR_SCHEMA, VARIANT_SCHEMA
+from judgesense.log.schema import CONTRAST, EQUIVALENT
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
 from judgesense_dataset.polarity import INVERTED, cue, names_answer
 from judgesense_dataset.templates import TRANSLATION, TaskTemplates

@@ -12,10 +12,10 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
-from judgesense.decisions.log import CONTRAST, EQUIVALENT, OTHER_ITEM, REWORDING
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, fit_node, invalid, read_nodes
 from judgesense.guards import Guard
+from judgesense.log.schema import CONTRAST, EQUIVALENT, OTHER_ITEM, REWORDING
 from judgesense.tasks import ANSWER
 from judgesense_dataset.templates import DATA, LANGUAGE_FILES
 

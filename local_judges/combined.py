@@ -19,11 +19,11 @@ import numpy as np
 
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
+from judgesense.recipes.fitting import AS_ASKED
+from judgesense.recipes.grid import label_logprobs
+from judgesense.recipes.rules import TIE, Decided, Rule, averaged, sure, voted
 from judgesense.statistics.calibration import log_shares
 from judgesense.tasks import Template
-from judgesense.trust.card import AS_ASKED
-from judgesense.trust.grid import label_logprobs
-from judgesense.trust.rules import TIE, Decided, Rule, averaged, sure, voted
 from local_judges.protocol import Answer, Budgeted, Judge, Request
 from local_judges.runner import ask_all
 from local_judges.stabilised import Members, Messages, key_of

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from judgesense.answers.matching.result import Reference, accepted, check_pairs
 from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
 from judgesense.files.documents import read_yaml
-from judgesense.matching.result import Reference, accepted, check_pairs
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, prompt_id
 from judgesense.text import fill
 from local_judges.protocol import Answer, Judge, Request

@@ -21,9 +21,9 @@ from typing import Any
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.log import PARTS
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.run_folder.folder import PROMPTS_FILE
+from judgesense.log.folder import PROMPTS_FILE
+from judgesense.log.schema import PARTS
 from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.options import RayOptions, checked

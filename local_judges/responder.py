@@ -1,6 +1,6 @@
 """Models that answer questions in free text, on the engines of the judges.
 
-Answers go to a response log (:mod:`judgesense.run_folder.responses`) in
+Answers go to a response log (:mod:`judgesense.log.responses`) in
 ``DIR/responses/part-*.parquet``, next to ``DIR/run.json``. Interrupt a run at any time; the same
 call resumes it.
 """
@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import RunFolder, claimed
-from judgesense.run_folder.responses import PARTS, SCHEMA, conform_responses, read_responses
+from judgesense.log.folder import RunFolder, claimed
+from judgesense.log.responses import PARTS, SCHEMA, conform_responses, read_responses
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
 from local_judges.callable_judge import CallableJudge
@@ -267,7 +267,7 @@ def _part_table(
 
 
 def finish_reason(answer: Answer) -> str:
-    """Why the text of an answer ends, as in :data:`judgesense.run_folder.responses.SCHEMA`."""
+    """Why the text of an answer ends, as in :data:`judgesense.log.responses.SCHEMA`."""
     if answer.error is not None:
         return "error"
     if answer.refused:

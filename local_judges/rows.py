@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from judgesense.decisions.log import OPTIONAL, SCHEMA, conform
+from judgesense.log.schema import OPTIONAL, SCHEMA, conform
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, Aliases, load_label_map
 from local_judges.plan import Part, Requests, options_of, take_rows
 from local_judges.protocol import Answer

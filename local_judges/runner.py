@@ -24,11 +24,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.log import PARTS, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import cannot_write
 from judgesense.files.tables import UNREADABLE, read_parquet
-from judgesense.run_folder.folder import set_aside
+from judgesense.log.folder import set_aside
+from judgesense.log.schema import PARTS, write_part
 from judgesense.text import duration
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.protocol import Answer, Budgeted, Judge, Request

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from judgesense.recipes.rules import Rule
 from judgesense.tasks import Item, Prompt, Template, prompt_id, render
-from judgesense.trust.rules import Rule
 from judgesense_dataset.templates import LayoutPattern, layout_patterns, patterns_of
 from local_judges.protocol import Request
 from local_judges.stabilised_file import Stabilised

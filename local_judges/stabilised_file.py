@@ -30,8 +30,8 @@ from judgesense.files.documents import (
     parse_nodes,
     parse_yaml,
 )
+from judgesense.recipes.rules import OTHER_WORDINGS, Read, Rule
 from judgesense.tasks import Template
-from judgesense.trust.rules import OTHER_WORDINGS, Read, Rule
 from judgesense_dataset.templates import TaskTemplates, is_alone, read_tasks
 
 log = logging.getLogger(__name__)

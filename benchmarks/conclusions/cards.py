@@ -23,13 +23,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from conclusions.frame import Cell, simulate
-from judgesense.decisions.log import SCHEMA
-from judgesense.decisions.view import view
+from judgesense.log.schema import SCHEMA
+from judgesense.log.view import view
+from judgesense.measure.card import TrustCard
+from judgesense.measure.checks import trust_card
+from judgesense.measure.thresholds import DEFAULTS, WORDING_PRIOR
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.gold import gold_agreement, table_figures
-from judgesense.trust.card import TrustCard
-from judgesense.trust.checks import trust_card
-from judgesense.trust.thresholds import DEFAULTS, WORDING_PRIOR
 
 Floats = npt.NDArray[np.float64]
 LEAST, MOST = 0.93, 0.05

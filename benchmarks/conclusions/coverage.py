@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from conclusions.frame import Cell, simulate
+from judgesense.measure.thresholds import WORDING_PRIOR
 from judgesense.statistics.bias import position_bias
 from judgesense.statistics.crossed import delta_jss, two_way_interval
 from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
-from judgesense.trust.thresholds import WORDING_PRIOR
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from conclusions.frame import Cell, simulate
+from judgesense.measure.thresholds import WORDING_PRIOR
 from judgesense.statistics.comparison import paired_test
 from judgesense.statistics.consequence import consequence
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.intervals import wilson_from_sums
-from judgesense.trust.thresholds import WORDING_PRIOR
 
 THRESHOLD = 0.8
 

@@ -14,15 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from conclusions.frame import Cell, simulate
-from judgesense.decisions.log import EQUIVALENT
-from judgesense.statistics.calibration import (
-    ask_threshold,
-    batch_offsets,
-    calibrated,
-    most_probable,
-)
-from judgesense.statistics.selection import folds_of
-from judgesense.trust.fitting import (
+from judgesense.log.schema import EQUIVALENT
+from judgesense.measure.gains import measured, units_of
+from judgesense.measure.thresholds import DEFAULTS
+from judgesense.recipes.fitting import (
     Remedy,
     best_of,
     decide,
@@ -31,9 +26,14 @@ from judgesense.trust.fitting import (
     panels,
     verdicts_by_wording,
 )
-from judgesense.trust.gains import measured, units_of
-from judgesense.trust.grid import Grid, Wording
-from judgesense.trust.thresholds import DEFAULTS
+from judgesense.recipes.grid import Grid, Wording
+from judgesense.statistics.calibration import (
+    ask_threshold,
+    batch_offsets,
+    calibrated,
+    most_probable,
+)
+from judgesense.statistics.selection import folds_of
 
 REMEDIES = (
     Remedy(both=True),

@@ -20,15 +20,15 @@ from scipy.stats import norm
 
 from conclusions.cards import LEAST, _real, _wide, base_of, pairs_of, parts_of, shifts, usual
 from conclusions.frame import Cell, simulate
-from judgesense.decisions.log import SCHEMA
-from judgesense.reporting.measure import measure
+from judgesense.log.schema import SCHEMA
+from judgesense.measure.assess import measure
+from judgesense.measure.thresholds import WORDING_PRIOR
 from judgesense.statistics.alternative_annotator import EPSILON, _closeness, alternative_annotator
 from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.crossed import two_way_interval
 from judgesense.statistics.gold import gold_agreement, table_figures
 from judgesense.statistics.ranks import paired_above
 from judgesense.statistics.selection import largest
-from judgesense.trust.thresholds import WORDING_PRIOR
 
 LOGS = os.environ.get("JUDGESENSE_LOGS")
 JUDGES, TASKS = 5, 4

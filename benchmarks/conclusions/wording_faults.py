@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from conclusions.frame import Cell, simulate
-from judgesense.trust.wordings import Wordings, _advised
+from judgesense.measure.wordings import Wordings, _advised
 
 LOGS = Path(__file__).parents[3] / "shared" / "logs"
 RELEVANCE = os.environ.get("RELEVANCE_LOGS")

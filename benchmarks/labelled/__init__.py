@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from common import MIRROR
 
+from judgesense.comparison.units import Units, units_of
+from judgesense.comparison.verdict_files import read_verdicts
 from judgesense.statistics.arrays import Floats
-from judgesense.systems.units import Units, units_of
-from judgesense.systems.verdict_files import read_verdicts
 
 HUMAN = "summeval_human.csv"
 LOGS = MIRROR.parent / "logs"

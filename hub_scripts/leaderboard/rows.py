@@ -17,18 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.view import BASELINES
+from judgesense.log.view import BASELINES
+from judgesense.measure.card import TRUST
+from judgesense.measure.remedies import PASSING
+from judgesense.measure.report_file import CELL_KEYS, identity, main_cells, task_rank
+from judgesense.measure.thresholds import LEAST_COVERAGE
+from judgesense.recipes.fitting import AS_ASKED
 from judgesense.reporting.published import V2, v2_figures
 from judgesense.reporting.summary import reasons
 from judgesense.reporting.tables import undecided_share
-from judgesense.run_folder.report import CELL_KEYS, identity, main_cells, task_rank
 from judgesense.statistics.arrays import Bools, Floats
 from judgesense.statistics.gold import table_figures
 from judgesense.statistics.ranks import paired_above, ranks_of
 from judgesense.text import percent, short_names
-from judgesense.trust.card import AS_ASKED, TRUST
-from judgesense.trust.remedies import PASSING
-from judgesense.trust.thresholds import LEAST_COVERAGE
 from local_judges.local.gguf_files import NAMED
 from local_judges.options import REMOTE
 

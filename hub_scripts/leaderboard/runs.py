@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from hub_scripts.hub import hub_client, transport_errors
 from hub_scripts.leaderboard.rows import Key, Tables
 from hub_scripts.results import checked_report
-from judgesense.decisions.log import PARTS, part_files
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import PAIRS_FILE, RUN_FILE, read_run
-from judgesense.run_folder.report import REPORT_FILE, saved_report
+from judgesense.log.folder import PAIRS_FILE, RUN_FILE, read_run
+from judgesense.log.schema import PARTS, part_files
+from judgesense.measure.report_file import REPORT_FILE, saved_report
 from judgesense.tasks import ERROR
 
 EMBEDDED = Path(__file__).parent / "data"

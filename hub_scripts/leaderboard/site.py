@@ -29,14 +29,14 @@ from hub_scripts.publications import is_wheel
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import read_json
+from judgesense.measure.card import TRUST
+from judgesense.measure.report_file import task_rank
+from judgesense.measure.thresholds import STEADY_JSS
 from judgesense.reporting.documents import environment
 from judgesense.reporting.html import render_html
 from judgesense.reporting.palette import DARK, LIGHT
 from judgesense.reporting.published import ROWS, WITHDRAWN, figures
-from judgesense.run_folder.report import task_rank
 from judgesense.text import brackets, number, percent, short_names, signed
-from judgesense.trust.card import TRUST
-from judgesense.trust.thresholds import STEADY_JSS
 from judgesense.version import __version__
 
 if TYPE_CHECKING:

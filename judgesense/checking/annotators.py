@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from judgesense.comparison.human_labels import LabelRow
+from judgesense.comparison.verdict_files import as_id, read_rows
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import kept
 from judgesense.files.tables import read_table, read_table_rows
@@ -17,8 +19,6 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.recognise import people_columns
-from judgesense.systems.human_labels import LabelRow
-from judgesense.systems.verdict_files import as_id, read_rows
 
 LabelsByPerson = dict[str, dict[str, str]]
 """Label by person and item; ``item/system`` where the labels are on several systems."""
@@ -30,7 +30,7 @@ def labels_by_item(
     """The labels in a file, and the chances with which ``judgesense label`` picked their items.
 
     Columns that have other names are recognised. Raises JudgeSenseError as
-    `judgesense.systems.verdict_files.read_rows`, and without any label.
+    `judgesense.comparison.verdict_files.read_rows`, and without any label.
     """
     given = columns or label_columns(columns_of(read_table_rows(file))[0])
     labels: LabelsByPerson = {}

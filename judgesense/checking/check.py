@@ -11,11 +11,15 @@ from typing import Any
 from judgesense.checking.result import RUNS, CheckResult, Inconclusive, result_of
 from judgesense.checking.rubric import PARAPHRASES, read_items, with_quick_attacks, writer_of
 from judgesense.checking.verdicts import check_file
-from judgesense.decisions.log import SCORINGS, read_log
+from judgesense.comparison.baseline import items_of_baseline, what_it_finds
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept, kept_text
 from judgesense.files.disk import require_file, sha256_of
 from judgesense.files.tables import SUFFIXES
+from judgesense.log.folder import RUN_FILE, read_record, save_run
+from judgesense.log.invocation import invocation
+from judgesense.log.schema import SCORINGS, read_log
+from judgesense.measure.thresholds import MARGIN, STEADY_JSS, Thresholds
 from judgesense.pipeline import (
     Settings,
     execute,
@@ -27,11 +31,7 @@ from judgesense.pipeline import (
 from judgesense.pipeline.data import DataReference, attacked, varied
 from judgesense.reporting.report import Report, write_report
 from judgesense.reporting.run_tables import cases
-from judgesense.run_folder.folder import RUN_FILE, read_record, save_run
-from judgesense.run_folder.invocation import invocation
 from judgesense.statistics.alternative_annotator import EPSILON
-from judgesense.trust.baseline import items_of_baseline, what_it_finds
-from judgesense.trust.thresholds import MARGIN, STEADY_JSS, Thresholds
 
 
 def check(

@@ -1,6 +1,6 @@
 """What people label next, blind, and the file that their labels are in: ``judgesense label``.
 
-The order is drawn once from the verdicts (`judgesense.systems.units.pick`): doubtful items
+The order is drawn once from the verdicts (`judgesense.comparison.units.pick`): doubtful items
 come more often, each with a known probability. Everyone gets the same order, so that two people's
 labels can be compared. Nobody sees verdicts, reasons, or other people's labels.
 """
@@ -18,19 +18,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from judgesense.comparison.human_labels import LabelRow
+from judgesense.comparison.units import ALL, pick, strata_of, units_of
+from judgesense.comparison.verdict_files import SomeId, fields_of, read_rows, read_verdicts
+from judgesense.comparison.verdict_table import SCHEMA, VerdictTable
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
 from judgesense.files.tables import SUFFIXES, csv_text, read_table_rows
 from judgesense.importers.column_names import columns_of, plain
 from judgesense.importers.columns import ROW
 from judgesense.importers.recognise import require_columns, understand
-from judgesense.reporting.disagreements import columns_of_items
-from judgesense.run_folder.folder import Run, read_run
-from judgesense.run_folder.record import now
-from judgesense.systems.human_labels import LabelRow
-from judgesense.systems.units import ALL, pick, strata_of, units_of
-from judgesense.systems.verdict_files import SomeId, fields_of, read_rows, read_verdicts
-from judgesense.systems.verdict_table import SCHEMA, VerdictTable
+from judgesense.log.folder import Run, read_run
+from judgesense.log.record import now
+from judgesense.measure.disagreements import columns_of_items
 
 MOST_LABELS = 10
 """One for each key with a digit."""
@@ -256,8 +256,8 @@ def open_labelling(
 
     The labels go to ``out``: by default ``SOURCE.labels.csv``, or ``labels.csv`` in the folder. The
     column ``verdict`` picks the items. Raises JudgeSenseError as
-    `judgesense.systems.verdict_files.read_verdicts`, without labels to choose from, and for a file
-    of labels of other items.
+    `judgesense.comparison.verdict_files.read_verdicts`, without labels to choose from, and for a
+    file of labels of other items.
     """
     more: dict[str, Any] = {"seed": seed, "limit": limit, "show": show or ()}
     if source.is_dir():

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from judgesense.comparison.baseline import BaselineComparison, against_baseline
+from judgesense.measure.card import TRUST, Gate, gate
+from judgesense.measure.report_file import identity, main_cells
+from judgesense.measure.thresholds import MARGIN
 from judgesense.reporting.report import Report
-from judgesense.reporting.result import Result
 from judgesense.reporting.run_tables import (
     cost_table,
     flips_table,
@@ -20,11 +23,8 @@ from judgesense.reporting.run_tables import (
     systems_table,
     wordings_table,
 )
-from judgesense.run_folder.report import identity, main_cells
+from judgesense.reporting.study_result import Result
 from judgesense.statistics.result import ResultMapping
-from judgesense.trust.baseline import BaselineComparison, against_baseline
-from judgesense.trust.card import TRUST, Gate, gate
-from judgesense.trust.thresholds import MARGIN
 
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
@@ -118,7 +118,7 @@ class CheckResult(ResultMapping):
     def against(self, baseline: str | Path, margin: float = MARGIN) -> CheckResult:
         """The result, whose gate is what changed since an earlier check or run.
 
-        Raises JudgeSenseError as :func:`judgesense.trust.baseline.against_baseline`.
+        Raises JudgeSenseError as :func:`judgesense.comparison.baseline.against_baseline`.
         """
         change = against_baseline(self.out, baseline, margin=margin)
         return replace(self, gate=change.gate, change=change)

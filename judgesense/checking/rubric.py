@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from judgesense.checking.verdicts import labelled_rows
 from judgesense.errors import JudgeSenseError
+from judgesense.measure.planning import assumed
 from judgesense.pipeline import Settings
 from judgesense.pipeline.data import DataReference, attacked
-from judgesense.trust.planning import assumed
 
 if TYPE_CHECKING:
     from judgesense.tasks import Item

@@ -27,10 +27,10 @@ from judgesense.importers.recognise import (
     require_columns,
     understand,
 )
+from judgesense.log.invocation import invocation
 from judgesense.pipeline import to_stderr
 from judgesense.reporting.report import report_runs
-from judgesense.reporting.result import Result
-from judgesense.run_folder.invocation import invocation
+from judgesense.reporting.study_result import Result
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.text import join
 

@@ -9,7 +9,7 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
-from judgesense.trust.thresholds import MARGIN, STEADY_JSS
+from judgesense.measure.thresholds import MARGIN, STEADY_JSS
 
 if TYPE_CHECKING:
     from judgesense.checking.result import CheckResult

@@ -39,7 +39,7 @@ def estimate(
         --systems A,B: Systems to compare (default: all).
         --positive LABEL: The label that counts as good, such as PASS.
     """
-    from judgesense.systems.estimate import estimate as run_estimate
+    from judgesense.comparison.estimate import estimate as run_estimate
 
     found = run_estimate(
         verdicts,

@@ -81,8 +81,8 @@ def improve(
     needed = {"RUBRIC": source, "--data": data, "--judge": judge}
     if absent := [name for name, value in needed.items() if value is None]:
         raise JudgeSenseError(f"{absent[0]} is missing (or name a run: --log DIR)")
-    from judgesense.improving.improve import improve as run_improve
-    from judgesense.improving.plan import dry_run as planned
+    from judgesense.ask.improve import improve as run_improve
+    from judgesense.ask.plan import dry_run as planned
 
     if asks_log := sorted(own.keys() & {"remedy", "templates"}):
         raise JudgeSenseError(f"--set {asks_log[0]} is for --log DIR, not for a rubric")

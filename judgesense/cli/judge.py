@@ -97,7 +97,7 @@ def stabilise(
         --out, -o FILE.yaml: Where to write the judge.
         --remedy NAME: A remedy of the report.
     """
-    from judgesense.pipeline.stabilise import stabilise as made
+    from judgesense.ask.stabilise import stabilise as made
 
     found = made(
         run,
@@ -125,7 +125,7 @@ def stabilise(
 
 
 def _print_stabilised(found: Stabilised, out: Path) -> None:
-    from judgesense.improving.result import promise
+    from judgesense.ask.improved import promise
     from judgesense.text import brackets, percent, quoted, s
 
     expected = found.expected

@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.text import middle_cut
 
 if TYPE_CHECKING:
-    from judgesense.matching.scores import ModelScores
+    from judgesense.answers.matching.scores import ModelScores
     from judgesense.pipeline.matching import Matched, ResponseRow
 
 
@@ -134,7 +134,7 @@ def _respond(
 
 
 def _show_scores(name: str, table: Sequence[ModelScores]) -> None:
-    from judgesense.matching.scores import mean_rank_correlation
+    from judgesense.answers.matching.scores import mean_rank_correlation
 
     typer.echo(f"Scored by {name}")
     for model in table:

@@ -38,7 +38,7 @@ def monitor(
         --tolerance SHARE: The share of verdicts that may change in addition to those that
             rewording changes.
     """
-    from judgesense.systems.monitor import monitor as look
+    from judgesense.comparison.monitor import monitor as look
 
     found = look(
         run,

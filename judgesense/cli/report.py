@@ -9,7 +9,7 @@ import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
-from judgesense.trust.thresholds import NO_DIFFERENCE
+from judgesense.measure.thresholds import NO_DIFFERENCE
 
 Format = Literal["md", "html", "tex", "json"]
 
@@ -31,10 +31,10 @@ def report(
         --badge: Write badge.svg to the folder as well.
     """
     from judgesense.files.disk import write_text, writing
+    from judgesense.measure.report_file import merge
     from judgesense.reporting import documents
     from judgesense.reporting.report import measure_run, report_runs
     from judgesense.reporting.terminal import print_report
-    from judgesense.run_folder.report import merge
 
     limits = opt.pairs(threshold, "--threshold")
     if badge and (format is not None or len(run_dirs) > 1):
@@ -104,12 +104,12 @@ def compare(
         flags = {"--judge": judge, "--task": task, "--tolerance": tolerance}
         if set_flags := [flag for flag, value in flags.items() if value is not None]:
             raise JudgeSenseError(f"{set_flags[0]} needs --migration")
-        from judgesense.trust.compare import compare as compare_runs
+        from judgesense.comparison.compare import compare as compare_runs
 
         result = compare_runs(first, second)
         opt.output(format, result.to_dict, lambda: str(result))
         return
-    from judgesense.systems.migration import migration as compare_update
+    from judgesense.comparison.migration import migration as compare_update
 
     update = compare_update(
         first,

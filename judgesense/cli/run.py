@@ -46,12 +46,12 @@ def run(
         --orders: The option orders (default: those of the data).
     """
     given = {key: value for key, value in locals().items() if key not in ("dry_run", "format")}
+    from judgesense.log.invocation import invocation
     from judgesense.pipeline import Settings, execute, failed_prompts, prepare
     from judgesense.pipeline.data import data_reference
     from judgesense.pipeline.dry_run import describe
     from judgesense.pipeline.dry_run import dry_run as planned
     from judgesense.reporting.terminal import print_report
-    from judgesense.run_folder.invocation import invocation
 
     data = data_reference(dataset, templates, items, opt.names(variants), attacks)
     terms = Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit)

@@ -31,7 +31,7 @@ def serve(
         --api-key-env NAME: The environment variable with the key that clients must send.
         --insecure: Listen on a public address without a key.
     """
-    from judgesense.serving.server import serve as run
+    from judgesense.serve.server import serve as run
 
     key = os.environ.get(api_key_env, "").strip() if api_key_env else None
     if api_key_env and not key:

@@ -13,7 +13,7 @@ from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
 if TYPE_CHECKING:
-    from judgesense.reporting.result import Result
+    from judgesense.reporting.study_result import Result
 
 _OF_STUDY = {
     "judge-sensitivity": {

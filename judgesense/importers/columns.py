@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import ABSENT, Rows
+from judgesense.log.schema import SCHEMA
 
 TARGETS = (*SCHEMA.names, "prompt", "gold_ab")
 """The decision log's columns; the user message, whose hash is ``prompt_id``; and a gold label for

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.columns import NAMES, TARGETS, ColumnMap
 from judgesense.importers.rows import texts_of
-from judgesense.run_folder.folder import ITEMS_FILE, ITEMS_OF_TASKS
+from judgesense.log.folder import ITEMS_FILE, ITEMS_OF_TASKS
 
 LONGEST_TEXT = 4000
 """Longer cells of columns that no figure needs are cut."""

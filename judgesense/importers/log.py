@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgesense.decisions.log import PARTS, part_files, write_part
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.tables import Rows, is_dataset
@@ -28,9 +27,10 @@ from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
 from judgesense.importers.items import ItemColumns
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.readings import Parser
-from judgesense.run_folder.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
-from judgesense.run_folder.invocation import invocation
-from judgesense.run_folder.record import now
+from judgesense.log.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
+from judgesense.log.invocation import invocation
+from judgesense.log.record import now
+from judgesense.log.schema import PARTS, part_files, write_part
 from judgesense.version import __version__
 
 

@@ -16,7 +16,7 @@ from judgesense.importers.column_names import NUMBER, word_of
 from judgesense.importers.columns import ROW, ColumnMap
 from judgesense.importers.readings import Parser, is_label
 from judgesense.importers.rows import texts_of
-from judgesense.run_folder.folder import PEOPLE_SCHEMA
+from judgesense.log.folder import PEOPLE_SCHEMA
 from judgesense.tasks import NO_ORDER, UNCLEAR
 
 _AS_NAMED = ColumnMap({})

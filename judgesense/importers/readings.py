@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import SCHEMA
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 
 Parser = Callable[[str, tuple[str, ...]], str]

@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal
 import pyarrow as pa
 from pydantic import Field, TypeAdapter, ValidationError
 
-from judgesense.decisions.log import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Count, parse_json
 from judgesense.files.tables import Rows
 from judgesense.importers.columns import ColumnMap
+from judgesense.log.schema import REWORDING, SCHEMA, SCORINGS, STATUSES, VARIANT_CLASSES
 from judgesense.tasks import NO_ORDER, ORDERS, prompt_id
 
 Values = list[Any] | None

@@ -22,7 +22,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import Shape, fit, parse_json, read_json
 from judgesense.reporting.documents import BADGE_FILE, escape_markdown, render_badge
-from judgesense.reporting.result import Table
+from judgesense.reporting.study_result import Table
 from judgesense.text import interval, number, sentence
 
 if TYPE_CHECKING:

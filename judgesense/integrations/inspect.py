@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.serving.served_judge import ServedJudge, Verdict, load_served
+from judgesense.serve.served_judge import ServedJudge, Verdict, load_served
 from judgesense.tasks import UNDECIDED
 
 try:

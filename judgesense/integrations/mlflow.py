@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from judgesense.ask.improve import improve
+from judgesense.ask.improved import Improved
 from judgesense.errors import JudgeSenseError
-from judgesense.improving.improve import improve
-from judgesense.improving.result import Improved
 from judgesense.pipeline.verdicts import ItemJudge, load_judge
 
 try:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from judgesense.matching import METHODS
+from judgesense.answers.matching import METHODS
 from judgesense.metric_modules.registry import (
     METRICS,
     Check,

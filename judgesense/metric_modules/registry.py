@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.answers.matching import match_answers
 from judgesense.errors import JudgeSenseError
-from judgesense.matching import match_answers
 from judgesense.statistics.agreement import jss
 from judgesense.statistics.bias import position_bias
 from judgesense.statistics.inputs import encode, is_ordered, numbers

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import writing
+from judgesense.log.folder import read_record
 from judgesense.reporting.report import Report, write_report
-from judgesense.run_folder.folder import read_record
 
 RECORDED = Path(__file__).parents[1] / "data" / "demo"
 """Three small judges on 50 relevance items: five wordings, both orders and an opposite question.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from judgesense.measure.planning import assumed
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.requirements import answerable
 from judgesense.pipeline.settings import Settings
-from judgesense.trust.planning import assumed
 from local_judges.options import REMOTE
 
 

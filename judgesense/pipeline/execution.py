@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_templates
+from judgesense.log.folder import RunFolder, claimed, read_record
+from judgesense.log.invocation import invocation
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.requirements import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
-from judgesense.run_folder.folder import RunFolder, claimed, read_record
-from judgesense.run_folder.invocation import invocation
+from judgesense.recipes.fitting import AS_ASKED
 from judgesense.text import did_you_mean
-from judgesense.trust.card import AS_ASKED
 
 if TYPE_CHECKING:
     from judgesense.reporting.report import Report
@@ -210,7 +210,7 @@ def execute(
     """Judge what is not judged yet, then measure; a finished run is only measured.
 
     ``started`` is the command that asks for it
-    (:func:`judgesense.run_folder.invocation.invocation`). ``spent`` US dollars and the spending of
+    (:func:`judgesense.log.invocation.invocation`). ``spent`` US dollars and the spending of
     all judges of the run count together against each judge's ``max_cost``. Several processes may
     share a run (see :mod:`local_judges.ranks`); each returns the report.
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
+from judgesense.answers.matching import AnswerMatch, match_answers
+from judgesense.answers.matching.scores import ModelScores, disagreement, score_models
+from judgesense.comparison.verdict_files import Id, SomeId, as_id
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_writable, writing
 from judgesense.files.documents import Shape, Text, fit, invalid, parse_json
 from judgesense.files.tables import read_table_rows
-from judgesense.matching import AnswerMatch, match_answers
-from judgesense.matching.scores import ModelScores, disagreement, score_models
-from judgesense.run_folder.responses import PARTS, require_finished
-from judgesense.systems.verdict_files import Id, SomeId, as_id
+from judgesense.log.responses import PARTS, require_finished
 from local_judges.llm_matcher import MAX_TOKENS, JudgedMatches, check_prompt, judge_matches
 from local_judges.registry import JudgeSpec, resolve
 
@@ -181,7 +181,7 @@ class Matched:
     """A scored response log: ``tables`` has the scores by matcher, the heuristic first.
 
     ``failed`` has one line per question without a response. ``judged`` and ``differ``
-    (:func:`judgesense.matching.scores.disagreement`) are None without a grader.
+    (:func:`judgesense.answers.matching.scores.disagreement`) are None without a grader.
     """
 
     rows: list[ResponseRow]
@@ -231,8 +231,8 @@ def match_log(
     parts) against its references: ``judgesense match``.
 
     ``columns`` are ``TARGET=COLUMN`` texts for ``references`` if given, else for ``source``.
-    ``matcher_options`` are those of :func:`judgesense.matching.match_answers`, ``grader_options``
-    the engine's. Raises JudgeSenseError for bad input, before a model is loaded.
+    ``matcher_options`` are those of :func:`judgesense.answers.matching.match_answers`,
+    ``grader_options`` the engine's. Raises JudgeSenseError for bad input, before a model is loaded.
     """
     from judgesense.importers.columns import parse_columns
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from judgesense.decisions.view import Stream
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
-from judgesense.run_folder.folder import Run
+from judgesense.log.folder import Run
+from judgesense.log.view import Stream
+from judgesense.recipes.grid import Grid
+from judgesense.recipes.rules import OTHER_WORDINGS, Rule
 from judgesense.tasks import Task, Template, load_label_map
 from judgesense.text import join
-from judgesense.trust.grid import Grid
-from judgesense.trust.rules import OTHER_WORDINGS, Rule
 from judgesense_dataset.recognition import known_tasks, recognise
 from judgesense_dataset.templates import TaskTemplates, load_templates
 

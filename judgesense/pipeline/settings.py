@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from judgesense.decisions.log import SCORINGS
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import SCORINGS
 from judgesense.tasks import ORDERS
 from judgesense.text import printable
 

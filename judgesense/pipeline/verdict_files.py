@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from judgesense.comparison.verdict_table import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
 from judgesense.files.tables import csv_text, read_table
-from judgesense.systems.verdict_table import SCHEMA
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
@@ -28,7 +28,7 @@ FORMATS = (".parquet", ".jsonl", ".csv")
 
 @dataclass(frozen=True)
 class ItemVerdict:
-    """The verdict on one item: the columns of `judgesense.systems.verdict_table.SCHEMA`.
+    """The verdict on one item: the columns of `judgesense.comparison.verdict_table.SCHEMA`.
 
     ``probability`` is that of the label after the remedy; for votes, ``margin`` is the difference
     of their shares. ``ask_person`` is true for a margin below the file's threshold or no verdict,

@@ -11,18 +11,18 @@ from typing import Any
 import pyarrow as pa
 
 from judgesense.benchmark import Benchmark, table_of_prompts
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_templates, rows_in
 from judgesense.files.tables import Record
+from judgesense.log.folder import PAIR_SCHEMA
+from judgesense.log.schema import read_log
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.execution import execute, folder_for, require_known, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
-from judgesense.run_folder.folder import PAIR_SCHEMA
+from judgesense.recipes.fitting import AS_ASKED
+from judgesense.recipes.rules import TIE, Rule
 from judgesense.tasks import Item, is_scale
-from judgesense.trust.card import AS_ASKED
-from judgesense.trust.rules import TIE, Rule
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
 from local_judges.combined import StabilisedJudge, margin_of_votes

@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judgesense.measure.card import CHECKS
 from judgesense.reporting.palette import BADGE, FEWEST_PAIRS, LOWEST_AGREEMENT, MARKS, TEMPLATES
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
@@ -31,7 +32,6 @@ from judgesense.text import (
     short_names,
     shorten,
 )
-from judgesense.trust.card import CHECKS
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -13,12 +13,12 @@ from hashlib import sha256
 from typing import Any
 
 from judgesense.errors import MissingExtraError
-from judgesense.reporting.disagreements import KINDS, LONGEST_TEXT, NEAR
+from judgesense.measure.disagreements import KINDS, LONGEST_TEXT, NEAR
+from judgesense.measure.report_file import Key, identity
 from judgesense.reporting.documents import render
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import rows
-from judgesense.run_folder.report import Key, identity
 from judgesense.text import (
     brackets,
     middle_cut,
@@ -44,7 +44,7 @@ Entry = Mapping[str, Any]
 def render_html(report: Mapping[str, Any], listed: Sequence[Entry] = ()) -> str:
     """The report as a page without requests, whose one script is the only one that runs.
 
-    ``listed`` are the rows of `judgesense.reporting.disagreements`.
+    ``listed`` are the rows of `judgesense.measure.disagreements`.
     """
     from markupsafe import Markup
 

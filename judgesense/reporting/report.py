@@ -11,24 +11,24 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from judgesense.decisions.log import part_files, raw_texts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import read_json
-from judgesense.reporting import plots
-from judgesense.reporting.disagreements import read_rows, write_rows
-from judgesense.reporting.measure import Rows, measure
-from judgesense.reporting.summary import first_screen
-from judgesense.reporting.tables import COLUMNS, advice_by_case, rows, steady_threshold
-from judgesense.reporting.terminal import render_brief
-from judgesense.run_folder.folder import read_run
-from judgesense.run_folder.report import (
+from judgesense.log.folder import read_run
+from judgesense.log.schema import part_files, raw_texts
+from judgesense.measure.assess import Rows, measure
+from judgesense.measure.disagreements import read_rows, write_rows
+from judgesense.measure.report_file import (
     REPORT_FILE,
     identity,
     load_report,
     merge,
     saved_report,
 )
+from judgesense.reporting import plots
+from judgesense.reporting.summary import first_screen
+from judgesense.reporting.tables import COLUMNS, advice_by_case, rows, steady_threshold
+from judgesense.reporting.terminal import render_brief
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import join, short_names, span
 
@@ -37,12 +37,12 @@ from judgesense.text import join, short_names, span
 class Report(ResultMapping):
     """Every figure of a run or of several runs, with the keys of ``report.json``.
 
-    ``trust`` has the trust card of each judge, task and scoring (`judgesense.trust.card`), ``next``
-    the next step, ``plan`` what would settle the card and how a gate behaves at this size.
+    ``trust`` has the trust card of each judge, task and scoring (`judgesense.measure.card`),
+    ``next`` the next step, ``plan`` what would settle the card and how a gate behaves at this size.
     ``where_wrong`` counts what is wrong with the verdicts, and lists the groups of items that fare
     worse than the rest; the items are in `disagreements`.
     ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
-    `judgesense.run_folder.report.CELL_KEYS` names its keys. ``advice`` holds the findings as
+    `judgesense.measure.report_file.CELL_KEYS` names its keys. ``advice`` holds the findings as
     sentences.
     ``out`` is the run's folder, None of several runs. ``str()`` is what ``judgesense report``
     prints; a notebook shows the same as a table.
@@ -172,7 +172,7 @@ class Report(ResultMapping):
     def disagreements(self) -> Any:
         """The items on which the judge is wrong, flips, cannot be read or is unsure.
 
-        The rows of ``disagreements.csv`` (`judgesense.reporting.disagreements.COLUMNS`) as a
+        The rows of ``disagreements.csv`` (`judgesense.measure.disagreements.COLUMNS`) as a
         `pandas.DataFrame`, or as a list of dicts without pandas. Raises JudgeSenseError if the
         report has no folder, or the folder no such file.
         """
@@ -279,7 +279,7 @@ def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None =
     Args:
         run_dirs: folders of runs (``--out``), one or several.
         thresholds: of the trust card's checks, by name, such as ``{"steady": 0.9}``
-            (`judgesense.trust.thresholds.Thresholds`).
+            (`judgesense.measure.thresholds.Thresholds`).
 
     Returns:
         The report; of several runs, their cells one after another.

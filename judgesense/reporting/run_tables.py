@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.view import BASELINES, view
-from judgesense.reporting.result import Record, Table
+from judgesense.log.view import BASELINES, view
+from judgesense.measure.report_file import identity, main_cells, task_rank
+from judgesense.measure.thresholds import SIGNIFICANT
+from judgesense.reporting.study_result import Record, Table
 from judgesense.reporting.tables import undecided_share
-from judgesense.run_folder.report import identity, main_cells, task_rank
 from judgesense.statistics.consequence import Consequence, consequence
 from judgesense.tasks import NO_ORDER, is_scale
 from judgesense.text import join, p_value, percent, short_names
-from judgesense.trust.thresholds import SIGNIFICANT
 
 LONGEST_EXCERPT = 160
 

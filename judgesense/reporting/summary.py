@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judgesense.decisions.view import BASELINES
-from judgesense.run_folder.report import Key, identity, main_cells, task_rank
+from judgesense.log.view import BASELINES
+from judgesense.measure.card import TRUST, clause
+from judgesense.measure.people import GOLD, MAJORITY
+from judgesense.measure.report_file import Key, identity, main_cells, task_rank
+from judgesense.recipes.fitting import AS_ASKED
 from judgesense.tasks import is_scale
 from judgesense.text import (
     brackets,
@@ -19,8 +22,6 @@ from judgesense.text import (
     short_names,
     span,
 )
-from judgesense.trust.card import AS_ASKED, TRUST, clause
-from judgesense.trust.people import GOLD, MAJORITY
 
 Data = dict[str, Any]
 Entry = Mapping[str, Any]

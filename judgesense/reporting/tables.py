@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from judgesense.decisions.view import BASELINES
-from judgesense.run_folder.report import Key, identity, main_cells, task_rank
+from judgesense.log.view import BASELINES
+from judgesense.measure.people import GOLD
+from judgesense.measure.report_file import Key, identity, main_cells, task_rank
+from judgesense.measure.thresholds import STEADY_JSS
 from judgesense.text import brackets, interval, number, percent, s, sentence, short_names, span
-from judgesense.trust.people import GOLD
-from judgesense.trust.thresholds import STEADY_JSS
 
 Entry = Mapping[str, Any]
 Columns = Mapping[str, str | Callable[[Entry], str]]

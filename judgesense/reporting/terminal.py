@@ -10,6 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from judgesense.measure.card import TRUST
+from judgesense.measure.report_file import identity
 from judgesense.reporting.palette import STYLES
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import (
@@ -24,9 +26,7 @@ from judgesense.reporting.tables import (
     rows,
     side_tables,
 )
-from judgesense.run_folder.report import identity
 from judgesense.text import aligned, brackets, number, percent, printable
-from judgesense.trust.card import TRUST
 
 MOST_LINES = 20
 """Lines of a report that is printed without ``--verbose``."""

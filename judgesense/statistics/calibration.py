@@ -1,7 +1,7 @@
 """Remedies on arrays: priors removed, orders and wordings averaged, votes, abstentions.
 
 Log-probabilities are in nats, one column per option; NaN marks an answer that was not given. The
-functions know nothing of judges or files: :mod:`judgesense.trust.remedies` applies them to a log.
+functions know nothing of judges or files: :mod:`judgesense.measure.remedies` applies them to a log.
 """
 
 from __future__ import annotations

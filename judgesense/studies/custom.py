@@ -14,12 +14,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.documents import Shape, fit_node, read_nodes
+from judgesense.log.schema import read_log
+from judgesense.measure.report_file import identity
+from judgesense.measure.thresholds import STEADY_JSS
 from judgesense.pipeline import Settings, to_stderr
-from judgesense.reporting.result import Picture, Result
 from judgesense.reporting.run_tables import (
     cases,
     cost_table,
@@ -29,11 +30,10 @@ from judgesense.reporting.run_tables import (
     systems_table,
     wordings_table,
 )
-from judgesense.run_folder.report import identity
+from judgesense.reporting.study_result import Picture, Result
 from judgesense.statistics.comparison import holm
 from judgesense.studies.common.figures import Points
 from judgesense.studies.common.study import judged
-from judgesense.trust.thresholds import STEADY_JSS
 from judgesense_dataset.pairing import build, group_items
 from judgesense_dataset.templates import load_items, load_templates, read_tasks
 

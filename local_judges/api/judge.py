@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import Any, NoReturn, TypeVar
 
-from judgesense.decisions.log import SCORES_IN_FORM
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.log.schema import SCORES_IN_FORM
 from local_judges.api.endpoint import Endpoint, Retry, sender
 from local_judges.api.replies import FatalError
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgesense.answers.text import THINKING_TAG
-from judgesense.decisions.log import SCORES_IN_FORM
+from judgesense.log.schema import SCORES_IN_FORM
 from local_judges.local.chat import ChatFormat
 from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder
 from local_judges.local.option_scoring import OptionTrie, option_trie

@@ -19,8 +19,8 @@ import pytest
 from judgesense.checking.label_server import LabelServer
 from judgesense.checking.labelling import COLUMNS, open_labelling
 from judgesense.checking.verdicts import check_file
+from judgesense.comparison.estimate import estimate
 from judgesense.errors import JudgeSenseError
-from judgesense.systems.estimate import estimate
 
 
 def verdict_file(folder: Path, n: int = 60) -> Path:

@@ -14,8 +14,8 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
+from judgesense.measure.report_file import LISTS
 from judgesense.metric_modules.registry import METRICS
-from judgesense.run_folder.report import LISTS
 from judgesense.statistics.result import ResultMapping
 
 ROOT = Path(judgesense.__file__).parents[1]
@@ -53,7 +53,7 @@ def test_a_users_type_checker_sees_the_result_types(tmp_path: Path) -> None:
         'jss(["A"], ["A"])': "judgesense.statistics.agreement.Agreement",
         'check("rubric.txt", "data.csv", "judge")': "judgesense.checking.result.CheckResult",
         'check([{"verdict": "YES"}])': "judgesense.checking.result.CheckResult",
-        'compare("a", "b")': "judgesense.trust.compare.Comparison",
+        'compare("a", "b")': "judgesense.comparison.compare.Comparison",
         'position_bias(["A"], ["B"])': "judgesense.statistics.bias.PositionBias",
     }
     script = tmp_path / "user.py"
@@ -83,7 +83,7 @@ def test_the_examples_in_docstrings_run(name: str) -> None:
 
 def test_every_room_of_figures_has_examples() -> None:
     rooms = {name.rpartition(".")[0] for name in EXAMPLES}
-    assert {"judgesense.statistics", "judgesense.matching"} <= rooms
+    assert {"judgesense.statistics", "judgesense.answers.matching"} <= rooms
     assert len(EXAMPLES) > 25
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from judgesense.comparison.monitor import read_history
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import parse_json, parse_yaml, read_json, read_nodes, read_yaml
 from judgesense.files.tables import column_names, read_parquet, read_table
-from judgesense.run_folder.folder import read_record
-from judgesense.run_folder.report import load_report
-from judgesense.systems.monitor import read_history
+from judgesense.log.folder import read_record
+from judgesense.measure.report_file import load_report
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "run.json": lambda path: read_record(path.parent),

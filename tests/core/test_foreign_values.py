@@ -11,9 +11,9 @@ import pytest
 
 import judgesense
 from judgesense.cli import main
+from judgesense.comparison.verdict_files import read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import in_schema
-from judgesense.systems.verdict_files import read_verdicts
 
 
 @pytest.mark.parametrize("repeat", [2**31, 10**70, -1, 0.5])

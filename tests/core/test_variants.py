@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from judgesense.decisions.log import OPTIONAL, PARTS, SCHEMA, read_log
-from judgesense.decisions.view import Stream, view
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.measure import measure
+from judgesense.log.schema import OPTIONAL, PARTS, SCHEMA, read_log
+from judgesense.log.view import Stream, view
+from judgesense.measure.assess import measure
 
 ROW = {"judge": "j", "task": "t", "scoring": "generate", "order": "-", "status": "ok", "repeat": 0}
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import judgesense
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import read_record
+from judgesense.log.folder import read_record
+from judgesense.log.schema import read_log
 from judgesense_dataset.build import build_dataset
 from judgesense_dataset.load import load_benchmark
 from judgesense_dataset.sources.own import OwnData

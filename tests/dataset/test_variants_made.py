@@ -137,11 +137,13 @@ def test_the_label_map_and_gold_of_a_contrast() -> None:
         ('{class: equivalent, texts: {factuality: {text: "Is it right?"}}}', "'YES'"),
         ('{class: equivalent, texts: {factuality: {text: "{topic}: YES or NO?"}}}', "{topic}"),
         (
-            '{class: contrast, texts: {factuality: {text: "P or Q?", label_map: {P: YES, Q: MAYBE}}}}',
+            "{class: contrast, texts: {factuality: "
+            '{text: "P or Q?", label_map: {P: YES, Q: MAYBE}}}}',
             "'MAYBE'",
         ),
         (
-            '{class: contrast, texts: {factuality: {text: "P or Q?", label_map: {P: YES, Q: YES}}}}',
+            "{class: contrast, texts: {factuality: "
+            '{text: "P or Q?", label_map: {P: YES, Q: YES}}}}',
             "'NO'",
         ),
         ('{class: equivalent, separator: ": "}', "renders like the base wording"),

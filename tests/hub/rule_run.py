@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 import judgesense
 from judgesense.benchmark import table_of_pairs
-from judgesense.decisions.log import PARTS, SCHEMA, write_part
+from judgesense.log.schema import PARTS, SCHEMA, write_part
 from judgesense.reporting.report import measure_run
 from judgesense.tasks import Item, Task, Template, pair_up, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates

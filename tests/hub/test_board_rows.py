@@ -16,7 +16,7 @@ from hub_scripts.leaderboard.rows import (
     row_of,
 )
 from hub_scripts.leaderboard.runs import EMBEDDED, gold_tables, report_of
-from judgesense.run_folder.report import CELL_KEYS
+from judgesense.measure.report_file import CELL_KEYS
 
 
 def answers(right, n=100, *, first=0, answered=1.0, ordinal=False):

@@ -9,9 +9,9 @@ from rule_run import make_run
 
 from hub_scripts.hub import Publication, diff
 from hub_scripts.results import results_publication
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.report import load_report
+from judgesense.log.schema import read_log
+from judgesense.measure.report_file import load_report
 
 
 @pytest.fixture

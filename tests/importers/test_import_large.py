@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.files import tables as table_files
 from judgesense.importers import build
 from judgesense.importers.log import import_log
+from judgesense.log.schema import read_log
 
 HEADER = "judge,task,item_id,template_id,raw_decision,raw_text,gold"
 

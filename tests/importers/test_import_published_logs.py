@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pytest
 import recipes
 
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.log import import_log
+from judgesense.log.schema import read_log
 
 
 def test_llmbars_winners_are_the_options_as_shown(tmp_path: Path) -> None:

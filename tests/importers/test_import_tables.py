@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.answers import parse
-from judgesense.decisions.log import SCHEMA, read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers import FORMATS
 from judgesense.importers.columns import parse_columns
 from judgesense.importers.log import import_log, importer_of
+from judgesense.log.schema import SCHEMA, read_log
 from judgesense.tasks import prompt_id
 
 MAP = parse_columns(["judge=model, item_id=id, template_id=prompt", "raw_decision=verdict"])

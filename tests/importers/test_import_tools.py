@@ -16,9 +16,9 @@ import pytest
 
 from judgesense.answers import parse
 from judgesense.checking.verdicts import check_file
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.log import import_log
+from judgesense.log.schema import read_log
 
 DATA = Path(__file__).parent / "data"
 

@@ -18,13 +18,13 @@ import yaml
 from typer.testing import CliRunner
 
 import judgesense
+from judgesense.ask.candidates import Answers, Voice, first_candidates
+from judgesense.ask.forms import Wording, rule_paraphrases, wordings_to_try
+from judgesense.ask.search import halves, race
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.improving.candidates import Answers, Voice, first_candidates
-from judgesense.improving.forms import Wording, rule_paraphrases, wordings_to_try
-from judgesense.improving.search import halves, race
+from judgesense.recipes.rules import Rule
 from judgesense.statistics.calibration import longest_safe
-from judgesense.trust.rules import Rule
 from judgesense_dataset.embedded import embedded_templates
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.callable_judge import CallableJudge

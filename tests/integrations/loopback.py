@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from judgesense.trust.rules import Rule
+from judgesense.recipes.rules import Rule
 from judgesense_dataset.embedded import embedded_templates
 from local_judges.registry import resolve
 from local_judges.stabilised_file import Stabilised

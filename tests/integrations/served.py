@@ -14,9 +14,9 @@ from typing import Any
 import uvicorn
 
 from judgesense.pipeline.verdicts import load_judge
-from judgesense.serving.served_judge import ServedJudge
-from judgesense.serving.server import app_of
-from judgesense.trust.rules import Rule
+from judgesense.recipes.rules import Rule
+from judgesense.serve.served_judge import ServedJudge
+from judgesense.serve.server import app_of
 from judgesense_dataset.embedded import embedded_templates
 from judgesense_dataset.recognition import known_tasks
 from local_judges.callable_judge import CallableJudge

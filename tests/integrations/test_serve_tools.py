@@ -117,10 +117,10 @@ def compare(told: dict[str, list[Any]], expected: dict[str, Any]) -> None:
 )
 def test_python_tools(
     served: tuple[str, Any],
-    python: Path,
+    python: Path,  # noqa: F811
     tmp_path: Path,
     snippet: str,
-    program: str,  # noqa: F811
+    program: str,
 ) -> None:
     url, expected = served
     code = program.format(

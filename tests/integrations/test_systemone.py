@@ -11,8 +11,8 @@ from fake_endpoint import FakeEndpoint, serving
 from served import judge_of, running, served_of
 
 from judgesense import run
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import read_log
 from local_judges.api.systemone import Question, SystemOneJudge, parted
 from local_judges.protocol import Request
 from local_judges.registry import resolve

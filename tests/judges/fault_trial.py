@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from fake_endpoint import FaultProxy, serving
 
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
-from judgesense.decisions.log import part_files, read_log
+from judgesense.log.schema import part_files, read_log
 from judgesense.tasks import Item, Task, Template, pair_up, render
 from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge

@@ -12,8 +12,8 @@ import pytest
 from fake_endpoint import FAULTS, FakeEndpoint, serving
 from test_runner import benchmark, comparable, tells_parity
 
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import read_log
 from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
 from local_judges.api.replies import diagnose, without_secrets

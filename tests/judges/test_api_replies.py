@@ -14,8 +14,8 @@ from aiohttp import web
 from fake_endpoint import FakeEndpoint, serving
 from test_runner import benchmark
 
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import read_log
 from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
 from local_judges.api.replies import answer_of, diagnose, first_token_options

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.importers.log import import_log
+from judgesense.measure.next import KINDS
 from judgesense.reporting.report import write_report
-from judgesense.trust.next import KINDS
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/importers/data"

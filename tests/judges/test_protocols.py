@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import read_log
 from local_judges.callable_judge import CallableJudge
 from local_judges.local.transformers_judge import TransformersJudge
 from local_judges.protocol import Request

@@ -18,8 +18,8 @@ import pytest
 from test_runner import comparable
 
 import judgesense
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import read_log
 from judgesense_dataset.embedded import embedded_items
 from local_judges.api.judge import ApiJudge
 from local_judges.ranks import joined, take_a_gpu

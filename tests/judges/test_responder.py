@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense import Question
 from judgesense.cli import app
-from judgesense.decisions.log import part_files, read_part
 from judgesense.errors import JudgeSenseError
+from judgesense.log.responses import PARTS
+from judgesense.log.schema import part_files, read_part
 from judgesense.pipeline.matching import read_questions
-from judgesense.run_folder.responses import PARTS
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.protocol import Answer

@@ -16,9 +16,9 @@ import pytest
 from test_runner import benchmark, tells_parity
 
 from judgesense.errors import JudgeSenseError
+from judgesense.log.folder import RunFolder, read_record, read_run
+from judgesense.log.responses import read_responses
 from judgesense.pipeline.execution import run
-from judgesense.run_folder.folder import RunFolder, read_record, read_run
-from judgesense.run_folder.responses import read_responses
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
 
@@ -175,7 +175,7 @@ def test_a_folder_that_another_process_writes_to_is_refused_until_it_is_killed(
 ) -> None:
     code = (
         "import sys, time; from pathlib import Path;"
-        "from judgesense.run_folder.folder import claimed\n"
+        "from judgesense.log.folder import claimed\n"
         "with claimed(Path(sys.argv[1])):\n"
         "    print('claimed', flush=True); time.sleep(60)"
     )

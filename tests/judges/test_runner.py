@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
-from judgesense.decisions.log import part_files, read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import part_files, read_log
 from judgesense.tasks import Item, Task, Template, pair_up, render
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import Interrupted, run_judge

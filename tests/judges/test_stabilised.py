@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import read_log
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.combined import StabilisedJudge

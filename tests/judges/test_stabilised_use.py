@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import read_record
+from judgesense.log.folder import read_record
+from judgesense.log.schema import read_log
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
 from local_judges.combined import StabilisedJudge

@@ -13,9 +13,9 @@ from fake_endpoint import FakeEndpoint, serving
 from fake_vllm import END, FakeVllm, conversation, encoded, logprobs_after
 
 import judgesense
-from judgesense.decisions.log import SCORES_IN_FORM, read_log
 from judgesense.errors import JudgeSenseError
-from judgesense.run_folder.folder import read_record
+from judgesense.log.folder import read_record
+from judgesense.log.schema import SCORES_IN_FORM, read_log
 from local_judges.api.endpoint import Retry
 from local_judges.api.judge import TOP_TOKENS, WHOLE_OPTIONS, ApiJudge
 from local_judges.options import SYSTEM_PROMPT

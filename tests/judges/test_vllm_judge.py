@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.log.schema import read_log
 from judgesense_dataset.embedded import load_embedded
 from local_judges.api.judge import WHOLE_OPTIONS, ApiJudge
 from local_judges.local.transformers_judge import TransformersJudge

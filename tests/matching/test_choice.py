@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgesense.answers.matching import match_answers, read_choice
 from judgesense.errors import JudgeSenseError
-from judgesense.matching import match_answers, read_choice
 
 CHOICES = yaml.safe_load(Path(__file__).with_name("choices.yaml").read_text("utf-8"))
 FORMATS: dict[str, list[str]] = CHOICES["formats"]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgesense.answers.matching import last_boxed, match_answers
 from judgesense.errors import JudgeSenseError
-from judgesense.matching import last_boxed, match_answers
 
 
 @pytest.mark.parametrize(

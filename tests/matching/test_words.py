@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgesense.matching import match_answers, word_f1
+from judgesense.answers.matching import match_answers, word_f1
 
 HAND_COMPUTED = [
     ("Fifty years", "50 years", 0.5),  # the paper's example, Appendix C

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.benchmark import Benchmark, table_of_pairs, table_of_prompts
-from judgesense.decisions.log import PARTS, SCHEMA, write_part
+from judgesense.log.schema import PARTS, SCHEMA, write_part
 from judgesense.tasks import Item, Task, Template, load_label_map, pair_up, render
 
 Prompt = Mapping[str, Any]

@@ -6,8 +6,8 @@ import re
 import pyarrow as pa
 import pytest
 
-from judgesense.reporting.measure import measure
-from judgesense.trust.advice import _on_answers
+from judgesense.measure.advice import _on_answers
+from judgesense.measure.assess import measure
 
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
 

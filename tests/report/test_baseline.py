@@ -7,10 +7,10 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 import judgesense
+from judgesense.comparison.baseline import against_baseline
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import run
 from judgesense.statistics.change import item_change, smallest_loss
-from judgesense.trust.baseline import against_baseline
 from local_judges.callable_judge import CallableJudge
 
 

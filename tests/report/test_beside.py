@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from judgesense.measure.assess import measure
 from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.html import render_html
-from judgesense.reporting.measure import measure
 from judgesense.reporting.terminal import render_terminal
 
 

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import fisher_exact
 
 from judgesense.checking.verdicts import check_file
-from judgesense.reporting.disagreements import KINDS, SPLIT, read_rows
+from judgesense.measure.assess import measure
+from judgesense.measure.disagreements import KINDS, SPLIT, read_rows
 from judgesense.reporting.html import render_html
-from judgesense.reporting.measure import measure
 from judgesense.reporting.report import Report, report_runs
 from judgesense.statistics.groups import compare_groups
 

@@ -6,8 +6,8 @@ import zlib
 
 import pyarrow as pa
 
+from judgesense.measure.assess import measure
 from judgesense.reporting.html import render_html
-from judgesense.reporting.measure import measure
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.terminal import render_terminal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judgesense.trust.card import gate
+from judgesense.measure.card import gate
 
 
 def card(state: str, low: float | None, high: float | None, kappa: float | None = 0.9, **others):

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgesense.decisions.log import read_log, write_part
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.measure import measure
-from judgesense.run_folder.report import CELL_KEYS
+from judgesense.log.schema import read_log, write_part
+from judgesense.measure.assess import measure
+from judgesense.measure.report_file import CELL_KEYS
 
 EXCLUDED = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from judgesense.measure.card import CHECKS, LEADS
+from judgesense.measure.next import next_step
+from judgesense.measure.planning import plan
 from judgesense.reporting.run_tables import jss_table
-from judgesense.trust.card import CHECKS, LEADS
-from judgesense.trust.next import next_step
-from judgesense.trust.planning import plan
 
 ASKED = {"n_planned": 300, "n_judged": 300, "n_items": 100, "n_prompts": 300, "n_cut_off": 0}
 RUN = {
@@ -171,7 +171,7 @@ def test_an_unfinished_run_is_finished_first(record, kind) -> None:
 
 
 def test_a_page_has_one_jss_and_as_asked_is_the_card(make) -> None:
-    from judgesense.reporting.measure import measure
+    from judgesense.measure.assess import measure
 
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 12)
 

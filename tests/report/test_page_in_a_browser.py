@@ -8,8 +8,8 @@ import zlib
 import pyarrow as pa
 import pytest
 
+from judgesense.measure.assess import measure
 from judgesense.reporting.html import render_html
-from judgesense.reporting.measure import measure
 
 pytestmark = pytest.mark.slow
 

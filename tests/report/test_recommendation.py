@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions.log import SCHEMA
-from judgesense.decisions.view import view
-from judgesense.reporting.measure import measure, wording_texts
-from judgesense.trust.card import TrustCard
-from judgesense.trust.checks import trust_card
-from judgesense.trust.wordings import Wordings, recommendation, wordings
+from judgesense.log.schema import SCHEMA
+from judgesense.log.view import view
+from judgesense.measure.assess import measure, wording_texts
+from judgesense.measure.card import TrustCard
+from judgesense.measure.checks import trust_card
+from judgesense.measure.wordings import Wordings, recommendation, wordings
 
 Answer = Callable[[np.random.Generator, int, str], str]
 

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions.log import SCHEMA
-from judgesense.decisions.view import Stream, view
-from judgesense.trust.checks import trust_card
-from judgesense.trust.fitting import Remedy, candidates, remedy_named, to_write
-from judgesense.trust.grid import grid_of
-from judgesense.trust.remedies import cheapest_that_passes
-from judgesense.trust.remedies import remedies as remedies_of
+from judgesense.log.schema import SCHEMA
+from judgesense.log.view import Stream, view
+from judgesense.measure.checks import trust_card
+from judgesense.measure.remedies import cheapest_that_passes
+from judgesense.measure.remedies import remedies as remedies_of
+from judgesense.recipes.fitting import Remedy, candidates, remedy_named, to_write
+from judgesense.recipes.grid import grid_of
 
 ORDERS = {"relevance": ("AB", "BA"), "coherence": ("-",), "factuality": ("-",)}
 LABELS = {"relevance": ("A", "B"), "coherence": ("1", "2", "3"), "factuality": ("YES", "NO")}

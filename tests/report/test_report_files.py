@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
+from judgesense.measure.assess import measure
 from judgesense.reporting.documents import render_latex, render_markdown
 from judgesense.reporting.html import render_html
-from judgesense.reporting.measure import measure
 from judgesense.reporting.report import write_report
 from judgesense.reporting.terminal import render_terminal
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from judgesense.cli import app
-from judgesense.decisions.log import SCHEMA
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import SCHEMA
+from judgesense.measure.assess import measure
+from judgesense.measure.card import CHECKS, Check, conclude
+from judgesense.measure.thresholds import DEFAULTS
 from judgesense.reporting.html import render_html
-from judgesense.reporting.measure import measure
-from judgesense.trust.card import CHECKS, Check, conclude
-from judgesense.trust.thresholds import DEFAULTS
 
 STATUS = {"UNCLEAR": "unclear", "ERROR": "error"}
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from judgesense.cli import app
-from judgesense.trust.card import CHECKS
+from judgesense.measure.card import CHECKS
 
 NOT = {"YES": "NO", "NO": "YES"}
 COLUMNS = (

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 import pytest
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.log import SCORES_IN_FORM, read_log
+from judgesense.log.schema import SCORES_IN_FORM, read_log
+from judgesense.measure.assess import measure
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
-from judgesense.reporting.measure import measure
 from judgesense.reporting.tables import side_tables
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from judgesense.measure.thresholds import WORDING_PRIOR
 from judgesense.statistics.bias import both_orders
 from judgesense.statistics.crossed import delta_jss, two_way_interval
 from judgesense.statistics.intervals import Interval, wilson_cluster
-from judgesense.trust.thresholds import WORDING_PRIOR
 
 
 def crossed(items: int, wordings: int, noisy: int, seed: int) -> tuple[np.ndarray, ...]:

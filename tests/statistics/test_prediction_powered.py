@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from judgesense.comparison.estimate import labels_needed
 from judgesense.statistics.prediction_powered import (
     combined,
     influence,
     naive_influence,
 )
 from judgesense.statistics.rogan_gladen import rogan_gladen
-from judgesense.systems.estimate import labels_needed
 
 
 def powered_mean(labels, predictions, clusters=None, **options):

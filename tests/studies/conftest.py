@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 
 GOLDEN = Path(__file__).parent / "golden"
 

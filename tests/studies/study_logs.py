@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from judgesense.decisions.log import SCHEMA, write_part
+from judgesense.log.schema import SCHEMA, write_part
 
 
 def decision(judge: str, item: str, template: str, label: str, **more: Any) -> dict[str, Any]:

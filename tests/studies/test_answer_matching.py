@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.studies.answer_matching import answer_matching
 from judgesense.studies.answer_matching.answers import (
     CHOICE,

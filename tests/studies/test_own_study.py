@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.studies.custom import run_study
 from local_judges.callable_judge import CallableJudge
 

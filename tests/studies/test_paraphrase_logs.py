@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.studies.paraphrase_robustness.logs import measure_log
 
 

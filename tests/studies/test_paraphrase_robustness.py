@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.studies.paraphrase_robustness import paraphrase_robustness
 from judgesense.studies.paraphrase_robustness.grid import make_plan
 from judgesense_dataset.embedded import load_attributes

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from judgesense.answers.matching.numbers import match_number, read_number
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.matching.numbers import match_number, read_number
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.statistics.ranking import (
     held_out,
     pair_flips,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import judgesense
-from judgesense.decisions.log import read_log
 from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import read_log
 from local_judges.callable_judge import CallableJudge
 
 

@@ -254,7 +254,7 @@ def test_a_prompt_longer_than_the_context_is_an_error_and_the_rest_go_on(
     assert done.returncode == 1
     assert "3 prompts have no answer" in done.stderr
     assert "8192" in done.stderr
-    from judgesense.decisions.log import read_log
+    from judgesense.log.schema import read_log
 
     statuses = read_log(tmp_path / "run")["status"].to_pylist()
     assert sorted(statuses) == ["error"] * 3 + ["ok"] * 3

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from judgesense.decisions.log import PARTS, SCHEMA, write_part
 from judgesense.files.tables import csv_text
-from judgesense.run_folder.folder import digests_of, save_run
+from judgesense.log.folder import digests_of, save_run
+from judgesense.log.schema import PARTS, SCHEMA, write_part
 
 COLUMNS = (
     "item_id",

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from judgesense.checking.labelling import open_labelling
 from judgesense.cli import app
+from judgesense.comparison.estimate import estimate
+from judgesense.comparison.units import pick, strata_of, units_of
+from judgesense.comparison.verdict_files import read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import csv_text
-from judgesense.systems.estimate import estimate
-from judgesense.systems.units import pick, strata_of, units_of
-from judgesense.systems.verdict_files import read_verdicts
 
 
 def write(path, header, rows):

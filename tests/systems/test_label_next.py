@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgesense.systems.units import Units, doubts, pick
+from judgesense.comparison.units import Units, doubts, pick
 
 NAN = float("nan")
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from judgesense.cli import app
+from judgesense.comparison.migration import migration
 from judgesense.errors import JudgeSenseError
-from judgesense.systems.migration import migration
 
 
 def steady(item: int, wording: str, repeat: int) -> str:

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from judgesense.cli import app
+from judgesense.comparison.monitor import monitor, read_history
 from judgesense.errors import JudgeSenseError
-from judgesense.systems.monitor import monitor, read_history
 
 POOL = 180
 

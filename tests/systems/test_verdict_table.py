@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from judgesense.comparison.estimate import estimate
+from judgesense.comparison.verdict_files import read_verdicts
+from judgesense.comparison.verdict_table import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import read_table
 from judgesense.pipeline import run
 from judgesense.pipeline.verdict_files import write_verdicts
 from judgesense.pipeline.verdicts import judge_items, load_judge
-from judgesense.systems.estimate import estimate
-from judgesense.systems.verdict_files import read_verdicts
-from judgesense.systems.verdict_table import SCHEMA
 from local_judges.callable_judge import CallableJudge
 
 

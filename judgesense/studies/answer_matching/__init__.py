@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.studies.answer_matching.answers import (
     CHOICE,
     FACTS,

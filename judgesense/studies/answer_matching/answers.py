@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.answers.matching import match_likelihood
+from judgesense.answers.matching.choice import read_choice
+from judgesense.answers.matching.maths import match_math
+from judgesense.answers.matching.words import match_f1
 from judgesense.answers.text import without_thinking
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
-from judgesense.matching import match_likelihood
-from judgesense.matching.choice import read_choice
-from judgesense.matching.maths import match_math
-from judgesense.matching.words import match_f1
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.question_sets import BenchmarkItem, ask_all, folder_name
 from judgesense.text import fill

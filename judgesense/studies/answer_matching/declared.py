@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.reporting.result import Record
+from judgesense.reporting.study_result import Record
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.sensitivity import (
     prompt_sensitivity,

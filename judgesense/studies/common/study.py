@@ -35,7 +35,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
 from judgesense.pipeline import Settings, execute, resolve_all
 from judgesense.pipeline.data import DataReference, varied
-from judgesense.reporting.result import Picture, Record, Result, Table, Value
+from judgesense.reporting.study_result import Picture, Record, Result, Table, Value
 
 if TYPE_CHECKING:
     from judgesense.pipeline.data import Parts

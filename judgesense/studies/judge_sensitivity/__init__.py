@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline import Settings
 from judgesense.pipeline.data import data_reference
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.studies.common.study import judged, need_judges
 from judgesense.studies.judge_sensitivity.declared import DECLARED
 from judgesense.studies.judge_sensitivity.runs import read_judged

@@ -12,10 +12,10 @@ from pydantic import Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, fit
 from judgesense.files.tables import read_table
+from judgesense.measure.thresholds import NO_DIFFERENCE
 from judgesense.reporting.published import V2_CELLS
 from judgesense.studies.judge_sensitivity.runs import read_judged
 from judgesense.tasks import REFUSED
-from judgesense.trust.thresholds import NO_DIFFERENCE
 
 PUBLISHED = "v2"
 """What ``--pool`` calls the published cells of the paper's second version."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judgesense.measure.thresholds import STEADY_JSS
 from judgesense.reporting.tables import undecided_share
 from judgesense.studies.common.figures import Heatmap, Points
 from judgesense.studies.common.study import Figure, Study, Tables
@@ -12,7 +13,6 @@ from judgesense.studies.judge_sensitivity import tables
 from judgesense.studies.judge_sensitivity.runs import JudgedCase
 from judgesense.studies.judge_sensitivity.tables import FIRST, HERE, PAPER, SECOND, Sensitivity
 from judgesense.text import interval, join, number, percent
-from judgesense.trust.thresholds import STEADY_JSS
 
 
 def findings(study: Sensitivity, made: Tables) -> Iterator[str]:

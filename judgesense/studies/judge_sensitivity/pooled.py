@@ -17,7 +17,7 @@ from scipy.stats import false_discovery_control, norm
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import fit
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.pooling import (
     NORMAL_95,

@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.decisions.rows import Answers
-from judgesense.decisions.view import Stream, view
+from judgesense.log.folder import read_run
+from judgesense.log.rows import Answers
+from judgesense.log.view import Stream, view
+from judgesense.measure.assess import measure
+from judgesense.measure.report_file import main_cells
 from judgesense.reporting import published
-from judgesense.reporting.measure import measure
-from judgesense.run_folder.folder import read_run
-from judgesense.run_folder.report import main_cells
 
 TASKS = ("coherence", "factuality", "preference", "relevance")
 """The paper's tasks; the one on which judges differ most comes first (section 5.1, finding 1)."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from judgesense.log.folder import read_run
 from judgesense.pipeline import to_stderr
-from judgesense.reporting.result import Record, Result
 from judgesense.reporting.run_tables import cost_table
-from judgesense.run_folder.folder import read_run
+from judgesense.reporting.study_result import Record, Result
 from judgesense.statistics.inputs import check_number
 from judgesense.studies.common.figures import Heatmap, Lines
 from judgesense.studies.common.question_sets import check_models

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.view import view
-from judgesense.run_folder.folder import read_run
+from judgesense.log.folder import read_run
+from judgesense.log.view import view
 from judgesense.studies.common.study import judged
 from judgesense.studies.paraphrase_robustness.grid import Grid, Note, as_scores, mean_cost
 from judgesense.studies.paraphrase_robustness.strategies import FUSER, Ballot, Outcome

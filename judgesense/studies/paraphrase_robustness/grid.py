@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
-from judgesense.decisions.rows import Answers, option_shares
-from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_writable, sha256_of, writing
 from judgesense.files.documents import OwnShape, fit, read_json
+from judgesense.log.folder import read_run
+from judgesense.log.rows import Answers, option_shares
+from judgesense.log.view import view
 from judgesense.pipeline import Settings
-from judgesense.run_folder.folder import read_run
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.study import judged
 from judgesense.studies.paraphrase_robustness.strategies import Ballot

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.decisions.view import view
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.result import Record, Result
-from judgesense.run_folder.folder import read_run
+from judgesense.log.folder import read_run
+from judgesense.log.view import view
+from judgesense.reporting.study_result import Record, Result
 from judgesense.studies.common.figures import Points
 from judgesense.studies.common.study import Figure, Study, table
 from judgesense.studies.paraphrase_robustness.strategies import BEST, CONSTANT, SINGLE, Ballot

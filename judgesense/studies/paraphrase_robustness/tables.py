@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.reporting.result import Record
-from judgesense.run_folder.folder import Run
+from judgesense.log.folder import Run
+from judgesense.reporting.study_result import Record
 from judgesense.statistics.robustness import TOLERANCES
 from judgesense.studies.common.study import paper as paper_of
 from judgesense.studies.common.study import published, table

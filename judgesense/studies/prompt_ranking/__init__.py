@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgesense.reporting.result import Result
+from judgesense.reporting.study_result import Result
 from judgesense.studies.common.question_sets import check_models, draw
 from judgesense.studies.prompt_ranking.declared import DECLARED
 from judgesense.studies.prompt_ranking.grid import (

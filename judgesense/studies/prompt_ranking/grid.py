@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 from pydantic import FiniteFloat
 
+from judgesense.answers.matching import match_likelihood
+from judgesense.answers.matching.choice import match_choice
+from judgesense.answers.matching.numbers import match_number
+from judgesense.answers.matching.result import AnswerMatch
+from judgesense.comparison.verdict_files import Id, SomeId
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_yaml
 from judgesense.files.tables import read_table
-from judgesense.matching import match_likelihood
-from judgesense.matching.choice import match_choice
-from judgesense.matching.numbers import match_number
-from judgesense.matching.result import AnswerMatch
-from judgesense.reporting.result import Value
+from judgesense.reporting.study_result import Value
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.ranking import (
     PairFlips,
@@ -32,7 +33,6 @@ from judgesense.statistics.ranking import (
 )
 from judgesense.statistics.ranks import chosen
 from judgesense.studies.common.question_sets import BenchmarkItem, ask_all
-from judgesense.systems.verdict_files import Id, SomeId
 from judgesense.text import fill
 from local_judges.responder import Question
 

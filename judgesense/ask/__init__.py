@@ -1,0 +1,1 @@
+"""How to ask a judge: the search for a better recipe, its promise and its file."""

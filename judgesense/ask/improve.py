@@ -1,0 +1,361 @@
+"""``judgesense improve``: the best judge that a budget buys, with a promise that holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import fields, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from judgesense.ask.asking import Asking
+from judgesense.ask.candidates import Answers
+from judgesense.ask.forms import is_wordings_file, paraphrases_in
+from judgesense.ask.improved import Improved, as_table, conclusion, footnotes
+from judgesense.ask.plan import Plan
+from judgesense.ask.search import Found, search
+from judgesense.benchmark import table_of_prompts
+from judgesense.errors import JudgeSenseError
+from judgesense.files.data import Data
+from judgesense.files.disk import sha256_of, write_text, writing
+from judgesense.files.documents import read_json
+from judgesense.log.folder import PROMPTS_FILE, RunFolder, claimed
+from judgesense.pipeline.execution import identity_of, require_known
+from judgesense.pipeline.settings import Note, to_stderr
+from judgesense.recipes.rules import OTHER_WORDINGS
+from judgesense.reporting.report import IMPROVE_FILE
+from judgesense.tasks import Template
+from judgesense.text import percent
+from judgesense.version import __version__
+from judgesense_dataset.paraphrase import paraphrase, write_candidates
+from judgesense_dataset.templates import TaskTemplates
+from local_judges.registry import JudgeSpec, load_writer
+from local_judges.stabilised_file import Stabilised, judge_entry
+
+PROPOSALS = 4
+"""Paraphrases to ask of a model."""
+
+
+def improve(
+    source: str | Path,
+    data: Data,
+    judge: Any,
+    *,
+    budget: str | float = 20,
+    out: str | Path = "judge.yaml",
+    paraphraser: Any = None,
+    seed: int = 0,
+    max_error: float = 0.05,
+    human: Sequence[str] = (),
+    answers: Sequence[str] | None = None,
+    options: Mapping[str, str] | None = None,
+    task: str | None = None,
+    scoring: str | None = None,
+    limit: int | None = None,
+    attacks: str | None = None,
+    note: Note | None = None,
+    **judge_options: Any,
+) -> Improved:
+    """Find the best way to ask judges within a budget, and write it as a judge.
+
+    Ways to ask race on half of the labelled items. The other half only measures the winner, so that
+    choosing it does not inflate its accuracy. Interrupt the search at any time; call it again to
+    resume, also with a larger budget: answered prompts are not asked again.
+
+    Args:
+        source: a rubric, as a file or text with names of columns in braces; wordings in
+            ``RUBRIC.wordings.yaml`` or ``.txt`` beside it are tried as well. Or a template file.
+        data: the labelled items, as for `judgesense.check`.
+        judge: a judge, or a list of judges, which are also tried as a jury and as a cascade.
+        budget: prompts per labelled item (``20``), or US dollars in all (``"$2"``).
+        out: the judge's file to write. The answers are kept in the folder ``OUT.run``.
+        paraphraser: a model that proposes wordings, or a file with wordings.
+        seed: fixes which items the search uses.
+        max_error: the largest share of wrong verdicts that ``ask_person`` may let pass, (0, 1).
+        human, answers, options: the label columns, the decisions and, for a choice between two, the
+            column under each answer, as for `judgesense.check`.
+        task: the task of a template file with several.
+        scoring: ``options`` or ``generate``; by default options where the judge offers them.
+        limit: use at most this many labelled items.
+        attacks: ``quick``, ``all`` or a YAML file: adds an attacked copy of each item that an
+            attack could win, and tries ways to ask that guard the judged text.
+        note: called with the best way so far; by default it is printed to stderr.
+        judge_options: options of the judges.
+
+    Returns:
+        The table, the row that was written, and what is promised.
+
+    Raises:
+        JudgeSenseError: bad input, too few labels, one label only, a budget below one pass.
+
+    >>> import tempfile
+    >>> def judge(messages):
+    ...     return [{"EVEN": -1.0 - 2 * (int(m[-1]) % 2), "ODD": -1.2} for m in messages]
+    >>> rows = [{"digit": f"{n} {n % 10}", "gold": "ODD" if n % 2 else "EVEN"} for n in range(40)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = improve("Is it EVEN or ODD?\\n{digit}", rows, judge, scoring="options",
+    ...                     budget=6, out=f"{folder}/judge.yaml", note=str)
+    >>> found.better, found.way, found.written["right"]
+    (False, 'as asked', 1.0)
+    """
+    require_known(improve, judge_options)
+    tell = note or to_stderr
+    plan = Plan.of(
+        source,
+        data,
+        judge,
+        budget=budget,
+        out=out,
+        paraphraser=paraphraser,
+        human=human,
+        answers=answers,
+        options=options,
+        task=task,
+        scoring=scoring,
+        limit=limit,
+        attacks=attacks,
+        note=tell,
+        **judge_options,
+    )
+    if not 0 < max_error < 1:
+        raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
+    folder, usd = plan.folder, plan.budget.usd
+    request = hashlib.sha256(
+        json.dumps(
+            [
+                plan.identity,
+                str(plan.budget),
+                seed,
+                max_error,
+                str(plan.out),
+                [identity_of(spec) for spec in plan.specs],
+                plan.scoring,
+                _writer(paraphraser),
+                [each.text for each in plan.paraphrases],
+                __version__,
+            ],
+            sort_keys=True,
+            default=str,
+        ).encode()
+    ).hexdigest()[:16]
+    done = folder / IMPROVE_FILE
+    if plan.out.exists() and done.exists() and all(isinstance(s, JudgeSpec) for s in plan.specs):
+        record = read_json(done)
+        if record.pop("request") == [request, sha256_of(plan.out)]:
+            paths = {name: Path(record[name]) for name in ("out", "run_folder")}
+            known = {field.name: record[field.name] for field in fields(Improved)}
+            return Improved(**{**known, **paths})
+    with ExitStack() as stack:
+        stack.enter_context(claimed(folder))
+        run = RunFolder(folder, {"data": plan.identity})
+        run.repair(tell)
+        for key in ("parts", "digests", "finished"):
+            run.record.pop(key, None)  # More may be asked than before.
+        proposed, already = _proposals(plan, run, paraphraser, seed, tell)
+        judges = []
+        for spec in plan.specs:
+            judges.append(spec.load() if isinstance(spec, JudgeSpec) else spec)
+            stack.callback(judges[-1].close)
+        table = plan.answers(judges, proposed)
+        asking = Asking(run, judges, table, plan.shown, tell)
+        found = search(
+            table, plan.total - already, asking.ask, seed=seed, max_error=max_error, note=tell
+        )
+        for row in found.rows:
+            price = row.pop("usd_or_prompts")
+            row["usd_per_item"] = price if usd else None
+        made = _as_file(plan, found, table, judges, seed)
+        result = _result(plan, found, asking, seed)
+        made.write(plan.out)
+        _describe(run, plan, table, judges)
+        if asking.prompts:
+            with writing(folder):
+                pq.write_table(table_of_prompts(asking.prompts.values()), folder / PROMPTS_FILE)
+        run.finish()
+        with writing(folder):
+            shown = {"table": as_table(result.rows), "footnotes": footnotes(result)}
+            stated = {**result.to_dict(), **shown, "request": [request, sha256_of(plan.out)]}
+            write_text(done, json.dumps(stated, indent=1, ensure_ascii=False) + "\n")
+    return result
+
+
+def _proposals(
+    plan: Plan, run: RunFolder, paraphraser: Any, seed: int, note: Note
+) -> tuple[list[Template], float]:
+    """The wordings that a model proposes, kept in the folder, and what they cost of the budget."""
+    if paraphraser is None or is_wordings_file(paraphraser):
+        return [], 0.0
+    place, cost_file = run.folder / "paraphrases.yaml", run.folder / "paraphrases.json"
+    own = TaskTemplates(plan.entry.task, plan.entry.templates[:1])
+    if not cost_file.exists():
+        share, usd = 0.2 * plan.total, plan.budget.usd
+        # Each proposal can be asked for five times, and is checked.
+        n = PROPOSALS if usd else min(PROPOSALS, int(share / 10))
+        if n < 1:
+            note("the budget is too small for the paraphraser to propose wordings")
+            return [], 0.0
+        writer = paraphraser
+        if isinstance(paraphraser, (str, Path)):
+            more = {"max_cost": share} if usd else {}
+            writer = load_writer(
+                paraphraser, temperature=0.7, seed=seed, max_tokens=512, system_prompt="", **more
+            )
+        try:
+            made = paraphrase(own, writer, n, note=note)
+            answered = made.asked - made.dropped["empty"]
+            if not answered:
+                raise JudgeSenseError(
+                    f"the paraphraser {made.judge} answered none of {made.asked} requests: check "
+                    "that it is reachable, choose another one, or leave out --paraphraser"
+                )
+            votes = len(made.candidates) + made.dropped["called different by the judge"]
+            spent = getattr(writer, "spent", 0.0) if usd else made.asked + votes
+        finally:
+            if writer is not paraphraser:
+                writer.close()
+        if made.candidates:
+            place.unlink(missing_ok=True)
+            write_candidates(place, own, made, unread=True)
+        write_text(cost_file, json.dumps({"by": _writer(paraphraser), "spent": spent}))
+        note(f"{len(made.candidates)} of {made.asked} paraphrases by {made.judge} can be used")
+    record = read_json(cost_file)
+    if (by := record.get("by")) != _writer(paraphraser):
+        raise JudgeSenseError(
+            f"{run.folder} has proposals by {by}: pass it as --paraphraser, or use another --out"
+        )
+    proposed = paraphrases_in(place, plan.entry) if place.exists() else []
+    return proposed, float(record["spent"])
+
+
+def _writer(paraphraser: Any) -> str:
+    """The paraphraser as a record has it: what it is called."""
+    if isinstance(paraphraser, (str, Path)):
+        return str(paraphraser)
+    return str(getattr(paraphraser, "name", getattr(paraphraser, "__name__", type(paraphraser))))
+
+
+def _as_file(
+    plan: Plan, found: Found, table: Answers, judges: Sequence[Any], seed: int
+) -> Stabilised:
+    """The judge's file of what was chosen."""
+    leaves = found.chosen.leaves
+    used = {w for leaf in leaves for w in leaf.wordings}
+    templates = [table.wordings[w].template for w in sorted({0, *used})]
+    entry = TaskTemplates(plan.entry.task, tuple(templates))
+    margins = (*(found.margins or found.chosen.margins), None)
+    stages = []
+    for leaf, margin in zip_longest(leaves, margins):
+        rule = table.rule(leaf, found.fit)
+        if rule.offsets and len(rule.wordings) == 1:
+            mean = {OTHER_WORDINGS: rule.offsets[rule.wordings[0]]}
+            rule = replace(rule, offsets={**rule.offsets, **mean})
+        number = table.voices[leaf.voice].judge
+        own = plan.specs[number]
+        identity = own.identity() if isinstance(own, JudgeSpec) else {}
+        judge = judge_entry(judges[number].name, identity)
+        stages.append(Stabilised(judge, entry, rule, margin=margin))
+    row = next(each for each in found.rows if each["written"])
+    expected = {
+        "accuracy": row["right"],
+        "ci_low": row["right_ci_low"],
+        "ci_high": row["right_ci_high"],
+        "items": row["n_items"],
+        "prompts_per_item": row["prompts_per_item"],
+        "usd_per_item": row["usd_per_item"],
+    }
+    if row["resistant"] is not None:
+        expected["resistant"] = row["resistant"]
+    first = replace(
+        stages[0],
+        others=tuple(stages[1:]),
+        combine=found.chosen.combine,
+        ask_person={key: value for key, value in found.ask_person.items() if value is not None},
+        expected=expected,
+        search={
+            "way": found.chosen.name,
+            "budget": str(plan.budget),
+            "seed": seed,
+            "candidates": found.entered,
+            "searched_items": found.raced,
+            "rows": [_plain(each) for each in found.rows],
+        },
+        where=str(plan.out),
+    )
+    return replace(
+        first,
+        data={
+            "hash": plan.identity["items"],
+            "task": plan.entry.task.name,
+            "scoring": first.scoring,
+            "judgesense": __version__,
+            "rule": first.digest,
+        },
+    )
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: round(value, 6) if isinstance(value, float) else value
+        for key, value in row.items()
+        if value is not None
+    }
+
+
+def _result(plan: Plan, found: Found, asking: Asking, seed: int) -> Improved:
+    rows = found.rows
+    better, text = conclusion(rows, len(found.held_out))
+    label, share = found.constant
+    notes = [f"always answering {label!r} would be right on {percent(share)} of these items"]
+    notes += plan.notes
+    if asking.failed:
+        notes.append(
+            f"{asking.failed} prompts have no answer and count as wrong. Rerun the command to send "
+            "them again"
+        )
+    decided = next(row for row in rows if row["written"])["decided"]
+    if decided < 0.9:
+        notes.append(f"the judge gives a verdict on only {decided:.0%} of the items")
+    return Improved(
+        out=plan.out,
+        run_folder=plan.folder,
+        way=found.chosen.name,
+        better=better,
+        text=text,
+        rows=rows,
+        n_candidates=found.entered,
+        n_search=found.raced,
+        n_held_out=len(found.held_out),
+        prompts=len(asking.known),
+        usd=asking.spent_usd,
+        budget=str(plan.budget),
+        seed=seed,
+        ask_person=found.ask_person,
+        notes=notes,
+    )
+
+
+def _describe(run: RunFolder, plan: Plan, table: Answers, judges: Sequence[Any]) -> None:
+    """Record what ``judgesense report`` needs of the folder."""
+    task = plan.entry.task
+    run.describe(
+        run_id=f"{run.folder.resolve().name}-{plan.identity['items'][:8]}",
+        data_hash=plan.identity["items"],
+        tasks={
+            task.name: {
+                "labels": list(task.labels),
+                "ordinal": task.ordinal,
+                "comparative": task.comparative,
+                "options": dict(task.options),
+                "wordings": {w.template.template_id: w.template.text for w in table.wordings},
+                "layouts": {w.template.template_id: w.template.layout for w in table.wordings},
+            }
+        },
+    )
+    run.record["judges"] = [
+        {"name": each.name, "describe": dict(each.describe())} for each in judges
+    ]

@@ -1,0 +1,318 @@
+"""What `improve` is asked for: the task, the labelled items, the judges and the budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judgesense.ask.candidates import Answers, Voice, first_candidates
+from judgesense.ask.forms import (
+    is_wordings_file,
+    paraphrases_in,
+    rule_paraphrases,
+    validated,
+    wordings_to_try,
+)
+from judgesense.ask.search import least_budget
+from judgesense.checking.verdicts import labelled_rows
+from judgesense.errors import JudgeSenseError
+from judgesense.files.data import RUNS, Data, kept, kept_text
+from judgesense.pipeline.execution import identity_of, resolve_all
+from judgesense.pipeline.settings import Note, to_stderr
+from judgesense.statistics.arrays import Codes
+from judgesense.tasks import Item, Template, render
+from judgesense.text import duration
+from judgesense_dataset.attacks import Copy, attacked_copies, chosen_attacks
+from judgesense_dataset.rubric import read_rubric, read_wordings, shown_in
+from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
+from local_judges.options import REMOTE
+from local_judges.protocol import Budgeted, Request
+from local_judges.registry import JudgeSpec
+
+_REASONING_TOKENS = 128
+"""A judge that may write so many tokens is also asked for its reasons first."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent: prompts per labelled item, or US dollars in all.
+
+    >>> Budget.of("$2"), Budget.of(8)
+    (Budget(amount=2.0, usd=True), Budget(amount=8.0, usd=False))
+    """
+
+    amount: float
+    usd: bool
+
+    @classmethod
+    def of(cls, text: str | float) -> Budget:
+        """Read ``200`` (prompts per item), ``$2`` or ``2usd``. Raises JudgeSenseError."""
+        match = re.fullmatch(r"(\$?)\s*([0-9]*\.?[0-9]+)\s*(usd)?", str(text).strip().lower())
+        if match is None or float(match.group(2)) <= 0:
+            raise JudgeSenseError(
+                f"cannot read the budget {text!r}: give prompts per item (20) or US dollars ($2)"
+            )
+        return cls(float(match.group(2)), bool(match.group(1) or match.group(3)))
+
+    def __str__(self) -> str:
+        return f"${self.amount:g}" if self.usd else f"{self.amount:g} prompts per item"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The arguments of `improve`, read and checked; no judge is loaded.
+
+    ``items`` are the labelled items and then their attacked ``copies``, as the base wording shows
+    them. ``identity`` has what the answers in the folder are about.
+    """
+
+    entry: TaskTemplates
+    items: list[Item]
+    copies: list[Copy]
+    specs: list[Any]
+    budget: Budget
+    out: Path
+    identity: dict[str, Any]
+    scoring: str | None
+    notes: list[str]
+    paraphrases: list[Template]
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        data: Data,
+        judge: Any,
+        *,
+        budget: str | float = 20,
+        out: str | Path = "judge.yaml",
+        paraphraser: Any = None,
+        human: Sequence[str] = (),
+        answers: Sequence[str] | None = None,
+        options: Mapping[str, str] | None = None,
+        task: str | None = None,
+        scoring: str | None = None,
+        limit: int | None = None,
+        attacks: str | None = None,
+        note: Note | None = None,
+        **judge_options: Any,
+    ) -> Plan:
+        """The plan of the arguments of `judgesense.improve`. Raises JudgeSenseError."""
+        amount, out, note = Budget.of(budget), Path(out), note or to_stderr
+        if out.suffix not in (".yaml", ".yml"):
+            raise JudgeSenseError(f"--out {out}: name a .yaml file for the judge")
+        given = judge if isinstance(judge, (list, tuple)) else [judge]
+        specs = resolve_all(given, scoring, judge_options)
+        if any(getattr(spec, "stabilised", None) is not None for spec in specs):
+            raise JudgeSenseError("improve takes a judge, not a judge's file: name the judge")
+        known = [json.dumps(identity_of(spec), sort_keys=True) for spec in specs]
+        if len(set(known)) < len(known):
+            name = next(s.name for s, own in zip(specs, known, strict=True) if known.count(own) > 1)
+            raise JudgeSenseError(f"two judges are named {name}: leave one out, or rename it")
+        if limit is not None and limit < 1:
+            raise JudgeSenseError(f"limit must be at least 1, got {limit}")
+        rows_file = kept(data, out.parent if str(out.parent) != "." else RUNS, "data")
+        entry, every = _task(source, rows_file, human, answers, options, task, out, note)
+        items = [item for item in every if item.gold is not None][:limit]
+        notes = []
+        if len(items) < len(every) and limit is None:
+            notes.append(f"{len(every) - len(items)} items without a label are not used")
+        golds = {item.gold for item in items}
+        if absent := [label for label in entry.task.labels if items and label not in golds]:
+            notes.append(
+                f"no item is labelled {' or '.join(absent)}, so the figures do not cover such items"
+            )
+        copies = attacked_copies(entry, items, chosen_attacks(attacks)) if attacks else []
+        if copies:
+            notes.append(
+                f"{len(copies)} copies of items contain an attack. They count towards "
+                "'resistant' and the budget, but not towards 'right'"
+            )
+        items += [copy(entry.templates[0], entry.task.orders[0]) for copy in copies]
+        fixed = [[i.item_id, i.gold, i.cluster_id, sorted(i.fields.items())] for i in items]
+        identity = {
+            "items": hashlib.sha256(json.dumps(fixed).encode()).hexdigest()[:16],
+            "task": entry.task.name,
+            "labels": list(entry.task.labels),
+            "wordings": [
+                [t.template_id, t.text, t.layout, dict(t.label_map)] for t in entry.templates
+            ],
+        }
+        own = rule_paraphrases(entry)
+        if is_wordings_file(paraphraser):
+            own = [*validated(paraphrases_in(Path(paraphraser), entry), entry, note), *own]
+        return cls(entry, items, copies, specs, amount, out, identity, scoring, notes, own)
+
+    @property
+    def folder(self) -> Path:
+        """The folder with the answers."""
+        return self.out.with_name(f"{self.out.name}.run")
+
+    @property
+    def total(self) -> float:
+        """The budget in all, in its unit."""
+        return self.budget.amount * (1 if self.budget.usd else len(self.items))
+
+    @property
+    def shown(self) -> list[Callable[[Template, str], Item]]:
+        """The items, each as a wording shows it in an option order."""
+        plain = self.items[: len(self.items) - len(self.copies)]
+        return [*(lambda *_, item=item: item for item in plain), *self.copies]
+
+    def answers(self, judges: Sequence[Any], proposed: Sequence[Template]) -> Answers:
+        """The empty table of answers: the judges' voices and the wordings to try."""
+        options = [spec.options if isinstance(spec, JudgeSpec) else {} for spec in self.specs]
+        reasons = [int(each.get("max_tokens") or 0) >= _REASONING_TOKENS for each in options]
+        offered = [{self.scoring} if self.scoring else set(each.scorings) for each in judges]
+        wordings = wordings_to_try(
+            self.entry,
+            [*self.paraphrases, *proposed],
+            reasons=any(reasons),
+            probabilities=any("options" in each for each in offered),
+            defences=bool(self.copies),
+        )
+        voices = []
+        for n, (spec, kinds) in enumerate(zip(self.specs, offered, strict=True)):
+            own = ["options"] if "options" in kinds else ["generate"]
+            own += ["generate"] if own == ["options"] and reasons[n] and "generate" in kinds else []
+            name = str(getattr(spec, "name", judges[n].name)).split("@")[0]
+            price = self._price(spec, [each.template for each in wordings])
+            voices += [Voice(n, name, scoring, price) for scoring in own]
+        labels = self.entry.task.labels
+        return Answers(
+            self.entry.task,
+            voices,
+            wordings,
+            np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64),
+            _clusters(self.items),
+            np.arange(len(self.items)) >= len(self.items) - len(self.copies),
+        )
+
+    def _price(self, spec: Any, templates: Sequence[Template]) -> float:
+        """The most that a prompt costs in the budget's unit."""
+        if not self.budget.usd:
+            return 1.0
+        from local_judges.api.judge import most_cost
+
+        remote = isinstance(spec, JudgeSpec) and spec.engine in REMOTE
+        if not (remote or isinstance(spec, Budgeted)):
+            return 0.0
+        task = self.entry.task
+        longest = max(templates, key=lambda each: len(each.text) + len(each.layout))
+        texts = [render(task, longest, item, task.orders[0]).text for item in self.items]
+        asked = [[Request("", text, task.labels)] for text in texts]
+        costs = [most_cost(each, spec.options) if remote else spec.estimate(each) for each in asked]
+        if None in costs:
+            raise JudgeSenseError(
+                f"a budget in US dollars needs the price of {spec.name} per million tokens: add "
+                "--set price=INPUT,OUTPUT, or give the budget in prompts per item"
+            )
+        return max(float(cost or 0.0) for cost in costs)
+
+
+def dry_run(source: str | Path, data: Data, judge: Any, **more: Any) -> list[str]:
+    """Lines on what `judgesense.improve` would try and spend with these arguments; no judge is
+    loaded or asked. Raises JudgeSenseError for bad input, as `improve`."""
+    plan = Plan.of(source, data, judge, **more)
+    table = plan.answers([_Offers(spec) for spec in plan.specs], [])
+    n, total, usd = len(plan.items), plan.total, plan.budget.usd
+    singles = first_candidates(table)
+    prompts = len(table.columns(*singles)) * n
+    copies = f" and {len(plan.copies)} attacked copies" if plan.copies else ""
+    lines = [
+        f"{n - len(plan.copies)} labelled items{copies}, {len(singles)} ways to ask "
+        f"({len(table.wordings)} wordings), and panels, juries and cascades of them",
+        f"trying all of them on all items takes {prompts} prompts; the budget allows at most "
+        + (f"${total:g}" if usd else f"{total:.0f} prompts"),
+    ]
+    if total < (least := least_budget(table)):
+        lines.append(f"the budget is below one pass, which needs {least:g}")
+    if not usd:
+        seconds = sum(_seconds(spec) for spec in plan.specs) / len(plan.specs) * total
+        lines.append(
+            f"about {duration(seconds)} on a 2-core CPU, if every prompt is short"
+            if seconds
+            else "time: depends on the endpoint"
+        )
+    return lines
+
+
+class _Offers:
+    """A judge that is not loaded: what it probably offers."""
+
+    def __init__(self, spec: Any) -> None:
+        self.name = str(getattr(spec, "name", spec))
+        texts = isinstance(spec, JudgeSpec) and not spec.options.get("logprobs", True)
+        self.scorings = getattr(
+            spec, "scorings", {"generate"} if texts else {"options", "generate"}
+        )
+
+
+def _seconds(spec: Any) -> float:
+    """Roughly, seconds per prompt of a local model on 2 cores: 0.7 per GB of quantised weights."""
+    if not isinstance(spec, JudgeSpec) or spec.engine != "transformers":
+        return 0.0
+    path = Path(spec.model)
+    files = [path] if path.is_file() else list(path.glob("*.safetensors")) if path.is_dir() else []
+    return 0.1 + 0.7 * sum(file.stat().st_size for file in files) / 1e9
+
+
+def _clusters(items: Sequence[Item]) -> Codes:
+    """The clusters, shape (n,), those that share an item's text in one: a text that is judged in
+    the race tells the verdict on its copy, so none may be in both halves."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names: dict[Any, int] = {}
+    ends = [
+        [
+            names.setdefault(("cluster", item.cluster_id), len(names)),
+            names.setdefault(tuple(sorted(item.fields.items())), len(names)),
+        ]
+        for item in items
+    ]
+    links = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(items)), links), shape=(len(names), len(names)))
+    parts: Codes = connected_components(graph, directed=False)[1][links[0]].astype(np.int64)
+    return parts
+
+
+def _task(
+    source: Any,
+    data: Path,
+    human: Sequence[str],
+    answers: Sequence[str] | None,
+    options: Mapping[str, str] | None,
+    task: str | None,
+    out: Path,
+    note: Note,
+) -> tuple[TaskTemplates, list[Item]]:
+    """The task with its wordings, and the items, of a rubric or a template file."""
+    text = str(source)
+    if isinstance(source, str) and ("\n" in text or "{" in text):
+        source = kept_text(text.strip() + "\n", out.parent, "rubric", ".txt")
+    path = Path(source)
+    if not path.is_file():
+        raise JudgeSenseError(f"{path} is not a file; name a rubric or a template file")
+    if path.suffix in (".yaml", ".yml"):
+        entries = load_templates(path)
+        if task is None and len(entries) > 1:
+            raise JudgeSenseError(f"{path} has several tasks: --set task={' or '.join(entries)}")
+        if task is not None and task not in entries:
+            raise JudgeSenseError(f"{path} has no task {task!r}; it has {', '.join(entries)}")
+        entry = entries[task] if task else next(iter(entries.values()))
+        return entry, load_items(data, entry.task, entry.fields)
+    rows = labelled_rows(data, human, shown_in(path), note)
+    own = read_rubric(path, data, answers, options, rows)
+    for suffix in (".wordings.yaml", ".wordings.txt"):
+        if (beside := path.with_suffix(suffix)).exists():
+            own = read_wordings(beside, own)
+            break
+    return own, items_of(rows, str(data), own.task, own.fields)

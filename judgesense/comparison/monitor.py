@@ -1,0 +1,406 @@
+"""Does a judge still give the verdicts that it gave? A look a week, as long as you like.
+
+The history of a monitored judge is a JSONL file with one line for each look.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from judgesense.comparison.pairing import grouped
+from judgesense.comparison.shared_prompts import (
+    Moves,
+    SharedPrompts,
+    notes_on,
+    read_tasks,
+    require_rules,
+    shared_prompts,
+)
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import read_text, sha256_of, writing
+from judgesense.files.documents import OwnShape, fit, parse_json
+from judgesense.log.folder import digests_of, read_record
+from judgesense.log.record import now
+from judgesense.statistics.monitoring import watch
+from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.text import percent, s, signed
+
+Status = Literal["fine", "alarm", "cannot tell"]
+
+TOLERANCE = 0.05
+"""Excess over rewording, as a share of verdicts, that a look must rule out to be fine."""
+
+_EXIT: dict[Status, int] = {"alarm": 1, "cannot tell": 3, "fine": 0}
+"""The exit code of each status, the worst status first."""
+
+SCHEMA_VERSION = 1
+"""The version of a line that is written; a newer one is refused."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class StreamLook(OwnShape):
+    """A look at one task and scoring.
+
+    ``clusters`` are the shares of verdicts that moved and that rewording moves, by cluster.
+    ``one_label`` says that all verdicts of baseline and run are one label.
+    """
+
+    task: str
+    scoring: str
+    judge: str
+    clusters: dict[str, tuple[Share, Share]]
+    n_prompts: int
+    n_items: int
+    moved: float
+    reworded: float | None
+    excess: float | None
+    ci_low: float | None
+    ci_high: float | None
+    one_label: bool
+
+
+class Look(OwnShape):
+    """One look: when, at which run, against which baseline and by which rules.
+
+    ``allow`` and ``same_items`` are rules of 0.2 that could be set; only their defaults are read.
+    """
+
+    schema_: int = Field(alias="schema", le=SCHEMA_VERSION)
+    at: str
+    run: str
+    digest: str
+    baseline: str
+    tests: int
+    error: float
+    allow: None = None
+    same_items: Literal["once"] = "once"
+    streams: list[StreamLook]
+
+
+@dataclass(frozen=True)
+class LookFigures:
+    """A look in the history: what moved, and log10 of the evidence so far."""
+
+    look: int
+    at: str
+    run: str
+    judge: str
+    moved: float
+    reworded: float | None
+    log10_evidence: float
+
+
+@dataclass(frozen=True)
+class TaskMonitoring(Moves):
+    """What is known of one task and scoring at the last look.
+
+    ``alarm`` says that verdicts have moved more than rewording moves them since some look; the
+    chance of a false one, at any look, is at most ``error``. ``alarm_look`` is the look of the
+    alarm, counted from 1, ``since_look`` the one from which on the evidence is strongest and
+    ``excess_low`` a lower bound of the excess since then. ``fine`` says that this look's excess
+    lies below ``tolerance``; it is wrong in at most 5% of looks. ``ci_low`` and ``ci_high`` are
+    this look's, each wrong in at most 5%. ``n_new`` are clusters of items that no earlier look had.
+    """
+
+    status: Status
+    n_new: int
+    alarm_look: int | None
+    alarm_run: str | None
+    since_look: int
+    excess_low: float
+    log10_limit: float
+    looks: tuple[LookFigures, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Monitoring(ResultMapping):
+    """A monitored judge after a look.
+
+    ``status`` is the worst of the tasks': ``alarm``, then ``cannot tell``, then ``fine``.
+    ``recorded`` is False if the history had this run already, or ``record`` was False.
+    """
+
+    status: Status
+    tasks: tuple[TaskMonitoring, ...]
+    notes: tuple[str, ...]
+    n_looks: int
+    history: str
+    recorded: bool
+    error: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 for ``fine``, 1 for ``alarm``, 3 for ``cannot tell``."""
+        return _EXIT[self.status]
+
+    def to_pandas(self) -> Any:
+        """All looks as a `pandas.DataFrame`, one row for each task and look."""
+        return data_frame(
+            [
+                {"task": task.task, "scoring": task.scoring, **look.__dict__}
+                for task in self.tasks
+                for look in task.looks
+            ]
+        )
+
+    def __str__(self) -> str:
+        lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
+        known = "" if self.recorded else "; this run was not added"
+        lines.append(
+            f"{self.history} has {self.n_looks} look{s(self.n_looks)}{known}. The chance of a "
+            f"false alarm at any look is at most {percent(self.error)}."
+        )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_table((), [(line,) for line in str(self).splitlines()])
+
+
+def monitor(
+    run: str | Path,
+    *,
+    against: str | Path,
+    history: str | Path | None = None,
+    judge: str | Sequence[str] | None = None,
+    task: str | None = None,
+    tolerance: float = TOLERANCE,
+    error: float = 0.05,
+    record: bool = True,
+) -> Monitoring:
+    """Look whether a judge still gives the verdicts of a baseline, as often as you like.
+
+    The run's verdicts are compared with the baseline's on the same prompts. The excess is the share
+    that moved minus the share that rewording moves in the baseline. A betting test
+    (`judgesense.statistics.monitoring`) asks at each look whether the excess has been above 0 since
+    that look or an earlier one. A false alarm at any look has a probability of at most ``error``.
+
+    Args:
+        run: folder of this look's run, or its file of verdicts.
+        against: folder of the baseline, or its file. With one wording, what rewording moves is
+            unmeasured, and the status is ``cannot tell``; the run needs only those that you use.
+        history: the JSONL file of all looks; by default ``monitor.jsonl`` in the baseline's folder,
+            or beside its file.
+        judge: the judge, if a source has several; two names (run, baseline) if they differ.
+        task: one task; None for all that both have.
+        tolerance: a look is fine if its excess lies below this share of verdicts.
+        error: the chance of a false alarm, at all looks and tasks together.
+        record: whether to add the look to the history.
+
+    Returns:
+        The state after this look. A run that the history has already is not counted again.
+
+    Raises:
+        JudgeSenseError: sources that cannot be compared (as `migration`), or a history that is
+            damaged, of a newer version, of another baseline or of other rules.
+
+    >>> import tempfile
+    >>> from judgesense.pipeline import run
+    >>> def yes(messages):
+    ...     return ["YES" for _ in messages]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("baseline", "week-1"):
+    ...         _ = run(yes, tasks=["factuality"], limit=5, out=f"{folder}/{name}", note=str)
+    ...     state = monitor(f"{folder}/week-1", against=f"{folder}/baseline")
+    >>> state.tasks[0].moved
+    0.0
+    """
+    one, two = require_rules(tolerance, error, judge)
+    baseline, judged = read_tasks(against, two, reference=True), read_tasks(run, one, task)
+    tests = len(baseline)
+    if task is not None:
+        baseline = [each for each in baseline if each.task in (task, "")] or baseline
+    shared = shared_prompts(baseline, judged)
+    base, run_path = Path(against), Path(run)
+    path = base / "monitor.jsonl" if base.is_dir() else base.with_name(f"{base.stem}.monitor.jsonl")
+    if history is not None:
+        path = Path(history)
+    digest = _digest(run_path)
+    if run_path.is_file():
+        # A steady judge may fill two files with the same verdicts.
+        digest = f"{digest[:32]}-{run_path.stat().st_mtime_ns}-{run_path.name}"
+    look = Look(
+        schema=SCHEMA_VERSION,
+        at=now(),
+        run=run_path.resolve().name,
+        digest=digest,
+        baseline=_digest(base),
+        tests=tests,
+        error=error,
+        streams=[_stream_look(each) for each in shared],
+    )
+    looks = read_history(path)
+    require_same_rules(path, looks, look)
+    known = any(each.digest == look.digest for each in looks)
+    if not known:
+        looks.append(look)
+        if record:
+            with writing(path.parent):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("a", encoding="utf-8") as lines:
+                    lines.write(look.model_dump_json(by_alias=True) + "\n")
+    tasks = tuple(_state(stream, looks, tolerance) for stream in look.streams)
+    statuses = {each.status for each in tasks}
+    return Monitoring(
+        status=next(status for status in _EXIT if status in statuses),
+        tasks=tasks,
+        notes=notes_on(shared, same_judge=False),
+        n_looks=len(looks),
+        history=str(path),
+        recorded=record and not known,
+        error=error,
+    )
+
+
+def read_history(history: Path) -> list[Look]:
+    """The looks so far, in their order; none without a file.
+
+    Raises JudgeSenseError, naming the line, for one that is damaged or of a newer version.
+    """
+    if not history.exists():
+        return []
+    looks = []
+    for number, line in enumerate(read_text(history).splitlines(), 1):
+        place = f"{history}, line {number}"
+        try:
+            looks.append(fit(Look, parse_json(line, place), place, "a look"))
+        except JudgeSenseError as error:
+            raise JudgeSenseError(
+                f"{error}. The line is damaged or written by a newer JudgeSense: restore "
+                f"{history.name} from a copy, upgrade, or set another --history to begin again"
+            ) from error
+    return looks
+
+
+def require_same_rules(history: Path, looks: Sequence[Look], now: Look) -> None:
+    """Raise JudgeSenseError if the looks so far have another baseline, or other rules.
+
+    An error that is chosen after the looks is no error.
+    """
+    for number, look in enumerate(looks, 1):
+        if look.baseline != now.baseline:
+            raise JudgeSenseError(
+                f"{history}, line {number}: this is the history of another baseline, or the "
+                "baseline has changed since; set another --history"
+            )
+        for name in ("error", "tests"):
+            was, is_now = getattr(look, name), getattr(now, name)
+            if was != is_now:
+                raise JudgeSenseError(
+                    f"{history}, line {number}: {name} was {was} and is now {is_now}; keep it, or "
+                    "set another --history"
+                )
+
+
+def _digest(source: Path) -> str:
+    """What identifies the contents of a run's folder or a file of verdicts."""
+    if not source.is_dir():
+        return sha256_of(source)
+    digests = (read_record(source) or {}).get("digests") or digests_of(source)
+    return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
+
+
+def _stream_look(shared: SharedPrompts) -> StreamLook:
+    """This look's figures of a task."""
+    # Without a second wording nothing is evidence: what moved is compared with itself.
+    floor = grouped(shared.clusters, shared.moved)
+    if len(shared.pair_row):
+        floor = grouped(shared.clusters[shared.pair_row], shared.pair_differs)
+    return StreamLook(
+        **shared.figures(shared.beyond_rewording(0.05)),
+        judge=shared.after.judge,
+        clusters={
+            cluster: (float(np.mean(rows)), float(np.mean(floor[cluster])))
+            for cluster, rows in grouped(shared.clusters, shared.moved).items()
+        },
+        one_label=shared.one_label,
+    )
+
+
+def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMonitoring:
+    """Replay the history of one task and scoring."""
+    history = [
+        (number, look, stream)
+        for number, look in enumerate(looks, 1)
+        for stream in look.streams
+        if (stream.task, stream.scoring) == (current.task, current.scoring)
+    ]
+    error = looks[-1].error / looks[-1].tests
+    excesses = [[a - b for a, b in stream.clusters.values()] for _, _, stream in history]
+    test = watch(excesses, [list(stream.clusters) for _, _, stream in history], error=error)
+    last = history[-1][2]
+    earlier = {cluster for _, _, stream in history[:-1] for cluster in stream.clusters}
+    alarm = None if test.alarm is None else history[test.alarm]
+    status: Status = "cannot tell"
+    if alarm is not None:
+        status = "alarm"
+    elif last.ci_high is not None and last.ci_high < tolerance and not last.one_label:
+        status = "fine"
+    ln10 = math.log(10)
+    state = TaskMonitoring(
+        **last.model_dump(exclude={"judge", "clusters", "one_label"}),
+        status=status,
+        text="",
+        error=error,
+        tolerance=float(tolerance),
+        n_new=len(last.clusters.keys() - earlier),
+        alarm_look=None if alarm is None else alarm[0],
+        alarm_run=None if alarm is None else alarm[1].run,
+        since_look=history[test.since][0],
+        excess_low=test.low,
+        log10_limit=test.log_limit / ln10,
+        looks=tuple(
+            LookFigures(
+                n,
+                look.at,
+                look.run,
+                stream.judge,
+                stream.moved,
+                stream.reworded,
+                float(log) / ln10,
+            )
+            for (n, look, stream), log in zip(history, test.log_evidence, strict=True)
+        ),
+    )
+    return replace(state, text=_text(state, last.one_label))
+
+
+def _text(state: TaskMonitoring, one_label: bool) -> str:
+    """The status of a task in one or two sentences, with its figures."""
+    figures = f"Now {state.moved_text}. {state.rewording_text}"
+    if state.status == "alarm":
+        lower = f", by at least {signed(state.excess_low)}" if state.excess_low > 0 else ""
+        return (
+            f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}). From look "
+            f"{state.since_look} on, more verdicts changed than rewording changes{lower}. {figures}"
+        )
+    if state.status == "fine":
+        return (
+            f"{state.task}: fine. Beyond rewording, less than {percent(state.tolerance)} of "
+            f"verdicts changed. {figures}"
+        )
+    advice = "Add items to the next look."
+    if state.reworded is None:
+        advice = "Judge the baseline under a second wording to measure what rewording changes."
+    elif one_label:
+        advice = (
+            "All verdicts are one label, and a judge that ignores the items would change as few. "
+            "Add items with another label."
+        )
+    elif len(state.looks) > 1 and not state.n_new:
+        advice += (
+            " Earlier looks had all of these items. Draw each look's items from a larger baseline, "
+            "so that the evidence adds up."
+        )
+    return (
+        f"{state.task}: no alarm so far, but it is unclear whether less than "
+        f"{percent(state.tolerance)} of verdicts changed beyond rewording. {figures} {advice}"
+    )

@@ -1,1 +1,0 @@
-"""``judgesense improve``: from a rubric and some labels to the best judge that a budget buys."""

@@ -1,0 +1,334 @@
+"""The decision log as integer arrays: `Log`.
+
+Everything that is measured is a function of some of these rows. Measurements start from
+:func:`judgesense.log.view.view`, which lines the rows of a judge up with the pairs
+(:mod:`judgesense.log.pairs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.errors import JudgeSenseError
+from judgesense.log.schema import (
+    CONTENT_FREE,
+    EQUIVALENT,
+    FORM_VARIANTS,
+    INTERVENTION,
+    OPTIONAL,
+    REWORDING,
+    SCORES_IN_FORM,
+    VARIANT_CLASSES,
+)
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
+
+
+@dataclass(frozen=True)
+class TaskWords:
+    """A task's name and labels, in order if ``ordinal``.
+
+    The first label of a comparative task is the first option shown.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    comparative: bool
+    ordinal: bool = False
+    wins: str = ""
+    """The label that an attack tries to win, where it is no option."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """The decision log, column by column: codes of shape (n,) and the values that they index.
+
+    ``raw``, ``decision`` and ``gold`` index ``labels`` (gold is -1 where unknown). Rows and sides
+    of pairs with the same ``stimulus`` belong together. ``variant_class`` indexes
+    `judgesense.log.schema.VARIANT_CLASSES`. ``base`` is the template without its variant and
+    indexes ``bases``; where a log has several variants of one template, each has a ``template`` of
+    its own, named ``TEMPLATE+VARIANT``.
+    """
+
+    table: pa.Table
+    judge: Codes
+    judges: list[str]
+    task: Codes
+    tasks: list[str]
+    scoring: Codes
+    scorings: list[str]
+    order: Codes
+    orders: list[str]
+    template: Codes
+    templates: list[str]
+    item: Codes
+    items: list[str]
+    cluster: Codes
+    repeat: Codes
+    raw: Codes
+    decision: Codes
+    gold: Codes
+    labels: npt.NDArray[Any]
+    stimulus: Codes
+    n_stimuli: int
+    variant: Codes
+    variants: list[str]
+    variant_class: Codes
+    base: Codes
+    bases: list[str]
+    chances: Floats | None = None
+    """The chance of each item to be picked for labelling: NaN if unknown, None if all are equal."""
+
+    def chances_of(self, rows: Codes) -> Floats | None:
+        """The chances of some labelled rows to be picked; None if one is unknown."""
+        found = None if self.chances is None else self.chances[self.item[rows]]
+        return None if found is None or np.isnan(found).any() else found
+
+    @cached_property
+    def undecided(self) -> Bools:
+        """Which labels are not decisions, shape (labels,)."""
+        found: Bools = np.isin(self.labels, UNDECIDED)
+        return found
+
+    @cached_property
+    def equivalent(self) -> Bools:
+        """The rows whose verdict should not depend on the wording; only these form pairs."""
+        same: Bools = self.variant_class == VARIANT_CLASSES.index(EQUIVALENT)
+        return same
+
+    def codes_of(self, labels: tuple[str, ...]) -> Codes:
+        """The place of each of the log's labels in ``labels``, -1 if it is not there.
+
+        Shape (labels + 1,): the last entry, that of the code -1, is -1 as well.
+        """
+        found = np.full(len(self.labels) + 1, -1)
+        for code, label in enumerate(labels):
+            found[:-1][self.labels == label] = code
+        return found
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Single answers, as words: some rows of a log, shape (n,) each.
+
+    ``raw`` is the answer, ``label`` the canonical decision, ``gold`` the label people gave ("" if
+    unknown).
+    """
+
+    log: Log
+    rows: Codes
+    item: Words
+    cluster: Codes
+    template: Words
+    order: Words
+    repeat: Codes
+    raw: Words
+    label: Words
+    gold: Words
+
+    @classmethod
+    def at(cls, log: Log, rows: Codes) -> Answers:
+        """The answers at some rows of the log."""
+        words = np.append(log.labels, "")
+        return cls(
+            log=log,
+            rows=rows,
+            item=np.array(log.items, dtype=object)[log.item[rows]],
+            cluster=log.cluster[rows],
+            template=np.array(log.templates, dtype=object)[log.template[rows]],
+            order=np.array(log.orders, dtype=object)[log.order[rows]],
+            repeat=log.repeat[rows],
+            raw=words[log.raw[rows]],
+            label=words[log.decision[rows]],
+            gold=words[log.gold[rows]],
+        )
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Another column of the decision log at these rows."""
+        return self.log.table[name].take(pa.array(self.rows))
+
+
+def encode(column: pa.ChunkedArray, fill: str = "") -> tuple[Codes, list[str]]:
+    """Codes and the distinct values in order of appearance; null becomes ``fill``."""
+    encoded = flat(pc.fill_null(column, fill)).dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), (
+        encoded.dictionary.to_pylist()
+    )
+
+
+def flat(column: Any) -> pa.Array:
+    """A column in one piece."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def lookup(column: Any, values: Any) -> Codes:
+    """The index of every entry in the values; -1 for null and for an entry not among them."""
+    places = pc.index_in(flat(column), value_set=pa.array(values, pa.string()))
+    codes: Codes = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def read_rows(
+    log: pa.Table, pairs: pa.Table | None, run: Mapping[str, Any]
+) -> tuple[Log, dict[str, TaskWords], pa.Array | None]:
+    """The log, its tasks, and the prompt ids that its stimuli index (None without planned pairs).
+
+    Without ``pairs``, what has the same item, order and template is one stimulus. Raises
+    JudgeSenseError if the log is empty or has an unknown variant class.
+    """
+    for name in OPTIONAL:
+        if name not in log.column_names:
+            log = log.append_column(name, pa.nulls(log.num_rows, pa.string()))
+    # Logs of 0.2 may hold answers to input without content, which are no verdicts.
+    if pc.any(free := pc.fill_null(pc.equal(log["variant"], CONTENT_FREE), False)).as_py():
+        log = log.filter(pc.invert(free))
+    if log.num_rows == 0:
+        raise JudgeSenseError("the decision log has no rows; judge items or import a log first")
+    raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
+    decision = pc.coalesce(log["decision"], log["raw_decision"], pa.scalar(UNCLEAR))
+    options = pc.struct_field(flat(pc.list_flatten(log["option_logprobs"])), "option")
+    words = dict.fromkeys(UNDECIDED)
+    for column in (raw, decision, log["gold"], options):
+        words.update(dict.fromkeys(pc.unique(column).drop_null().to_pylist()))
+    if pairs is not None:
+        for column in (pairs["label_map_a"], pairs["label_map_b"]):
+            for label_map in map(load_label_map, pc.unique(column).to_pylist()):
+                words.update(dict.fromkeys([*label_map, *label_map.values()]))
+    # A label that no row has may still be the other one of a comparison in the order BA.
+    for known in (run.get("tasks") or {}).values():
+        words.update(dict.fromkeys(known["labels"]))
+    judge, judges = encode(log["judge"])
+    task, tasks = encode(log["task"])
+    scoring, scorings = encode(log["scoring"])
+    order, orders = encode(log["order"], NO_ORDER)
+    item, items = encode(log["item_id"])
+    base, bases = encode(log["template_id"])
+    variant, variants = encode(log["variant"], REWORDING)
+    template, templates = with_variants(base, bases, variant, variants)
+    form = np.isin(variants, [*FORM_VARIANTS, *(run.get("reply_forms") or ())])[variant]
+    inside = [  # These judges score an option inside the form of a reply.
+        each["name"]
+        for each in run.get("judges") or ()
+        if (each.get("describe") or {}).get(SCORES_IN_FORM) is True
+    ]
+    form &= (np.array(scorings) == "options")[scoring] & ~np.isin(judges, inside)[judge]
+    stimulus: Codes
+    ids = None
+    if pairs is None:
+        key = ((task * len(items) + item) * len(orders) + order) * len(templates) + template
+        distinct, stimulus = np.unique(key, return_inverse=True)
+        n_stimuli = len(distinct)
+    else:
+        ids = pc.unique(
+            pa.chunked_array([*pairs["prompt_id_a"].chunks, *pairs["prompt_id_b"].chunks])
+        )
+        stimulus, n_stimuli = lookup(log["prompt_id"], ids), len(ids)
+    chances = run.get("label_chances") or {}
+    rows = Log(
+        log,
+        judge,
+        judges,
+        task,
+        tasks,
+        scoring,
+        scorings,
+        order,
+        orders,
+        template,
+        templates,
+        item,
+        items,
+        cluster=encode(pc.coalesce(log["cluster_id"], log["item_id"]))[0],
+        repeat=pc.fill_null(log["repeat"], 0).to_numpy().astype(np.int64),
+        raw=lookup(raw, list(words)),
+        decision=lookup(decision, list(words)),
+        gold=lookup(log["gold"], list(words)),
+        labels=np.array(list(words), dtype=object),
+        stimulus=stimulus,
+        n_stimuli=n_stimuli,
+        variant=variant,
+        variants=variants,
+        variant_class=_variant_class(log["variant_class"], form),
+        base=base,
+        bases=bases,
+        chances=np.array([chances.get(name, np.nan) for name in items]) if chances else None,
+    )
+    return rows, {name: _task(rows, code, run) for code, name in enumerate(tasks)}, ids
+
+
+def with_variants(
+    template: Codes, templates: list[str], variant: Codes, variants: list[str]
+) -> tuple[Codes, list[str]]:
+    """The templates, with a code per variant where a template has several."""
+    both = template * len(variants) + variant
+    distinct, codes = np.unique(both, return_inverse=True)
+    if len(distinct) == len(templates):
+        return template, list(templates)
+    several = np.bincount(distinct // len(variants)) > 1
+    names = []
+    for code in distinct.tolist():
+        base, kind = templates[code // len(variants)], variants[code % len(variants)]
+        suffixed = several[code // len(variants)] and kind != REWORDING
+        names.append(f"{base}+{kind}" if suffixed else base)
+    return codes.astype(np.int64), names
+
+
+def _variant_class(column: pa.ChunkedArray, form: Bools) -> Codes:
+    """The class of each row; a reply ``form`` that is no rewording is an intervention."""
+    codes = lookup(pc.fill_null(column, EQUIVALENT), VARIANT_CLASSES)
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise JudgeSenseError(
+            f"the decision log, row {row + 1}, variant_class: {column[row].as_py()!r} is not one "
+            f"of {', '.join(VARIANT_CLASSES)}"
+        )
+    same = codes == VARIANT_CLASSES.index(EQUIVALENT)
+    return np.where(form & same, VARIANT_CLASSES.index(INTERVENTION), codes)
+
+
+def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
+    """The task as in the run's record, or as its rows show it."""
+    name = log.tasks[code]
+    known = (run.get("tasks") or {}).get(name)
+    if known:
+        labels = tuple(known["labels"])
+        ordinal = known.get("ordinal", is_scale(labels))
+        wins = known.get("wins") or ""
+        return TaskWords(name, labels, bool(known.get("comparative")), bool(ordinal), wins)
+    rows = log.task == code
+    used = np.unique(np.concatenate([log.decision[rows], log.gold[rows]]))
+    found = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]
+    ordered = sorted(found, key=int) if is_scale(found) else sorted(found)
+    shown = {log.orders[c] for c in np.unique(log.order[rows])}
+    return TaskWords(name, tuple(ordered), bool(shown - {NO_ORDER}), is_scale(ordered))
+
+
+def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:
+    """Option probabilities at some rows of the log, normalised per row (NaN without any).
+
+    Returns an array of shape (rows, L) and the L label codes of its columns.
+    """
+    lists = log.table["option_logprobs"].take(pa.array(rows))
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy().astype(np.int64)
+    values = flat(pc.list_flatten(lists))
+    option = lookup(pc.struct_field(values, "option"), log.labels.tolist())
+    logprob = np.nan_to_num(
+        pc.fill_null(pc.struct_field(values, "logprob"), -np.inf).to_numpy(zero_copy_only=False),
+        nan=-np.inf,
+        neginf=-np.inf,
+    )
+    columns, column = np.unique(option, return_inverse=True)
+    table = np.full((len(rows), len(columns)), -np.inf)
+    table[np.repeat(np.arange(len(rows)), lengths), column] = logprob
+    best = table.max(axis=1, initial=-np.inf, keepdims=True)
+    shares = np.exp(table - np.where(np.isfinite(best), best, 0.0))
+    total = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, total, out=np.full_like(shares, np.nan), where=total > 0), columns

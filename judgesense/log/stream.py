@@ -1,0 +1,331 @@
+"""A judge's decisions on one task, lined up with the pairs: `Stream`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from judgesense.log.pairs import Pairs, mapped_shares
+from judgesense.log.rows import Answers, Log, TaskWords, option_shares
+from judgesense.log.schema import ATTACK, CONTRAST, OTHER_ITEM, REWORDING, VARIANT_CLASSES
+from judgesense.statistics.agreement import Agreement, jss_of_codes
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.tasks import ERROR, is_scale
+
+NOTHING = Agreement(
+    jss=None,
+    flip_rate=None,
+    kappa=None,
+    ci_low=None,
+    ci_high=None,
+    kappa_ci_low=None,
+    kappa_ci_high=None,
+    jss_low=0.0,
+    jss_high=1.0,
+    n_pairs=0,
+    n_items=0,
+    n_unclear=0,
+    n_refused=0,
+    n_error=0,
+    degenerate="no pair has a decision on both sides",
+)
+"""The agreement of no pairs at all."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The decisions of one judge on one task under one scoring.
+
+    ``raw_a``, ``raw_b``, ``mapped_a`` and ``mapped_b`` are label codes at the pairs, -1 where the
+    prompt was not judged. ``rows`` are the log's rows of the first repeat, one per prompt and item;
+    ``decision`` is the mapped decision there. ``row_a`` and ``row_b`` are the log's rows behind
+    each pair, None for baselines. ``reruns`` are (first, later) rows of the same prompt. All these
+    are rows of equivalent variants; ``others`` are the first repeats of the other variants.
+    """
+
+    log: Log
+    pairs: Pairs
+    judge: str
+    task: TaskWords
+    scoring: str
+    raw_a: Codes
+    raw_b: Codes
+    mapped_a: Codes
+    mapped_b: Codes
+    rows: Codes
+    decision: Codes
+    row_a: Codes | None = None
+    row_b: Codes | None = None
+    reruns: tuple[Codes, Codes] | None = None
+    others: Codes | None = None
+
+    @cached_property
+    def known(self) -> Bools:
+        """The pairs with both prompts judged."""
+        judged: Bools = (self.raw_a >= 0) & (self.raw_b >= 0)
+        return judged
+
+    @property
+    def clusters(self) -> Codes:
+        """The cluster of each pair, coded as those of the log's rows; a judge's stream only."""
+        assert self.row_a is not None
+        found: Codes = self.log.cluster[self.row_a]
+        return found
+
+    @property
+    def same_labels(self) -> bool:
+        """Whether the label maps change nothing."""
+        raw, mapped = self.sides("raw"), self.sides("mapped")
+        return np.array_equal(raw[0], mapped[0]) and np.array_equal(raw[1], mapped[1])
+
+    @cached_property
+    def renamed(self) -> Bools:
+        """The pairs whose wordings name the answers differently, such as 1 and 2 beside A and B.
+
+        Their raw answers cannot be compared, so `sides` has the mapped ones instead.
+        """
+        pairs = self.pairs
+        names = np.zeros(pairs.inverse.shape, bool)
+        maps, labels = np.nonzero(pairs.inverse >= 0)
+        names[maps, pairs.inverse[maps, labels]] = True
+        same_names = np.unique(names, axis=0, return_inverse=True)[1].ravel()
+        differ: Bools = same_names[pairs.map_a] != same_names[pairs.map_b]
+        return differ
+
+    @cached_property
+    def contrast(self) -> tuple[Codes, Codes] | None:
+        """(base, contrast) rows of the log on the same item and order; None without any.
+
+        A contrast variant asks another question, so a judge that reads it answers otherwise:
+        compare ``log.raw`` of both. Those that show another item are in `item_contrast`. The base
+        is the same ``template_id`` without a variant if it was asked, or else its equivalent
+        variants, or else every equivalent wording of the item and order.
+        """
+        return self._contrasts(other_item=False)
+
+    @cached_property
+    def item_contrast(self) -> tuple[Codes, Codes] | None:
+        """(base, contrast) rows where the contrast shows another item, whose gold differs."""
+        return self._contrasts(other_item=True)
+
+    def _contrasts(self, *, other_item: bool) -> tuple[Codes, Codes] | None:
+        if self.others is None:
+            return None
+        log, rows = self.log, self.others
+        shows_other = np.array([name.endswith(OTHER_ITEM) for name in log.variants])
+        kept = log.variant_class[rows] == VARIANT_CLASSES.index(CONTRAST)
+        found = self._with_base(rows[kept & (shows_other[log.variant[rows]] == other_item)])
+        return found if len(found[0]) else None
+
+    @cached_property
+    def variants(self) -> dict[str, tuple[Codes, Codes, Codes]]:
+        """The rows of each variant of the log by name, and its (base, variant) rows beside a base.
+
+        The base is that of `contrast`; rewordings and attacks are no variants here.
+        """
+        log = self.log
+        rows = self.rows if self.others is None else np.concatenate([self.rows, self.others])
+        rows = rows[log.variant_class[rows] != VARIANT_CLASSES.index(ATTACK)]
+        found = {}
+        for code, name in enumerate(log.variants):
+            of_variant = rows[log.variant[rows] == code]
+            if name != REWORDING and len(of_variant):
+                found[name] = (of_variant, *self._with_base(of_variant))
+        return found
+
+    def _with_base(self, changed: Codes) -> tuple[Codes, Codes]:
+        """Each row with its base: the first kind of base that its item and order have."""
+        log = self.log
+        place = log.item * len(log.orders) + log.order
+        of_base = place * len(log.bases) + log.base
+        plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]
+        found: list[tuple[Codes, Codes]] = []
+        for keys, bases in ((of_base, self.rows[plain]), (of_base, self.rows), (place, self.rows)):
+            found.append(joined(keys, bases, changed))
+            changed = changed[~np.isin(changed, found[-1][1])]
+        one, two = (np.concatenate(side) for side in zip(*found, strict=True))
+        return one, two
+
+    def sides(self, labels: str) -> tuple[Codes, Codes]:
+        """Both decisions of every pair as codes, ``raw`` (but see `renamed`) or ``mapped``."""
+        if labels != "raw":
+            return self.mapped_a, self.mapped_b
+        if not self.renamed.any():
+            return self.raw_a, self.raw_b
+        return (
+            np.where(self.renamed, self.mapped_a, self.raw_a),
+            np.where(self.renamed, self.mapped_b, self.raw_b),
+        )
+
+    def words(self, labels: str) -> tuple[Words, Words]:
+        """Both decisions of every pair as words; ERROR where a prompt was not judged."""
+        # The code -1 (not judged) takes the last entry.
+        words = np.append(self.log.labels, ERROR)
+        one, two = self.sides(labels)
+        return words[one], words[two]
+
+    def decided(self, labels: str = "mapped") -> Bools:
+        """The pairs with a decision on both sides."""
+        one, two = self.sides(labels)
+        found: Bools = self.known & ~(self.log.undecided[one] | self.log.undecided[two])
+        return found
+
+    @cached_property
+    def templates(self) -> tuple[Words, Words]:
+        """The templates of both sides of every pair."""
+        names = np.array(self.log.templates, dtype=object)
+        return names[self.pairs.template_a], names[self.pairs.template_b]
+
+    def under(self, templates: Collection[str]) -> tuple[Bools, Bools]:
+        """Which pairs have one of some templates on their first side, and which on their second."""
+        named = np.isin(self.log.templates, list(templates))
+        return named[self.pairs.template_a], named[self.pairs.template_b]
+
+    @cached_property
+    def places(self) -> list[tuple[str, str, str, str]]:
+        """Item, both templates and option order of every pair."""
+        items = np.array(self.pairs.items, dtype=object)[self.pairs.item]
+        orders = np.array(self.log.orders, dtype=object)[self.pairs.order]
+        return list(zip(items, *self.templates, orders, strict=True))
+
+    @cached_property
+    def inverted(self) -> frozenset[str]:
+        """The templates with an answer that means another label than under most templates.
+
+        Other names of the same labels (1 and 2 for A and B) are no inversion.
+        """
+        maps: dict[int, tuple[int, ...]] = {}
+        pairs = self.pairs
+        for templates, codes in ((pairs.template_a, pairs.map_a), (pairs.template_b, pairs.map_b)):
+            for place in np.unique(templates, return_index=True)[1]:
+                maps[int(templates[place])] = tuple(pairs.forward[codes[place]].tolist())
+        if not maps:
+            return frozenset()
+        usual = np.array(Counter(map(maps.__getitem__, sorted(maps))).most_common(1)[0][0])
+        labels = np.isin(self.log.labels, self.task.labels)
+        found = set()
+        for code, meaning in maps.items():
+            other = np.array(meaning) != usual
+            if (other & labels & labels[np.array(meaning)]).any():
+                found.add(self.log.templates[code])
+        return frozenset(found)
+
+    @cached_property
+    def with_inverted(self) -> Bools:
+        """The pairs with exactly one inverted wording."""
+        one, two = self.under(self.inverted)
+        mixed: Bools = one != two
+        return mixed
+
+    def agreement(self, labels: str, keep: Bools | None = None) -> Agreement:
+        """JSS and its companions on the judged pairs, or on those of them in the mask ``keep``."""
+        used = self.known if keep is None else self.known & keep
+        if not used.any():
+            return NOTHING
+        one, two = (side[used] for side in self.sides(labels))
+        return agreement(self.log, one, two, self.pairs.cluster[used])
+
+    def probabilities(self, labels: str, keep: Bools) -> tuple[Floats, Floats, Bools] | None:
+        """Both sides' option probabilities at pairs of the mask ``keep``, shape (n, L) each.
+
+        Columns are options for ``raw``, canonical labels for ``mapped``. The mask returned has the
+        n pairs with probabilities on both sides. None without any.
+        """
+        if self._shares is None:
+            return None
+        first, second, columns = self._shares
+        used = keep & ~np.isnan(first[:, 0]) & ~np.isnan(second[:, 0])
+        if not used.any():
+            return None
+        first, second = first[used], second[used]
+        pairs, n_labels, renamed = self.pairs, len(self.log.labels), self.renamed[used, None]
+        if labels == "raw" and not renamed.any():
+            return first, second, used
+        found = [
+            mapped_shares(shares, columns, maps[used], pairs, n_labels)
+            for shares, maps in ((first, pairs.map_a), (second, pairs.map_b))
+        ]
+        if labels == "raw":
+            wide = np.zeros((2, len(first), n_labels))
+            wide[0][:, columns], wide[1][:, columns] = first, second
+            found = [np.where(renamed, m, r) for m, r in zip(found, wide, strict=True)]
+        return found[0], found[1], used
+
+    @cached_property
+    def _shares(self) -> tuple[Floats, Floats, Codes] | None:
+        """Both sides' option probabilities at all pairs (NaN without any), and their labels."""
+        if self.scoring != "options" or self.row_a is None or self.row_b is None:
+            return None
+        shares, columns = option_shares(self.log, self.rows)
+        if not len(columns) or not len(self.pairs):
+            return None
+        place = np.full(len(self.log.raw) + 1, -1)
+        place[self.rows] = np.arange(len(self.rows))
+        shares = np.vstack([shares, np.full((1, len(columns)), np.nan)])
+        return shares[place[self.row_a]], shares[place[self.row_b]], columns
+
+    def answers(self, repeats: bool = False) -> Answers:
+        """The judge's single answers: the first to every prompt, or all with ``repeats``.
+
+        Contrast and intervention variants are left out.
+        """
+        log, rows = self.log, self.rows
+        if repeats and len(rows):
+            head = rows[0]
+            same = (log.judge == log.judge[head]) & (log.task == log.task[head])
+            rows = np.flatnonzero(same & (log.scoring == log.scoring[head]) & log.equivalent)
+        return Answers.at(log, rows)
+
+
+def joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
+    """All pairs of a row on the left and one on the right with the same key."""
+    ranked = left[np.argsort(keys[left], kind="stable")]
+    start = np.searchsorted(keys[ranked], keys[right], "left")
+    count = np.searchsorted(keys[ranked], keys[right], "right") - start
+    offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
+
+
+def agreement(log: Log, first: Codes, second: Codes, clusters: Codes) -> Agreement:
+    """JSS and its companions for two arrays of label codes, without kappa's interval."""
+    return jss_of_codes(first, second, log.labels.tolist(), clusters, kappa_interval=False)
+
+
+def distinct(codes: Codes) -> int:
+    """The number of distinct codes (codes are >= 0)."""
+    return int(np.count_nonzero(np.bincount(codes))) if len(codes) else 0
+
+
+def crossed(log: Log, rows: Codes, wording: Codes) -> tuple[Codes, Codes, Codes]:
+    """Items x wordings x option orders as an index into some rows of a log.
+
+    ``wording`` is the wording of each row as a code from 0 on, shape (m,). Returns the codes of the
+    n items and of the O orders, and the place of each answer among the rows, shape
+    (n, wordings, O); -1 where there is none.
+    """
+    items, item = np.unique(log.item[rows], return_inverse=True)
+    orders, order = np.unique(log.order[rows], return_inverse=True)
+    places = np.full((len(items), int(wording.max(initial=-1)) + 1, len(orders)), -1)
+    places[item, wording, order] = np.arange(len(rows))
+    return items, orders, places
+
+
+def has_foreign_gold(stream: Stream) -> bool:
+    """Whether a log has gold labels, but those of another vocabulary than its verdicts."""
+    gold = stream.log.gold[stream.rows]
+    known = gold >= 0
+    return bool(known.any()) and vocabularies(stream, gold[known], stream.decision[known])[2]
+
+
+def vocabularies(stream: Stream, gold: Codes, decision: Codes) -> tuple[list[str], list[str], bool]:
+    """The gold labels, the verdicts, and whether these are two vocabularies."""
+    log = stream.log
+    codes = np.unique(decision)
+    wanted = log.labels[np.unique(gold)].tolist()
+    given = log.labels[codes[~log.undecided[codes]]].tolist()
+    apart = len(given) > 1 and not set(wanted) & set(given) and not is_scale([*wanted, *given])
+    return wanted, given, apart or not set(wanted) & set(stream.task.labels)

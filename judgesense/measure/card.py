@@ -1,0 +1,307 @@
+"""The trust card: six checks on a judge and a task, and the one conclusion drawn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from judgesense.measure.thresholds import LEAST_COVERAGE, LOW_KAPPA
+from judgesense.text import interval, join, number, percent
+
+State = Literal["pass", "fail", "open", "unmeasured"]
+Trust = Literal["use", "care", "avoid", "unknown"]
+
+CHECKS = ("readable", "steady", "responsive", "right", "fair", "resistant")
+"""The checks, in the order in which they are shown."""
+
+TRUST = ("use", "care", "unknown", "avoid")
+"""The values of ``trust``, best first."""
+
+_SEVERITY = ("readable", "fair", "right", "responsive", "steady")
+"""Failed checks, worst first: one that fails often explains those after it. Without `resistant`,
+which matters only where authors want to win."""
+
+LEADS: Mapping[str, str] = MappingProxyType(
+    {
+        "use": "use",
+        "care": "use with care",
+        "avoid": "avoid",
+        "unknown": "not known yet",
+    }
+)
+"""How the text of a card begins."""
+
+_CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
+    {
+        "readable": (
+            "its answers can be read as verdicts",
+            "only {} of its answers can be read as verdicts",
+            "it is uncertain how many of its answers can be read",
+            "no answer can be read",
+        ),
+        "steady": (
+            "rewording changes {} of its verdicts",
+            "rewording changes {} of its verdicts",
+            "it is uncertain how steady it is under rewording",
+            "the effect of rewording has not been measured",
+        ),
+        "responsive": (
+            "it follows the question",
+            "it ignores what the question asks",
+            "it may ignore what the question asks",
+            "no opposite question was asked",
+        ),
+        "right": (
+            "it agrees with people",
+            "it agrees too little with people",
+            "its agreement with people is uncertain",
+            "its agreement with people has not been measured",
+        ),
+        "fair": (
+            "its choice rarely depends on the order of the options",
+            "its choice depends on the order of the options",
+            "the effect of the option order is uncertain",
+            "it judged in one option order only",
+        ),
+        "resistant": (
+            "attacks change few of its verdicts",
+            "the worst attack leaves only {} of its right verdicts",
+            "the effect of attacks is uncertain",
+            "attacks were not tried",
+        ),
+    }
+)
+"""By check: a clause for a check that passes, fails, is open or is unmeasured."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a card.
+
+    ``state`` is ``pass`` if the whole interval lies on the good side of the threshold, ``fail`` if
+    it lies on the bad side, ``open`` if the interval includes the threshold, and ``unmeasured``
+    without an estimate; ``text`` then says what to add. ``applies`` is False if the task has
+    nothing to check (no option orders): such a check is ``unmeasured`` and counts for nothing.
+    ``estimate`` and the ends of its 95% interval are None where undefined; an end may also be None
+    by itself, where the estimate has no bound on that side.
+    """
+
+    state: State
+    estimate: float | None
+    ci_low: float | None
+    ci_high: float | None
+    threshold: float
+    n_items: int
+    text: str
+    applies: bool = True
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """More figures by name: see `judgesense.measure.checks` and `rewording`."""
+
+    @classmethod
+    def of(
+        cls,
+        estimate: float,
+        ci_low: float | None,
+        ci_high: float | None,
+        *,
+        threshold: float,
+        n_items: int,
+        text: str,
+        **details: Any,
+    ) -> Check:
+        """The check whose state follows from its interval; without one it is ``open``.
+
+        >>> Check.of(0.9, 0.85, 0.94, threshold=0.8, n_items=60, text="JSS 0.900").state
+        'pass'
+        """
+        state: State = "open"
+        if ci_low is not None and ci_low > threshold:
+            state = "pass"
+        elif ci_high is not None and ci_high < threshold:
+            state = "fail"
+        return cls(state, estimate, ci_low, ci_high, threshold, n_items, text, details=details)
+
+    @classmethod
+    def unmeasured(
+        cls, threshold: float, text: str, *, n_items: int = 0, applies: bool = True
+    ) -> Check:
+        """A check without an estimate; ``text`` says what to add.
+
+        >>> Check.unmeasured(0.7, "add --orders AB,BA").estimate is None
+        True
+        """
+        return cls("unmeasured", None, None, None, threshold, n_items, text, applies)
+
+    def with_reason(self) -> Check:
+        """The check; if it is open, its text says why."""
+        if self.state != "open":
+            return self
+        why = f"The interval includes the threshold of {self.threshold:g}"
+        if self.ci_low is None:
+            why = "A single item or cluster has no interval"
+        return replace(self, text=f"{self.text}. {why}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as in ``report.json``."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TrustCard:
+    """The conclusion on a judge and a task.
+
+    ``because`` names the checks that decide ``trust``, worst first; it is empty for ``use``.
+    ``text`` is the conclusion in one sentence without its full stop.
+    """
+
+    trust: Trust
+    because: tuple[str, ...]
+    text: str
+    checks: Mapping[str, Check]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card as in ``report.json``."""
+        return {**asdict(self), "because": list(self.because)}
+
+
+def conclude(checks: Mapping[str, Check]) -> TrustCard:
+    """The card that follows from the six checks.
+
+    ``avoid`` if any check fails; else ``unknown`` unless `steady` passes; else ``use`` if every
+    check that applies passes; else ``care``. `resistant` is an exception: a judge that fails it can
+    be used with care, and where it is not measured the text says so and nothing else changes.
+
+    ``checks`` has a `Check` for each name of `CHECKS`, in that order.
+
+    >>> known = Check.of(0.95, 0.9, 0.98, threshold=0.8, n_items=60, text="JSS 0.950")
+    >>> missing = Check.unmeasured(0.2, "no gold labels: add some")
+    >>> card = conclude({**dict.fromkeys(CHECKS, known), "right": missing})
+    >>> card.trust, card.because
+    ('care', ('right',))
+    """
+    in_state: dict[str, list[str]] = {"pass": [], "fail": [], "open": [], "unmeasured": []}
+    for name in _SEVERITY:
+        if checks[name].applies:
+            in_state[checks[name].state].append(name)
+    trust: Trust
+    if because := in_state["fail"]:
+        trust = "avoid"
+    elif checks["steady"].state != "pass":
+        trust, because = "unknown", ["steady"]
+    elif because := [
+        *(["resistant"] if checks["resistant"].state in ("fail", "open") else []),
+        *in_state["open"],
+        *in_state["unmeasured"],
+    ]:
+        trust = "care"
+    else:
+        trust = "use"
+    # Why, and for a judge that may be used how steady it is.
+    told = because if trust in ("avoid", "unknown") else ["steady", *because]
+    if trust == "use" and checks["right"].state == "pass":
+        told = ["steady", "right"]
+    if trust in ("use", "care") and checks["responsive"].state == "pass":
+        told = [*told, "responsive"]
+    if trust == "unknown" and checks["steady"].state == "unmeasured":
+        told = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
+        told += because
+    if trust in ("use", "care") and checks["resistant"].state == "unmeasured":
+        told = [*told, "resistant"]
+    good, bad = list[str](), list[str]()
+    for name in told:
+        check = checks[name]
+        (good if check.state == "pass" else bad).append(clause(name, check.state, check.estimate))
+    text = ", but ".join(join(clauses) for clauses in (good, bad) if clauses)
+    return TrustCard(trust, tuple(because), f"{LEADS[trust]}: {text}", dict(checks))
+
+
+def clause(name: str, state: State, estimate: float | None) -> str:
+    """What a check shows, in a few words without its interval.
+
+    >>> clause("steady", "pass", 0.92)
+    'rewording changes 8% of its verdicts'
+    """
+    text = _CLAUSES[name][("pass", "fail", "open", "unmeasured").index(state)]
+    if estimate is not None and name == "steady":
+        estimate = 1 - estimate
+    return text.format(percent(estimate))
+
+
+Decision = Literal["PASS", "FAIL", "INCONCLUSIVE"]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a judge's JSS lies above a threshold, as far as the interval tells.
+
+    ``because`` says why in one sentence without its full stop. ``cause`` names it for programs:
+    ``steady`` or another check of the card, ``failed`` (prompts without an answer), ``coverage``
+    (too few pairs with two verdicts) or ``one_label``.
+    """
+
+    decision: Decision
+    cause: str
+    because: str
+
+    @property
+    def text(self) -> str:
+        """The decision and why.
+
+        >>> Gate("FAIL", "failed", "3 prompts have no answer").text
+        'FAIL: 3 prompts have no answer'
+        """
+        return f"{self.decision}: {self.because}"
+
+
+def gate(
+    card: Mapping[str, Any],
+    *,
+    failed: int = 0,
+    coverage: float | None = 1.0,
+    constant: bool = False,
+) -> Gate:
+    """The gate's verdict on a judge.
+
+    PASS if the card's check `steady` passes (the whole interval of JSS lies above the threshold)
+    and no check of the card but `resistant` fails. FAIL if one fails (for `steady`: the whole
+    interval lies below the threshold), if a prompt has no answer, if fewer than half of the pairs
+    got two verdicts, or if a judge gave one label throughout where the gold labels differ.
+    INCONCLUSIVE otherwise, also if nearly all verdicts are one label and no other check shows that
+    the judge reads what it judges.
+
+    Args:
+        card: an entry of ``trust`` in ``report.json``.
+        failed: prompts without an answer.
+        coverage: share of the planned pairs with two verdicts; None without any pair.
+        constant: whether the judge gave one label, or took one option, throughout.
+    """
+    checks: Mapping[str, Mapping[str, Any]] = card["checks"]
+    steady = checks["steady"]
+    if failed:
+        return Gate("FAIL", "failed", f"{failed} prompts have no answer")
+    if coverage is not None and coverage < LEAST_COVERAGE:
+        return Gate("FAIL", "coverage", f"only {percent(coverage)} of the pairs got two verdicts")
+    for name, check in checks.items():
+        if name not in ("steady", "resistant") and check["state"] == "fail":
+            return Gate("FAIL", name, check["text"])
+    if steady["estimate"] is None:
+        return Gate("INCONCLUSIVE", "steady", steady["text"])
+    figures = f"JSS {number(steady['estimate'])} {interval(steady)}"
+    if constant and any(checks[name]["estimate"] is not None for name in ("right", "fair")):
+        text = f"{figures} comes from a judge that always gives the same label or option"
+        return Gate("FAIL", "one_label", text)
+    if steady["state"] == "fail":
+        return Gate("FAIL", "steady", f"{figures} is below {steady['threshold']:g}")
+    if steady["state"] == "open":
+        return Gate("INCONCLUSIVE", "steady", steady["text"])
+    text = f"{figures} is above {steady['threshold']:g}"
+    reads = any(checks[name]["state"] == "pass" for name in ("right", "responsive"))
+    if (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA and not reads:
+        text += (
+            ", but nearly all verdicts are one label: a judge that ignores the items would be just "
+            "as steady"
+        )
+        return Gate("INCONCLUSIVE", "one_label", text)
+    return Gate("PASS", "steady", text)

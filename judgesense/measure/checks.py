@@ -1,0 +1,226 @@
+"""The checks of a trust card, from a judge's decisions on one task.
+
+Prompts of contrast and intervention variants count for `responsive` alone, attacked ones for
+`resistant` (:mod:`judgesense.measure.resistant`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from judgesense.log.stream import Stream, distinct, vocabularies
+from judgesense.measure.card import Check, TrustCard, conclude
+from judgesense.measure.resistant import attacks, resistant
+from judgesense.measure.rewording import responsive, steady
+from judgesense.measure.thresholds import DEFAULTS, EVEN_FIRST, LOW_KAPPA, Thresholds
+from judgesense.statistics.bias import BothOrders, both_orders
+from judgesense.statistics.gold import gold_agreement
+from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
+from judgesense.tasks import ERROR, NO_ORDER, ORDERS
+from judgesense.text import brackets, join, number, percent
+
+_RIGHT_DETAILS = (
+    "accuracy",
+    "accuracy_ci_low",
+    "accuracy_ci_high",
+    "balanced_accuracy",
+    "balanced_accuracy_ci_low",
+    "balanced_accuracy_ci_high",
+    "gwet_ac1",
+    "gwet_ac1_ci_low",
+    "gwet_ac1_ci_high",
+    "constant_label",
+    "constant_accuracy",
+    "beats_constant",
+    "beats_constant_ci_low",
+    "beats_constant_ci_high",
+    "undecided_share",
+)
+
+
+MANY = 2_000
+"""Items from which on a check is not held up by their number."""
+
+
+def readable(stream: Stream, threshold: float) -> Check:
+    """Prompts with a verdict among those that got an answer; failed requests do not count.
+
+    With `options` scoring the verdict is the most probable option, so every prompt has one by
+    construction: there is nothing to estimate, and the interval is [1, 1]. Where an endpoint hid
+    the options' probabilities for some prompts, the share is estimated as for text.
+    """
+    log = stream.log
+    answered = log.labels[stream.decision] != ERROR
+    rows, decision = stream.rows[answered], stream.decision[answered]
+    if not len(rows):
+        return Check.unmeasured(
+            threshold, "no prompt got an answer: rerun the command to ask again"
+        )
+    decided = ~log.undecided[decision]
+    n_items = distinct(log.item[rows])
+    if stream.scoring == "options" and decided.all():
+        text = "every answer has a verdict: it is read from the options' probabilities"
+        return Check.of(1.0, 1.0, 1.0, threshold=threshold, n_items=n_items, text=text)
+    ends = wilson_cluster(decided, log.cluster[rows])
+    share = float(decided.mean())
+    figures = f"{percent(share)} of its answers {brackets(ends.low, ends.high, percent)}"
+    text = f"{figures} can be read as verdicts"
+    check = Check.of(share, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text)
+    if check.state == "open":
+        # The fewest items, all of them readable, whose interval lies above the threshold.
+        least = 2
+        while least < MANY and (wilson_from_sums([1] * least, [1] * least).low or 0) <= threshold:
+            least += 1
+        if (k := distinct(log.cluster[rows])) < least < MANY:
+            return replace(check, text=f"{text}. {k} items are too few: {least} are needed to pass")
+    return check.with_reason()
+
+
+def right(
+    stream: Stream,
+    threshold: float,
+    mislabelled: Collection[str] = (),
+    gold_name: str = "the gold labels",
+) -> Check:
+    """Kappa with the gold labels, named ``gold_name``; an answer without a verdict is wrong.
+
+    Failed requests do not count. Without two gold labels of the task's own there is no kappa.
+    """
+    log = stream.log
+    gold = log.gold[stream.rows]
+    left_out = np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
+    kept = (gold >= 0) & (log.labels[stream.decision] != ERROR) & ~left_out
+    rows, decision, gold = stream.rows[kept], stream.decision[kept], gold[kept]
+    n_items = distinct(log.item[rows])
+    if not len(rows):
+        text = "agreement with people has not been measured: add gold labels"
+        if (log.gold[stream.rows] >= 0).any():
+            text = "no prompt with a gold label has a verdict: see the 'readable' check"
+        return Check.unmeasured(threshold, text)
+    wanted, given, foreign = vocabularies(stream, gold, decision)
+    if foreign:
+        reason = (
+            f"the gold labels ({join(wanted[:5])}) and the verdicts "
+            f"({join((given or list(stream.task.labels))[:5])}) use different words: rename them"
+        )
+        return Check.unmeasured(threshold, reason, n_items=n_items)
+    if len(wanted) == 1:
+        reason = (
+            f"agreement with people cannot be measured, because every gold label is {wanted[0]}: "
+            "add items with other gold labels"
+        )
+        return Check.unmeasured(threshold, reason, n_items=n_items)
+    found = gold_agreement(
+        log.labels[decision],
+        log.labels[gold],
+        log.cluster[rows],
+        labels=stream.task.labels,
+        ordinal=stream.task.ordinal,
+        chances=log.chances_of(rows),
+    )
+    if found.kappa is None:
+        return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
+    low, high = found.kappa_ci_low, found.kappa_ci_high
+    details = {name: getattr(found, name) for name in _RIGHT_DETAILS}
+    check = Check.of(
+        found.kappa, low, high, threshold=threshold, n_items=n_items, text="", **details
+    )
+    ends = "" if low is None else f" {brackets(low, high, lambda end: number(end, 2))}"
+    figures = (
+        f"(κ {number(found.kappa, 2)}{ends}). It is right on {percent(found.accuracy)} of prompts. "
+        f"Always answering {found.constant_label!r} would be right on "
+        f"{percent(found.constant_accuracy)}"
+    )
+    if check.state == "open":
+        return replace(check, text=f"its agreement with {gold_name} is uncertain {figures}")
+    how = ""
+    if check.state == "fail":
+        how = " no more than by chance"
+        if low is not None and high is not None and low > 0:
+            how = " only a little more than by chance" if high < LOW_KAPPA else ", but too little"
+        elif high is not None and high < 0:
+            how = " less than by chance"
+    return replace(check, text=f"it agrees with {gold_name}{how} {figures}")
+
+
+def fair(stream: Stream, threshold: float) -> Check:
+    """Prompts with the same choice in both option orders."""
+    if not stream.task.comparative:
+        text = "the task has no options to order"
+        return Check.unmeasured(threshold, text, applies=False)
+    found = position(stream)
+    if found.same_choice is None:
+        orders = [stream.log.orders[code] for code in np.unique(stream.log.order[stream.rows])]
+        if set(ORDERS) <= set(orders):
+            text = "no item has a choice in both orders: see the 'readable' check"
+        else:
+            shown = join([order for order in orders if order != NO_ORDER] or ["-"])
+            text = f"only the order {shown} was judged: rerun with --orders AB,BA"
+        return Check.unmeasured(threshold, text)
+    low, high = found.same_choice_ci_low, found.same_choice_ci_high
+    text = (
+        f"it makes the same choice in both orders on {percent(found.same_choice)} of items "
+        f"{brackets(low, high, percent)}"
+    )
+    first, (low_first, high_first) = found.first_position_rate, EVEN_FIRST
+    check = Check.of(
+        found.same_choice,
+        low,
+        high,
+        threshold=threshold,
+        n_items=found.n_items,
+        text=text,
+        first_position_rate=first,
+        n_wordings=found.n_templates,
+    )
+    if check.state != "pass" and first is not None and not low_first <= first <= high_first:
+        place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
+        text += f". It takes the {place} option {percent(rate)} of the time"
+    return replace(check, text=text).with_reason()
+
+
+def position(stream: Stream) -> BothOrders:
+    """What a judge chose in both option orders; a tie or a foreign label is no choice."""
+    log, rows, options = stream.log, stream.rows, stream.task.labels[:2]
+    if not len(rows) or len(options) < 2:
+        return BothOrders()
+    return both_orders(
+        log.labels[stream.decision],
+        log.item[rows],
+        np.array(log.orders, dtype=object)[log.order[rows]],
+        log.template[rows],
+        cluster_ids=log.cluster[rows],
+        options=options,
+    )
+
+
+def trust_card(
+    stream: Stream,
+    *,
+    thresholds: Thresholds = DEFAULTS,
+    mislabelled: Collection[str] = (),
+    gold: str = "the gold labels",
+    panel: int = 1,
+    attacked: Check | None = None,
+) -> TrustCard:
+    """The trust card of a judge (not a baseline) on a task.
+
+    ``mislabelled`` templates, whose answers mean the opposite of what their label map says, are
+    left out of `steady`, `responsive` and `right`: they tell of the wording, not of the judge.
+    ``gold`` is what the gold labels are, in words, ``panel`` how many wordings decide a verdict
+    together, ``attacked`` the `resistant` check where the stream has no attacks: that of the judge
+    as asked.
+    """
+    return conclude(
+        {
+            "readable": readable(stream, thresholds.readable),
+            "steady": steady(stream, thresholds.steady, mislabelled, thresholds.confidence, panel),
+            "responsive": responsive(stream, thresholds.responsive, mislabelled),
+            "right": right(stream, thresholds.right, mislabelled, gold),
+            "fair": fair(stream, thresholds.fair),
+            "resistant": attacked or resistant(attacks(stream, mislabelled), thresholds.resistant),
+        }
+    )

@@ -1,0 +1,385 @@
+"""Where a judge is wrong, wavers or cannot be read: a row per item, and the groups that fare worse.
+
+The rows are in ``disagreements.csv`` and in the page; ``where_wrong`` of a report has their numbers
+and the groups.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import write_text
+from judgesense.files.tables import cell_text, csv_text
+from judgesense.log.stream import Stream, crossed, has_foreign_gold
+from judgesense.measure.details import ROW
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.tasks import ERROR
+
+FILE = "disagreements.csv"
+
+WRONG, BY_WORDING, BY_ORDER, UNREADABLE, NEAR_MARGIN = KINDS = (
+    "wrong",
+    "flipped by wording",
+    "flipped by order",
+    "unreadable",
+    "near the margin",
+)
+"""Why an item is listed: at least half of its readable verdicts differ from the label; wordings or
+option orders give it different verdicts; an answer has no verdict; or the two most probable labels
+are less than `NEAR` apart."""
+
+NEAR = 0.2
+"""A margin, as a difference of probabilities: 60% against 40%."""
+
+SPLIT = "split"
+"""The verdict of an item whose wordings have no majority."""
+
+MOST_GROUPS = 12
+"""A column with more values than that groups nothing."""
+
+_JSON = ("verdicts", "answers", "people")
+COLUMNS = (
+    "run_id",
+    "judge",
+    "task",
+    "scoring",
+    "item_id",
+    "order",
+    "kinds",
+    "label",
+    "verdict",
+    "margin",
+    *_JSON,
+    "text",
+)
+"""The columns of ``disagreements.csv``; those of an imported file follow.
+
+``verdicts`` and ``answers`` have what each wording got, ``people`` each person's label: JSON
+objects. ``answers`` are the judge's texts where they say more than the verdict. ``margin`` is the
+difference between the two largest option probabilities, averaged over wordings; empty without
+probabilities. In order BA verdict and label name the option as shown. ``text`` is the prompt, if
+the file has no columns on the item.
+"""
+
+LONGEST_TEXT = 4000
+
+Rows = list[dict[str, Any]]
+
+
+def disagreements(
+    stream: Stream,
+    mislabelled: Collection[str] = (),
+    items: pa.Table | None = None,
+    lengths: Mapping[str, int] | None = None,
+    listed: Rows | None = None,
+    **case: Any,
+) -> dict[str, Any]:
+    """What is wrong with a judge's verdicts, and what the items have in common on which it is: the
+    entry of ``where_wrong``.
+
+    The templates ``mislabelled`` are left out, as in the `right` check. ``items`` are other columns
+    of an imported file (`judgesense.log.folder.ITEM_SCHEMA`), ``lengths`` the characters of
+    each item's text. ``listed`` takes a row for each such item, the clearest cases first, with the
+    log's rows in ``answers``; each row begins with the ``case``: run, judge, task and scoring.
+    """
+    log = stream.log
+    kept = ~np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
+    rows, decision = stream.rows[kept], stream.decision[kept]
+    place, first, at = np.unique(
+        log.item[rows] * len(log.orders) + log.order[rows], return_index=True, return_inverse=True
+    )
+    n, n_labels = len(place), len(log.labels)
+    counts = np.bincount(at * n_labels + decision, minlength=n * n_labels).reshape(n, n_labels)
+    decided = counts[:, ~log.undecided]
+    gold = np.full(n, -1)
+    if not has_foreign_gold(stream):
+        known = log.gold[rows] >= 0
+        gold[at[known][::-1]] = log.gold[rows][known][::-1]
+    total = decided.sum(axis=1)
+    misses = total - np.where(gold >= 0, counts[np.arange(n), gold], total)
+    margin = _margins(stream, rows, at, n)
+    by_order = _flipped_by_order(stream, rows, decision)[place // len(log.orders)]
+    kinds: dict[str, Bools] = {
+        WRONG: (misses > 0) & (2 * misses >= total),
+        BY_WORDING: (decided > 0).sum(axis=1) > 1,
+        BY_ORDER: by_order,
+        UNREADABLE: counts[:, log.undecided].sum(axis=1) > 0,
+        NEAR_MARGIN: np.nan_to_num(margin, nan=1.0) < NEAR,
+    }
+    wrong = np.column_stack(list(kinds.values()))
+    columns = columns_of_items(items, stream.task.name)
+    if listed is not None:
+        listed += _rows(
+            stream, case, wrong, place, (rows, decision, at), counts, gold, margin, columns
+        )
+    answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
+    labelled = (gold >= 0) & answered
+    measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
+    if not labelled.any():
+        measure, good, used = "same verdict", ~(kinds[BY_WORDING] | by_order), total > 1
+    items_at, item_of = np.unique(place[used] // len(log.orders), return_inverse=True)
+    shares = np.bincount(item_of, good[used]) / np.maximum(np.bincount(item_of), 1)
+    clusters = np.zeros(len(items_at), dtype=np.int64)
+    clusters[item_of] = log.cluster[rows[first]][used]
+    names_at = [log.items[code] for code in items_at]
+    groups = _groupings(stream, rows, names_at, columns, lengths or {})
+    if measure == "right":
+        labels = np.full(len(items_at), "", dtype=object)
+        turned = _turned(stream, gold[used], place[used] % len(log.orders))
+        labels[item_of] = log.labels[turned]
+        groups["label"] = labels
+    compared: list[dict[str, Any]] = []
+    if several := {by: names for by, names in groups.items() if len(set(names)) > 1}:
+        from judgesense.statistics.groups import compare_groups
+
+        compared = compare_groups(shares, several, clusters)
+    return {
+        "n_listed": int(wrong.any(axis=1).sum()),
+        "n_judged": n,
+        "kinds": {kind: int(mask.sum()) for kind, mask in kinds.items()},
+        "measure": measure if len(items_at) else None,
+        "n_groups": len(compared),
+        "groups": [each for each in compared if each["difference"] < 0 and each["p_holm"] <= 0.05],
+    }
+
+
+def _rows(
+    stream: Stream,
+    case: Mapping[str, Any],
+    wrong: Bools,
+    place: Codes,
+    judged: tuple[Codes, Codes, Codes],
+    counts: Codes,
+    gold: Codes,
+    margin: Floats,
+    columns: Mapping[str, Mapping[str, str]],
+) -> Rows:
+    """A row for each place at which one of `KINDS`, the columns of ``wrong``, holds.
+
+    ``judged`` are the log's rows, the verdict of each and its place.
+    """
+    log, (rows, decision, at) = stream.log, judged
+    found = np.flatnonzero(wrong.any(axis=1))
+    found = found[np.lexsort((found, -np.nan_to_num(margin[found]), wrong[found].argmax(axis=1)))]
+    by_place = np.argsort(at, kind="stable")
+    ends = np.cumsum(np.bincount(at, minlength=len(place)))
+    starts, ends = (bounds[found].tolist() for bounds in (ends - np.bincount(at), ends))
+    # The commonest readable verdict; without any, the commonest reason for that.
+    votes, readable = counts[found], counts[found][:, ~log.undecided].any(axis=1)
+    votes[np.ix_(readable, log.undecided)] = 0
+    tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    verdict = np.where(tied, SPLIT, log.labels[votes.argmax(axis=1)])
+    words, names = np.append(log.labels, ""), np.array(log.templates, dtype=object)
+    wordings = names[log.template[rows[by_place]]].tolist()
+    verdicts = words[decision[by_place]].tolist()
+    source = log.table[ROW].to_numpy()[rows[by_place]].tolist()
+    return [
+        {
+            **case,
+            "item_id": (item := log.items[item_at]),
+            "order": log.orders[order_at],
+            "kinds": [kind for kind, holds in zip(KINDS, kinds, strict=True) if holds],
+            "label": label or None,
+            "verdict": most,
+            "margin": None if gap != gap else round(gap, 4),
+            "verdicts": dict(zip(wordings[start:end], verdicts[start:end], strict=True)),
+            "answers": dict(zip(wordings[start:end], source[start:end], strict=True)),
+            "people": {},
+            "text": None,
+            "columns": columns.get(item, {}),
+        }
+        for start, end, item_at, order_at, kinds, label, most, gap in zip(
+            starts,
+            ends,
+            (place[found] // len(log.orders)).tolist(),
+            (place[found] % len(log.orders)).tolist(),
+            wrong[found].tolist(),
+            words[gold[found]].tolist(),
+            verdict.tolist(),
+            margin[found].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _margins(stream: Stream, rows: Codes, at: Codes, n: int) -> Floats:
+    """The margin at each place as a difference of probabilities, NaN without any."""
+    logprobs, shares = stream.log.table["option_logprobs"], None
+    if len(rows) and logprobs.null_count < len(logprobs):
+        from judgesense.recipes.grid import label_shares
+
+        shares = label_shares(stream, rows)
+    if shares is None or shares.shape[1] < 2:
+        return np.full(n, np.nan)
+    known = ~np.isnan(shares[:, 0])
+    sums = np.zeros((n, shares.shape[1]))
+    np.add.at(sums, at[known], shares[known])
+    size = np.bincount(at[known], minlength=n)
+    mean = np.sort(sums / np.where(size > 0, size, np.nan)[:, None], axis=1)
+    gaps: Floats = mean[:, -1] - mean[:, -2]
+    return gaps
+
+
+def _turned(stream: Stream, labels: Codes, orders: Codes) -> Codes:
+    """Labels in the item's own order: in BA the two labels of a comparison change places."""
+    log, words = stream.log, stream.task.labels
+    if not stream.task.comparative or len(words) != 2:
+        return labels
+    other = np.arange(len(log.labels) + 1)
+    other[-1] = -1
+    one, two = (int(np.flatnonzero(log.labels == word)[0]) for word in words)
+    other[[one, two]] = two, one
+    return np.where((np.array(log.orders) == "BA")[orders], other[labels], labels)
+
+
+def _flipped_by_order(stream: Stream, rows: Codes, decision: Codes) -> Bools:
+    """Whether a wording gives an item another verdict in the other order, shape (items of log,)."""
+    log = stream.log
+    found = np.zeros(len(log.items), dtype=np.bool_)
+    items, orders, answer = crossed(log, rows, log.template[rows])
+    if not {"AB", "BA"} <= {log.orders[code] for code in orders}:
+        return found
+    own = np.append(_turned(stream, decision, log.order[rows]), -1)
+    own = np.append(np.where(log.undecided[own[:-1]], -1, own[:-1]), -1)
+    pair = [answer[:, :, [log.orders[c] for c in orders].index(name)] for name in ("AB", "BA")]
+    one, two = own[pair[0]], own[pair[1]]
+    found[items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
+    return found
+
+
+def columns_of_items(items: pa.Table | None, task: str) -> dict[str, dict[str, str]]:
+    """Item -> column -> text, of an imported file's other columns (`Run.items`)."""
+    found: dict[str, dict[str, str]] = {}
+    if items is not None:
+        tasks = items["task"].to_pylist() if "task" in items.column_names else repeat(None)
+        cells = (items[name].to_pylist() for name in ("item_id", "column", "text"))
+        for own, item, name, text in zip(tasks, *cells, strict=False):
+            if own in (task, None):
+                found.setdefault(item, {})[name] = text
+    return found
+
+
+def _groupings(
+    stream: Stream,
+    rows: Codes,
+    items: Sequence[str],
+    columns: Mapping[str, Mapping[str, str]],
+    lengths: Mapping[str, int],
+) -> dict[str, Words]:
+    """The group of each item, by what groups them: the system, thirds by length, other columns."""
+    log = stream.log
+    found: dict[str, Words] = {}
+    by_name = {}
+    if (system := log.table["system_id"]).null_count < len(system):
+        codes = log.item[rows].tolist()
+        systems = dict(zip(codes, system.take(pa.array(rows)).to_pylist(), strict=True))
+        of_item = {log.items[code]: name for code, name in systems.items()}
+        by_name["system"] = [of_item.get(item) or "" for item in items]
+    for name in dict.fromkeys(name for own in columns.values() for name in own):
+        by_name[name] = [columns.get(item, {}).get(name, "") for item in items]
+    for name, values in by_name.items():
+        if 1 < len(set(values) - {""}) <= MOST_GROUPS:
+            found[name] = np.array(values, dtype=object)
+    texts = {item: sum(map(len, own.values())) for item, own in columns.items()}
+    size = np.array([lengths.get(item) or texts.get(item, 0) for item in items])
+    if len(size) and size.any() and len(np.unique(size)) > 2:
+        low, high = np.quantile(size, [1 / 3, 2 / 3])
+        thirds = [
+            f"up to {low:.0f} characters",
+            f"{low:.0f} to {high:.0f} characters",
+            f"more than {high:.0f} characters",
+        ]
+        found["length of the text"] = np.array(thirds, dtype=object)[
+            (size > low).astype(int) + (size > high)
+        ]
+    return found
+
+
+def add_texts(
+    rows: Rows,
+    answers: Callable[[list[int]], list[str | None]],
+    prompts: pa.Table | None,
+    people: pa.Table | None,
+) -> None:
+    """Add the judge's texts, people's labels and the prompts to rows, in place."""
+    at = sorted({number for row in rows for number in row["answers"].values()})
+    texts = {n: t.strip() for n, t in zip(at, answers(at), strict=True) if t} if at else {}
+    labels: dict[tuple[str, str, str], dict[str, str]] = {}
+    if people is not None:
+        names = ("task", "item_id", "order", "human", "label")
+        for *key, human, label in zip(*(people[n].to_pylist() for n in names), strict=True):
+            labels.setdefault(tuple(key), {})[human] = label
+    shown: dict[tuple[str, str], str] = {}
+    if prompts is not None and {"item_id", "order", "text"} <= set(prompts.column_names):
+        wanted = pa.array({row["item_id"] for row in rows if not row["columns"]}, pa.string())
+        few = prompts.filter(pc.is_in(prompts["item_id"], value_set=wanted))
+        for item, order, text in zip(
+            *(few[name].to_pylist() for name in ("item_id", "order", "text")), strict=True
+        ):
+            shown.setdefault((item, order or "-"), text)
+    for row in rows:
+        said = {name: texts.get(number, "") for name, number in row["answers"].items() if texts}
+        more = not {*row["verdicts"].values()}.issuperset(said.values())
+        row["answers"] = {n: t[:LONGEST_TEXT] for n, t in said.items() if t} if more else {}
+        if labels:
+            row["people"] = labels.get((row["task"], row["item_id"], row["order"]), {})
+        if text := shown.get((row["item_id"], row["order"])):
+            row["text"] = text[:LONGEST_TEXT]
+
+
+def write_rows(rows: Rows, folder: Path) -> None:
+    """Write ``disagreements.csv``. Raises OSError."""
+    theirs = dict.fromkeys(name for row in rows for name in row["columns"])
+    names = {name: f"{name} (item)" if name in COLUMNS else name for name in theirs}
+
+    @lru_cache(maxsize=4096)
+    def encoded(items: tuple[tuple[str, str], ...]) -> str:
+        return json.dumps(dict(items), ensure_ascii=False)
+
+    lines = (
+        {
+            **row,
+            "kinds": ", ".join(row["kinds"]),
+            **{name: encoded((*row[name].items(),)) for name in _JSON},
+            **{names[name]: text for name, text in row["columns"].items()},
+        }
+        for row in rows
+    )
+    write_text(folder / FILE, csv_text([*COLUMNS, *names.values()], lines))
+
+
+def read_rows(folder: Path) -> Rows:
+    """The rows of a folder's ``disagreements.csv``: `COLUMNS`, then those of the imported file.
+
+    Raises JudgeSenseError if there is none, or if it is damaged.
+    """
+    csv.field_size_limit(2**31 - 1)
+    path, found = folder / FILE, Rows()
+    try:
+        with path.open(encoding="utf-8", newline="") as source:
+            for line in csv.DictReader(source, strict=True):
+                row: dict[str, Any] = {
+                    cell_text(name): cell_text(text) or None for name, text in line.items()
+                }
+                row |= {name: json.loads(row[name] or "{}") for name in _JSON}
+                row["kinds"] = (row["kinds"] or "").split(", ")
+                row["margin"] = None if row["margin"] is None else float(row["margin"])
+                found.append(row)
+    except FileNotFoundError:
+        raise JudgeSenseError(f"no {path}; write it with: judgesense report {folder}") from None
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise JudgeSenseError(
+            f"{path} is damaged ({error}); write it again with: judgesense report {folder}"
+        ) from error
+    return found

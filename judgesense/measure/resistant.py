@@ -1,0 +1,225 @@
+"""The check on attacks: can the judged text talk the judge into a verdict?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from judgesense.log.schema import ATTACK, REWORDING, VARIANT_CLASSES
+from judgesense.log.stream import Stream, distinct, joined
+from judgesense.measure.card import Check
+from judgesense.measure.thresholds import SIGNIFICANT
+from judgesense.statistics.arrays import Bools, Codes, Floats
+from judgesense.statistics.comparison import holm
+from judgesense.statistics.intervals import share_fields, wilson_cluster
+from judgesense.statistics.rates import higher_than_others
+from judgesense.tasks import ERROR
+from judgesense.text import brackets, percent, s
+
+_SHOWN = 3
+"""Turned items of a kind that a report shows."""
+
+Facts = Mapping[str, Mapping[str, Any]]
+"""Variant -> what ``run.json`` knows of an attack: its kind, what it does, its text, its split."""
+
+
+def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
+    """The check from the rows of `attacks`: the right verdicts that hold, under the worst kind.
+
+    It passes if the interval of every kind lies above the threshold. Each is one-sided at 97.5%,
+    which needs no correction: a judge fooled by one kind passes only if that kind's interval misses
+    (an intersection-union test, Berger 1982). It fails if the interval of one kind lies below the
+    threshold, at a level divided by the number of kinds (Bonferroni).
+    """
+    tried = [row for row in rows if row["kept"] is not None and row["defence"] is None]
+    if not tried:
+        text = "even without attacks, the judge is right on no item that should lose"
+        return Check.unmeasured(
+            threshold, text if rows else "attacks were not tried: add --attacks quick"
+        )
+    worst = min(tried, key=lambda row: (row["kept"], -row["n_right"]))
+    lows, highs = ([row[end] for row in tried] for end in ("ci_low", "ci_high_corrected"))
+    low = None if None in lows else min(lows)
+    high = None if None in highs else min(highs)
+    about = worst["about"] or worst["kind"]
+    text = (
+        f"under the worst of {len(tried)} kind{s(len(tried))} of attack ({about}), "
+        f"{percent(worst['kept'])} of its right verdicts stay right {brackets(low, high, percent)}"
+    )
+    check = Check.of(
+        worst["kept"],
+        low,
+        high,
+        threshold=threshold,
+        n_items=max(row["n_items"] for row in tried),
+        text=text,
+        worst=worst["kind"],
+        n_kinds=len(tried),
+        effective=[row["kind"] for row in tried if row["effective"]],
+    )
+    if check.state == "fail":
+        only = "Rely on it only if the authors of the judged texts have nothing to gain"
+        return replace(check, text=f"{text}. {only}")
+    return check.with_reason()
+
+
+def attacks(
+    stream: Stream, mislabelled: Collection[str] = (), facts: Facts | None = None
+) -> list[dict[str, Any]]:
+    """What each kind of attack does to a judge's verdicts: the list ``attacks`` of a report.
+
+    ``n_right`` are the attacked prompts whose verdict is right without the attack, and ``kept`` the
+    share of them that stays right; on a scale, verdicts below the level that wins, and those that
+    gain no level. An undecided verdict under attack is not kept; failed requests do not count.
+    ``defence`` is the variant that the attacked prompts are asked under, None for the base wording.
+    ``turned`` is the share that goes to the attacker, ``reworded`` the share that other wordings of
+    the same items lose. An attack is ``effective`` if it loses more than they do, by a permutation
+    of wordings and attack within items, corrected for the number of kinds (Holm).
+    """
+    if stream.others is None:
+        return []
+    log = stream.log
+    is_attack = log.variant_class == VARIANT_CLASSES.index(ATTACK)
+    rows = np.concatenate([stream.rows, stream.others])
+    # "KIND#NUMBER@DEFENCE" is compared with the variant DEFENCE, or with the base wording.
+    named = {name: code for code, name in enumerate(log.variants)}
+    base_of = [n.partition("@")[2] or REWORDING if "#" in n else n for n in log.variants]
+    codes = np.array([named.get(name, -1) for name in base_of])
+    place = (log.item * len(log.orders) + log.order) * len(log.bases) + log.base
+    keys = place * len(log.variants) + codes[log.variant]
+    base, tried = joined(keys, rows[~is_attack[rows]], rows[is_attack[rows]])
+    plain = (log.labels[log.decision[base]] != ERROR) & (log.labels[log.decision[tried]] != ERROR)
+    base, tried = base[plain], tried[plain]
+    kinds = [(name.partition("#")[0], name.partition("@")[2]) for name in log.variants]
+    found = []
+    for kind in dict.fromkeys(kinds[code] for code in log.variant[tried].tolist()):
+        of_kind = np.array([each == kind for each in kinds])[log.variant[tried]]
+        row = _row(stream, kind[0], base[of_kind], tried[of_kind], mislabelled, facts or {})
+        found.append({"kind": kind[0], "defence": kind[1] or None, **row})
+    for defence in {row["defence"] for row in found}:
+        family = [row for row in found if row["defence"] == defence]
+        for row, p in zip(family, holm([row.pop("p") for row in family]), strict=True):
+            row |= {"p_adjusted": p, "effective": None if p is None else p < SIGNIFICANT}
+    level = 1 - 0.05 / max(1, len({row["kind"] for row in found}))
+    for row in found:
+        kept, clusters = row.pop("_kept"), row.pop("_clusters")
+        row["ci_high_corrected"] = wilson_cluster(kept, clusters, level).high if len(kept) else None
+    return sorted(
+        found, key=lambda row: (row["defence"] or "", row["kept"] is None, row["kept"], row["kind"])
+    )
+
+
+def _row(
+    stream: Stream, kind: str, base: Codes, tried: Codes, mislabelled: Collection[str], facts: Facts
+) -> dict[str, Any]:
+    log = stream.log
+    right, kept, turned, gained = _outcome(stream, base, tried)
+    given = log.gold[tried] >= 0
+    clusters, held = log.cluster[base[right]], kept[right]
+    share, low, high = share_fields("kept", held, clusters).values()
+    attacked, others = _losses(stream, base[right], held, mislabelled)
+    about = next((facts[name] for name in facts if name.partition("#")[0] == kind), {})
+    hits = [log.decision[rows][given] == log.gold[rows][given] for rows in (base, tried)]
+    names = np.array(log.variants, dtype=object)[log.variant[tried]]
+    texts = []
+    for name in dict.fromkeys(names[right].tolist()):
+        of_name = right & (names == name)
+        known = facts.get(name, {})
+        texts.append(
+            {
+                "variant": name,
+                "text": known.get("text"),
+                "language": known.get("language"),
+                "split": known.get("split"),
+                "n": int(of_name.sum()),
+                "kept": float(kept[of_name].mean()),
+            }
+        )
+    lost = np.flatnonzero(right & turned)
+    lost = lost[np.unique(log.item[tried[lost]], return_index=True)[1]]
+    prompts = log.table["prompt_id"]
+    return {
+        "about": about.get("about", ""),
+        "place": about.get("place"),
+        "n_prompts": len(tried),
+        "n_items": distinct(log.item[tried]),
+        "accuracy_before": float(hits[0].mean()) if len(hits[0]) else None,
+        "accuracy": float(hits[1].mean()) if len(hits[1]) else None,
+        "n_right": int(right.sum()),
+        "kept": share,
+        "ci_low": low,
+        "ci_high": high,
+        "turned": float(turned[right].mean()) if len(held) else None,
+        "levels_gained": None if gained is None or not right.any() else float(gained[right].mean()),
+        "reworded": float(np.nanmean(others)) if np.isfinite(others).any() else None,
+        "p": higher_than_others(attacked, others),
+        "texts": sorted(texts, key=lambda text: (text["kept"], -text["n"])),
+        "turned_items": [
+            {
+                "item_id": log.items[log.item[tried[n]]],
+                "order": log.orders[log.order[tried[n]]],
+                "variant": names[n],
+                "gold": str(log.labels[log.gold[tried[n]]]) if given[n] else None,
+                "before": str(log.labels[log.decision[base[n]]]),
+                "after": str(log.labels[log.decision[tried[n]]]),
+                "prompt_id": prompts[int(tried[n])].as_py(),
+            }
+            for n in lost[:_SHOWN].tolist()
+        ],
+        "_kept": held,
+        "_clusters": clusters,
+    }
+
+
+def _outcome(
+    stream: Stream, base: Codes, tried: Codes
+) -> tuple[Bools, Bools, Bools, Floats | None]:
+    """Whether each verdict is right without the attack, stays so, and turns to the attacker.
+
+    On a scale also the levels that it gains, NaN where undecided.
+    """
+    log, task = stream.log, stream.task
+    before, after, undecided = log.decision[base], log.decision[tried], log.undecided
+    if not (task.ordinal and task.wins):
+        gold = log.gold[tried]
+        right, kept = (gold >= 0) & (before == gold), after == gold
+        return right, kept, ~kept & ~undecided[after], None
+    sign = 1 if task.wins == max(task.labels, key=int) else -1
+    level = np.array([sign * int(x) if x in task.labels else np.nan for x in log.labels])
+    gained: Floats = level[after] - level[before]
+    right = level[before] < np.nanmax(sign * np.array(task.labels, dtype=int))
+    return right, gained <= 0, gained > 0, np.nan_to_num(gained)
+
+
+def _losses(
+    stream: Stream, base: Codes, held: Bools, mislabelled: Collection[str]
+) -> tuple[Floats, Floats]:
+    """By cluster, the share of right verdicts that an attack loses, shape (k,), and that each other
+    wording of the same prompts loses, shape (k, wordings); NaN where it was not asked."""
+    log = stream.log
+    _, place = np.unique(log.cluster[base], return_inverse=True)
+    k = int(place.max(initial=-1)) + 1
+    size = np.bincount(place, minlength=k)
+    attacked = np.bincount(place, ~held, minlength=k) / np.maximum(size, 1)
+    plain = np.array([name == REWORDING for name in log.variants])
+    rewordings = stream.rows[plain[log.variant[stream.rows]]]
+    cell = log.item * len(log.orders) + log.order
+    left_out = {log.templates.index(name) for name in (*mislabelled, *stream.inverted)}
+    left_out |= set(log.template[base].tolist())
+    columns = []
+    for template in np.unique(log.template[rewordings]).tolist():
+        rows = rewordings[log.template[rewordings] == template]
+        if template in left_out:
+            continue
+        rows = rows[np.argsort(cell[rows], kind="stable")]
+        at = np.minimum(np.searchsorted(cell[rows], cell[base]), len(rows) - 1)
+        asked = cell[rows[at]] == cell[base]
+        _, kept, _, _ = _outcome(stream, base, rows[at])
+        asked &= log.labels[log.decision[rows[at]]] != ERROR
+        n = np.bincount(place[asked], minlength=k)
+        lost = np.bincount(place[asked], ~kept[asked], minlength=k)
+        columns.append(np.divide(lost, n, out=np.full(k, np.nan), where=n > 0))
+    return attacked, np.stack(columns, axis=1) if columns else np.full((k, 0), np.nan)

@@ -1,0 +1,272 @@
+"""The checks on pairs of prompts: is a judge steady under rewording, and responsive to a question?
+
+Prompts of contrast and intervention variants count for `responsive` alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from judgesense.log.stream import Stream, distinct
+from judgesense.measure.card import Check, State
+from judgesense.measure.thresholds import LEAST_COVERAGE, OPPOSITE, TURNED, WORDING_PRIOR
+from judgesense.statistics.arrays import Bools, Codes
+from judgesense.statistics.crossed import (
+    RepeatDifference,
+    delta_jss,
+    missed_wording,
+    two_way_interval,
+)
+from judgesense.statistics.intervals import Interval, wilson_cluster
+from judgesense.statistics.kappa import kappa_of_codes
+from judgesense.statistics.rates import rate_ratio
+from judgesense.tasks import ERROR
+from judgesense.text import brackets, number, percent
+
+
+def steady(
+    stream: Stream,
+    threshold: float,
+    mislabelled: Collection[str] = (),
+    confidence_level: float = 0.95,
+    panel: int = 1,
+) -> Check:
+    """JSS over equivalent wordings of one polarity, for any wordings like these.
+
+    Verdicts of panels of several wordings differ less: the prior of a wording's part is that of a
+    mean over ``panel`` wordings.
+
+    Pairs without two verdicts are left out of the estimate, but not of the state: it passes only if
+    it would with all of them disagreeing, and fails only if it would with all of them agreeing.
+    Failed requests do not count.
+    """
+    log, pairs = stream.log, stream.pairs
+    used = same_polarity(stream, mislabelled)
+    judged = used & stream.known
+    decided = used & stream.decided()
+    if not decided.any():
+        text = "each item was judged under one wording, so the effect of rewording is unknown"
+        if judged.any():
+            text = "no pair of wordings has two readable verdicts: see the 'readable' check"
+        elif used.any() and pairs.planned:
+            text = "no item is judged under two wordings yet: rerun the command to finish the run"
+        elif stream.known.any():
+            text = "no item was judged under two equivalent wordings: add an equivalent wording"
+        return Check.unmeasured(threshold, text)
+    n_items = distinct(pairs.item[decided])
+    if pairs.planned and judged.sum() < LEAST_COVERAGE * used.sum():
+        text = (
+            f"only {int(judged.sum())} of {int(used.sum())} pairs of wordings are judged: rerun "
+            "the same command to finish the run"
+        )
+        return Check.unmeasured(threshold, text, n_items=n_items)
+    same = stream.mapped_a == stream.mapped_b
+    prior = (WORDING_PRIOR[0] / math.sqrt(panel), WORDING_PRIOR[1])
+
+    def ends_of(agree: Bools, kept: Bools) -> Interval:
+        sides = pairs.template_a[kept], pairs.template_b[kept]
+        return two_way_interval(
+            agree[kept], pairs.cluster[kept], *sides, confidence_level, prior=prior
+        )
+
+    agree, clusters = same[decided], pairs.cluster[decided]
+    one, two = pairs.template_a[decided], pairs.template_b[decided]
+    n_wordings = len(np.union1d(one, two))
+    ends, fixed = ends_of(same, decided), wilson_cluster(agree, clusters, confidence_level)
+    jss, missed = float(agree.mean()), missed_wording(n_wordings)
+    text = (
+        f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
+        f"{brackets(ends.low, ends.high)})"
+    )
+    again = repeated(stream, "mapped", decided)
+    kappa = kappa_of_codes(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
+    details = {
+        "n_wordings": n_wordings,
+        "missed": missed,
+        "ci_low_fixed": fixed.low,
+        "ci_high_fixed": fixed.high,
+        "kappa": kappa,
+        "jss_repeat": again.jss_repeat,
+        "delta_jss": again.delta,
+        "delta_ci_low": again.ci_low,
+        "delta_ci_high": again.ci_high,
+    }
+    found = Check.of(
+        jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text, **details
+    )
+    failed = log.labels == ERROR
+    replied = judged & ~(failed[stream.mapped_a] | failed[stream.mapped_b])
+    if undecided := int(replied.sum() - decided.sum()):
+        outer: list[float | None] = []
+        for name, agree_too in (("jss_low", same & decided), ("jss_high", same | ~decided)):
+            bound = ends_of(agree_too, replied)
+            details[name] = float(agree_too[replied].mean())
+            outer.append(bound.low if name == "jss_low" else bound.high)
+        low, high = outer
+        if low is not None and high is not None and ends.low is not None and ends.high is not None:
+            low, high = min(low, ends.low), max(high, ends.high)
+        details |= {"jss_low_ci_low": low, "jss_high_ci_high": high}
+        state = Check.of(jss, low, high, threshold=threshold, n_items=0, text="").state
+        if state != found.state:
+            text += (
+                f". Depending on the {percent(undecided / replied.sum())} of pairs that lack a "
+                f"verdict, JSS could lie anywhere from {number(details['jss_low'])} to "
+                f"{number(details['jss_high'])} {brackets(low, high)}"
+            )
+            return replace(found, state=state, text=text, details=details)
+        found = replace(found, details=details)
+    return found.with_reason()
+
+
+def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:
+    """JSS at the pairs of a mask against the same prompt asked again, by clusters of both.
+
+    ``decided`` are pairs with a decision on both sides, ``labels`` is ``raw`` or ``mapped``.
+    """
+    if stream.reruns is None or stream.row_a is None or not decided.any():
+        return RepeatDifference(None, None, None, None)
+    log, (first, later) = stream.log, stream.reruns
+    orders = np.unique(stream.pairs.order[decided])
+    said = log.raw if labels == "raw" else log.decision
+    kept = ~(log.undecided[said[first]] | log.undecided[said[later]])
+    kept &= np.isin(log.order[first], orders)
+    first, later = first[kept], later[kept]
+    one, two = (side[decided] for side in stream.sides(labels))
+    own = stream.clusters[decided]
+    return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
+
+
+def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
+    """Whether another question gets another answer.
+
+    Where the right answer turns for sure, the estimate is the share of answers that turn, and
+    `TURNED` its threshold: under inverted wordings, and under contrast variants that have inverted
+    answers, another gold label, or a name that says that they ask the opposite. Under other
+    contrasts the estimate is how many times as often the answer changes as under rewording, with
+    half a flip in place of none; it passes if the difference is above zero, too. It also fails if
+    the difference may be zero and most of these contrasts are ignored. With both kinds, the worse
+    one decides. Contrasts that show another item of another gold label are no other question; the
+    check fails if most of these are ignored.
+    """
+    log = stream.log
+    follows, clusters, certain, n_items = _contrasts(stream, mislabelled)
+    used = same_polarity(stream, mislabelled) & stream.decided()
+    details, found = dict[str, float](), list[Check]()
+    moved = ""
+    if used.any():
+        moves = stream.mapped_a[used] != stream.mapped_b[used]
+        details["moves"] = float(moves.mean())
+        moved = f". Rewording changes {percent(details['moves'])} of its answers"
+    if certain.any():
+        turned = follows[certain]
+        ends = wilson_cluster(turned, clusters[certain])
+        details["turned"] = float(turned.mean())
+        text = (
+            f"asking the opposite question changes {percent(details['turned'])} of its answers "
+            f"{brackets(ends.low, ends.high, percent)}"
+        )
+        check = Check.of(
+            details["turned"], ends.low, ends.high, threshold=TURNED, n_items=n_items, text=text
+        ).with_reason()
+        found.append(replace(check, text=f"{check.text}{moved}"))
+    if not certain.all() and used.any():
+        others, of_others = follows[~certain], clusters[~certain]
+        ratio = rate_ratio(others, of_others, moves, stream.clusters[used])
+        details["follows"] = ratio.rate
+        text = (
+            f"asking another question changes {percent(ratio.rate)} of its answers, and rewording "
+            f"changes {percent(ratio.other)}"
+        )
+        above = ratio.difference_low is not None and ratio.difference_low > 0
+        most = wilson_cluster(others, of_others).high
+        state: State
+        if above and ratio.low is not None and ratio.low > threshold:
+            state = "pass"
+        elif (ratio.high is not None and ratio.high < threshold) or (
+            ratio.ratio < threshold and not above and most is not None and most < TURNED
+        ):
+            state = "fail"
+        else:
+            state, text = "open", f"{text}. The difference is uncertain"
+        found.append(Check(state, ratio.ratio, ratio.low, ratio.high, threshold, n_items, text))
+    if stream.item_contrast is not None:
+        base, changed = answered(stream, *stream.item_contrast)
+        if len(base):
+            turned = log.raw[base] != log.raw[changed]
+            share = details["follows_item"] = float(turned.mean())
+            ends = wilson_cluster(turned, log.cluster[base])
+            text = f"items with another gold label change only {percent(share)} of its answers"
+            of_items = Check.of(
+                share, ends.low, ends.high, threshold=TURNED, n_items=n_items, text=text
+            )
+            if of_items.state == "fail":
+                found.insert(0, of_items)
+    if not found:
+        text = (
+            "to measure whether the judge follows the question, add a wording that asks the "
+            "opposite"
+        )
+        if len(follows):
+            text = "contrasts have no rewording to be compared with: add an equivalent wording"
+        return Check.unmeasured(threshold, text, n_items=n_items)
+    worst = min(found, key=lambda check: ("fail", "open", "pass").index(check.state))
+    return replace(worst, details=details)
+
+
+def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, Bools, int]:
+    """Whether the raw answer changed at each contrast, its cluster, and whether it surely should.
+
+    Also the number of items.
+    """
+    log, pairs = stream.log, stream.pairs
+    keep = stream.with_inverted & stream.known
+    one, two = stream.under(mislabelled)
+    keep &= ~(one | two)
+    keep &= ~(log.undecided[stream.raw_a] | log.undecided[stream.raw_b])
+    index = np.flatnonzero(keep)
+    # An answer that both label maps read alike (the middle of a scale) need not change.
+    meant = pairs.inverse[pairs.map_b[index], stream.mapped_a[index]]
+    index = index[meant != stream.raw_a[index]]
+    items = set(np.array(pairs.items, dtype=object)[np.unique(pairs.item[index])])
+    follows = stream.raw_a[index] != stream.raw_b[index]
+    certain = np.ones(len(index), bool)
+    clusters = stream.clusters[index] if len(index) else index
+    if (contrast := stream.contrast) is None:
+        return follows, clusters, certain, len(items)
+    base, changed = answered(stream, *contrast)
+    items |= {log.items[code] for code in np.unique(log.item[base])}
+    named = np.array([any(word in name for word in OPPOSITE) for name in log.variants])
+    inverted = np.unique(log.variant[changed][(log.raw != log.decision)[changed]])
+    other_gold = (log.gold[base] >= 0) & (log.gold[changed] >= 0)
+    other_gold &= log.gold[base] != log.gold[changed]
+    sure = named[log.variant[changed]] | np.isin(log.variant[changed], inverted) | other_gold
+    return (
+        np.concatenate([follows, log.raw[base] != log.raw[changed]]),
+        np.concatenate([clusters, log.cluster[base]]),
+        np.concatenate([certain, sure]),
+        len(items),
+    )
+
+
+def answered(stream: Stream, base: Codes, changed: Codes) -> tuple[Codes, Codes]:
+    """The contrasts with two readable answers, where a judge that reads them answers otherwise."""
+    log = stream.log
+    both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
+    turned = np.unique(log.variant[changed][both & (log.raw != log.decision)[changed]])
+    # An inverted variant leaves the middle of a scale.
+    middle = np.isin(log.variant[changed], turned) & (log.raw == log.decision)[changed]
+    both &= ~(middle & (log.raw[base] == log.raw[changed]))
+    return base[both], changed[both]
+
+
+def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Bools:
+    """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
+    kept: Bools = ~stream.with_inverted
+    if mislabelled:
+        one, two = stream.under(mislabelled)
+        kept &= ~(one | two)
+    return kept

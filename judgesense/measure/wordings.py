@@ -1,0 +1,347 @@
+"""The wordings of a judge and task one by one, and which one to use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from judgesense.log.stream import Stream, crossed, distinct, has_foreign_gold
+from judgesense.measure.card import TrustCard
+from judgesense.measure.checks import fair, readable, right
+from judgesense.measure.thresholds import FEW_CLUSTERS
+from judgesense.statistics.arrays import Bools, Codes
+from judgesense.statistics.selection import Choice, choose
+from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, WordingFigures, screen
+from judgesense.tasks import ERROR
+from judgesense.text import brackets, join, number, p_value, percent, quoted, s
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """A stream's decisions by wording and cell (item and option order).
+
+    ``decisions`` has shape (wordings, cells): codes of ``labels``, ``NOT_JUDGED`` (also for a
+    failed request) or ``UNDECIDED``. ``gold``, ``clusters`` and ``items`` have one entry per cell.
+    ``turned`` are the wordings that the run itself declares as inverted: they have a row, but no
+    part in the consensus or in a recommendation. ``family`` is the number of choices of a wording
+    in the report, for which each is corrected.
+    """
+
+    stream: Stream
+    templates: tuple[str, ...]
+    labels: tuple[str, ...]
+    ordinal: bool
+    decisions: Codes
+    gold: Codes
+    clusters: Codes
+    items: Codes
+    family: int = 1
+
+    @classmethod
+    def of(cls, stream: Stream, family: int = 1) -> Wordings:
+        """The wordings of a judge's stream (equivalent variants only)."""
+        log, rows = stream.log, stream.rows
+        labels, names = [*stream.task.labels], np.array(log.templates, dtype=object)
+        for code in np.unique(stream.decision).tolist() if not stream.task.ordinal else ():
+            # An answer outside the task's labels (a tie) is a verdict of its own.
+            if code >= 0 and not log.undecided[code] and log.labels[code] not in labels:
+                labels.append(str(log.labels[code]))
+        place = log.codes_of(tuple(labels))
+        code_of = np.where(place < 0, UNDECIDED, place)
+        code_of[:-1][log.labels == ERROR] = NOT_JUDGED
+        code_of[-1] = NOT_JUDGED
+        templates = np.unique(log.template[rows])
+        templates = templates[np.argsort(names[templates], kind="stable")]
+        wording_of = np.zeros(len(names), np.int64)
+        wording_of[templates] = np.arange(len(templates))
+        _, _, answers = crossed(log, rows, wording_of[log.template[rows]])
+        # A cell is an item and an option order.
+        n_cells = answers.shape[0] * answers.shape[2]
+        answers = answers.transpose(1, 0, 2).reshape(len(templates), n_cells)
+        answers = answers[:, (answers >= 0).any(axis=0)]
+        gold = np.full(answers.shape[1], -1)
+        if not has_foreign_gold(stream):
+            gold = np.append(place[log.gold[rows]], -1)[answers].max(axis=0, initial=-1)
+        some = rows[answers.max(axis=0, initial=-1)]
+        return cls(
+            stream=stream,
+            templates=tuple(names[templates].tolist()),
+            labels=tuple(labels),
+            ordinal=stream.task.ordinal,
+            decisions=code_of[np.append(stream.decision, -1)[answers]],
+            gold=gold,
+            clusters=log.cluster[some],
+            items=log.item[some],
+            family=family,
+        )
+
+    @cached_property
+    def turned(self) -> Bools:
+        """Which wordings have a label map that inverts the others'."""
+        found: Bools = np.isin(self.templates, list(self.stream.inverted))
+        return found
+
+    @cached_property
+    def pair_counts(self) -> Codes:
+        """How many pairs of two wordings agree, and how many are decided on both sides.
+
+        Shape (2, T, T), wordings as in the log: JSS without some wordings is a ratio of sums.
+        """
+        stream, pairs = self.stream, self.stream.pairs
+        n = len(stream.log.templates)
+        decided = stream.decided()
+        cell = pairs.template_a[decided] * n + pairs.template_b[decided]
+        same = stream.mapped_a[decided] == stream.mapped_b[decided]
+        agreed, every = np.bincount(cell[same], minlength=n * n), np.bincount(cell, minlength=n * n)
+        return np.stack([agreed, every]).reshape(2, n, n)
+
+    @cached_property
+    def screened(self) -> tuple[list[WordingFigures], list[list[str]]]:
+        """Every wording beside the consensus of the others, and the camps that they form.
+
+        Camps are groups of wordings that agree among themselves and not with each other.
+        """
+        figures, camps = screen(
+            self.decisions,
+            self.clusters,
+            n_labels=len(self.labels),
+            ordinal=self.ordinal,
+            voters=~self.turned,
+            gold=self.gold,
+            family=self.family,
+        )
+        return figures, [[self.templates[j] for j in camp] for camp in camps]
+
+    @property
+    def figures(self) -> list[WordingFigures]:
+        """Every wording beside the consensus of the others."""
+        return self.screened[0]
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether gold labels can tell which wordings are right."""
+        return bool((self.gold >= 0).any())
+
+    @cached_property
+    def able(self) -> list[int]:
+        """The wordings that may be recommended: fine, not inverted, and with answers."""
+        found = []
+        for j, row in enumerate(self.figures):
+            if row.flag == "fine" and not self.turned[j] and row.n_prompts:
+                found.append(j)
+        return found
+
+    @cached_property
+    def compared(self) -> tuple[tuple[int, ...], Codes]:
+        """The wordings that can be recommended, and the cells on which they are compared.
+
+        These are the fine wordings, on the items and orders that all of them judged. Where some
+        were judged on few of those, they are left out if that leaves more answers to compare.
+        """
+        able = [*self.able]
+        known = self.decisions != NOT_JUDGED
+        if self.graded:
+            known &= self.gold >= 0
+        most, kept = 0, able
+        while len(able) > 1:
+            size = len(able) * int(known[able].all(axis=0).sum())
+            if size > most:
+                most, kept = size, list(able)
+            del able[int(known[able].sum(axis=1).argmin())]
+        cells = np.flatnonzero(known[kept].all(axis=0)) if kept else np.zeros(0, np.intp)
+        return tuple(kept), cells
+
+    @cached_property
+    def choice(self) -> Choice | None:
+        """What accuracy says about the compared wordings; None with fewer than two or no gold.
+
+        An answer without a verdict is wrong.
+        """
+        able, cells = self.compared
+        if len(able) < 2 or not len(cells) or not self.graded:
+            return None
+        hits = self.decisions[list(able)][:, cells] == self.gold[cells]
+        return choose(hits, self.clusters[cells], family=self.family)
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The wordings that cannot be told from the best one."""
+        able, _ = self.compared
+        names = np.array(self.templates, dtype=object)[list(able)]
+        return tuple(names if self.choice is None else names[list(self.choice.best)])
+
+    @property
+    def mislabelled(self) -> frozenset[str]:
+        """The wordings that ask the opposite, or whose label map is wrong.
+
+        A declared inversion that the judge overlooks is not among them: that tells of the judge.
+        """
+        found = set()
+        for name, row, turned in zip(self.templates, self.figures, self.turned, strict=True):
+            if row.flag == "inverted" and not turned:
+                found.add(name)
+        return frozenset(found)
+
+
+def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """The wordings of a judge and task, each with what the others say about it.
+
+    One row per template, by name: ``template``, ``text`` (None where unknown), ``agreement``
+    with the consensus and its 95% interval ``ci_low`` to ``ci_high``, ``kappa`` (quadratic on
+    a scale), ``p_adjusted`` and ``flag`` (see
+    `judgesense.statistics.wordings.screen`), ``jss_without`` (JSS of the other equivalent
+    wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
+    (without failed requests), ``in_best_set``. Undefined is None.
+    """
+    best, rows = table.best, []
+    for name, decisions, found in zip(table.templates, table.decisions, table.figures, strict=True):
+        cells = (decisions != NOT_JUDGED) & (table.gold >= 0)
+        hits = decisions[cells] == table.gold[cells]
+        figures = asdict(found)
+        del figures["readable"]
+        rows.append(
+            {
+                "template": name,
+                "text": (texts or {}).get(name),
+                **figures,
+                "jss_without": jss_without(table, {name}),
+                "accuracy": float(hits.mean()) if len(hits) else None,
+                "in_best_set": name in best,
+            }
+        )
+    return rows
+
+
+def jss_without(table: Wordings, left_out: Collection[str]) -> float | None:
+    """JSS of the equivalent wordings of one polarity without some of them; None without pairs."""
+    out = np.isin(table.stream.log.templates, [*left_out, *table.stream.inverted])
+    same, decided = table.pair_counts[:, ~out][:, :, ~out].sum(axis=(1, 2))
+    return float(same / decided) if decided else None
+
+
+def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
+    """The wording to use, or why none is recommended.
+
+    Wordings are compared by accuracy with gold labels, on the items and orders that all of them
+    judged; an answer without a verdict is wrong. Without gold labels nothing tells which wording is
+    right: the one that agrees most with the others shares their bias. Flagged wordings, and those
+    declared as inverted, are never recommended. Of a judge to avoid, a wording is recommended only
+    if it passes by itself every check that failed.
+
+    Returns:
+        ``template`` (None if no wording can be told to be the best), ``best_set`` (the wordings
+        that cannot be told from the best), ``p_any_difference``, ``accuracy_crossfit`` with
+        ``ci_low`` and ``ci_high`` (what taking the best wording of some items scores on others),
+        ``measure`` (``gold``, or ``consensus`` without), ``camps`` (lists of wordings that agree
+        among themselves and not with each other; empty if there are none), ``n_items``,
+        ``n_clusters`` and ``text``.
+    """
+    choice, (_, cells) = table.choice, table.compared
+    best = list(table.best)
+    named, reason = _advised(table, best)
+    if card.trust == "avoid":
+        fails = quoted(card.because)
+        failed = [name for name in card.because if named and not _passes(table, named, name, card)]
+        if named is None:
+            reason = f"no wording is recommended, because the judge fails {fails}"
+        elif failed:
+            also = "them either" if failed == list(card.because) else quoted(failed)
+            reason = f"no wording is recommended: the judge fails {fails}, and {named} by itself "
+            named, reason = None, f"{reason}does not pass {also}"
+        else:
+            reason += f". Use only this wording: over all wordings, the judge fails {fails}"
+    out = {}
+    for name, row in zip(table.templates, table.figures, strict=True):
+        if row.flag != "fine":
+            out[name] = f"{name} ({row.flag})"
+    if out and (jss := jss_without(table, out)) is not None:
+        left_out = f"wording{s(len(out))} {join(list(out.values()))}"
+        reason += f". Without the flagged {left_out}, JSS is {number(jss)}"
+    if table.screened[1] and table.graded:
+        reason += f". The wordings contradict each other: {_camps(table)}"
+    choice = choice or Choice(None, (), None, None, None)
+    return {
+        "template": named,
+        "best_set": best,
+        "p_any_difference": choice.p_any_difference,
+        "accuracy_crossfit": choice.score,
+        "ci_low": choice.ci_low,
+        "ci_high": choice.ci_high,
+        "measure": "gold" if table.graded else "consensus",
+        "camps": table.screened[1],
+        "n_items": distinct(table.items[cells]),
+        "n_clusters": distinct(table.clusters[cells]),
+        "text": reason,
+    }
+
+
+def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
+    """The wording to recommend, and the sentence that says so or why not."""
+    choice, (able, cells) = table.choice, table.compared
+    n_items = distinct(table.items[cells])
+    if (~table.turned).sum() < 2:
+        return None, "wordings cannot be compared, because each item was judged under one wording"
+    if not able:
+        return None, "no wording is left to recommend"
+    # Fine wordings may have been judged on other items.
+    others = [table.templates[j] for j in table.able if j not in able]
+    if (len(able) > 1 or others) and not table.graded:
+        camps = _camps(table)
+        which = f". The wordings contradict each other: {camps}" if camps else ""
+        return None, f"without gold labels it is unknown which wording is right{which}"
+    if choice is None and (len(able) > 1 or others):
+        return None, "wordings cannot be compared, because no item was judged under all of them"
+    n_clusters = distinct(table.clusters[cells])
+    if n_clusters < FEW_CLUSTERS and len(best) == 1:
+        return None, f"{n_items} items are too few to recommend a wording"
+    if choice is None:
+        return best[0], f"use {best[0]}: every other wording is flagged"
+    if choice.p_any_difference is None:
+        return None, f"{n_clusters} independent items are too few to compare wordings"
+    name = "p" if table.family == 1 else f"p corrected for {table.family} comparisons"
+    shown = f"({p_value(choice.p_any_difference, name)}, {n_items} item{s(n_items)})"
+    if others:
+        shown += f". Too few of these items were judged under {join(others)} for a comparison"
+    rest = len(able) - len(best)
+    if not rest:
+        return None, f"there is no evidence that {len(able)} wordings differ in accuracy {shown}"
+    if len(best) > 1:
+        return (
+            None,
+            f"{join(best, 'or')} may be the best wording, and {rest} other wording{s(rest)} "
+            f"did worse {shown}",
+        )
+    return best[0], (
+        f"use {best[0]}: it is right more often than the other {rest} {shown}. On items that were "
+        f"not used to choose it, a wording chosen this way is right on {percent(choice.score)} of "
+        f"prompts {brackets(choice.ci_low, choice.ci_high, percent)}"
+    )
+
+
+def _camps(table: Wordings) -> str:
+    """The names in each camp, the first three of many."""
+    told = []
+    for names in table.screened[1]:
+        few = len(names) <= 4
+        told.append(join(names) if few else f"{', '.join(names[:3])} and {len(names) - 3} more")
+    return " against ".join(told)
+
+
+def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:
+    """Whether a wording by itself passes a check that the judge fails.
+
+    One wording is not reworded: in place of `steady` it has to be right. Whether it is responsive
+    cannot be seen.
+    """
+    alone = {"readable": readable, "steady": right, "right": right, "fair": fair}.get(check)
+    if alone is None:
+        return False
+    stream, log = table.stream, table.stream.log
+    own = log.template[stream.rows] == log.templates.index(template)
+    only = replace(stream, rows=stream.rows[own], decision=stream.decision[own])
+    name = "right" if alone is right else check
+    return alone(only, card.checks[name].threshold).state == "pass"

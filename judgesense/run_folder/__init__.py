@@ -1,1 +1,0 @@
-"""The folder of a run: its files, and the one reader and writer of each."""

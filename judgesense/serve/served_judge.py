@@ -1,0 +1,315 @@
+"""What a request to ``judgesense serve`` asks of a judge, and what its answer says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from judgesense.errors import JudgeSenseError
+from judgesense.pipeline.verdict_files import ItemVerdict
+from judgesense.pipeline.verdicts import ItemJudge, load_judge, verdict_in
+from judgesense.recipes.fitting import AS_ASKED
+from judgesense.tasks import Item, Task, Template, prompt_id, render
+from judgesense.text import number
+from judgesense.version import __version__
+from judgesense_dataset.recognition import known_tasks, recognise
+from judgesense_dataset.templates import TaskTemplates, layout_patterns
+from local_judges import registry
+from local_judges.api.systemone import Question, plain
+from local_judges.protocol import Answer, Judge, Request
+from local_judges.rows import decide
+from local_judges.runner import ask_all
+from local_judges.stabilised import Members, Messages
+from local_judges.stabilised_file import Stabilised
+
+NAMES = {
+    "question": ("input", "inputs", "query", "prompt"),
+    "query": ("input", "inputs", "question", "prompt"),
+    "response": ("output", "outputs", "actual_output", "answer", "completion"),
+    "summary": ("output", "outputs", "actual_output"),
+}
+"""The names that tools give to a field of an item."""
+
+_WORDING = "_wording"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One message for a judge.
+
+    ``read`` has the template that the message's options belong to and the rule that decides; it is
+    None for a message that is asked as it was sent.
+    """
+
+    request: Request
+    judge: Judge
+    scoring: str
+    item: Item
+    read: Stabilised | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge says of a message.
+
+    ``options`` are the probabilities (or shares of votes) of the message's own options,
+    ``probabilities`` those of the labels, ``votes`` the wordings for each label where they are read
+    as text; None where there are none.
+    ``judged`` is "as the file says", "as asked" (in one wording, once) or "as sent".
+    """
+
+    verdict: ItemVerdict
+    raw: str
+    options: Mapping[str, float] | None
+    probabilities: Mapping[str, float] | None
+    votes: Mapping[str, int] | None
+    answer: Answer
+    judged: str
+
+    @property
+    def reason(self) -> str:
+        """One line: the verdict, its figures, and whether a person should look."""
+        own = self.verdict
+        figures = {
+            "probability": own.probability,
+            "margin": own.margin,
+            "expected score": own.score,
+        }
+        known = [f"{name} {number(x, 2)}" for name, x in figures.items() if x is not None]
+        text = own.verdict + (f" ({', '.join(known)})" if known else "")
+        if own.error:
+            text += f": {own.error}"
+        return text + ("; ask a person" if own.ask_person else "")
+
+
+class ServedJudge:
+    """A loaded judge behind a server.
+
+    The file of a judge, or a judge with a task, answers for one task. A plain judge answers for
+    the tasks with templates of JudgeSense's own, and any other question as it is sent.
+
+    Args:
+        judges: a judge of items per task.
+        name: the model's name for clients.
+        plain: the judge of prompts that a message is sent to as it is.
+    """
+
+    def __init__(self, judges: Mapping[str, ItemJudge], name: str, plain: Judge) -> None:
+        self.judges, self.name, self.plain = dict(judges), name, plain
+        self._messages = {task: Messages(each.stabilised) for task, each in self.judges.items()}
+        self.one = next(iter(self.judges)) if len(self.judges) == 1 else None
+
+    def signature(self, task: str) -> str:
+        """What fixes the verdicts on a task, in one line."""
+        own = self.judges[task].stabilised
+        rule = own.rule
+        return (
+            f"judge:{self.judges[task].judge.name}|task:{task}|rule:{rule.remedy}"
+            f"|wordings:{','.join(rule.wordings)}|orders:{','.join(rule.orders)}"
+            f"|scoring:{own.scoring}|digest:{own.digest}|v:{__version__}"
+        )
+
+    def of_item(self, given: Mapping[str, Any], task: str | None, number: int = 1) -> Ask:
+        """An item's fields as a message. Raises JudgeSenseError naming a field that is missing."""
+        task = task or self.one
+        if task not in self.judges:
+            what = f"unknown task {task!r}" if task else 'the field "task" is missing'
+            raise JudgeSenseError(f"{what}; choose one of {', '.join(self.judges)}")
+        own = self.judges[task].stabilised
+        fields = fields_in(given, own.fields)
+        if lacking := sorted(own.fields - fields.keys()):
+            raise JudgeSenseError(
+                f"item {number} has no {lacking[0]!r}, which the wordings show; it has "
+                f"{', '.join(map(str, given)) or 'no fields'}"
+            )
+        item = Item(str(given.get("item_id") or f"{task}-{number}"), task, fields)
+        message = self._messages[task].of_item(item)
+        request = Request(message.prompt_id, message.text, tuple(own.base.label_map))
+        return Ask(request, self.judges[task].judge, own.scoring, item, own)
+
+    def of_message(self, text: str, system: str = "") -> tuple[Ask, str]:
+        """A message, and the wording in it: "" if it is asked as it was sent.
+
+        The system message counts only where the user's message alone is not laid out as the
+        templates are.
+        """
+        for whole in (text, f"{system}\n\n{text}") if system else (text,):
+            for task, messages in self._messages.items():
+                if self.one is None and (known := recognise(task, whole)):
+                    options = tuple(known[0].label_map)
+                    return self._as_sent(Request(prompt_id(whole), whole, options)), known[0].text
+                for options in dict.fromkeys(tuple(t.label_map) for t in messages.by_id.values()):
+                    request = Request(prompt_id(whole), whole, options)
+                    members = messages.members(request) if self.one else ""
+                    if isinstance(members, Members):
+                        ask = self._ask(request, task, members.template)
+                        return ask, _wording(whole, members.template)
+        labels = self.judges[self.one].stabilised.entry.task.labels if self.one else ()
+        return self._as_sent(Request(prompt_id(text), text, labels, system=system)), ""
+
+    def of_question(self, state: Any, question: Question) -> Ask:
+        """A typed question about a state: in the layout of a task whose fields the state has and
+        whose labels the question offers, else as text. A task's own wording says what its labels
+        mean: descriptions in the criteria are shown in a text alone.
+
+        Raises JudgeSenseError if the only task that is served has other labels or fields.
+        """
+        wording = plain(question.instructions or "")
+        for task, judge in self.judges.items():
+            own = judge.stabilised
+            labels, fields = question.labels(own.entry.task), fields_in(state, own.fields)
+            if labels is None:
+                continue
+            texts = [f"{wording}{space}{plain(state)}" for space in ("\n\n", "\n") if wording]
+            if fields.keys() == own.fields:
+                # As a field, so that braces in the wording are not read as placeholders.
+                template = replace(own.base, text=f"{{{_WORDING}}}") if wording else own.base
+                item = Item("state", task, {**fields, _WORDING: wording})
+                order = own.entry.task.orders[0]
+                texts.insert(0, render(own.entry.task, template, item, order).text)
+            for text in texts:
+                request = Request(prompt_id(text), text, labels)
+                members = self._messages[task].members(request)
+                if isinstance(members, Members):
+                    return self._ask(request, task, members.template)
+        if self.one:
+            own = self.judges[self.one].stabilised
+            raise JudgeSenseError(
+                f"this server judges only {self.one}; ask for {', '.join(own.entry.task.labels)}, "
+                f"with a state that has the fields {', '.join(sorted(own.fields))}"
+            )
+        text = question.text(state)
+        return self._as_sent(Request(prompt_id(text), text, question.options))
+
+    def _ask(self, request: Request, task: str, template: Template) -> Ask:
+        own = self.judges[task].stabilised
+        read = replace(
+            own,
+            entry=TaskTemplates(own.entry.task, (template,)),
+            rule=replace(own.rule, wordings=(template.template_id,), offsets={}),
+            data={"rule": "edited"} if own.edited else {},
+            others=(),
+            combine=None,
+            margin=None,
+        )
+        item = Item("message", task, {})
+        return Ask(request, self.judges[task].judge, own.scoring, item, read)
+
+    def _as_sent(self, request: Request) -> Ask:
+        scoring = "options" if request.options else "generate"
+        if scoring not in self.plain.scorings:
+            scoring = "generate"
+        if scoring not in self.plain.scorings:
+            raise JudgeSenseError("the message names no options, but the judge needs them")
+        return Ask(request, self.plain, scoring, Item("message", self.one or "any", {}))
+
+    def answer(self, asks: Sequence[Ask]) -> list[Answer]:
+        """The answers to some messages: those of a kind together, and each message once."""
+        kinds: dict[tuple[int, str], dict[Any, Ask]] = {}
+        for ask in asks:
+            kinds.setdefault((id(ask.judge), ask.scoring), {})[_key(ask)] = ask
+        answers: dict[Any, Answer] = {}
+        for kind, distinct in kinds.items():
+            requests = [ask.request for ask in distinct.values()]
+            judge = next(iter(distinct.values())).judge
+            given = ask_all(judge, requests, {kind[1]})
+            answers |= {(kind, key): each for key, each in zip(distinct, given, strict=True)}
+        return [answers[(id(ask.judge), ask.scoring), _key(ask)] for ask in asks]
+
+    def verdict(self, ask: Ask, answer: Answer) -> Verdict:
+        """What the judge's answer to a message says."""
+        options, read = ask.request.options, ask.read
+        raw = decide(answer, ask.scoring, options) if options or answer.error else answer.text or ""
+        shares: dict[str, float] | None = None
+        if answer.option_logprobs is not None:
+            most = max(answer.option_logprobs)
+            weights = [math.exp(value - most) for value in answer.option_logprobs]
+            shares = {o: w / sum(weights) for o, w in zip(options, weights, strict=True)}
+        if read is None:
+            share = shares.get(raw) if shares else None
+            ask_person = True if self.one else None
+            verdict = ItemVerdict(
+                "message", raw, share, None, None, ask_person, answer.cost_usd, answer.error
+            )
+            return Verdict(verdict, raw, shares, shares, None, answer, "as sent")
+        labels = read.base.label_map
+        verdict = verdict_in(read, ask.item, answer, options, ask.scoring, ask.judge.name)
+        probabilities, votes = None, None
+        if shares is not None and read.rule.read != "expected score":
+            probabilities = dict.fromkeys(read.rule.labels, 0.0)
+            for option, share in shares.items():
+                probabilities[labels[option]] += share
+        if listed := (answer.text or "").partition("\n\nvotes: ")[2]:
+            counts = [each.rpartition(" ") for each in listed.split(", ")]
+            votes = {labels[option]: int(n) for option, _, n in counts}
+            shares = {option: int(n) / sum(votes.values()) for option, _, n in counts}
+        raw = decide(answer, ask.scoring, options, read.base.aliases)
+        judged = "as asked" if read.rule.remedy == AS_ASKED else "as the file says"
+        return Verdict(verdict, raw, shares, probabilities, votes, answer, judged)
+
+    def close(self) -> None:
+        """Free the judge."""
+        (self.judges[self.one].judge if self.one else self.plain).close()
+
+    def task(self, ask: Ask) -> Task | None:
+        """The task of a message; None if it is not known."""
+        own = self.judges.get(ask.item.task)
+        return own.stabilised.entry.task if own else None
+
+
+def load_served(judge: Any, **options: Any) -> ServedJudge:
+    """A judge's file, or another judge, loaded.
+
+    ``task``, ``wording`` and ``scoring`` among the options are those of `judgesense.load_judge`.
+    """
+    if isinstance(judge, (str, Path)) and Path(judge).suffix in (".yaml", ".yml"):
+        one = load_judge(judge, **options)
+        # What is asked as it was sent goes to the first judge of several.
+        plain = one.judge.inner[0]  # type: ignore[attr-defined]
+        return ServedJudge({one.stabilised.entry.task.name: one}, Path(judge).stem, plain)
+    task, wording = options.pop("task", None), options.pop("wording", None)
+    scoring = options.pop("scoring", None)
+    plain = registry.load_judge(judge, **options)
+    own: Any = plain
+    scoring = scoring or ("options" if "options" in plain.scorings else "generate")
+    judges = {
+        name: load_judge(own, task=name, wording=wording, scoring=scoring)
+        for name in ([task] if task else known_tasks())
+    }
+    return ServedJudge(judges, plain.name.split("@")[0], plain)
+
+
+def _key(ask: Ask) -> tuple[Any, ...]:
+    return ask.request.text, ask.request.system, ask.request.options
+
+
+def _wording(text: str, template: Template) -> str:
+    """The wording in a message of this template."""
+    match = layout_patterns(template.layout)[0].fullmatch(text)
+    return match["instruction"] if match else template.text
+
+
+def fields_in(given: Any, wanted: frozenset[str]) -> dict[str, str]:
+    """The wanted fields that a mapping has, also one level down, as text.
+
+    A field is looked for by its own name, then by those that tools use (`NAMES`).
+
+    >>> fields_in({"inputs": {"question": "2+2?"}, "outputs": "4"}, frozenset({"response"}))
+    {'response': '4'}
+    """
+    if not isinstance(given, Mapping):
+        return {}
+    flat = {
+        **{k: v for each in given.values() if isinstance(each, Mapping) for k, v in each.items()},
+        **given,
+    }
+    fields = {}
+    for name in sorted(wanted):
+        for known in (name, *(n for n in NAMES.get(name, ()) if n not in wanted)):
+            if flat.get(known) is not None:
+                fields[name] = plain(flat[known])
+                break
+    return fields

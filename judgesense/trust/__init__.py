@@ -1,1 +1,0 @@
-"""What a person may conclude from the figures: checks, advice, thresholds and plans."""
