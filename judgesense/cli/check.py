@@ -22,35 +22,122 @@ RUBRICS = (".txt", ".md", ".prompt", ".j2", "")
 
 
 def check(
-    source: Path | None = None,
-    verdict: str | None = None,
-    human: str | None = None,
-    columns: list[str] | None = None,
-    map: str | None = None,
-    pick: str | None = None,
-    epsilon: float | None = None,
-    baseline: Path | None = None,
-    margin: float = MARGIN,
-    data: Path | None = None,
-    judge: Annotated[str | None, opt.option("JUDGE", f"{opt.ANY_JUDGE}.", "--judge", "-j")] = None,
-    answers: str | None = None,
-    options: str | None = None,
-    threshold: float = STEADY_JSS,
-    inconclusive: Literal["pass", "fail"] | None = None,
-    limit: opt.SomeCount = None,
-    wordings: Path | None = None,
-    paraphrases: int | None = None,
-    paraphraser: str | None = None,
-    max_cost: float | None = None,
-    settings: list[str] | None = None,
-    scoring: Annotated[Literal["generate", "options"], opt.option(None, opt.READ)] = "generate",
-    variants: str | None = None,
-    attacks: str | None = None,
-    repeats: opt.Count = 2,
-    seed: int = 0,
-    out: Path | None = None,
-    verbose: bool = False,
-    dry_run: bool = False,
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE|RUBRIC.txt",
+            help=(
+                "Verdicts or, with --data, a rubric. Verdicts can be a table (CSV, JSONL, "
+                "Parquet), a log from Inspect, promptfoo or DeepEval, scores from Langfuse or "
+                "LangSmith, or a folder saved by datasets. In a rubric, {column} inserts the "
+                "row's value."
+            ),
+        ),
+    ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL,...", help="The columns of FILE that hold verdicts, one per judge."
+        ),
+    ] = None,
+    human: opt.Human = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=COL,...",
+            help="FILE's other columns by role, such as item_id=question. Repeatable.",
+        ),
+    ] = None,
+    map: opt.Map = None,
+    pick: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which scorer or score to read, if FILE has several."),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help=(
+                "How much worse than a person the judge may be in the alternative annotator "
+                "test: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd (default: "
+                "0.2)."
+            ),
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR|FILE",
+            help=(
+                "An earlier result to compare with, item by item. The exit code is 1 only if a "
+                "figure is reliably worse."
+            ),
+        ),
+    ] = None,
+    margin: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE", help="With --baseline, the largest loss that does not count as worse."
+        ),
+    ] = MARGIN,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rows to judge: JSONL, CSV or Parquet.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", "-j", metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")
+    ] = None,
+    answers: opt.Answers = None,
+    options: opt.Options = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            metavar="JSS",
+            help=(
+                "Pass if the whole interval for JSS lies above this value (0 to 1), and fail if "
+                "it lies below."
+            ),
+        ),
+    ] = STEADY_JSS,
+    inconclusive: Annotated[
+        Literal["pass", "fail"] | None,
+        typer.Option(
+            help=(
+                "Count INCONCLUSIVE as PASS or FAIL. Without this option, INCONCLUSIVE exits "
+                "with code 3."
+            )
+        ),
+    ] = None,
+    limit: opt.Limit = None,
+    wordings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=(
+                "Your wordings: a template file, or texts separated by ---. The default is "
+                "RUBRIC.wordings.yaml next to the rubric, which is created if it is missing."
+            ),
+        ),
+    ] = None,
+    paraphrases: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="How many wordings to propose. 0 uses only your own (default: 4)."
+        ),
+    ] = None,
+    paraphraser: Annotated[
+        str | None,
+        typer.Option(metavar="JUDGE", help="A model that proposes wordings (default: the judge)."),
+    ] = None,
+    max_cost: opt.MaxCost = None,
+    settings: opt.Settings = None,
+    scoring: Annotated[Literal["generate", "options"], typer.Option(help=opt.READ)] = "generate",
+    variants: opt.Variants = None,
+    attacks: opt.Attacks = None,
+    repeats: opt.Repeats = 2,
+    seed: opt.Seed = 0,
+    out: opt.MaybeOut = None,
+    verbose: opt.Verbose = False,
+    dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
     """Is my judge right, where is it wrong, and does rewording change its verdicts?
@@ -67,28 +154,6 @@ def check(
 
     Exit codes: 0 PASS, or verdicts without --baseline; 1 FAIL; 2 bad usage or input; 3
     INCONCLUSIVE.
-
-    Options:
-        source FILE|RUBRIC.txt: Verdicts or, with --data, a rubric. Verdicts can be a table (CSV,
-            JSONL, Parquet), a log from Inspect, promptfoo or DeepEval, scores from Langfuse or
-            LangSmith, or a folder saved by datasets. In a rubric, {column} inserts the row's value.
-        --verdict COL,...: The columns of FILE that hold verdicts, one per judge.
-        --columns ROLE=COL,...: FILE's other columns by role, such as item_id=question. Repeatable.
-        --pick NAME: Which scorer or score to read, if FILE has several.
-        --epsilon SHARE: How much worse than a person the judge may be in the alternative annotator
-            test: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd (default: 0.2).
-        --baseline DIR|FILE: An earlier result to compare with, item by item. The exit code is 1
-            only if a figure is reliably worse.
-        --margin SHARE: With --baseline, the largest loss that does not count as worse.
-        --data FILE: Rows to judge: JSONL, CSV or Parquet.
-        --threshold JSS: Pass if the whole interval for JSS lies above this value (0 to 1), and
-            fail if it lies below.
-        --inconclusive: Count INCONCLUSIVE as PASS or FAIL. Without this option, INCONCLUSIVE exits
-            with code 3.
-        --wordings FILE: Your wordings: a template file, or texts separated by ---. The default is
-            RUBRIC.wordings.yaml next to the rubric, which is created if it is missing.
-        --paraphrases N: How many wordings to propose. 0 uses only your own (default: 4).
-        --paraphraser JUDGE: A model that proposes wordings (default: the judge).
     """
     from judgesense.checking.check import check as run_check
 

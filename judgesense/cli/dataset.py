@@ -24,39 +24,63 @@ def _note(text: str) -> None:
 
 @opt.command(app)
 def build(
-    source: Annotated[str, opt.option("A,B", f"Any of {', '.join(CHOICES)}.", "--source", "-s")],
-    out: Path,
-    limit: str = "",
-    pairs: int | None = None,
-    design: Literal["balanced", "full"] = "balanced",
-    orders: Literal["counterbalanced", "AB", "BA", "AB,BA"] | None = None,
-    templates: Path | None = None,
-    verdicts: bool = True,
+    source: Annotated[
+        str, typer.Option("--source", "-s", metavar="A,B", help=f"Any of {', '.join(CHOICES)}.")
+    ],
+    out: opt.Out,
+    limit: Annotated[
+        str,
+        typer.Option(metavar="N|all", help="Items per task. 'all' does not balance gold labels."),
+    ] = "",
+    pairs: Annotated[
+        int | None, typer.Option(metavar="N", help="Pairs per task, in the balanced design.")
+    ] = None,
+    design: Annotated[
+        Literal["balanced", "full"],
+        typer.Option(
+            help=(
+                "Use each item and each pair of templates equally often (balanced), or every "
+                "item under every pair (full)."
+            )
+        ),
+    ] = "balanced",
+    orders: Annotated[
+        Literal["counterbalanced", "AB", "BA", "AB,BA"] | None,
+        typer.Option(help="Option orders of A/B pairs (default: those of the design)."),
+    ] = None,
+    templates: opt.Templates = None,
+    verdicts: Annotated[
+        bool,
+        typer.Option(
+            "--verdicts/--no-verdicts", help="Add the equivalence checks that need no LLM."
+        ),
+    ] = True,
     mirror: opt.Mirror = None,
-    pin: list[str] | None = None,
-    seed: int = 0,
-    items: str = "",
-    task: str | None = None,
-    columns: str | None = None,
-    gold_map: str | None = None,
-    license: str = "unknown",
+    pin: opt.Pins = None,
+    seed: opt.Seed = 0,
+    items: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|ID[:CONFIG[:SPLIT]]",
+            help="With --source own, your items: a table or a Hub dataset.",
+        ),
+    ] = "",
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The task that your items belong to.")
+    ] = None,
+    columns: opt.Columns = None,
+    gold_map: Annotated[
+        str | None,
+        typer.Option(
+            metavar="YOURS=OURS,...", help="Translate your gold labels, such as true=YES,false=NO."
+        ),
+    ] = None,
+    license: Annotated[str, typer.Option(metavar="ID", help="License of your items.")] = "unknown",
     format: opt.Format = "text",
 ) -> None:
     """Build a Hub dataset folder (Parquet and a card) from public sets or your own data.
 
     Without --limit, it uses 125 items per task, or all of your own items.
-
-    Options:
-        --pairs N: Pairs per task, in the balanced design.
-        --limit N|all: Items per task. 'all' does not balance gold labels.
-        --design: Use each item and each pair of templates equally often (balanced), or every item
-            under every pair (full).
-        --orders: Option orders of A/B pairs (default: those of the design).
-        --verdicts: Add the equivalence checks that need no LLM.
-        --items FILE|ID[:CONFIG[:SPLIT]]: With --source own, your items: a table or a Hub dataset.
-        --task NAME: The task that your items belong to.
-        --gold-map YOURS=OURS,...: Translate your gold labels, such as true=YES,false=NO.
-        --license ID: License of your items.
     """
     from judgesense.files.tables import SUFFIXES
     from judgesense_dataset.build import DEFAULT_ITEMS, build_dataset
@@ -109,15 +133,11 @@ def build(
 @opt.command(app)
 def show(
     dataset: Dataset = "embedded",
-    pairs: opt.Count = 2,
-    revision: str | None = None,
+    pairs: Annotated[int, typer.Option(metavar="N", min=1, help="Pairs per task.")] = 2,
+    revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
-    """Print a few whole pairs of each task.
-
-    Options:
-        --pairs N: Pairs per task.
-    """
+    """Print a few whole pairs of each task."""
     import pyarrow.compute as pc
 
     from judgesense_dataset.load import load_pairs
@@ -146,10 +166,19 @@ def show(
 @opt.command(app)
 def validate(
     dataset: Dataset,
-    judge: list[str] | None = None,
-    human: list[Path] | None = None,
-    out: Path | None = None,
-    revision: str | None = None,
+    judge: opt.Judges = None,
+    human: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help=(
+                "A table of one person's verdicts with pair_id and manual_label (YES or NO). "
+                "Repeatable."
+            ),
+        ),
+    ] = None,
+    out: opt.MaybeOut = None,
+    revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
     """Decide for every pair whether its prompts are equivalent.
@@ -157,10 +186,6 @@ def validate(
     The judges are asked the paper's question about each pair. The verdicts are saved in the dataset
     folder. The record and the logs are saved in --out (default: FOLDER.validation). Interrupt the
     command at any time; rerun it to resume.
-
-    Options:
-        --human FILE: A table of one person's verdicts with pair_id and manual_label (YES or NO).
-            Repeatable.
     """
     from judgesense_dataset.validation import render_validation
     from judgesense_dataset.validation import validate as validate_dataset
@@ -178,7 +203,7 @@ def validate(
 @opt.command(app)
 def audit(
     dataset: Dataset = "embedded",
-    revision: str | None = None,
+    revision: opt.Revision = None,
     format: opt.Format = "text",
 ) -> None:
     """Check what a set of pairs can and cannot show about judges.
@@ -196,12 +221,16 @@ def audit(
 
 @opt.command(app)
 def paraphrase(
-    judge: Annotated[str, opt.option("JUDGE", f"{opt.ANY_JUDGE}.", "--judge", "-j")],
-    out: Path,
-    task: str | None = None,
-    templates: Path | None = None,
-    paraphrases: opt.Count = 10,
-    seed: int = 0,
+    judge: Annotated[str, typer.Option("--judge", "-j", metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The template file to write.")
+    ],
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A task from the paper or from --templates.")
+    ] = None,
+    templates: opt.Templates = None,
+    paraphrases: Annotated[int, typer.Option(metavar="N", min=1, help="Wordings to propose.")] = 10,
+    seed: opt.Seed = 0,
     format: opt.Format = "text",
 ) -> None:
     """Propose wordings of a task for a person to accept or reject one by one.
@@ -209,11 +238,6 @@ def paraphrase(
     The judge proposes wordings of the paper's templates, or of yours, and checks them.
 
     Exit codes: 0 done; 1 not enough wordings; 2 bad usage or input.
-
-    Options:
-        --paraphrases N: Wordings to propose.
-        --out, -o FILE: The template file to write.
-        --task NAME: A task from the paper or from --templates.
     """
     from judgesense_dataset.embedded import TEMPLATES
     from judgesense_dataset.paraphrase import paraphrase as propose

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 
 def demo(
-    out: Path = Path("judgesense-demo"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write.")
+    ] = Path("judgesense-demo"),
 ) -> None:
     """Show a report on three small judges. Their answers were recorded, so the demo needs no
     model and no network.
@@ -14,9 +19,6 @@ def demo(
     The judges chose the more relevant of two passages under five wordings of the question. The
     report is computed now, from their recorded answers. To see every finding, run judgesense report
     DIR --verbose.
-
-    Options:
-        --out, -o DIR: Folder to write.
     """
     from judgesense.pipeline.demo import demo as show
     from judgesense.reporting.terminal import print_report

@@ -3,23 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+import typer
 
 from judgesense.cli import options as opt
 
 
 def estimate(
-    verdicts: Path,
-    labels: list[Path] | None = None,
-    label_columns: str | None = None,
-    map: str | None = None,
-    raters: Literal["majority", "mean"] = "majority",
+    verdicts: Annotated[
+        Path,
+        typer.Argument(
+            metavar="VERDICTS",
+            help=(
+                "A file from judgesense judge, the folder of a run, or your own table (Parquet, "
+                "JSONL, CSV) with item_id, system_id and verdict."
+            ),
+        ),
+    ],
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--labels",
+            "-l",
+            metavar="FILE",
+            help=(
+                "A table of people's labels with item_id, system_id and label, and with rater "
+                "if there are several raters. Repeatable (default: the gold labels of "
+                "VERDICTS)."
+            ),
+        ),
+    ] = None,
+    label_columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OURS=YOURS,...",
+            help="Your column names in the label file, such as label=grade.",
+        ),
+    ] = None,
+    map: opt.Map = None,
+    raters: Annotated[
+        Literal["majority", "mean"],
+        typer.Option(help="How to combine several people's labels of one output."),
+    ] = "majority",
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
-    systems: str | None = None,
-    positive: str | None = None,
-    columns: str | None = None,
+    systems: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Systems to compare (default: all).")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="The label that counts as good, such as PASS."),
+    ] = None,
+    columns: opt.Columns = None,
     format: opt.Format = "text",
 ) -> None:
     """Estimate systems' scores and differences from many verdicts and some human labels.
@@ -28,16 +65,6 @@ def estimate(
     inference and, for two labels, Rogan-Gladen). It reports whether the correction changes which
     system is better, and how many more labels are needed to decide. The labelled outputs must be a
     random sample of each system's outputs, unless judgesense label picked them.
-
-    Options:
-        verdicts VERDICTS: A file from judgesense judge, the folder of a run, or your own table
-            (Parquet, JSONL, CSV) with item_id, system_id and verdict.
-        --labels, -l FILE: A table of people's labels with item_id, system_id and label, and with
-            rater if there are several raters. Repeatable (default: the gold labels of VERDICTS).
-        --label-columns OURS=YOURS,...: Your column names in the label file, such as label=grade.
-        --raters: How to combine several people's labels of one output.
-        --systems A,B: Systems to compare (default: all).
-        --positive LABEL: The label that counts as good, such as PASS.
     """
     from judgesense.comparison.estimate import estimate as run_estimate
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -17,13 +17,31 @@ else:
 
 
 def import_log(
-    source: Path,
-    format: Format,
-    out: Path,
-    columns: list[str] | None = None,
-    labels: str | None = None,
-    pick: str | None = None,
-    json: bool = False,
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="The log, or a folder of logs.")],
+    format: Annotated[Format, typer.Option("--format", "-f", help="The tool that wrote the log.")],
+    out: opt.Out,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET=COLUMN,...",
+            help=(
+                "Map your columns to those of the decision log. TARGET=:TEXT sets a constant, "
+                "{A}/{B} joins two columns, a dot reaches into nested values, and "
+                "raw_decision=* reads one column per judge. Repeatable."
+            ),
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="The possible decisions in order, such as YES,NO."),
+    ] = None,
+    pick: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which scorer or score to read, if the log has several."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, as --format json does in other commands.")
+    ] = False,
 ) -> None:
     """Import another tool's log, so that report and compare can read it.
 
@@ -31,16 +49,6 @@ def import_log(
     counted. Error messages name the file, row and column.
 
     Exit codes: 0 done; 2 bad usage or input.
-
-    Options:
-        --json: Print JSON, as --format json does in other commands.
-        source FILE: The log, or a folder of logs.
-        --format, -f: The tool that wrote the log.
-        --columns TARGET=COLUMN,...: Map your columns to those of the decision log.
-            TARGET=:TEXT sets a constant, {A}/{B} joins two columns, a dot reaches into nested
-            values, and raw_decision=* reads one column per judge. Repeatable.
-        --labels A,B: The possible decisions in order, such as YES,NO.
-        --pick NAME: Which scorer or score to read, if the log has several.
     """
     from judgesense.answers import parse
     from judgesense.importers.columns import parse_columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,22 +15,58 @@ _OWN = ("task", "scoring", "remedy", "templates")
 
 
 def improve(
-    source: Path | None = None,
-    out: Path = Path("judge.yaml"),
-    data: Path | None = None,
-    judge: list[str] | None = None,
-    human: str | None = None,
-    answers: str | None = None,
-    options: str | None = None,
-    budget: str = "20",
-    log: Path | None = None,
-    paraphraser: str | None = None,
-    max_error: float = 0.05,
-    attacks: str | None = None,
-    limit: opt.SomeCount = None,
-    seed: int = 0,
-    settings: list[str] | None = None,
-    dry_run: bool = False,
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RUBRIC.txt|TEMPLATES.yaml",
+            help="A rubric with {column} placeholders, or a template file.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE.yaml", help="Where to write the judge.")
+    ] = Path("judge.yaml"),
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labelled items: JSONL, CSV or Parquet.")
+    ] = None,
+    judge: opt.Judges = None,
+    human: opt.Human = None,
+    answers: opt.Answers = None,
+    options: opt.Options = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="N|USD", help="The budget in prompts per item (20) or in money ($2 or 2usd)."
+        ),
+    ] = "20",
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Choose among the remedies measured in this run, without sending prompts.",
+        ),
+    ] = None,
+    paraphraser: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JUDGE|FILE", help="A model that proposes wordings, or a file of them."
+        ),
+    ] = None,
+    max_error: opt.MaxError = 0.05,
+    attacks: opt.Attacks = None,
+    limit: opt.Limit = None,
+    seed: opt.Seed = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help=(
+                "Set an option of the judge, `task` or `scoring`. With --log, you can also set "
+                "`remedy` and `templates`. Repeatable."
+            ),
+        ),
+    ] = None,
+    dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
     """Within a budget, find the best way to prompt a judge, and write the improved judge to a file.
@@ -42,16 +78,6 @@ def improve(
     Interrupt the command at any time; rerun it to resume, with a larger budget if you like.
 
     Exit codes: 0 done; 2 bad usage or input.
-
-    Options:
-        --set KEY=VALUE: Set an option of the judge, `task` or `scoring`. With --log, you can
-            also set `remedy` and `templates`. Repeatable.
-        source RUBRIC.txt|TEMPLATES.yaml: A rubric with {column} placeholders, or a template file.
-        --out, -o FILE.yaml: Where to write the judge.
-        --data FILE: Labelled items: JSONL, CSV or Parquet.
-        --budget N|USD: The budget in prompts per item (20) or in money ($2 or 2usd).
-        --log DIR: Choose among the remedies measured in this run, without sending prompts.
-        --paraphraser JUDGE|FILE: A model that proposes wordings, or a file of them.
     """
     values = opt.judge_options(settings)
     own = {key: values.pop(key) for key in _OWN if key in values}

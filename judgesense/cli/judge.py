@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,16 +15,43 @@ if TYPE_CHECKING:
 
 
 def judge(
-    items: Path,
-    out: Path,
-    judge: str,
-    max_cost: float | None = None,
-    settings: list[str] | None = None,
-    task: str | None = None,
-    wording: str | None = None,
-    templates: Path | None = None,
-    columns: str | None = None,
-    scoring: Literal["generate", "options"] | None = None,
+    items: Annotated[Path, typer.Argument(metavar="ITEMS", help="JSONL, CSV or Parquet.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="Verdicts: .parquet, .jsonl or .csv."),
+    ],
+    judge: Annotated[
+        str,
+        typer.Option(
+            "--judge",
+            "-j",
+            metavar="JUDGE",
+            help="An improved judge (FILE.yaml) or, with --task, any judge.",
+        ),
+    ],
+    max_cost: opt.MaxCost = None,
+    settings: opt.Settings = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The task. An improved judge needs none.")
+    ] = None,
+    wording: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="The wording to use (default: the task's first). An improved judge needs none.",
+        ),
+    ] = None,
+    templates: opt.Templates = None,
+    columns: opt.Columns = None,
+    scoring: Annotated[
+        Literal["generate", "options"] | None,
+        typer.Option(
+            help=(
+                "Whether to read the verdict from text or from option probabilities (default: "
+                "options). An improved judge needs none."
+            )
+        ),
+    ] = None,
     format: opt.Format = "text",
 ) -> None:
     """Judge items and write one verdict per item.
@@ -34,15 +61,6 @@ def judge(
     rerun it to resume.
 
     Exit codes: 0 done; 1 some items have no answer; 2 bad usage or input.
-
-    Options:
-        items ITEMS: JSONL, CSV or Parquet.
-        --out, -o FILE: Verdicts: .parquet, .jsonl or .csv.
-        --judge, -j JUDGE: An improved judge (FILE.yaml) or, with --task, any judge.
-        --task NAME: The task. An improved judge needs none.
-        --wording ID: The wording to use (default: the task's first). An improved judge needs none.
-        --scoring: Whether to read the verdict from text or from option probabilities (default:
-            options). An improved judge needs none.
     """
     from judgesense.pipeline.execution import failed_prompts
     from judgesense.pipeline.verdicts import judge_items
@@ -76,14 +94,18 @@ def _print(found: Judged) -> None:
 
 
 def stabilise(
-    run: Path,
-    out: Path,
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE.yaml", help="Where to write the judge.")
+    ],
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
     scoring: opt.RunScoring = None,
-    remedy: str | None = None,
-    max_error: float = 0.05,
-    templates: Path | None = None,
+    remedy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A remedy of the report.")
+    ] = None,
+    max_error: opt.MaxError = 0.05,
+    templates: opt.Templates = None,
     format: opt.Format = "text",
 ) -> None:
     """Write the judge with the cheapest remedy that passes the trust card to a file.
@@ -91,11 +113,6 @@ def stabilise(
     Use the file as --judge FILE.yaml in run, check, compare, study and judge.
 
     Exit codes: 0 done; 2 bad usage or input, or no remedy passes.
-
-    Options:
-        run DIR: Folder of a run.
-        --out, -o FILE.yaml: Where to write the judge.
-        --remedy NAME: A remedy of the report.
     """
     from judgesense.ask.stabilise import stabilise as made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,19 +21,17 @@ _COLUMNS = ("judge", "engine", "model", "papers")
 
 
 def judges(
-    what: Literal["list", "show"],
-    name: str | None = None,
-    options: bool = False,
+    what: Annotated[Literal["list", "show"], typer.Argument(help="All judges, or one.")],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The judge to show.")] = None,
+    options: Annotated[
+        bool,
+        typer.Option("--options", help="List the options of the engines instead of the judges."),
+    ] = False,
     format: opt.Format = "text",
 ) -> None:
     """List the named judges (engine or endpoint, model, papers), or show one.
 
     judges show prints a judge's settings, what papers state about it, and its published JSS.
-
-    Options:
-        what: All judges, or one.
-        name [NAME]: The judge to show.
-        --options: List the options of the engines instead of the judges.
     """
     if (what == "show") == (name is None) or (options and what == "show"):
         raise JudgeSenseError("expected judges list, judges list --options or judges show NAME")

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -13,29 +14,47 @@ from judgesense.cli import options as opt
 
 
 def label(
-    source: Path,
-    verdict: str | None = None,
-    answers: str | None = None,
-    show: str | None = None,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|DIR",
+            help="Verdicts (CSV, JSONL, Parquet), items with --answers, or the folder of a run.",
+        ),
+    ],
+    verdict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="The column of verdicts used to pick items (default: found automatically).",
+        ),
+    ] = None,
+    answers: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="The possible labels (default: those in the verdicts)."),
+    ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL,...",
+            help="Columns to show (default: all but verdicts, reasons and labels).",
+        ),
+    ] = None,
     judge: opt.RunJudge = None,
     task: opt.RunTask = None,
-    limit: opt.SomeCount = None,
+    limit: opt.Limit = None,
     port: opt.Port = 0,
-    seed: int = 0,
-    out: Path | None = None,
+    seed: opt.Seed = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="File for the labels (default: FILE.labels.csv)."
+        ),
+    ] = None,
 ) -> None:
     """Label items on a local page that hides verdicts and shows the most informative items first.
 
     Several people can label the same file: each enters a name and sees the same items. Each label
     is saved before the next item appears. Stop with Ctrl-C; rerun the same command to resume.
-
-    Options:
-        source FILE|DIR: Verdicts (CSV, JSONL, Parquet), items with --answers, or the folder of a
-            run.
-        --verdict COL: The column of verdicts used to pick items (default: found automatically).
-        --answers A,B: The possible labels (default: those in the verdicts).
-        --show COL,...: Columns to show (default: all but verdicts, reasons and labels).
-        --out, -o FILE: File for the labels (default: FILE.labels.csv).
     """
     from filelock import FileLock, Timeout
 

@@ -11,24 +11,29 @@ from typing import Annotated, Any
 
 import typer
 
+from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
 
 def leaderboard(
-    results: str | None = None,
-    out: Path | None = None,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 7860,
-    no_browser: bool = False,
+    results: opt.Results = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Write the pages here instead of serving them."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=1, max=65535, help="Port on 127.0.0.1.")
+    ] = 7860,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Do not open a browser.")
+    ] = False,
 ) -> None:
     """Rank judges on a page built from runs, and serve it on this machine until Ctrl-C.
 
     Every figure is recomputed from the decisions. A run is left out if its report does not
     match its decisions. The page is served on 127.0.0.1 only.
-
-    Options:
-        --port N: Port on 127.0.0.1.
-        --out, -o DIR: Write the pages here instead of serving them.
-        --no-browser: Do not open a browser.
     """
     if out is not None:
         write(results, out)

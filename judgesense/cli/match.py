@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,17 +23,56 @@ _EXAMPLES = 5
 
 
 def match(
-    source: Path,
-    responder: str | None = None,
-    references: Path | None = None,
-    method: Literal["choice", "f1", "math", "exact"] = "choice",
-    columns: list[str] | None = None,
-    label_style: Literal["letters", "numbers", "auto"] | None = None,
-    grader: str | None = None,
-    grading_prompt: str | None = None,
-    max_cost: float | None = None,
-    settings: list[str] | None = None,
-    out: Path | None = None,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG|QUESTIONS",
+            help=(
+                "A response log (folder or table). With --responder, a table of questions with "
+                "item_id, template_id, message and, for multiple choice, options (in CSV, a "
+                "JSON list)."
+            ),
+        ),
+    ],
+    responder: Annotated[
+        str | None,
+        typer.Option(
+            "--responder",
+            "-r",
+            metavar="MODEL",
+            help="A model that answers the questions first. Its answers are saved in --out.",
+        ),
+    ] = None,
+    references: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The references, if the log has none.")
+    ] = None,
+    method: Annotated[
+        Literal["choice", "f1", "math", "exact"],
+        typer.Option("--method", "-m", help="How to match responses with references."),
+    ] = "choice",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET=COLUMN,...",
+            help=(
+                "The columns for model, template_id, text, reference, question and options. "
+                "TARGET=:TEXT sets a constant. With --references, these are the columns of that "
+                "file."
+            ),
+        ),
+    ] = None,
+    label_style: Annotated[
+        Literal["letters", "numbers", "auto"] | None,
+        typer.Option(help="How the prompts label the options."),
+    ] = None,
+    grader: opt.Grader = None,
+    grading_prompt: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="The grader's prompt: figure-3, gpqa or a file."),
+    ] = None,
+    max_cost: opt.MaxCost = None,
+    settings: opt.Settings = None,
+    out: opt.MaybeOut = None,
     format: opt.Format = "text",
 ) -> None:
     """Score free-text responses against their references, by model and template.
@@ -47,20 +86,6 @@ def match(
     max_tokens=N). Interrupt the command at any time; rerun it to resume.
 
     Exit codes: 0 done; 1 a question has no response or no verdict from the grader; 2 bad input.
-
-    Options:
-        source LOG|QUESTIONS: A response log (folder or table). With --responder, a table of
-            questions with item_id, template_id, message and, for multiple choice, options (in CSV,
-            a JSON list).
-        --responder, -r MODEL: A model that answers the questions first. Its answers are saved in
-            --out.
-        --references FILE: The references, if the log has none.
-        --method, -m: How to match responses with references.
-        --columns TARGET=COLUMN,...: The columns for model, template_id, text, reference, question
-            and options. TARGET=:TEXT sets a constant. With --references, these are the columns of
-            that file.
-        --label-style: How the prompts label the options.
-        --grading-prompt NAME|FILE: The grader's prompt: figure-3, gpqa or a file.
     """
     from judgesense.pipeline.matching import match_log
 

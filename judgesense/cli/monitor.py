@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -10,13 +11,42 @@ from judgesense.cli import options as opt
 
 
 def monitor(
-    run: Path,
-    against: Path,
-    history: Path | None = None,
-    judge: list[str] | None = None,
-    task: str | None = None,
-    tolerance: float = 0.05,
-    dry_run: bool = False,
+    run: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The newest run, or its file of verdicts.")
+    ],
+    against: Annotated[
+        Path, typer.Option(metavar="BASELINE", help="The run or file of verdicts to compare with.")
+    ],
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=(
+                "The history (JSONL), to which every comparison adds a line (default: "
+                "monitor.jsonl in BASELINE)."
+            ),
+        ),
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--judge",
+            "-j",
+            metavar="JUDGE",
+            help="The judge. Repeat the option if the baseline's judge has another name.",
+        ),
+    ] = None,
+    task: Annotated[str | None, typer.Option(metavar="TASK", help="Check one task only.")] = None,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help=(
+                "The share of verdicts that may change in addition to those that rewording changes."
+            ),
+        ),
+    ] = 0.05,
+    dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
     """Does a judge still give the same verdicts as a baseline? Run it every week.
@@ -27,16 +57,6 @@ def monitor(
     comparisons together.
 
     Exit codes: 0 fine; 1 alarm; 2 bad usage or input; 3 cannot tell.
-
-    Options:
-        run DIR: The newest run, or its file of verdicts.
-        --against BASELINE: The run or file of verdicts to compare with.
-        --history FILE: The history (JSONL), to which every comparison adds a line (default:
-            monitor.jsonl in BASELINE).
-        --judge, -j JUDGE: The judge. Repeat the option if the baseline's judge has another name.
-        --task TASK: Check one task only.
-        --tolerance SHARE: The share of verdicts that may change in addition to those that
-            rewording changes.
     """
     from judgesense.comparison.monitor import monitor as look
 

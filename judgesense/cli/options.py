@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -39,110 +38,159 @@ def group(help: str) -> typer.Typer:
 ANY_JUDGE = (
     "A name (see judgesense judges list), Hub id, model folder, GGUF file or improved judge (YAML)"
 )
-_SHARED = f"""
-    --judge, -j JUDGE: {ANY_JUDGE}. Repeatable.
-    --grader JUDGE: A judge that grades answers.
-    --max-cost USD: Stop before the run costs more than this.
-    --set KEY=VALUE: Set an option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16
-        or max_tokens=512. Repeatable. To list the options: judgesense judges list --options.
-    --tasks A,B: Tasks (default: all).
-    --templates FILE: Your templates (YAML).
-    --variants A,B: Which variants of the prompts to send: all, a group (rewording, format, order,
-        structure, contrast or intervention), one variant, or your YAML file (default: rewording).
-    --attacks quick|all|FILE: Attacks to add to the answer that should lose: quick (three kinds),
-        all, your YAML file, or none.
-    --human COL,...: The columns with people's labels, one per person.
-    --answers A,B: The possible answers (default: the gold labels).
-    --options A=COLUMN,B=COLUMN: If the judge chooses between texts, the column of each text.
-    --max-error SHARE: The largest acceptable share of wrong verdicts among those that are not
-        left to a person (ask_person).
-    --limit N: Use at most N items per task.
-    --repeats N: Send each prompt N times.
-    --mirror DIR: Read ORG/NAME folders from DIR instead of the Hub.
-    --pin SET=COMMIT: The commit of a Hub dataset to read. Repeatable.
-    --revision COMMIT: The commit of the Hub dataset to read.
-    --out, -o DIR: Output folder.
-    --scoring: Read the verdict from text, from option probabilities, or from both (default: both,
-        if the judge supports it).
-    --port PORT: The port to use, or 0 for a free one.
-    --results DIR|REPO: A folder of runs or a results dataset (default: the embedded results).
-    --columns OURS=YOURS,...: Your column names, such as item_id=id.
-    --map THEIRS=OURS,...: Translate words or numbers to labels, such as good=PASS or '>=0.5=PASS'.
-    --format, -f: Output format.
-    --verbose, -v: Print every finding and table.
-    --seed N: Random seed.
-    --dry-run: Show what would happen; change nothing.
-"""
-"""The options that several commands share; a command's own description of one goes first."""
-
-_ENTRY = re.compile(r"(--)?([\w-]+)(?:, (-\w))?(?: (\S+))?: (.+)", re.DOTALL)
-"""What a docstring says of an argument or option: its name, short flag, metavar and help."""
-
-
-def _described(entries: str, function: Callable[..., Any]) -> dict[str, Any]:
-    """A function's parameters -> their arguments and options, as they are described."""
-    parameters, described = inspect.signature(function).parameters, {}
-    for entry in re.split(r"\n(?=    \S)", entries) if entries else ():
-        match = _ENTRY.fullmatch(entry.strip())
-        assert match is not None, entry
-        dashes, flag, short, metavar, help = match.groups()
-        name = "settings" if flag == "set" else flag.replace("-", "_")
-        more: dict[str, Any] = {"metavar": metavar, "help": " ".join(help.split())}
-        if not dashes:
-            described[name] = typer.Argument(**more)
-        elif name in parameters:
-            long = f"--{flag}/--no-{flag}" if parameters[name].default is True else f"--{flag}"
-            described[name] = typer.Option(long, *filter(None, [short]), **more)
-    return described
+# Options that several commands share, each with the type and help that it has in all of them.
+Judges = Annotated[
+    list[str] | None,
+    typer.Option("--judge", "-j", metavar="JUDGE", help=f"{ANY_JUDGE}. Repeatable."),
+]
+Grader = Annotated[str | None, typer.Option(metavar="JUDGE", help="A judge that grades answers.")]
+MaxCost = Annotated[
+    float | None, typer.Option(metavar="USD", help="Stop before the run costs more than this.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help=(
+            "Set an option of the judge, such as engine=vllm, base_url=URL, dtype=bfloat16 "
+            "or max_tokens=512. Repeatable. To list the options: judgesense judges list "
+            "--options."
+        ),
+    ),
+]
+Tasks = Annotated[str | None, typer.Option(metavar="A,B", help="Tasks (default: all).")]
+Templates = Annotated[Path | None, typer.Option(metavar="FILE", help="Your templates (YAML).")]
+Variants = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B",
+        help=(
+            "Which variants of the prompts to send: all, a group (rewording, format, order, "
+            "structure, contrast or intervention), one variant, or your YAML file (default: "
+            "rewording)."
+        ),
+    ),
+]
+Attacks = Annotated[
+    str | None,
+    typer.Option(
+        metavar="quick|all|FILE",
+        help=(
+            "Attacks to add to the answer that should lose: quick (three kinds), all, your "
+            "YAML file, or none."
+        ),
+    ),
+]
+Human = Annotated[
+    str | None,
+    typer.Option(metavar="COL,...", help="The columns with people's labels, one per person."),
+]
+Answers = Annotated[
+    str | None, typer.Option(metavar="A,B", help="The possible answers (default: the gold labels).")
+]
+Options = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A=COLUMN,B=COLUMN",
+        help="If the judge chooses between texts, the column of each text.",
+    ),
+]
+MaxError = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        help=(
+            "The largest acceptable share of wrong verdicts among those that are not left "
+            "to a person (ask_person)."
+        ),
+    ),
+]
+Limit = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Use at most N items per task.")
+]
+Repeats = Annotated[int, typer.Option(metavar="N", min=1, help="Send each prompt N times.")]
+Mirror = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        envvar="JUDGESENSE_MIRROR",
+        help="Read ORG/NAME folders from DIR instead of the Hub.",
+    ),
+]
+Pins = Annotated[
+    list[str] | None,
+    typer.Option(metavar="SET=COMMIT", help="The commit of a Hub dataset to read. Repeatable."),
+]
+Revision = Annotated[
+    str | None, typer.Option(metavar="COMMIT", help="The commit of the Hub dataset to read.")
+]
+MaybeOut = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Output folder.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Output folder.")]
+AnyScoring = Annotated[
+    Literal["generate", "options", "both"] | None,
+    typer.Option(
+        help=(
+            "Read the verdict from text, from option probabilities, or from both (default: "
+            "both, if the judge supports it)."
+        )
+    ),
+]
+Port = Annotated[
+    int,
+    typer.Option(metavar="PORT", min=0, max=65535, help="The port to use, or 0 for a free one."),
+]
+Results = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR|REPO",
+        help="A folder of runs or a results dataset (default: the embedded results).",
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(metavar="OURS=YOURS,...", help="Your column names, such as item_id=id."),
+]
+Map = Annotated[
+    str | None,
+    typer.Option(
+        metavar="THEIRS=OURS,...",
+        help="Translate words or numbers to labels, such as good=PASS or '>=0.5=PASS'.",
+    ),
+]
+Format = Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding and table.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Random seed.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
+READ = "Read the verdict from text or from option probabilities."
+RunJudge = Annotated[
+    str | None,
+    typer.Option(
+        "--judge", "-j", metavar="JUDGE", help="Which judge to use, if the source has several."
+    ),
+]
+RunTask = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Which task to use, if the source has several.")
+]
+RunScoring = Annotated[
+    Literal["generate", "options"] | None,
+    typer.Option(help="Which scoring to use, if the run has several (default: options)."),
+]
+Count = Annotated[int, typer.Option(min=1)]
+SomeCount = Annotated[int | None, typer.Option(min=1)]
 
 
 def command(app: typer.Typer, name: str | None = None, **settings: Any) -> Callable[[F], F]:
-    """Add a function as a command, whose docstring is its help; lists show its first paragraph.
-
-    Under ``Options:`` it has the arguments (``source FILE: ...``) and options (``--out, -o DIR:
-    ...``) of its own; those of `_SHARED` it may leave out. Types, ranges and defaults are in the
-    signature.
-    """
+    """Add a function as a command; lists show the first paragraph of its docstring."""
 
     def add(function: F) -> F:
-        text, _, entries = inspect.cleandoc(function.__doc__ or "").partition("\n\nOptions:\n")
-        hints = get_type_hints(function, include_extras=True)
-        described = _described(_SHARED.strip("\n"), function) | _described(entries, function)
-        for parameter, info in described.items():
-            hint = hints[parameter]
-            (known,) = getattr(hint, "__metadata__", [typer.Option()])
-            if known.help is None:
-                info.min, info.max, info.envvar = known.min, known.max, known.envvar
-                kind = hint.__origin__ if hasattr(hint, "__metadata__") else hint
-                hints[parameter] = Annotated[kind, info]
-        function.__annotations__ = hints
-        if "Exit codes:" not in text:
+        help = inspect.cleandoc(function.__doc__ or "")
+        if "Exit codes:" not in help:
             settings["epilog"] = "Exit codes: 0 done; 2 bad usage or input."
-        summary = " ".join(text.partition("\n\n")[0].split())
-        return app.command(name, help=text, short_help=summary, **settings)(function)
+        summary = " ".join(help.partition("\n\n")[0].split())
+        return app.command(name, short_help=summary, **settings)(function)
 
     return add
-
-
-def option(metavar: str | None, help: str, *flags: str) -> Any:
-    """A Typer option whose help is computed."""
-    return typer.Option(*flags, metavar=metavar, help=help)
-
-
-READ = "Read the verdict from text or from option probabilities."
-RunJudge = Annotated[
-    str | None, option("JUDGE", "Which judge to use, if the source has several.", "--judge", "-j")
-]
-RunTask = Annotated[str | None, option("NAME", "Which task to use, if the source has several.")]
-RunScoring = Annotated[
-    Literal["generate", "options"] | None,
-    option(None, "Which scoring to use, if the run has several (default: options)."),
-]
-Mirror = Annotated[Path | None, typer.Option(envvar="JUDGESENSE_MIRROR")]
-Count = Annotated[int, typer.Option(min=1)]
-SomeCount = Annotated[int | None, typer.Option(min=1)]
-Port = Annotated[int, typer.Option(min=0, max=65535)]
-Format = Literal["text", "json"]
 
 
 def names(text: str | None) -> tuple[str, ...] | None:

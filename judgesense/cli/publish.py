@@ -27,19 +27,56 @@ _KINDS = {
 
 
 def publish(
-    kind: Literal["dataset", "results", "metrics", "space"],
-    what: list[str] | None = None,
+    kind: Annotated[
+        Literal["dataset", "results", "metrics", "space"], typer.Argument(help="What to publish.")
+    ],
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH|METRIC",
+            help=(
+                "For dataset, the folder that `dataset build` wrote. For results, the folder of "
+                "a run. For metrics, their names (default: all)."
+            ),
+        ),
+    ] = None,
     repo: Annotated[
         str | None,
-        opt.option("ORG/NAME", f"Repository on the Hub (default: {RESULTS} for results)."),
+        typer.Option(
+            metavar="ORG/NAME", help=f"Repository on the Hub (default: {RESULTS} for results)."
+        ),
     ] = None,
-    org: str | None = None,
-    wheel: Path | None = None,
-    results: str | None = None,
-    audit: bool = True,
-    pull_request: bool = False,
-    private: bool = False,
-    dry_run: bool = False,
+    org: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORG", help="With metrics, the organisation or user that owns the Spaces."
+        ),
+    ] = None,
+    wheel: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With metrics, the wheel to use (default: built from a checkout)."
+        ),
+    ] = None,
+    results: opt.Results = None,
+    audit: Annotated[
+        bool, typer.Option("--audit/--no-audit", help="dataset: audit all pairs first.")
+    ] = True,
+    pull_request: Annotated[
+        bool,
+        typer.Option(
+            "--pull-request", help="results: open a pull request even if you have write access."
+        ),
+    ] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Create the repository as private.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Show what would change, without using the network or a token."
+        ),
+    ] = False,
     format: opt.Format = "text",
 ) -> None:
     """Publish to the Hub, one commit per repository.
@@ -47,17 +84,6 @@ def publish(
     dataset publishes a dataset folder that has no audit errors. results publishes a run's report
     and decisions, if the decisions reproduce the report's figures. metrics publishes each metric as
     a Space that evaluate loads. space publishes the leaderboard as a static Space.
-
-    Options:
-        kind: What to publish.
-        what PATH|METRIC: For dataset, the folder that `dataset build` wrote. For results, the
-            folder of a run. For metrics, their names (default: all).
-        --org ORG: With metrics, the organisation or user that owns the Spaces.
-        --wheel FILE: With metrics, the wheel to use (default: built from a checkout).
-        --audit: dataset: audit all pairs first.
-        --pull-request: results: open a pull request even if you have write access.
-        --private: Create the repository as private.
-        --dry-run: Show what would change, without using the network or a token.
     """
     from hub_scripts import publications
     from hub_scripts.hub import publish as send

@@ -15,21 +15,27 @@ Format = Literal["md", "html", "tex", "json"]
 
 
 def report(
-    run_dirs: list[Path],
-    format: Format | None = None,
-    badge: bool = False,
-    threshold: list[str] | None = None,
-    verbose: bool = False,
+    run_dirs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs.")],
+    format: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="Print the report in this format and write nothing."),
+    ] = None,
+    badge: Annotated[
+        bool, typer.Option("--badge", help="Write badge.svg to the folder as well.")
+    ] = False,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help=(
+                "The threshold of a check, such as steady=0.9. The checks are readable, steady, "
+                "responsive, right and fair. Repeatable."
+            ),
+        ),
+    ] = None,
+    verbose: opt.Verbose = False,
 ) -> None:
-    """Recompute the reports of one or more runs, then print their figures and the next step.
-
-    Options:
-        --threshold NAME=VALUE: The threshold of a check, such as steady=0.9. The checks are
-            readable, steady, responsive, right and fair. Repeatable.
-        run_dirs DIR...: Folders of runs.
-        --format, -f: Print the report in this format and write nothing.
-        --badge: Write badge.svg to the folder as well.
-    """
+    """Recompute the reports of one or more runs, then print their figures and the next step."""
     from judgesense.files.disk import write_text, writing
     from judgesense.measure.report_file import merge
     from judgesense.reporting import documents
@@ -64,16 +70,34 @@ def report(
 
 
 def compare(
-    first: Path,
-    second: Path,
-    migration: bool = False,
-    judge: list[str] | None = None,
-    task: str | None = None,
+    first: Annotated[
+        Path,
+        typer.Argument(
+            metavar="A", help="The folder of a run. With --migration it can be a file of verdicts."
+        ),
+    ],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another run, or the same one.")],
+    migration: Annotated[
+        bool, typer.Option("--migration", help="A and B are one judge before and after an update.")
+    ] = False,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--judge",
+            "-j",
+            metavar="JUDGE",
+            help=(
+                "The judge to compare, if A and B have several. Repeat the option if it has "
+                "another name in B."
+            ),
+        ),
+    ] = None,
+    task: Annotated[str | None, typer.Option(metavar="TASK", help="Compare one task only.")] = None,
     tolerance: Annotated[
         float | None,
-        opt.option(
-            "SHARE",
-            "With --migration, the share of verdicts that may change in addition to those "
+        typer.Option(
+            metavar="SHARE",
+            help="With --migration, the share of verdicts that may change in addition to those "
             f"that rewording changes (default: {NO_DIFFERENCE:g}).",
         ),
     ] = None,
@@ -91,14 +115,6 @@ def compare(
 
     Exit codes: 0 done; 2 bad usage or input. With --migration: 0 if the update changes no more than
     rewording does; 1 if it changes more; 3 if that is unclear.
-
-    Options:
-        first A: The folder of a run. With --migration it can be a file of verdicts.
-        second B: Another run, or the same one.
-        --migration: A and B are one judge before and after an update.
-        --judge, -j JUDGE: The judge to compare, if A and B have several. Repeat the option if
-            it has another name in B.
-        --task TASK: Compare one task only.
     """
     if not migration:
         flags = {"--judge": judge, "--task": task, "--tolerance": tolerance}

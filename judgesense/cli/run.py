@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,24 +12,48 @@ from judgesense.cli import options as opt
 
 
 def run(
-    judge: list[str],
-    out: str,
-    engine: Literal["transformers", "vllm", "api", "systemone", "ray"] | None = None,
-    max_cost: float | None = None,
-    settings: list[str] | None = None,
-    dataset: str | None = None,
-    tasks: str | None = None,
-    templates: Path | None = None,
-    items: Path | None = None,
-    orders: Literal["AB", "BA", "AB,BA"] | None = None,
-    variants: str | None = None,
-    attacks: str | None = None,
-    limit: opt.SomeCount = None,
-    scoring: Literal["generate", "options", "both"] | None = None,
-    repeats: opt.Count = 1,
-    seed: int = 0,
-    dry_run: bool = False,
-    verbose: bool = False,
+    judge: Annotated[
+        list[str],
+        typer.Option(
+            "--judge",
+            "-j",
+            metavar="JUDGE",
+            help=(
+                "A name (see judgesense judges list), Hub id, model folder, GGUF file or "
+                "improved judge (YAML). Repeatable."
+            ),
+        ),
+    ],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Output folder.")],
+    engine: Annotated[
+        Literal["transformers", "vllm", "api", "systemone", "ray"] | None,
+        typer.Option(help="Backend that runs the model."),
+    ] = None,
+    max_cost: opt.MaxCost = None,
+    settings: opt.Settings = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REPO|PATH", help="A JudgeSense dataset (default: the embedded benchmark)."
+        ),
+    ] = None,
+    tasks: opt.Tasks = None,
+    templates: opt.Templates = None,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Your items: JSONL, CSV or Parquet.")
+    ] = None,
+    orders: Annotated[
+        Literal["AB", "BA", "AB,BA"] | None,
+        typer.Option(help="The option orders (default: those of the data)."),
+    ] = None,
+    variants: opt.Variants = None,
+    attacks: opt.Attacks = None,
+    limit: opt.Limit = None,
+    scoring: opt.AnyScoring = None,
+    repeats: opt.Repeats = 1,
+    seed: opt.Seed = 0,
+    dry_run: opt.DryRun = False,
+    verbose: opt.Verbose = False,
     format: opt.Format = "text",
 ) -> None:
     """Judge a benchmark and report how much the verdicts depend on the wording.
@@ -37,13 +61,6 @@ def run(
     Interrupt a run at any time; rerun the same command to resume.
 
     Exit codes: 0 done; 1 some prompts have no answer; 2 bad usage or input.
-
-    Options:
-        --items FILE: Your items: JSONL, CSV or Parquet.
-        --out, -o DIR: Output folder.
-        --engine: Backend that runs the model.
-        --dataset REPO|PATH: A JudgeSense dataset (default: the embedded benchmark).
-        --orders: The option orders (default: those of the data).
     """
     given = {key: value for key, value in locals().items() if key not in ("dry_run", "format")}
     from judgesense.log.invocation import invocation

@@ -14,10 +14,19 @@ from judgesense.errors import JudgeSenseError
 def serve(
     judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")],
     port: opt.Port = 8080,
-    host: str = "127.0.0.1",
-    api_key_env: str | None = None,
-    insecure: bool = False,
-    settings: list[str] | None = None,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
+    api_key_env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The environment variable with the key that clients must send."
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen on a public address without a key.")
+    ] = False,
+    settings: opt.Settings = None,
 ) -> None:
     """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
 
@@ -25,11 +34,6 @@ def serve(
     with --set task=NAME, --set wording=ID and --set scoring=generate. To limit the queue to N
     messages, use --set places=N. The page /docs describes the requests. On Ctrl-C, the server
     answers the waiting requests and stops.
-
-    Options:
-        --host ADDRESS: Address to listen on.
-        --api-key-env NAME: The environment variable with the key that clients must send.
-        --insecure: Listen on a public address without a key.
     """
     from judgesense.serve.server import serve as run
 

@@ -95,33 +95,163 @@ def study(
     name: Annotated[
         str, typer.Argument(metavar="NAME|FILE.yaml", help=f"{', '.join(_OF_STUDY)}, or your file.")
     ],
-    out: Path,
-    judge: list[str] | None = None,
-    responder: list[str] | None = None,
-    log: Path | None = None,
-    tasks: str | None = None,
-    limit: opt.SomeCount = None,
-    scoring: Literal["generate", "options", "both"] | None = None,
-    settings: list[str] | None = None,
+    out: opt.Out,
+    judge: opt.Judges = None,
+    responder: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--responder",
+            "-r",
+            metavar="MODEL",
+            help="A model that answers the questions. Repeatable.",
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Measure this run or imported log without running a judge."
+        ),
+    ] = None,
+    tasks: opt.Tasks = None,
+    limit: opt.Limit = None,
+    scoring: opt.AnyScoring = None,
+    settings: opt.Settings = None,
     mirror: opt.Mirror = None,
-    seed: int | None = None,
-    dataset: str | None = None,
-    pool: list[str] | None = None,
-    attributes: str | None = None,
-    source: list[str] | None = None,
-    pin: list[str] | None = None,
-    paraphrases: int | None = None,
-    paper_wordings: bool = False,
-    fuser: str | None = None,
-    tolerance: float | None = None,
-    by: Literal["task", "set"] | None = None,
-    answer_tokens: opt.SomeCount = None,
-    grader: str | None = None,
-    grader_tokens: opt.SomeCount = None,
-    benchmarks: str | None = None,
-    n_templates: Annotated[int | None, typer.Option(min=2)] = None,
-    scores: Path | None = None,
-    sizes: str | None = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed (default: 0).")] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REPO|PATH",
+            help="judge-sensitivity: an embedded set, a dataset folder or a Hub id.",
+        ),
+    ] = None,
+    pool: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE|DIR|v2",
+            help=(
+                "judge-sensitivity: pool ΔJSS over the judges of these runs or tables of "
+                "figures (v2: the published table). --set changes the pooling rules, such as "
+                "floor=0.02. Repeatable."
+            ),
+        ),
+    ] = None,
+    attributes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help=(
+                "paraphrase-robustness: the attributes to score, such as clarity (default: all)."
+            ),
+        ),
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TASK=SET|FILE",
+            help="paraphrase-robustness: a task's texts with human scores. Repeatable.",
+        ),
+    ] = None,
+    pin: opt.Pins = None,
+    paraphrases: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=(
+                "paraphrase-robustness: how many paraphrases per instruction (default: all ten)."
+            ),
+        ),
+    ] = None,
+    paper_wordings: Annotated[
+        bool,
+        typer.Option(
+            "--paper-wordings",
+            help="paraphrase-robustness: use the wordings that the paper prints.",
+        ),
+    ] = False,
+    fuser: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JUDGE",
+            help="paraphrase-robustness: a judge that combines the panel's ratings.",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="T",
+            help=(
+                "paraphrase-robustness: the largest distance from the human mean that counts as "
+                "right (default: 0.5)."
+            ),
+        ),
+    ] = None,
+    by: Annotated[
+        Literal["task", "set"] | None,
+        typer.Option(
+            help=(
+                "paraphrase-robustness: group items of --log by task, or by item id up to its "
+                "last slash (default: task)."
+            )
+        ),
+    ] = None,
+    answer_tokens: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help=(
+                "answer-matching, prompt-ranking: at most this many tokens per answer (default: "
+                "the study's)."
+            ),
+        ),
+    ] = None,
+    grader: opt.Grader = None,
+    grader_tokens: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help=(
+                "answer-matching: at most this many tokens per verdict of the grader (default: "
+                "256)."
+            ),
+        ),
+    ] = None,
+    benchmarks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help=(
+                "answer-matching: any of arc-challenge, openbookqa, gpqa-diamond, narrativeqa, "
+                "narrativeqa-summaries, math and simpleqa (default: "
+                "arc-challenge,openbookqa,math,simpleqa)."
+            ),
+        ),
+    ] = None,
+    n_templates: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=2,
+            help="answer-matching: use the first N of the paper's templates (default: 12).",
+        ),
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=(
+                "prompt-ranking: your table with the columns prompt, item and score. No model runs."
+            ),
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N", help="prompt-ranking: how many items a subset has (default: 50,100,200)."
+        ),
+    ] = None,
     format: opt.Format = "text",
 ) -> None:
     """Run a paper's study, or your own from a YAML file.
@@ -138,38 +268,6 @@ def study(
     A YAML file of your own names the items, wordings, judges and measures.
 
     Rerun the same command to resume.
-
-    Options:
-        --answer-tokens N: answer-matching, prompt-ranking: at most this many tokens per answer
-            (default: the study's).
-        --grader-tokens N: answer-matching: at most this many tokens per verdict of the grader
-            (default: 256).
-        --n-templates N: answer-matching: use the first N of the paper's templates (default: 12).
-        --responder, -r MODEL: A model that answers the questions. Repeatable.
-        --log DIR: Measure this run or imported log without running a judge.
-        --seed N: Random seed (default: 0).
-        --dataset REPO|PATH: judge-sensitivity: an embedded set, a dataset folder or a Hub id.
-        --pool FILE|DIR|v2: judge-sensitivity: pool ΔJSS over the judges of these runs or tables of
-            figures (v2: the published table). --set changes the pooling rules, such as floor=0.02.
-            Repeatable.
-        --attributes A,B: paraphrase-robustness: the attributes to score, such as clarity (default:
-            all).
-        --source TASK=SET|FILE: paraphrase-robustness: a task's texts with human scores.
-            Repeatable.
-        --paraphrases N: paraphrase-robustness: how many paraphrases per instruction (default: all
-            ten).
-        --paper-wordings: paraphrase-robustness: use the wordings that the paper prints.
-        --fuser JUDGE: paraphrase-robustness: a judge that combines the panel's ratings.
-        --tolerance T: paraphrase-robustness: the largest distance from the human mean that counts
-            as right (default: 0.5).
-        --by: paraphrase-robustness: group items of --log by task, or by item id up to its last
-            slash (default: task).
-        --benchmarks A,B: answer-matching: any of arc-challenge, openbookqa, gpqa-diamond,
-            narrativeqa, narrativeqa-summaries, math and simpleqa (default:
-            arc-challenge,openbookqa,math,simpleqa).
-        --scores FILE: prompt-ranking: your table with the columns prompt, item and score. No model
-            runs.
-        --sizes N,N: prompt-ranking: how many items a subset has (default: 50,100,200).
     """
     given = {
         key: value
