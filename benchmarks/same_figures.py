@@ -96,7 +96,11 @@ def measure(runs: Path, studies: Path, out: Path, only: list[str]) -> None:
             continue
         own = out / "studies" / study.name
         shutil.copytree(study, own)
-        command(*json.loads((own / "command.json").read_text()), "--out", str(own))
+        arguments = json.loads((own / "command.json").read_text())
+        if arguments[1].endswith(".yaml"):
+            # Before 0.4, a study of one's own had no command of its own.
+            arguments.insert(1, "run")
+        command(*arguments, "--out", str(own))
 
 
 def leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:

@@ -202,7 +202,7 @@ READERS = (
         "study",
         "study",
         ("study.yaml",),
-        ("study", "{dir}/study.yaml", "--out", "{out}"),
+        ("study", "run", "{dir}/study.yaml", "--out", "{out}"),
         weight=0.3,
     ),
     Reader("match", "answers", ("answers.jsonl",), ("match", "{dir}/answers.jsonl")),

@@ -69,12 +69,12 @@ for _function, _name in (
     (importing.import_log, "import"),
     (match.match, "match"),
     (judges.judges, "judges"),
-    (study.study, "study"),
     (publish.publish, "publish"),
     (leaderboard.leaderboard, "leaderboard"),
 ):
     command(app, _name)(_function)
 command(app, "stabilise", hidden=True)(judge.stabilise)
+app.add_typer(study.app, name="study")
 app.add_typer(dataset.app, name="dataset")
 
 

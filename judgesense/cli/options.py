@@ -161,6 +161,7 @@ Map = Annotated[
 Format = Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding and table.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Random seed.")]
+SomeSeed = Annotated[int | None, typer.Option(metavar="N", help="Random seed (default: 0).")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
 READ = "Read the verdict from text or from option probabilities."
 RunJudge = Annotated[

@@ -1,4 +1,4 @@
-"""``judgesense study FILE.yaml``: your own study, in ten lines.
+"""``judgesense study run FILE.yaml``: your own study, in ten lines.
 
 The file names items, wordings, judges and measures. docs/studies/own.md explains the keys and has
 an example.

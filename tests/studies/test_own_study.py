@@ -1,4 +1,4 @@
-"""``judgesense study FILE.yaml``: bad files name line and key; a real one runs end to end."""
+"""``judgesense study run FILE.yaml``: bad files name line and key; a real one runs end to end."""
 
 from __future__ import annotations
 
@@ -104,6 +104,7 @@ def test_the_example_runs_and_measures_again_without_a_model(tmp_path: Path) -> 
         "-m",
         "judgesense",
         "study",
+        "run",
         str(EXAMPLES / "tone-study.yaml"),
         "--out",
         str(tmp_path / "tone"),

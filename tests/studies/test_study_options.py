@@ -18,9 +18,6 @@ STUDIES = ("judge-sensitivity", "paraphrase-robustness", "answer-matching", "pro
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (["study", "reckon", "--out", "x"], "unknown study 'reckon'"),
-        (["study", "judge-sensitivity", "--out", "x", "--sizes", "4"], "--sizes: study judge"),
-        (["study", "own.yaml", "--out", "x", "--seed", "0"], "--seed: study own.yaml has no such"),
         (["study", "prompt-ranking", "--out", "x", "--sizes", "a"], "--sizes must be numbers"),
         (["publish", "space", "--repo", "a/b", "--org", "a"], "--org: publish space has no such"),
         (["publish", "results", "d", "--no-audit"], "--no-audit: publish results has no such"),
