@@ -20,7 +20,6 @@ from judgesense.errors import JudgeSenseError, MissingExtraError
 ORG = "judgesense"
 DATASET = f"{ORG}/judgesense"
 RESULTS = f"{ORG}/results"
-LEADERBOARD = f"{ORG}/leaderboard"
 
 REPOSITORY = "https://github.com/judgesense/judgesense"
 PAPER = "https://arxiv.org/abs/2604.23478"
