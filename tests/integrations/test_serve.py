@@ -21,7 +21,8 @@ from served import file_of, judge_of, rule, running, served_of
 from judgesense import load_judge
 from judgesense.ask.forms import alone_wordings
 from judgesense.errors import JudgeSenseError
-from judgesense.serve.server import MOST_BYTES, serve
+from judgesense.serve.gate import MOST_BYTES
+from judgesense.serve.server import serve
 from judgesense.tasks import Item, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates
 from local_judges.registry import resolve
@@ -334,7 +335,7 @@ def test_the_page_the_models_and_the_counters(server: str) -> None:
 
 
 def test_a_body_that_does_not_arrive(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
-    monkeypatch.setattr("judgesense.serve.server.BODY_S", 0.2)
+    monkeypatch.setattr("judgesense.serve.gate.BODY_S", 0.2)
     with socket.create_connection(("127.0.0.1", int(server.rpartition(":")[2]))) as slow:
         slow.sendall(b"POST /v1/judge HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
         assert b" 408 " in slow.recv(2000)
