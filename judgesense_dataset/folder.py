@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import read_text, require_writable, write_text
+from judgesense.files.disk import read_text, refuse_links, require_writable, write_text
 from judgesense.files.documents import Shape, fit, parse_yaml
 from judgesense.files.tables import read_parquet, read_table
 from judgesense.log.folder import PROMPT_SCHEMA
@@ -254,6 +254,7 @@ def write_verdicts(folder: Path, verdicts: Mapping[str, Mapping[str, Any]]) -> t
     the same bytes. Raises JudgeSenseError for a folder that ``judgesense dataset build`` did not
     make.
     """
+    refuse_links(folder)
     files = {name: paths for name, paths in configs(folder).items() if name not in (ALL, PROMPTS)}
     for name, paths in files.items():
         if paths != [folder / config_file(name)]:

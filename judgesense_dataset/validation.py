@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import sha256_of, write_text
+from judgesense.files.disk import refuse_links, sha256_of, write_text
 from judgesense.files.documents import Shape, fit, read_json
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned
@@ -227,6 +227,7 @@ def _write(
         name: {state: counts[state] for state in _STATES.values()} for name, counts in tasks.items()
     }
     place.mkdir(parents=True, exist_ok=True)
+    refuse_links(place)
     write_text(place / VERDICTS, "".join(lines))
     write_text(place / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
 

@@ -101,9 +101,14 @@ def user_file() -> Path | None:
         if not path.is_file():
             raise JudgeSenseError(f"{VARIABLE} names {path}, which is not a file")
         return path
-    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    path = home / "judgesense" / "judges.yaml"
+    path = config_folder() / "judges.yaml"
     return path if path.is_file() else None
+
+
+def config_folder() -> Path:
+    """The user's configuration folder: ``~/.config/judgesense``, or in ``$XDG_CONFIG_HOME``."""
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return home / "judgesense"
 
 
 def entries() -> Mapping[str, JudgeEntry]:

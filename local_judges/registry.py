@@ -12,6 +12,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from local_judges.callable_judge import CallableJudge
+from local_judges.consent import require_consent
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
 from local_judges.options import (
     ENGINES,
@@ -136,6 +137,7 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
     A named judge comes first, then an existing path, then ``org/name`` as a Hub id. A ``base_url``
     means the engine ``api``; ``model`` among the options is the endpoint's name of the model. A
     YAML file is an improved judge; if it has several, the options are for the first one.
+    ``allow_host`` lets such a file ask that host (or those hosts).
 
     Raises JudgeSenseError for an unknown judge or option (names those that are like it), a value
     of the wrong type, and a named judge whose model id no source states, unless you give one.
@@ -143,10 +145,12 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
     if engine is not None and engine not in ENGINES:
         raise JudgeSenseError(f"unknown engine {engine!r}; the engines are {', '.join(ENGINES)}")
     given = {key: value for key, value in options.items() if value is not None}
+    allowed = given.pop("allow_host", ())
+    allowed = (allowed,) if isinstance(allowed, str) else tuple(allowed)
     if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and not path.is_dir():
         stabilised = read_stabilised(path)
-        others = tuple(_of_file(path, each, None, {}) for each in stabilised.others)
-        return replace(_of_file(path, stabilised, engine, given), others=others)
+        others = tuple(_of_file(path, each, None, {}, allowed) for each in stabilised.others)
+        return replace(_of_file(path, stabilised, engine, given, allowed), others=others)
     model = given.pop("model", None)
     if engine is None and given.get("base_url"):
         engine = "api"
@@ -256,11 +260,16 @@ def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
 
 
 def _of_file(
-    path: Path, stabilised: Stabilised, engine: str | None, given: Mapping[str, Any]
+    path: Path,
+    stabilised: Stabilised,
+    engine: str | None,
+    given: Mapping[str, Any],
+    allowed: Sequence[str],
 ) -> JudgeSpec:
     """The judge that a judge's file names, with the file's rule.
 
-    Another engine, model or option makes it another judge than the one that was measured.
+    Another engine, model or option makes it another judge than the one that was measured. A host
+    that the caller gives needs no consent; one that the file names does.
     """
     source = stabilised.judge
     if "engine" not in source:
@@ -281,6 +290,8 @@ def _of_file(
         spec = resolve(name, engine=kind, **values)
     except JudgeSenseError as error:
         raise JudgeSenseError(f"{path}, key judge: {error}") from error
+    if "base_url" not in given:
+        require_consent(path, kind, spec.options, allowed)
     silent = kind == "api" and not spec.options.get("logprobs", True)
     if silent and stabilised.rule.needs_probabilities:
         raise JudgeSenseError(

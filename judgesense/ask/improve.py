@@ -34,6 +34,7 @@ from judgesense.text import percent
 from judgesense.version import __version__
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates
+from local_judges.consent import hosts_of, remember
 from local_judges.registry import JudgeSpec, load_writer
 from local_judges.stabilised_file import Stabilised, judge_entry
 
@@ -172,6 +173,9 @@ def improve(
         made = _as_file(plan, found, table, judges, seed)
         result = _result(plan, found, asking, seed)
         made.write(plan.out)
+        # The user named this endpoint just now, so the file may ask it.
+        identities = (spec.options for spec in plan.specs if isinstance(spec, JudgeSpec))
+        remember(plan.out, hosts_of(identities))
         _describe(run, plan, table, judges)
         if asking.prompts:
             with writing(folder):

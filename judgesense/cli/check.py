@@ -130,6 +130,7 @@ def check(
     ] = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
+    allow_host: opt.AllowHosts = None,
     scoring: Annotated[Literal["generate", "options"], typer.Option(help=opt.READ)] = "generate",
     variants: opt.Variants = None,
     attacks: opt.Attacks = None,
@@ -223,7 +224,7 @@ def check(
             seed=seed,
             **own,
             **shared,
-            **opt.judge_options(settings, max_cost=max_cost),
+            **opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host),
         )
     opt.output(format, lambda: _document(found, is_file), lambda: _print(found, verbose, is_file))
     if found.exit_code and not (is_file and baseline is None):

@@ -66,6 +66,7 @@ def improve(
             ),
         ),
     ] = None,
+    allow_host: opt.AllowHosts = None,
     dry_run: opt.DryRun = False,
     format: opt.Format = "text",
 ) -> None:
@@ -79,7 +80,7 @@ def improve(
 
     Exit codes: 0 done; 2 bad usage or input.
     """
-    values = opt.judge_options(settings)
+    values = opt.judge_options(settings, allow_host=allow_host)
     own = {key: values.pop(key) for key in _OWN if key in values}
     if log is not None:
         from judgesense.cli.judge import stabilise

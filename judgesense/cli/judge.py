@@ -31,6 +31,7 @@ def judge(
     ],
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
+    allow_host: opt.AllowHosts = None,
     task: Annotated[
         str | None, typer.Option(metavar="NAME", help="The task. An improved judge needs none.")
     ] = None,
@@ -75,7 +76,7 @@ def judge(
         scoring=scoring,
         columns=opt.pairs(columns, "--columns"),
         note=opt.note,
-        **opt.judge_options(settings, max_cost=max_cost),
+        **opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host),
     )
     opt.output(format, found.to_dict, lambda: _print(found))
     if failed := failed_prompts(found.run_folder):

@@ -59,6 +59,14 @@ Settings = Annotated[
         ),
     ),
 ]
+AllowHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="HOST",
+        help="Let a judge's file send your texts and its key to this host. Repeatable.",
+    ),
+]
 Tasks = Annotated[str | None, typer.Option(metavar="A,B", help="Tasks (default: all).")]
 Templates = Annotated[Path | None, typer.Option(metavar="FILE", help="Your templates (YAML).")]
 Variants = Annotated[

@@ -31,6 +31,7 @@ def run(
     ] = None,
     max_cost: opt.MaxCost = None,
     settings: opt.Settings = None,
+    allow_host: opt.AllowHosts = None,
     dataset: Annotated[
         str | None,
         typer.Option(
@@ -72,7 +73,7 @@ def run(
 
     data = data_reference(dataset, templates, items, opt.names(variants), attacks)
     terms = Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit)
-    options = opt.judge_options(settings, engine=engine, max_cost=max_cost)
+    options = opt.judge_options(settings, engine=engine, max_cost=max_cost, allow_host=allow_host)
     judges, cluster = prepare(judge, terms, options)
     if dry_run:
         plan = planned(judges, data, terms)

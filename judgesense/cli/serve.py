@@ -27,6 +27,7 @@ def serve(
         bool, typer.Option("--insecure", help="Listen on a public address without a key.")
     ] = False,
     settings: opt.Settings = None,
+    allow_host: opt.AllowHosts = None,
 ) -> None:
     """Serve a judge over HTTP: /v1/chat/completions, /v1/judge and /v1/systemone.
 
@@ -47,5 +48,5 @@ def serve(
         key=key,
         insecure=insecure,
         ready=lambda url: opt.note(f"{judge} at {url}/v1   ({url}/docs; Ctrl-C stops)"),
-        **opt.judge_options(settings),
+        **opt.judge_options(settings, allow_host=allow_host),
     )

@@ -292,9 +292,10 @@ def prompt_ranking(
 def run(
     file: Annotated[str, typer.Argument(metavar="FILE.yaml", help="Your study.")],
     out: opt.Out,
+    allow_host: opt.AllowHosts = None,
     format: opt.Format = "text",
 ) -> None:
     """Run your own study: a YAML file names its items, wordings, judges and measures."""
     from judgesense.studies.custom import run_study
 
-    _write(run_study(file, out), out, format)
+    _write(run_study(file, out, allow_host=allow_host or ()), out, format)

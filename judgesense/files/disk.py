@@ -135,6 +135,30 @@ def require_writable(out: Path) -> None:
         ) from error
 
 
+def require_folder(out: Path) -> None:
+    """Create the folder that a result is written into.
+
+    Raises JudgeSenseError, before any work, if it cannot be written, and as `refuse_links`.
+    """
+    require_writable(out)
+    refuse_links(out)
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise JudgeSenseError for a folder with a link inside, at any depth.
+
+    Writing follows links, so the folder of somebody else could name any file of the user.
+    """
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(place, name)
+            if path.is_symlink():
+                raise JudgeSenseError(
+                    f"{path} is a link, and writing would replace what it points to; remove the "
+                    "link, or copy the folder"
+                )
+
+
 @contextmanager
 def writing(out: Path) -> Iterator[None]:
     """Report a full disk or a read-only folder as a JudgeSenseError."""

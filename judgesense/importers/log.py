@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import sha256_of
+from judgesense.files.disk import refuse_links, sha256_of
 from judgesense.files.tables import Rows, is_dataset
 from judgesense.importers import FORMATS, Importer, Items
 from judgesense.importers.build import build_parts
@@ -192,6 +192,7 @@ def _keep(hidden: Path, out: Path, parts: Collection[str]) -> None:
             f"{out / PARTS} holds {min(others)}, which no run.json mentions; set --out "
             "to another folder"
         )
+    refuse_links(out)
     (out / PARTS).mkdir(parents=True, exist_ok=True)
     for path in hidden.rglob("*.parquet"):
         path.replace(out / path.relative_to(hidden))

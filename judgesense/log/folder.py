@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import file_bytes, require_writable, sha256_of, write_text, writing
+from judgesense.files.disk import file_bytes, require_folder, sha256_of, write_text, writing
 from judgesense.files.documents import fit, parse_json
 from judgesense.log.record import RunRecord, hardware, now, versions
 from judgesense.log.schema import PARTS, conform, part_files, read_log, read_part, require_parts
@@ -186,7 +186,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
     Raises JudgeSenseError if another process has claimed the folder.
     """
-    require_writable(folder)
+    require_folder(folder)
     lock = FileLock(folder / ".lock")
     try:
         lock.acquire(timeout=0)
@@ -257,7 +257,7 @@ class RunFolder:
         writes: bool = True,
     ) -> None:
         self.folder, self._key, self._parts, self._writes = folder, key, parts, writes
-        require_writable(folder)
+        require_folder(folder)
         record = read_record(folder)
         if record is None:
             if part_files(folder, parts):

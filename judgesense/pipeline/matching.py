@@ -14,7 +14,7 @@ from judgesense.answers.matching import AnswerMatch, match_answers
 from judgesense.answers.matching.scores import ModelScores, disagreement, score_models
 from judgesense.comparison.verdict_files import Id, SomeId, as_id
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import require_writable, writing
+from judgesense.files.disk import require_folder, writing
 from judgesense.files.documents import Shape, Text, fit, invalid, parse_json
 from judgesense.files.tables import read_table_rows
 from judgesense.log.responses import PARTS, require_finished
@@ -242,7 +242,7 @@ def match_log(
         options["options"] = [row.options for row in rows]
     spec = None if grader is None else grader_of(grader, rows, prompt, grader_options)
     if out is not None:
-        require_writable(out)
+        require_folder(out)
     texts, accepted = [row.text or "" for row in rows], [row.reference or "" for row in rows]
     result = match_answers(texts, accepted, method, **options)
     models, templates = [row.model or "" for row in rows], [row.template_id or "" for row in rows]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import write_text
+from judgesense.files.disk import refuse_links, write_text
 from judgesense.files.documents import read_json
 from judgesense.log.folder import read_run
 from judgesense.log.schema import part_files, raw_texts
@@ -252,6 +252,7 @@ def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) 
     from judgesense.reporting.html import render_html
 
     run_dir = Path(run_dir)
+    refuse_links(run_dir)
     saved_report(run_dir)  # Refuse to overwrite the report of a newer version.
     listed: Rows = []
     report = measure_run(run_dir, thresholds, listed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from judgesense.files.disk import require_writable, writing
+from judgesense.files.disk import require_folder, writing
 from judgesense.files.tables import csv_text
 from judgesense.log.record import versions
 from judgesense.reporting.documents import escape_markdown as escape
@@ -181,7 +181,7 @@ class Result:
         """Write ``study.json``, ``study.md``, ``tables/*.csv`` and ``figures/*.{png,svg}``."""
         from judgesense.reporting.plots import save
 
-        require_writable(out)
+        require_folder(out)
         text = json.dumps(self.as_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         with writing(out):
             (out / "tables").mkdir(exist_ok=True)

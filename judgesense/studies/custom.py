@@ -78,10 +78,12 @@ def run_study(
     out: str | Path,
     note: Callable[[str], None] = to_stderr,
     judges: Sequence[Any] | None = None,
+    allow_host: Sequence[str] = (),
 ) -> Result:
     """Run a study file; rerun with the same ``out`` to resume.
 
-    ``judges`` replaces those of the file; they may be functions (CallableJudge). Raises
+    ``judges`` replaces those of the file; they may be functions (CallableJudge). ``allow_host`` are
+    hosts that the file may name as endpoints. Raises
     JudgeSenseError, before anything is judged, with the file and the line or key for an unknown or
     missing key, a value of the wrong type, a file that is not there, an unknown judge or variant,
     and a template without its placeholder.
@@ -100,7 +102,7 @@ def run_study(
         file = _named(path, keys.templates, "templates")
         templates, wordings = load_templates(file), sha256_of(file)
     items = _named(path, keys.items, "items")
-    given = judges or [_judge(judge, keys.seed) for judge in keys.judges]
+    given = judges or [_judge(path, judge, keys.seed, allow_host) for judge in keys.judges]
     settings = Settings.of(keys.scoring, None, keys.orders, keys.repeats, keys.seed, keys.limit)
     variants = _variants(path, keys.variants)
     rows = [
@@ -175,7 +177,8 @@ def run_study(
     )
 
 
-def _judge(judge: str | _Judge, seed: int) -> Any:
+def _judge(path: Path, judge: str | _Judge, seed: int, allow_host: Sequence[str]) -> Any:
+    from local_judges.consent import require_consent
     from local_judges.registry import resolve
 
     if isinstance(judge, str):
@@ -183,7 +186,10 @@ def _judge(judge: str | _Judge, seed: int) -> Any:
     options = judge.model_dump(exclude={"name"}, exclude_none=True)
     if "temperature" in options:
         options["seed"] = seed
-    return resolve(judge.name, **options)
+    spec = resolve(judge.name, **options)
+    if judge.base_url is not None:
+        require_consent(path, spec.engine, spec.options, allow_host)
+    return spec
 
 
 def _named(path: Path, name: str, key: str) -> Path:

@@ -71,16 +71,35 @@ def _count(usage: Any, name: str) -> int | None:
 
 
 def _top(choice: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """The first token's best alternatives; empty if they do not have the expected shape."""
+    """The first token's best alternatives; empty if the endpoint sends none.
+
+    Raises ValueError for a list with a malformed entry: without that entry, the runner-up would
+    pass for the best.
+    """
     try:
         entries = choice["logprobs"]["content"][0]["top_logprobs"]
-        top = [(entry["token"], float(entry["logprob"])) for entry in entries]
-    except (IndexError, KeyError, OverflowError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError):
         return []
-    # Rounding on the server may leave a logarithm slightly above 0.
-    read = [(t, min(p, 0.0)) for t, p in top if isinstance(t, str) and -math.inf < p < 0.01]
-    # Tokens listed twice are no probabilities.
-    return read if sum(math.exp(p) for _, p in read) < 1.01 else []
+    if not isinstance(entries, list):
+        raise ValueError("the reply's top_logprobs are not a list")
+    top = [_alternative(entry) for entry in entries]
+    if sum(math.exp(logprob) for _, logprob in top) > _WHOLE:
+        raise ValueError("the probabilities of the reply's top_logprobs add up to more than 1")
+    return top
+
+
+_WHOLE = 1.01
+"""The most that probabilities add up to: servers round them."""
+
+
+def _alternative(entry: Any) -> tuple[str, float]:
+    """A token and its log-probability. Raises ValueError for anything else."""
+    match entry:
+        # A boolean is an integer in Python; rounding may leave a logarithm slightly above 0.
+        case {"token": str(token), "logprob": int(p) | float(p)} if type(p) is not bool:
+            if -math.inf < p < 0.01:
+                return token, min(float(p), 0.0)
+    raise ValueError(f"the reply's top_logprobs have a malformed entry: {entry!r:.80}")
 
 
 def first_token_options(

@@ -99,24 +99,39 @@ def test_a_count_that_is_none_is_not_known(usage: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "logprobs",
-    [
-        "x",
-        [1],
-        {"content": "x"},
-        {"content": [{"top_logprobs": 1}]},
-        shown(("YES", None)),
-        shown((None, -0.1)),
-        shown(("YES", math.nan)),
-        shown(("YES", 1000.0)),
-        shown(("YES", -math.inf)),
-        shown(("YES", 10**400)),
-        shown(("YES", -0.1), ("YES", -0.1)),
-    ],
+    "logprobs", [None, "x", [1], {"content": "x"}, {"content": []}, {"content": [{}]}]
 )
-def test_log_probabilities_that_are_none_leave_the_text(logprobs: object) -> None:
+def test_a_reply_without_log_probabilities_keeps_its_text(logprobs: object) -> None:
     answer = answer_of(saying("YES", logprobs=logprobs), ASKED)
     assert (answer.text, answer.option_logprobs) == ("YES", None)
+
+
+@pytest.mark.parametrize(
+    "alternative",
+    [
+        ("NO", None),
+        (None, -0.1),
+        (7, -0.1),
+        ("NO", "-0.1"),
+        ("NO", True),
+        ("NO", math.nan),
+        ("NO", math.inf),
+        ("NO", -math.inf),
+        ("NO", 1000.0),
+        ("NO", 10**400),
+        ("YES", -0.1),
+    ],
+)
+def test_a_malformed_alternative_is_no_answer(alternative: tuple[object, object]) -> None:
+    # Without that entry, the runner-up would pass for the best.
+    for top in ([alternative, ("YES", -0.2)], [("YES", -0.2), alternative]):
+        with pytest.raises(ValueError, match="top_logprobs"):
+            answer_of(saying("NO", logprobs=shown(*top)), ASKED)
+
+
+def test_a_list_of_alternatives_that_is_none_is_no_answer() -> None:
+    with pytest.raises(ValueError, match="not a list"):
+        answer_of(saying("YES", logprobs={"content": [{"top_logprobs": 1}]}), ASKED)
 
 
 def test_a_refusal_that_is_no_text_is_one() -> None:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import require_writable, sha256_of, writing
+from judgesense.files.disk import require_folder, sha256_of, writing
 from judgesense.files.documents import OwnShape, fit, read_json
 from judgesense.log.folder import read_run
 from judgesense.log.rows import Answers, option_shares
@@ -205,7 +205,7 @@ def judge_grid(
             (out / HUMAN_FILE).write_text(text + "\n", "utf-8")
         return benchmark
 
-    require_writable(out)
+    require_folder(out)
     report = judged(judges, load, plan.identity(), plan.settings(), out / "grid", note)
     path = out / HUMAN_FILE
     kept = fit(_Kept, read_json(path), str(path), "the human scores of a study")
