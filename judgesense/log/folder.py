@@ -212,6 +212,9 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
     path = run_dir / RUN_FILE
     try:
         record = parse_json(file_bytes(path), str(path), finite=True)
+        if record == {}:
+            # Without its digests and labels, a run would be measured as an import without both.
+            raise JudgeSenseError("an empty object")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, JudgeSenseError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import runpy
 from pathlib import Path
 
 import pytest
@@ -135,19 +134,3 @@ def test_the_excluded_pairs_are_those_that_the_paper_did_not_validate(published:
     }
     assert set(figures.published_data()["excluded_pairs"]) == rejected
     assert not rejected & set(figures.published_data()["pair_flips"])
-
-
-def test_a_repeated_pair_of_prompts_is_no_evidence_for_an_interval(
-    published: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = Path(__file__).parents[2] / "benchmarks" / "published_intervals.py"
-    monkeypatch.setattr("sys.argv", [str(script), str(published)])
-    runpy.run_path(str(script), run_name="__main__")
-    printed = capsys.readouterr().out
-    widths = [row for row in json.loads(printed.splitlines()[-1]) if "width" in row["name"]]
-    assert {row["n"] for row in widths} == {48}
-    # n_eff, the last column.
-    worth = [int(line.split("|")[6]) for line in printed.splitlines() if line.startswith("| gpt-")]
-    assert len(worth) == 3
-    assert max(worth) <= 48
-    assert all(2.8 <= row["ratio"] <= 3.4 for row in widths)

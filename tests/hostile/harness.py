@@ -5,9 +5,8 @@ hostile one, and every bit of it can flip. A reader may refuse it or read it. Co
 tracebacks, hangs of more than 10 seconds, crashes of the interpreter, and, for a run's folder,
 whose run.json holds digests, figures that change although nothing is said.
 
-    python benchmarks/hostile_input.py --workers 2            # 6,000 cases, two at once
-    python benchmarks/hostile_input.py --readers inspect --cases 500
-    python benchmarks/hostile_input.py --seconds 60 --seed 7  # as many as fit
+    PYTHONPATH=tests python tests/hostile/harness.py --cases 6000 --seed 7
+    PYTHONPATH=tests python tests/hostile/harness.py --readers inspect --cases 500 --keep bad
 """
 
 from __future__ import annotations
@@ -28,15 +27,10 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import Queue
-from threading import Thread
-from typing import Any
 
 import psutil
-from common import finish, machine
 from hostile.good_files import build
 from hostile.mutations import mutations
 from hostile.readers import READERS, Reader
@@ -45,7 +39,7 @@ LIMIT_S = 10.0
 MEMORY = 8 << 30
 """Bytes of address space of a worker: input that expands ends in a MemoryError, not the machine."""
 
-ONCE_FAILED = Path(__file__).parent / "hostile" / "once_failed.txt"
+ONCE_FAILED = Path(__file__).parent / "once_failed.txt"
 """Cases that ended badly in an earlier version, one a line as they are printed; always tried."""
 
 BAD = ("traceback", "hang", "crash", "silent")
@@ -69,10 +63,6 @@ class Outcome:
     detail: str
 
 
-Judged = tuple[Case, Outcome, float]
-"""A case, what came of it, and its seconds."""
-
-
 def cases(base: Path, readers: list[int], n: int, seed: int) -> Iterator[Case]:
     """Those that failed once, and about n more, drawn from all mutations of the readers' files."""
     total = sum(READERS[at].weight for at in readers)
@@ -80,7 +70,7 @@ def cases(base: Path, readers: list[int], n: int, seed: int) -> Iterator[Case]:
     again, drawn = [], []
     for at in readers:
         reader = READERS[at]
-        share = max(10, round(n * reader.weight / total / len(reader.changed)))
+        share = max(3, round(n * reader.weight / total / len(reader.changed)))
         for pattern in reader.changed:
             (path,) = (base / reader.folder).glob(pattern)
             file = str(path.relative_to(base / reader.folder))
@@ -214,113 +204,56 @@ class Worker:
         self._process.join()
 
 
-def outcomes(base: Path, found: Iterator[Case], workers: int) -> Iterator[Judged]:
-    """Each case with what came of it and its seconds, in the order in which they end."""
-    todo: Queue[Case | None] = Queue(maxsize=workers)
-    done: Queue[Judged | None] = Queue()
-
-    def feed() -> None:
-        for case in found:
-            todo.put(case)
-        for _ in range(workers):
-            todo.put(None)
-
-    def serve() -> None:
-        worker = Worker(base)
-        while (case := todo.get()) is not None:
-            start = time.perf_counter()
-            done.put((case, worker.judge(case), time.perf_counter() - start))
+def outcomes(base: Path, cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
+    """Each case with what came of it."""
+    worker = Worker(base)
+    try:
+        for case in cases:
+            yield case, worker.judge(case)
+    finally:
         worker.close()
-        done.put(None)
-
-    for job in (feed, *[serve] * workers):
-        Thread(target=job, daemon=True).start()
-    ended = 0
-    while ended < workers:
-        if (judged_case := done.get()) is None:
-            ended += 1
-        else:
-            yield judged_case
 
 
 def last_line(outcome: Outcome) -> str:
     """The place in the project and the exception of a traceback, for grouping."""
     lines = outcome.detail.strip().splitlines()
     ours = [line.strip() for line in lines if "judgesense" in line or "local_judges" in line]
-    files = [line for line in ours if line.startswith("File ") and "/benchmarks/" not in line]
+    files = [line for line in ours if line.startswith("File ") and "/tests/" not in line]
     return f"{files[-1] if files else ''}: {lines[-1][:150] if lines else ''}"
+
+
+def good_files(base: Path) -> None:
+    """Write the good files, without what their commands print."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        build(base)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=6_000)
-    parser.add_argument("--workers", type=int, default=1, help="cases at once")
-    parser.add_argument("--seconds", type=float, help="stop after this time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--readers", nargs="+", help="only those whose name contains one of these")
     parser.add_argument("--keep", type=Path, help="write bad cases to this folder")
     options = parser.parse_args()
-    wanted = [
-        at
-        for at, reader in enumerate(READERS)
-        if not options.readers or any(part in reader.name for part in options.readers)
-    ]
-    start = time.perf_counter()
+    parts = options.readers or [""]
+    readers = [at for at, r in enumerate(READERS) if any(part in r.name for part in parts)]
     counts: Counter[str] = Counter()
-    by_reader: dict[str, Counter[str]] = {}
-    places: Counter[str] = Counter()
-    spent: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="hostile-base") as temporary:
         base = Path(temporary)
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            build(base)
-        begun = time.perf_counter()
-        drawn = takewhile(
-            lambda _: not options.seconds or time.perf_counter() - begun <= options.seconds,
-            cases(base, wanted, options.cases, options.seed),
-        )
-        for case, outcome, seconds in outcomes(base, drawn, options.workers):
-            name = READERS[case.reader].name
-            spent[name] += seconds
+        good_files(base)
+        for case, outcome in outcomes(base, cases(base, readers, options.cases, options.seed)):
             counts[outcome.kind] += 1
-            by_reader.setdefault(name, Counter())[outcome.kind] += 1
-            if sum(counts.values()) % 250 == 0:
-                print(f"{sum(counts.values())} cases so far: {dict(counts)}", flush=True)
             if outcome.kind in BAD:
-                places[f"{outcome.kind}: {last_line(outcome)}"] += 1
-                print(f"{outcome.kind}: {name}, {case.file}, {case.what}")
+                place = f"{READERS[case.reader].name}, {case.file}, {case.what}"
+                print(f"{outcome.kind}: {place}; {last_line(outcome)}", flush=True)
                 if options.keep:
                     options.keep.mkdir(parents=True, exist_ok=True)
-                    kept = options.keep / f"{sum(counts.values()):05}"
-                    kept.with_suffix(".txt").write_text(
-                        f"{name}\n{case.file}\n{case.what}\n{outcome.detail}\n",
-                        errors="backslashreplace",
-                    )
-                    kept.with_suffix(".bin").write_bytes(case.content)
-    for name, found in sorted(by_reader.items()):
-        each = spent[name] / sum(found.values())
-        kinds = "  ".join(f"{kind} {n}" for kind, n in sorted(found.items()))
-        print(f"{name:50} {each:6.2f} s  {kinds}")
-    for place, n in places.most_common(60):
-        print(f"{n:5}  {place}")
-    total = sum(counts.values())
-    bad = sum(counts[kind] for kind in BAD)
-    seconds = time.perf_counter() - start
-    print(f"{total} cases with seed {options.seed}: {dict(counts)}, {seconds:.0f} s")
-    result: dict[str, Any] = {
-        "name": "hostile input",
-        "peer": None,
-        "ratio": None,
-        "ours": bad,
-        "theirs": None,
-        "unit": "tracebacks, hangs, crashes and silent changes",
-        "n": total,
-        "seed": options.seed,
-        **{kind: counts[kind] for kind in ("read", "refused", *BAD)},
-        "machine": machine("pyarrow", "pydantic"),
-    }
-    finish([result])
-    raise SystemExit(1 if bad else 0)
+                    file = options.keep / f"{sum(counts.values()):05}"
+                    text = f"{place}\n{outcome.detail}\n"
+                    file.with_suffix(".txt").write_text(text, errors="backslashreplace")
+                    file.with_suffix(".bin").write_bytes(case.content)
+    print(json.dumps({"seed": options.seed, "cases": sum(counts.values()), **counts}))
+    raise SystemExit(1 if any(counts[kind] for kind in BAD) else 0)
 
 
 if __name__ == "__main__":

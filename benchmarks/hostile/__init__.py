@@ -1,1 +1,0 @@
-"""Wrong input for every reader; see ``hostile_input.py``."""
