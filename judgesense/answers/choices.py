@@ -90,6 +90,8 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
             return
         # "I agree with what Assistant (a) says": only what comes before the report is the judge's.
         text = text[: reported.start()] if own else ""
+    if words.SAYS_AFTER.search(text):
+        return
     if words.TIE.search(text):
         yield "", final, False
         return
@@ -109,6 +111,10 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
             for match in words.IS_MORE.finditer(text)
             if not (_is_negated(text, match) or _in_both(text, match.start(1)))
         ]
+    chosen = {token for _, token, is_weak in spans if not is_weak}
+    if words.ALIKE.search(text) and len(chosen) != 1:
+        yield "", final, False
+        return
     for _, token, is_weak in sorted(spans):
         yield token, final and not is_weak, is_weak
 

@@ -90,11 +90,41 @@ _NAMED = re.compile(
     r"\s*[:=]?\s*[\[(\"'*]*([^\s\[\]()\"'*]{1,30})",
     re.IGNORECASE,
 )
-_GRADE = re.compile(r"\bGRADE\s*:\s*[\[(\"'*$]*([^\s\[\]()\"'*.,;$]{1,30})", re.IGNORECASE)
+_GRADE = re.compile(
+    r"\bGRADE\s*:\s*[\[(\"'*$]*((?:partial(?:ly)?|partly|not|no)[ _]\w+|[^\s\[\]()\"'*.,;$]{1,30})",
+    re.IGNORECASE,
+)
 _BOXED = re.compile(r"\\+boxed\s*\{\s*(?:\\+(?:text|mathrm|textbf)\s*\{\s*)?([^{}\n]{1,40}?)\s*\}")
 _HASHES = re.compile(r"(?m)^\s*####\s*([^\n]{1,40}?)\s*$")
 _ALONE = re.compile(r"(?m)^\s*\[\s*([^\[\]\n]{1,30}?)\s*\]\s*$")
 _CONDITION = re.compile(r"\b(?:if|either|one of|such as|format|e\.g\.)\b", re.IGNORECASE)
+
+_CLAUSE = 200
+"""Characters before a marker that may say what it is."""
+
+_SUPPOSED = re.compile(
+    r"\b(?:if|when|whether|unless|wenn|falls|sonst|andernfalls|si|sinon|cuando|quand|se)\b"
+    r"|만약|이라면|라면|もし|場合|なら|如果|若|的话",
+    re.IGNORECASE,
+)
+_CONCLUDES_ELSEWHERE = re.compile(
+    r"\b(?:I|we)\s+(?:therefore\s+|would\s+|will\s+)?(?:choose|pick|select|prefer|go\s+with|decide"
+    r"|conclude|vote)\b|\bmy\s+(?:verdict|choice|pick|decision|answer)\b"
+    r"|\b(?:fazit|ergebnis|daher|deshalb|somit|insgesamt|also|endg[üu]ltig\w*)\b"
+    r"|\b(?:por\s+lo\s+tanto|por\s+tanto|en\s+conclusi[óo]n|en\s+resumen|finalmente|veredicto)\b"
+    r"|\b(?:donc|en\s+conclusion|par\s+cons[ée]quent|finalement|portanto|quindi|pertanto)\b"
+    r"|결론|따라서|그러므로|최종|結論|したがって|よって|最終|结论|因此|所以|综上|最终|總結|总之",
+    re.IGNORECASE,
+)
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:not|nicht|non|no\s+es|pas|rather\s+than|instead\s+of)|不是|并非|并不是|而非)\s*[\"'“(]*$",
+    re.IGNORECASE,
+)
+_DENIED_AFTER = re.compile(
+    r"\s*(?:[이가은는]\s*)?아(?:니|닌)|\s*(?:では|じゃ)(?:なく|ない|ありません)"
+    r"|\s+(?:nicht|is\s+not|isn['’]t|is\s+wrong|no\s+es|n['’]est\s+pas)\b"
+)
+"""How a marker is denied: "not [[A]]", "[[A]]가 아니라", "[[A]]ではなく"."""
 
 MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _TAG, _HASHES, _ALONE)
 _MOST_OBJECTS = 40
@@ -113,29 +143,63 @@ def read_marked(text: str, space: Space) -> Marked | None:
 
     A marker that holds no option (a number that was computed, a placeholder) says nothing, except
     a tie in ``[[A=B]]``, which is the space's label for ties or UNCLEAR. Several markers of one
-    kind that differ give one verdict only if the last one concludes ("Overall: [[3]]").
+    kind that differ give one verdict only if the last one concludes ("Overall: [[3]]"), or if the
+    others are denied or supposed ("not [[A]]", "if depth counts, [[A]]").
     """
     return _read_markers(text, space) or _read_json(text, space)
+
+
+class _Marker(NamedTuple):
+    """A marker with an option: where it begins and ends, and what its clause says about it."""
+
+    start: int
+    end: int
+    option: str
+    concludes: bool
+    is_condition: bool
 
 
 def _read_markers(text: str, space: Space) -> Marked | None:
     last: tuple[int, Marked] | None = None
     for pattern in MARKERS:
-        matches = [
-            (match.start(), Marked(value, match.end()))
-            for match in pattern.finditer(text)
-            if (value := space.value(match[match.lastindex or 1])) is not None
-        ]
-        # "[[A]] if A is better, [[B]] if B is better" only repeats the question.
-        matches = [each for each in matches if not offers_markers(_line(text, each[0]), space)]
-        if not matches or (last is not None and last[0] > matches[-1][0]):
+        markers = list(_found(pattern, text, space))
+        if not markers or (last is not None and last[0] > markers[-1].start):
             continue
-        start, marked = matches[-1]
-        several = len({each.option for _, each in matches}) > 1
-        if several and not CONCLUDES.search(text, max(0, text.rfind("\n", 0, start)), start):
-            marked = Marked("", marked.end)
-        last = start, marked
+        final = markers[-1]
+        option = final.option
+        if len({each.option for each in markers}) > 1 and not final.concludes:
+            # A grade on a last line of its own replaces what was said before it.
+            is_last = pattern is _GRADE and not text[final.end :].strip(" .*_)]\"'\n")
+            own_line = text[text.rfind("\n", 0, final.start) + 1 : final.start].strip(" *_#") == ""
+            plain = {each.option for each in markers if not each.is_condition}
+            if not (is_last and own_line):
+                option = plain.pop() if len(plain) == 1 and not final.is_condition else ""
+        last = final.start, Marked(option, final.end)
     return last and last[1]
+
+
+def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marker]:
+    """The markers of one kind that hold an option and are not denied."""
+    before = 0
+    offers: dict[int, bool] = {}  # A line with many markers is looked at once.
+    for match in pattern.finditer(text):
+        option = space.value(match[match.lastindex or 1])
+        if option is None:
+            continue
+        line = text.rfind("\n", 0, match.start()) + 1
+        if line not in offers:
+            offers[line] = offers_markers(_line(text, match.start()), space)
+        # "[[A]] if A is better, [[B]] if B is better" only repeats the question.
+        if offers[line]:
+            continue
+        start = max(before, line)
+        clause = text[start : match.start()][-_CLAUSE:]
+        before = match.end()
+        if _DENIED_BEFORE.search(clause) or _DENIED_AFTER.match(text, match.end()):
+            continue
+        concludes = bool(CONCLUDES.search(clause) or _CONCLUDES_ELSEWHERE.search(clause))
+        is_condition = not concludes and bool(_SUPPOSED.search(clause))
+        yield _Marker(match.start(), match.end(), option, concludes, is_condition)
 
 
 def _line(text: str, place: int) -> str:
@@ -146,6 +210,8 @@ def offers_markers(line: str, space: Space) -> bool:
     """Whether a line offers several markers on a condition, as a judge's prompt does."""
     if "[[" not in line or not _CONDITION.search(line[:400]):
         return False
+    if _CONCLUDES_ELSEWHERE.search(line):
+        return False
     return len({v for each in _DOUBLE.findall(line) if (v := space.value(each))}) > 1
 
 
@@ -153,11 +219,16 @@ def _read_json(text: str, space: Space) -> Marked | None:
     """The one verdict of the JSON objects that have one; loose JSON is read field by field."""
     if "{" not in text and not _FIELD.search(text):
         return None
+    if (ranked := _read_ranks(text, space)) is not None:
+        return ranked
     fields = []
     end = 0
     for values, stop in _objects(text):
         label = _object_label(values, space)
         if label is not None:
+            between = text[end:stop]
+            if fields and _REPLACES.search(between[: between.find("{")]):
+                fields = []  # "After checking again: {...}" replaces what came before it.
             fields.append(("", label))
             end = stop
     if not fields:
@@ -171,6 +242,84 @@ def _read_json(text: str, space: Space) -> Marked | None:
         end = len(text)
     label = _one_label(fields)
     return None if label is None else Marked(label, end)
+
+
+_REPLACES = re.compile(
+    r"\b(?:after|final(?:ly)?|revised?|corrected|correction|on\s+reflection|updated?|reconsider\w*"
+    r"|re-?check\w*|instead|actually|verdict|therefore|so\s+my|my\s+(?:own|verdict))\b",
+    re.IGNORECASE,
+)
+_NAME_KEYS = ("model", "name", "id", "candidate", "assistant", "response", "output", "option")
+_RANK_KEYS = ("rank", "ranking", "position", "place")
+
+
+def _read_ranks(text: str, space: Space) -> Marked | None:
+    """The option of rank 1 in a ranking of all candidates, wherever in the JSON it is.
+
+    A shared first rank is a tie. None without a ranking.
+    """
+    ranks: dict[str, float] = {}
+    end = 0
+    for stop, entry in _entries(text):
+        keys = {_key(name): value for name, value in entry.items()}
+        rank = next((keys[key] for key in _RANK_KEYS if key in keys), None)
+        name = next((keys[key] for key in _NAME_KEYS if isinstance(keys.get(key), str)), None)
+        if isinstance(rank, str) and rank.strip().isdigit():
+            rank = int(rank)
+        if name is None or not isinstance(rank, int | float) or isinstance(rank, bool):
+            continue
+        if (option := space.value(name)) is not None and option in space.exact:
+            ranks[option] = float(rank)
+            end = stop
+    candidates = set(space.options) - {space.tie or ""}
+    if len(ranks) < 2 or ranks.keys() < candidates:
+        return None
+    first = [option for option, rank in ranks.items() if rank == min(ranks.values())]
+    return Marked(first[0] if len(first) == 1 else space.tie or "", end)
+
+
+def _entries(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a text's JSON at any depth that is read, with the end of their document."""
+    decoder, place = json.JSONDecoder(), _BRACKET.search(text)
+    for _ in range(_MOST_OBJECTS):
+        if place is None:
+            return
+        try:
+            value, end = decoder.raw_decode(text, place.start())
+        except (ValueError, RecursionError):
+            end = place.end()
+        else:
+            pending = [(value, 0)]
+            while pending:
+                inner, depth = pending.pop()
+                if isinstance(inner, dict):
+                    yield end, inner
+                if depth < _DEEPEST and isinstance(inner, dict | list):
+                    inside = inner.values() if isinstance(inner, dict) else inner
+                    pending += [(each, depth + 1) for each in reversed([*inside])]
+        place = _BRACKET.search(text, end)
+
+
+_BRACKET = re.compile(r"[\[{]")
+
+
+def without_json(text: str) -> str:
+    """The text without its JSON objects: one without a verdict is no sentence."""
+    if "{" not in text:
+        return text
+    parts, place = [], 0
+    decoder, start = json.JSONDecoder(), text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if start < 0:
+            break
+        try:
+            _, end = decoder.raw_decode(text, start)
+            parts.append(text[place:start])
+            place = end
+        except (ValueError, RecursionError):
+            end = start + 1
+        start = text.find("{", end)
+    return "\n".join([*parts, text[place:]])
 
 
 def _objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:

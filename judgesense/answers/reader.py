@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from judgesense.answers.choices import read_choice, stated_choices
 from judgesense.answers.labels import cued_labels, read_label
-from judgesense.answers.markers import offers_markers, read_marked
+from judgesense.answers.markers import offers_markers, read_marked, without_json
+from judgesense.answers.quotations import is_instruction, without_quotations
 from judgesense.answers.scores import read_score, stated_scores
 from judgesense.answers.space import Space, space_of
 from judgesense.answers.text import clean, sentences, without_markup, without_thinking
@@ -24,6 +27,7 @@ _REFUSAL = pattern(
     r"|\bas\s+an\s+ai\b"
 )
 _PLAIN_REFUSAL = pattern(r"\bas\s+an\s+ai\b|\bunable\s+to\s+(?:assist|comply|help)\b")
+_SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
 _SHORT = 80
 """A text of at most this many characters may be an option as a whole: "Response (a)."."""
 
@@ -73,13 +77,20 @@ def parse(
 
 def read(text: str, space: Space) -> str | None:
     """The option that cleaned text concludes; "" where it contradicts itself, None without one."""
+    if space.numeric and space.options[0][:1] != "-":
+        text = _SIGN.sub("minus", text)  # -1 is not 1.
     if len(text) <= _SHORT and (verdict := space.value(text)) is not None:
         return verdict
+    text = without_quotations(text)
     if marked := read_marked(text, space):
         return "" if _contradicted(marked.option, text[marked.end :], space) else marked.option
-    text = without_markup(_without_question(text, space))
-    found = list(sentences(text))
-    if not found:
+    text = without_markup(_without_question(without_json(text), space))
+    # An instruction keeps its place, so that what follows it is no first sentence.
+    found = [
+        replace(each, text="") if is_instruction(each.text, space) else each
+        for each in sentences(text)
+    ]
+    if not any(each.text for each in found):
         return None
     if space.pairwise or (space.short and not space.numeric):
         verdict = read_choice(found, space)

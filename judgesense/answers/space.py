@@ -17,6 +17,12 @@ NOUN = (
     r"|chatbot|generation|article|statement|conversation|explanation|argument|query|poem|essay"
     r"|review|paragraph|sentence|item|code)"
 )
+_GRADES = {
+    "c": ("correct",),
+    "i": ("incorrect",),
+    "p": ("partial", "partially correct", "partially", "partly correct", "partial credit"),
+    "n": ("not attempted", "not_attempted", "no attempt", "none"),
+}
 _PAIRS = ({"a", "b"}, {"1", "2"}, {"i", "ii"}, {"x", "y"}, {"first", "second"})
 _NAMES = (("1", "one", "first", "a"), ("2", "two", "second", "b"))
 _COMPARED = re.compile(r"^\s*(.{1,24}?)\s*(>{1,3}|<{1,3}|={1,2}|≻|≺)\s*(.{1,24}?)\s*$")
@@ -66,6 +72,13 @@ class Space:
             key = option.casefold()
             # Options that differ in case only are told apart by their case.
             self.folded[key] = "" if key in self.folded else option
+        # Grades by a letter are spelled out as well, in a marker: "GRADE: Correct".
+        graded = {o.casefold() for o in options} <= _GRADES.keys()
+        self._spelled = {
+            word: option
+            for option in (options if graded else ())
+            for word in _GRADES[option.casefold()]
+        }
         self.aliases = {alias_key(alias): option for alias, option in aliases}
         longest_first = sorted(aliases, key=lambda pair: len(pair[0]), reverse=True)
         self.alias_words = [_as_word(alias) for alias, _ in longest_first]
@@ -85,6 +98,12 @@ class Space:
         self._bare = re.compile(
             rf"(?<![\w'’&/.-])[\"'“‘]?({listed})[\"”’]?'?(?!\w|[&/+#]|['’](?!s\b)\w|-\w|\.\w)"
         )
+        self.legend = re.compile(
+            rf"(?<![\w.])[\"'“(\[]*({listed})[\"'”)\]]*\s*"
+            r"(?:=|means|stands for|indicates|denotes|for|:)\s*[\"'“]?[a-zA-Z]",
+            re.IGNORECASE,
+        )
+        """A label with what it means, as in "0 = none, 3 = full"."""
         self._listed = re.compile(
             rf"^\W*(?:{NOUN}\s*)?[(\[]?({listed}|\d{{1,2}})[)\]]?\s*[.):=–-]+\s+\S", re.IGNORECASE
         )
@@ -125,7 +144,7 @@ class Space:
             if bare in self.exact:
                 return bare
             key = bare.casefold()
-            if option := self.folded.get(key) or self.aliases.get(key):
+            if option := self.folded.get(key) or self.aliases.get(key) or self._spelled.get(key):
                 return option
             if (nth := _NTH.match(key)) and (option := self._ordinal.get(nth[1])):
                 return option

@@ -17,24 +17,52 @@ _THINKING = re.compile(
     r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_CHANNEL = re.compile(r"<\|?channel\|?>", re.IGNORECASE)
+_FINAL_CHANNEL = re.compile(
+    r"<\|channel\|>\s*final\b[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
+)
+_END_OF_MESSAGE = re.compile(r"<\|(?:end|return|call)\|>")
+_LEAKED_ANALYSIS = re.compile(r"\s*(?:assistant)?analysis(?=[A-Z])")
+_LEAKED_FINAL = re.compile(r"assistantfinal|assistant\s*<\|channel\|>\s*final")
+"""A template's channel markers, and what is left of them where a server dropped their brackets."""
+
 _THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>|\[/THINK\]", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
     """The answer in a text, without the thinking of a reasoning model before it.
 
-    The tags are ``<think>``, ``<thinking>``, ``<reasoning>`` and ``[THINK]``. If the thinking was
+    The tags are ``<think>``, ``<thinking>``, ``<reasoning>`` and ``[THINK]``, and the channels of
+    templates such as Harmony. If the thinking was
     cut off, the answer is empty; if the text has only the end tag, because the chat template wrote
     the start, the answer is the rest of the text.
 
     >>> without_thinking("<think>A or B?</think>B")
     'B'
     """
+    if _LEAKED_ANALYSIS.match(text):
+        ends = [end.end() for end in _LEAKED_FINAL.finditer(text)]
+        return text[ends[-1] :] if ends else ""
     if "<" not in text and "[" not in text:
         return text
+    if _CHANNEL.search(text):
+        text = _without_channels(text)
     text = _THINKING.sub("", text)
     ends = [end.end() for end in _THOUGHT.finditer(text)]
     return text[ends[-1] :] if ends else text
+
+
+def _without_channels(text: str) -> str:
+    """The message of the final channel; empty where only the channel of the analysis is there.
+
+    ``<|channel|>analysis<|message|>...<|end|>...<|channel|>final<|message|>B`` marks both; with
+    ``<|channel>thought ... <channel|>B`` the answer follows the end of the thought.
+    """
+    if "<|channel|>" in text:
+        starts = [start.end() for start in _FINAL_CHANNEL.finditer(text)]
+        return _END_OF_MESSAGE.split(text[starts[-1] :])[0] if starts else ""
+    ends = [end.end() for end in re.finditer(r"<channel\|>", text)]
+    return text[ends[-1] :] if ends else text.partition("<|channel>")[0]
 
 
 HEAD, TAIL = 20_000, 40_000

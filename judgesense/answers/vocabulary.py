@@ -92,9 +92,36 @@ PICKED = pattern(rf"\b{_PICK}(?:\s+{_FILLER})*\s*:?\s*{_OPEN}{X}")
 FIELD = pattern(rf"^{BLANK}\w{{2,30}}\s*:\s*{_OPEN}{X}{BLANK}$")
 LABELLED = pattern(rf"{_LABEL}{_OPEN}{X}")
 OVER = pattern(rf"{X}\s*(?:>{{1,3}}|≻|over)\s*{Y}")
+_OFFERS = one_of(
+    "gave | gives | given | provided | provides | offered | offers | wrote | writes | has | had",
+    "presents? | presented | produced | produces | delivers? | delivered | contains | made",
+)
+GIVES_BETTER = pattern(
+    rf"{X}\s+(?:(?:also|clearly|overall|still|ultimately)\s+)?{_OFFERS}\s+(?:us\s+)?"
+    rf"(?:the|a|an)\s+(?:{_DEGREE}\s+)*(?:better|best|superior|stronger|preferable|winning)\b"
+)
+BETTER_IS_FROM = pattern(
+    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning)\s+(?:of\s+the\s+two\s+)?"
+    rf"(?:{_NAME}\s+)?(?:(?:overall|here)\s+)?"
+    rf"(?:is|was|comes|came|would\s+be|has\s+to\s+be|must\s+be)\s+(?:therefore\s+|clearly\s+)?"
+    rf"(?:the\s+(?:one|{NOUN})\s+|that\s+)?(?:which\s+(?:is|was)\s+|that\s+(?:is|was)\s+)?"
+    rf"(?:(?:given|provided|written|offered|produced|presented|made)\s+)?(?:from|by|of)\s+"
+    rf"{_OPEN}{X}"
+)
 NOT_BUT = pattern(rf"\bnot\s+{Y}\s*,?\s*but(?:\s+rather)?\s+{X}")
 DOES_BETTER = pattern(rf"{X}\s+(?:\w+\s+){{1,8}}?better\s+(?:\w+\s+){{0,3}}?than\s+{Y}")
-CHOSEN = (IS_BETTER, WINS, PICKED, FIELD, LABELLED, OVER, NOT_BUT, DOES_BETTER)
+CHOSEN = (
+    IS_BETTER,
+    WINS,
+    PICKED,
+    FIELD,
+    LABELLED,
+    OVER,
+    NOT_BUT,
+    DOES_BETTER,
+    GIVES_BETTER,
+    BETTER_IS_FROM,
+)
 """Each finds a candidate that is chosen."""
 
 _WORSE = one_of(
@@ -147,6 +174,11 @@ REPORTED = pattern(
     rf"(?:{Y}|\b{_OTHERS})(?:\s+(?:and\s+{Y}|correctly|incorrectly|also|both|all|rightly|wrongly"
     rf"|that|given\s+by|by|initially|{Y}))*\s+{_SAYS}\b"
 )
+SAYS_AFTER = pattern(
+    rf",?\s*(?:says|claims|states|argues|writes|insists|boasts)\s+(?:(?:the|its)\s+)?(?:\w+\s+)?"
+    rf"(?:{NOUN}\b|{Y}|itself)"
+)
+"""What ends a reported choice: "B is better, says the first answer about itself"."""
 ACCORDING = pattern(rf"\baccording\s+to\s+(?:the\s+\w+\s+)?(?:{Y}|assistant|evaluator|critic)")
 OWN = re.compile(r"\b(?:I|we|my|our)\b")
 
@@ -183,14 +215,17 @@ TIE = pattern(
     + one_of(
         "it(?:['’]s| is) a (?:tie|draw)",
         "(?:a|is|call it a|verdict:?|result:?|answer:?) (?:tie|draw)",
-        r"tied?\s*[.!]?$ | equally \w+",
-        r"(?:both|two)\b[^.]{0,80}\b(?:equal(?:ly)?|the same|identical|similar)",
+        r"tied?\s*[.!]?$",
         "no (?:(?:clear|significant|meaningful|real|obvious|discernible) )?"
         "(?:winner|difference|preference|better (?:option|response|output))",
         "does(?: not|n['’]t) matter which",
     )
     + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
 )
+ALIKE = pattern(
+    r"\bequally\s+\w+|\b(?:both|two)\b[^.]{0,80}\b(?:equal(?:ly)?|the\s+same|identical|similar)\b"
+)
+"""A tie, unless the sentence chooses all the same: "both are similar, but A gave the better"."""
 BOTH = pattern(rf"{Y}\s*(?:,|and|or|/|&|nor|vs\.?|versus)\s*{Y}")
 LEAD = pattern(
     rf"^{BLANK}(?:(?:the\s+)?(?:final\s+)?(?:answer|verdict|choice|winner|output)"

@@ -1,0 +1,109 @@
+"""What a judge's text repeats: the judged text, and the instructions that the judge was given.
+
+A verdict in it is not the judge's: a candidate can write one to be quoted, and a prompt offers all
+of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from judgesense.answers.space import NOUN, Space
+from judgesense.answers.vocabulary import CONCLUDES, one_of, pattern
+
+_QUOTED_LINE = re.compile(r"(?m)^[ \t]*>[^\n]*\n?")
+_FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^`\n]+)```", re.DOTALL)
+_WRITER = rf"(?:{NOUN}|candidate|student|submission|author|user|it|they|he|she|which|that)"
+_WRITES = one_of(
+    "wrote | writes | written | says | said | contains? | contained | includes? | included | reads",
+    "states? | stated | claims? | claimed | ends? with | ended with | begins? with | prints?",
+    "printed | outputs? | tries | tried | attempts? | quotes? | injects? | adds? | added",
+    "embeds? | shows? | has | planted | hides? | appends? | appended",
+)
+_INTRODUCED = pattern(
+    rf"\b{_WRITER}(?:['’]s)?\b[^\n.!?]{{0,60}}?\b{_WRITES}\b[^\n.!?]{{0,60}}[:\"“'‘]?\s*$"
+    rf"|\b(?:candidate|submission|judged|quoted|injected|embedded|planted|original)\b"
+    r"[^\n.!?]{0,40}:\s*$"
+)
+"""The end of what introduces a quotation: "The candidate wrote:"."""
+
+_DISOWNED = pattern(
+    r"^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:which\s+is|that\s+is|this\s+is|that\s+text|this\s+text"
+    r"|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
+    r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|output|model|part\s+of|not\s+my"
+    r"|injection|quoted|written\s+by)"
+)
+"""What follows a quotation that the judge disowns: "which is the candidate's own text"."""
+
+_SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]")
+_REACH = 160
+"""Characters before a quotation in which it is introduced, and after it in which it is disowned."""
+
+_IMPERATIVE = one_of(
+    "select | choose | pick | use | give | output | respond | answer | reply | write | return",
+    "assign | enter | mark | print | provide | state | rate | score | indicate | say",
+)
+_ON_CONDITION = one_of(
+    "to indicate | if | when | otherwise | depending | whether | where | according to | or",
+    "followed by | in the format | format",
+)
+_INSTRUCTS = pattern(
+    rf"^\W*(?:please\s+|now\s+|then\s+|just\s+|you\s+(?:should|must|can|may|will|need\s+to)\s+)?"
+    rf"{_IMPERATIVE}\b(?![^.]*\bbecause\b).*\b{_ON_CONDITION}\b"
+    r"|\byou\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
+    r"|given|required|expected|supposed))\b"
+    r"|\b(?:instructions?|prompt|task|question|rubric|guidelines?|criteria|format|scale|system"
+    r"\s+prompt)\s+(?:says?|asks?|states?|requires?|tells?|wants?|is|are|specif\w+|defines?"
+    r"|reads?)\s+(?:to|that|me|us|whether|which|for|as|:)"
+    r"|\b(?:I|we|one)\s+(?:must|should|need\s+to|have\s+to|(?:am|are)\s+(?:asked|required|supposed"
+    rf"|told|instructed)\s+to)\s+{_IMPERATIVE}\b.*\b"
+    + one_of("if | when | otherwise | depending | either | or | between | from")
+    + r"\b"
+)
+"""A sentence that repeats how a verdict is to be given."""
+
+
+def without_quotations(text: str) -> str:
+    """The text without what the judge quotes of the judged text; the text itself if all is quoted.
+
+    Quoted are lines that begin with ">", and fenced blocks, JSON objects and words in quotation
+    marks that are introduced as somebody else's ("The candidate wrote:") or disowned after them.
+    """
+    own = _QUOTED_LINE.sub("", text) if ">" in text else text
+    if not own.strip():
+        return text
+    parts, place = [], 0
+    for start, end in _quotable(own):
+        if start < place:
+            continue
+        before, after = own[max(place, start - _REACH) : start], own[end : end + _REACH]
+        if _INTRODUCED.search(before) or _DISOWNED.match(after):
+            parts.append(own[place:start])
+            place = end
+    return "".join([*parts, own[place:]]) if parts else own
+
+
+def _quotable(text: str) -> Iterator[tuple[int, int]]:
+    """Where fenced blocks, JSON objects and words in quotation marks are, in order."""
+    spans = [match.span() for match in _FENCE.finditer(text)] if "```" in text else []
+    spans += [match.span() for match in _SPOKEN.finditer(text)] if len(text) < 20_000 else []
+    decoder, start = json.JSONDecoder(), text.find("{")
+    for _ in range(40):
+        if start < 0:
+            break
+        try:
+            _, end = decoder.raw_decode(text, start)
+            spans.append((start, end))
+        except (ValueError, RecursionError):
+            end = start + 1
+        start = text.find("{", end)
+    yield from sorted(spans)
+
+
+def is_instruction(sentence: str, space: Space) -> bool:
+    """Whether a sentence repeats the instructions: what to answer when, or what labels mean."""
+    if _INSTRUCTS.search(sentence):
+        return not CONCLUDES.match(sentence)
+    return len({m[1].casefold() for m in space.legend.finditer(sentence)}) > 1
