@@ -221,7 +221,7 @@ def _read_json(text: str, space: Space) -> Marked | None:
         return None
     if (ranked := _read_ranks(text, space)) is not None:
         return ranked
-    fields = []
+    fields: list[tuple[str, str]] = []
     end = 0
     for values, stop in _objects(text):
         label = _object_label(values, space)
