@@ -32,8 +32,8 @@ from common import finish, machine
 from labelled import HUMAN, LOGS, flakyjudge, rag_eval, rag_units, write_summeval
 
 from judgesense.comparison.estimate import labels_needed
-from judgesense.comparison.units import Units, pick, strata_of, units_of
-from judgesense.comparison.verdict_files import read_verdicts
+from judgesense.comparison.outputs import Outputs, outputs_of, pick, strata_of
+from judgesense.comparison.verdicts import read_verdicts
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.prediction_powered import (
     combined,
@@ -104,7 +104,7 @@ def beside(f: Floats, y: Floats, n: int) -> dict[str, float]:
 
 def outputs(
     rng: np.random.Generator, items: int, wordings: int, tau: float, better: float, levels: int
-) -> tuple[Units, Floats]:
+) -> tuple[Outputs, Floats]:
     """Outputs of two systems on shared items, and what people would say of each.
 
     The quality of an output is its item's plus its system's plus its own. People see quality;
@@ -122,7 +122,7 @@ def outputs(
     said = np.searchsorted(cuts, seen.ravel()).reshape(seen.shape).astype(float)
     nothing = np.full(2 * items, np.nan)
     margin = np.abs(seen[:, :1] - cuts).min(axis=1)
-    units = Units(
+    units = Outputs(
         items=item.astype(str).astype(object),
         system=system,
         systems=("a", "b"),
@@ -133,12 +133,12 @@ def outputs(
         gold=nothing,
         flipped=np.zeros(2 * items, bool),
         rows=np.arange(2 * items),
-        comparative=False,
+        is_comparison=False,
     )
     return units, truth
 
 
-def difference(units: Units, labels: Floats, step: float, strata: Any = None) -> Any:
+def difference(units: Outputs, labels: Floats, step: float, strata: Any = None) -> Any:
     """The corrected difference of the first two systems."""
     parts = []
     for code, sign in ((0, 1.0), (1, -1.0)):
@@ -154,7 +154,7 @@ def difference(units: Units, labels: Floats, step: float, strata: Any = None) ->
     return combined(parts)
 
 
-def naive(units: Units, wordings: bool) -> Any:
+def naive(units: Outputs, wordings: bool) -> Any:
     """The difference of mean verdicts; without ``wordings``, as if these were all there are."""
     parts = []
     for code, sign in ((0, 1.0), (1, -1.0)):
@@ -165,7 +165,7 @@ def naive(units: Units, wordings: bool) -> Any:
 
 
 def random_labels(
-    rng: np.random.Generator, units: Units, truth: Floats, n: int, labels: Floats | None = None
+    rng: np.random.Generator, units: Outputs, truth: Floats, n: int, labels: Floats | None = None
 ) -> Floats:
     """n more labels, half of each system, drawn at random."""
     found = np.full(len(units), np.nan) if labels is None else labels.copy()
@@ -247,7 +247,7 @@ def decides(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
 
 
 def saved(
-    name: str, units: Units, truth: Floats, step: float, runs: int, rng: np.random.Generator
+    name: str, units: Outputs, truth: Floats, step: float, runs: int, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Picked labels against random ones: labels for the same mean width of the interval."""
     strata = strata_of(units)
@@ -283,10 +283,10 @@ def saved(
     }
 
 
-def only(units: Units, one: int, two: int) -> tuple[Units, Codes]:
+def only(units: Outputs, one: int, two: int) -> tuple[Outputs, Codes]:
     """The units of two systems, coded 0 and 1, and their numbers."""
     rows = np.flatnonzero(np.isin(units.system, (one, two)))
-    return Units(
+    return Outputs(
         items=units.items[rows],
         system=(units.system[rows] == two).astype(np.intp),
         systems=(units.systems[one], units.systems[two]),
@@ -297,7 +297,7 @@ def only(units: Units, one: int, two: int) -> tuple[Units, Codes]:
         gold=units.gold[rows],
         flipped=units.flipped[rows],
         rows=units.rows[rows],
-        comparative=False,
+        is_comparison=False,
     ), rows
 
 
@@ -326,7 +326,7 @@ def next_labels(
     if summeval is None:
         return
     table = read_verdicts(summeval)
-    units = units_of(table)
+    units = outputs_of(table)
     with (summeval.parent / HUMAN).open(encoding="utf-8") as source:
         human_of = {row["item_id"]: float(row["label"]) for row in csv.DictReader(source)}
     human = np.array([human_of[item] for item in units.items])

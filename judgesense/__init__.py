@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judgesense.comparison.migration import migration as migration
     from judgesense.comparison.monitor import Monitoring as Monitoring
     from judgesense.comparison.monitor import monitor as monitor
-    from judgesense.comparison.verdict_files import read_verdicts as read_verdicts
+    from judgesense.comparison.verdicts import read_verdicts as read_verdicts
     from judgesense.importers.log import import_log as import_log
     from judgesense.log.responses import read_responses as read_responses
     from judgesense.metric_modules.registry import metric_path as metric_path
@@ -78,7 +78,7 @@ _HOMES = {
     "prompt_sensitivity": "judgesense.statistics.sensitivity",
     "ranking_stability": "judgesense.statistics.ranking",
     "read_responses": "judgesense.log.responses",
-    "read_verdicts": "judgesense.comparison.verdict_files",
+    "read_verdicts": "judgesense.comparison.verdicts",
     "report": "judgesense.reporting.report:report_runs",
     "respond": "local_judges.responder",
     "run": "judgesense.pipeline",

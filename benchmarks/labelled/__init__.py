@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from common import MIRROR
 
-from judgesense.comparison.units import Units, units_of
-from judgesense.comparison.verdict_files import read_verdicts
+from judgesense.comparison.outputs import Outputs, outputs_of
+from judgesense.comparison.verdicts import read_verdicts
 from judgesense.statistics.arrays import Floats
 
 HUMAN = "summeval_human.csv"
@@ -53,7 +53,7 @@ def flakyjudge() -> dict[str, tuple[Floats, Floats]]:
 
 def rag_units(
     file: Path, said: dict[str, Any], panel: dict[str, dict[str, float]], judges: list[str]
-) -> tuple[Units, Floats]:
+) -> tuple[Outputs, Floats]:
     """TREC-COVID's and TREC RAG's passages as two systems' outputs, judged by some judges."""
     human: dict[str, tuple[str, float]] = {}
     for judge in judges:
@@ -67,7 +67,7 @@ def rag_units(
                 for judge in judges:
                     if item in panel[judge]:
                         writer.writerow([item, dataset, judge, panel[judge][item]])
-    units = units_of(read_verdicts(file))
+    units = outputs_of(read_verdicts(file))
     return units, np.array([human[item][1] for item in units.items])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.comparison.verdict_files import one_stream
+from judgesense.comparison.verdicts import one_stream
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import read_run
 from judgesense.log.view import view

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from judgesense.comparison.human_labels import LabelRow
-from judgesense.comparison.verdict_files import as_id, read_rows
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import kept
-from judgesense.files.tables import read_table, read_table_rows
-from judgesense.importers.column_names import (
-    ROLES,
-    VERDICTS,
-    Columns,
-    columns_of,
-    label_columns,
-    plain,
-)
+from judgesense.files.tables import read_table
+from judgesense.files.typed_rows import as_id
+from judgesense.importers.column_names import ROLES, VERDICTS, Columns, label_columns, plain
+from judgesense.importers.label_files import LabelRow, read_label_rows
 from judgesense.importers.recognise import people_columns
 
 LabelsByPerson = dict[str, dict[str, str]]
@@ -30,12 +23,11 @@ def labels_by_item(
     """The labels in a file, and the chances with which ``judgesense label`` picked their items.
 
     Columns that have other names are recognised. Raises JudgeSenseError as
-    `judgesense.comparison.verdict_files.read_rows`, and without any label.
+    `judgesense.importers.label_files.read_label_rows`, and without any label.
     """
-    given = columns or label_columns(columns_of(read_table_rows(file))[0])
     labels: LabelsByPerson = {}
     chances: dict[str, float] = {}
-    rows = [row for row, _ in read_rows(file, LabelRow, given, "--columns")]
+    rows = [row for row, _ in read_label_rows(file, columns)]
     several = len({row.system_id for row in rows}) > 1
     for row in rows:
         if row.label is not None:

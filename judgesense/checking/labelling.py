@@ -1,6 +1,6 @@
 """What people label next, blind, and the file that their labels are in: ``judgesense label``.
 
-The order is drawn once from the verdicts (`judgesense.comparison.units.pick`): doubtful items
+The order is drawn once from the verdicts (`judgesense.comparison.outputs.pick`): doubtful items
 come more often, each with a known probability. Everyone gets the same order, so that two people's
 labels can be compared. Nobody sees verdicts, reasons, or other people's labels.
 """
@@ -11,26 +11,29 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from judgesense.comparison.human_labels import LabelRow
-from judgesense.comparison.units import ALL, pick, strata_of, units_of
-from judgesense.comparison.verdict_files import SomeId, fields_of, read_rows, read_verdicts
-from judgesense.comparison.verdict_table import SCHEMA, VerdictTable
+from judgesense.comparison.outputs import ALL, outputs_of, pick, strata_of
+from judgesense.comparison.verdicts import Verdicts, read_verdicts, verdicts_in
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
-from judgesense.files.tables import SUFFIXES, csv_text, read_table_rows
-from judgesense.importers.column_names import columns_of, plain
+from judgesense.files.tables import SUFFIXES, csv_text, read_table, read_table_rows
+from judgesense.files.typed_rows import SomeId, typed_rows
+from judgesense.importers.column_names import Columns, columns_of, plain
 from judgesense.importers.columns import ROW
+from judgesense.importers.label_files import LabelRow
 from judgesense.importers.recognise import require_columns, understand
+from judgesense.importers.verdict_table import columns_by_name, import_table
 from judgesense.log.folder import Run, read_run
 from judgesense.log.record import now
 from judgesense.measure.disagreements import columns_of_items
+from judgesense.pipeline.verdict_files import SCHEMA
+from judgesense.tasks import UNCLEAR
 
 MOST_LABELS = 10
 """One for each key with a digit."""
@@ -64,18 +67,27 @@ class LabelFileRow(LabelRow):
     labelled_at: SomeId = None
 
 
+@dataclass(frozen=True)
+class _Row:
+    """One person's label of an output, if any, and the comment."""
+
+    label: str | None = None
+    comment: str = ""
+    labelled_at: str = ""
+
+
 class Labelling:
     """The items to label, in their order, and the labels given so far; safe between threads.
 
-    ``table`` has the verdicts (UNCLEAR for items alone) and ``texts`` the columns of each row.
-    ``show`` names the columns to show, by default all but those that name systems. Labels are
+    ``verdicts`` are those on the items (UNCLEAR for items alone) and ``texts`` the columns of each
+    row. ``show`` names the columns to show, by default all but those that name systems. Labels are
     added to a file ``out`` that exists. Raises JudgeSenseError for more labels than keys, and for a
     file with labels of other items.
     """
 
     def __init__(
         self,
-        table: VerdictTable,
+        verdicts: Verdicts,
         labels: Sequence[str],
         out: Path,
         *,
@@ -86,32 +98,32 @@ class Labelling:
     ) -> None:
         if not 1 < len(labels) <= MOST_LABELS:
             raise JudgeSenseError(
-                f"{table.source}: {len(labels)} labels, such as {', '.join(labels[:3])}; choose 2 "
-                f"to {MOST_LABELS} with --answers A,B"
+                f"{verdicts.source}: {len(labels)} labels, such as {', '.join(labels[:3])}; choose "
+                f"2 to {MOST_LABELS} with --answers A,B"
             )
-        self.labels, self.out, self.source = tuple(labels), out, table.source
+        self.labels, self.out, self.source = tuple(labels), out, verdicts.source
         self.positive: str | None = None
         try:
-            units = units_of(table)
+            outputs = outputs_of(verdicts)
         except JudgeSenseError:
             # Of labels of which none is known to be good, the first counts as good.
-            self.positive = table.labels[0]
-            units = units_of(table, self.positive)
-        self._units = units
-        self._shown = [
+            self.positive = verdicts.labels[0]
+            outputs = outputs_of(verdicts, self.positive)
+        self._outputs = outputs
+        self._texts = [
             {
                 name: str(text)
-                for name, text in own.items()
+                for name, text in texts[row].items()
                 if (name in show if show else not _HIDDEN.fullmatch(plain(name)))
             }
-            for own in (texts[row] for row in units.rows)
+            for row in outputs.rows
         ]
-        verdicts = not np.isnan(units.means).all()
-        self._strata = strata_of(units).astype(str) if verdicts else np.full(len(units), "")
-        self.total = min(limit or len(units), len(units))
+        is_judged = not np.isnan(outputs.means).all()
+        self._strata = strata_of(outputs).astype(str) if is_judged else np.full(len(outputs), "")
+        self.total = min(limit or len(outputs), len(outputs))
         self._seed, self._order = seed, list[int]()
-        self._drawn = np.full(len(units), np.nan)
-        self._rows: dict[tuple[str, int], dict[str, Any]] = {}
+        self._drawn = np.full(len(outputs), np.nan)
+        self._rows: dict[tuple[str, int], _Row] = {}
         self._lock = RLock()
         self.names: dict[str, None] = {}
         """Everyone who labels now."""
@@ -124,17 +136,19 @@ class Labelling:
             done = min(self.total, self.counts().get(name, 0))
             if at is None and done < self.total:
                 labelled = {
-                    unit for (who, unit), row in self._rows.items() if who == name and row["label"]
+                    output for (who, output), row in self._rows.items() if who == name and row.label
                 }
-                at = next((p for p in range(self.total) if self._unit(p) not in labelled), None)
-            found: dict[str, Any] = {"done": done, "total": self.total, "at": at, "item": None}
+                at = next((p for p in range(self.total) if self._output(p) not in labelled), None)
             if at is None or not 0 <= at < self.total:
-                return found | {"at": None}
-            row = self._rows.get((name, self._unit(at)), {})
-            return found | {
-                "item": self._shown[self._unit(at)],
-                "label": row.get("label") or None,
-                "comment": row.get("comment") or "",
+                return {"done": done, "total": self.total, "at": None, "item": None}
+            row = self._rows.get((name, self._output(at)), _Row())
+            return {
+                "done": done,
+                "total": self.total,
+                "at": at,
+                "item": self._texts[self._output(at)],
+                "label": row.label,
+                "comment": row.comment,
             }
 
     def put(self, name: str, at: int, label: str | None, comment: str) -> None:
@@ -143,24 +157,20 @@ class Labelling:
         Raises OSError if they cannot be written; they are not kept then.
         """
         with self._lock:
-            rows, key = dict(self._rows), (name, self._unit(at))
+            rows, key = dict(self._rows), (name, self._output(at))
             # The last one given is the last row, which undo takes away.
-            old = rows.pop(key, {})
-            rows[key] = {
-                "label": label if label is not None else old.get("label"),
-                "comment": comment,
-                "labelled_at": now(),
-            }
+            old = rows.pop(key, _Row())
+            rows[key] = _Row(old.label if label is None else label, comment, now())
             self._save(rows)
 
     def undo(self, name: str) -> int | None:
         """Take away a person's last label; returns its place in the order, None without one."""
         with self._lock:
-            own = [key for key, row in self._rows.items() if key[0] == name and row["label"]]
-            if not own:
+            keys = [key for key, row in self._rows.items() if key[0] == name and row.label]
+            if not keys:
                 return None
-            self._save({**self._rows, own[-1]: {**self._rows[own[-1]], "label": None}})
-            return next((p for p in range(self.total) if self._unit(p) == own[-1][1]), None)
+            self._save({**self._rows, keys[-1]: replace(self._rows[keys[-1]], label=None)})
+            return next((p for p in range(self.total) if self._output(p) == keys[-1][1]), None)
 
     def is_finished(self) -> bool:
         """Whether everyone who labels now has labelled all items."""
@@ -170,61 +180,58 @@ class Labelling:
 
     def counts(self) -> dict[str, int]:
         """The number of labels of each person in the file."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for (name, _), row in self._rows.items():
-            found[name] = found.get(name, 0) + bool(row["label"])
-        return found
+            counts[name] = counts.get(name, 0) + bool(row.label)
+        return counts
 
-    def _unit(self, place: int) -> int:
+    def _output(self, place: int) -> int:
         """The output at a place of the order, which is drawn as far as it is needed."""
         while len(self._order) <= place:
-            systems, size = range(len(self._units.systems)), max(_AT_ONCE, len(self._order) // 4)
-            drawn, *_ = pick(self._units, self._drawn, systems, size, self._seed + len(self._order))
+            systems = range(len(self._outputs.systems))
+            size, seed = max(_AT_ONCE, len(self._order) // 4), self._seed + len(self._order)
+            drawn, *_ = pick(self._outputs, self._drawn, systems, size, seed)
             self._drawn[drawn] = 0.0
             self._order += drawn.tolist()
         return self._order[place]
 
-    def _id(self, unit: int) -> tuple[str, str]:
-        units = self._units
-        system = units.systems[units.system[unit]]
-        if units.flipped[unit]:
+    def _id(self, output: int) -> tuple[str, str]:
+        outputs = self._outputs
+        system = outputs.systems[outputs.system[output]]
+        if outputs.flipped[output]:
             system = "|".join(reversed(system.split("|")))
-        return str(units.items[unit]), "" if units.systems == (ALL,) else system
+        return str(outputs.items[output]), "" if outputs.systems == (ALL,) else system
 
     def _read(self) -> None:
         if not self.out.exists():
             return
-        known = {self._id(unit): unit for unit in range(len(self._units))}
-        for row, record in read_rows(self.out, LabelFileRow, {}, "--columns"):
-            unit = known.get((row.item_id, row.system_id or ""))
-            if unit is None or (row.stratum or "") != self._strata[unit]:
+        outputs = {self._id(output): output for output in range(len(self._outputs))}
+        for row, record in typed_rows(self.out, LabelFileRow, {}, "--columns"):
+            output = outputs.get((row.item_id, row.system_id or ""))
+            if output is None or (row.stratum or "") != self._strata[output]:
                 raise JudgeSenseError(
                     f"{record.place}: item {row.item_id!r} is not in {self.source}, or its "
                     "verdicts have changed; name another file with --out"
                 )
-            self._rows[row.rater or "", unit] = {
-                "label": row.label,
-                "comment": row.comment or "",
-                "labelled_at": row.labelled_at or "",
-            }
+            key = row.rater or "", output
+            self._rows[key] = _Row(row.label, row.comment or "", row.labelled_at or "")
 
-    def _save(self, rows: dict[tuple[str, int], dict[str, Any]]) -> None:
-        taken = Counter(
-            self._strata[unit] for unit in {unit for (_, unit), row in rows.items() if row["label"]}
-        )
+    def _save(self, rows: dict[tuple[str, int], _Row]) -> None:
+        labelled = {output for (_, output), row in rows.items() if row.label}
+        taken = Counter(self._strata[output] for output in labelled)
         sizes = Counter(self._strata.tolist())
         lines = []
-        for (name, unit), row in rows.items():
-            stratum = self._strata[unit]
-            share = round(taken[stratum] / sizes[stratum], 6) if row["label"] else ""
+        for (name, output), row in rows.items():
+            stratum = self._strata[output]
+            share = round(taken[stratum] / sizes[stratum], 6) if row.label else ""
             cells = [
-                *self._id(unit),
-                row["label"] or "",
+                *self._id(output),
+                row.label or "",
                 name,
                 stratum,
                 share,
-                row["comment"],
-                row["labelled_at"],
+                row.comment,
+                row.labelled_at,
             ]
             lines.append(dict(zip(COLUMNS, cells, strict=True)))
         with replacing(self.out) as temporary, temporary.open("wb") as file:
@@ -245,7 +252,7 @@ def open_labelling(
     *,
     verdict: str | None = None,
     answers: Sequence[str] | None = None,
-    show: Sequence[str] | None = None,
+    show: Sequence[str] = (),
     judge: str | None = None,
     task: str | None = None,
     limit: int | None = None,
@@ -255,74 +262,40 @@ def open_labelling(
     folder; and the columns under which ``estimate`` reads the file.
 
     The labels go to ``out``: by default ``SOURCE.labels.csv``, or ``labels.csv`` in the folder. The
-    column ``verdict`` picks the items. Raises JudgeSenseError as
-    `judgesense.comparison.verdict_files.read_verdicts`, without labels to choose from, and for a
-    file of labels of other items.
+    column ``verdict`` picks the items. Raises JudgeSenseError as `read_verdicts`, without labels to
+    choose from, and for a file of labels of other items.
     """
-    more: dict[str, Any] = {"seed": seed, "limit": limit, "show": show or ()}
+    labels: Sequence[str]
+    columns: dict[str, str] = {}
     if source.is_dir():
-        table = read_verdicts(source, judge=judge, task=task)
-        by_item = _texts_of(read_run(source), table.task)
-        texts = [by_item.get(item, {}) for item in table.column("item_id")]
-        target = out or source / "labels.csv"
-        return Labelling(table, answers or table.labels, target, texts=texts, **more), {}
-    if source.suffix.lower() not in SUFFIXES:
+        verdicts = read_verdicts(source, judge=judge, task=task)
+        of_item = _texts_of(read_run(source), verdicts.task)
+        texts = [of_item.get(item, {}) for item in verdicts.item]
+        labels = verdicts.labels
+        target = source / "labels.csv"
+    elif source.suffix.lower() in SUFFIXES:
+        verdicts, texts, labels, columns = _of_table(source, verdict, answers, show, judge, task)
+        target = source.with_name(f"{source.stem}.labels.csv")
+    else:
         raise JudgeSenseError(
             f"{source}: label reads tables ({', '.join(SUFFIXES)}) and folders of runs. For a log "
             f"of another tool: judgesense check {source} --out DIR, then judgesense label DIR"
         )
-    target = out or source.with_name(f"{source.stem}.labels.csv")
-    blocks = list(read_table_rows(source))
-    found, size = columns_of(blocks)
-    try:
-        meant = understand(found, size, str(source), labels=answers)
-        roles, people, labels = dict(meant.columns), meant.people, meant.labels
-    except JudgeSenseError:
-        if answers is None:
-            raise
-        own = next((name for name in ("item_id", "id") if name in found), ROW)
-        roles, people, labels = {"item_id": own}, (), tuple(answers)
-    judged = roles.get("raw_decision", "").split(",") if roles.get("raw_decision") else []
-    require_columns(found, str(source), [verdict] if verdict else [], "--verdict")
-    require_columns(found, str(source), show or (), "--show")
-    columns = fields_of(roles)
-    chosen = verdict or next(iter(judged), None)
-    if chosen is not None:
-        columns["verdict"] = chosen
-        if len(judged) > 1:
-            columns.pop("judge", None)
-        table = read_verdicts(source, judge=judge, task=task, columns=columns)
-    else:
-        table = _items_alone(source, blocks, columns["item_id"], tuple(labels or answers or ()))
-    hidden = {
-        *judged,
-        *people,
-        *roles.get("raw_text", "").split(","),
-        *SCHEMA.names,
-        *columns.values(),
-        chosen,
-    }
-    vocabulary = {word.casefold() for word in (*table.labels, *(labels or ()))}
-    hidden |= {
-        name for name, column in found.items() if column.labels and {*column.words} <= vocabulary
-    }
-    records = [record.values for rows in blocks for record in rows.records()]
-    wanted = set(show) if show else {name for name in found if name not in hidden}
-    texts = [
-        {
-            name: value
-            for name, value in values.items()
-            if name in wanted and value not in (None, "")
-        }
-        for values in _of_table(records, table, columns)
-    ]
-    choices = answers or (table.labels if len(table.labels) <= MOST_LABELS else labels)
-    return Labelling(table, choices or table.labels, target, texts=texts, **more), columns
+    labelling = Labelling(
+        verdicts,
+        answers or labels,
+        out or target,
+        texts=texts,
+        show=show,
+        seed=seed,
+        limit=limit,
+    )
+    return labelling, columns
 
 
-def _texts_of(run: Run, task: str) -> dict[str, dict[str, str]]:
+def _texts_of(run: Run, task: str) -> dict[str, dict[str, Any]]:
     """What a run has on each item: the other columns of an imported file, or its first prompt."""
-    texts = columns_of_items(run.items, task)
+    texts: dict[str, dict[str, Any]] = dict(columns_of_items(run.items, task))
     if run.items is None and run.prompts is not None:
         for row in run.prompts.select(["item_id", "text"]).to_pylist():
             texts.setdefault(row["item_id"], {"prompt": row["text"]})
@@ -330,32 +303,66 @@ def _texts_of(run: Run, task: str) -> dict[str, dict[str, str]]:
 
 
 def _of_table(
-    records: list[Mapping[str, Any]], table: VerdictTable, columns: Mapping[str, str]
-) -> list[Mapping[str, Any]]:
-    """The file's rows that the table has, in its order; a judge's rows may be some of them."""
-    if len(records) == len(table):
-        return records
-    by_item = {str(values.get(columns["item_id"])): values for values in reversed(records)}
-    return [by_item.get(item, {}) for item in table.column("item_id")]
-
-
-def _items_alone(
-    source: Path, blocks: Sequence[Any], id_column: str, labels: tuple[str, ...]
-) -> VerdictTable:
-    """A table of items without verdicts: each is as doubtful as any other."""
-    ids: list[Any] = []
-    for rows in blocks:
-        known = rows.columns.get(id_column)
-        ids += known if known is not None else range(len(ids) + 1, len(ids) + len(rows) + 1)
-    items = list(map(str, ids))
-    if len(set(items)) < len(items):
-        raise JudgeSenseError(f"{source}: an id in {id_column!r} repeats; keep one row per id")
-    n = len(items)
-    columns: dict[str, list[Any]] = {name: [None] * n for name in SCHEMA.names}
-    columns |= {
-        "item_id": items,
-        "cluster_id": items,
-        "verdict": ["UNCLEAR"] * n,
-        "repeat": [0] * n,
+    source: Path,
+    verdict: str | None,
+    answers: Sequence[str] | None,
+    show: Sequence[str],
+    judge: str | None,
+    task: str | None,
+) -> tuple[Verdicts, list[dict[str, Any]], Sequence[str], dict[str, str]]:
+    """A table's verdicts, what to show beside each, the labels to choose from, and the columns
+    under which ``estimate`` reads the table."""
+    held, size = columns_of(read_table_rows(source))
+    try:
+        understood = understand(held, size, str(source), labels=answers)
+        roles, people = dict(understood.columns), understood.people
+        labels = understood.labels or ()
+    except JudgeSenseError:
+        if answers is None:
+            raise
+        ids = next((name for name in ("item_id", "id") if name in held), ROW)
+        roles, people, labels = {"item_id": ids}, (), tuple(answers)
+    require_columns(held, str(source), [verdict] if verdict else [], "--verdict")
+    require_columns(held, str(source), show, "--show")
+    judged = roles["raw_decision"].split(",") if "raw_decision" in roles else []
+    columns = columns_by_name(roles)
+    if verdict or judged:
+        columns["verdict"] = verdict or judged[0]
+        if len(judged) > 1:
+            columns.pop("judge", None)
+        verdicts = read_verdicts(source, judge=judge, task=task, columns=columns)
+    else:
+        verdicts = _items_alone(source, held, columns["item_id"], labels)
+    hidden = {*judged, *people, *roles.get("raw_text", "").split(","), *SCHEMA.names}
+    hidden |= {*columns.values()}
+    vocabulary = {word.casefold() for word in (*verdicts.labels, *labels)}
+    hidden |= {
+        name for name, column in held.items() if column.labels and {*column.words} <= vocabulary
     }
-    return VerdictTable(pa.table(columns, schema=SCHEMA), labels, str(source), stated=True)
+    names = {*show} or held.keys() - hidden
+    records = [record.values for record in read_table(source)]
+    if len(records) != len(verdicts):
+        # A judge's rows may be some of the file's.
+        of_item = {str(values.get(columns["item_id"])): values for values in reversed(records)}
+        records = [of_item.get(item, {}) for item in verdicts.item]
+    texts = [
+        {name: value for name, value in values.items() if name in names and value not in (None, "")}
+        for values in records
+    ]
+    choices = verdicts.labels if len(verdicts.labels) <= MOST_LABELS else labels
+    return verdicts, texts, choices or verdicts.labels, columns
+
+
+def _items_alone(source: Path, held: Columns, ids: str, labels: tuple[str, ...]) -> Verdicts:
+    """A table of items without verdicts: each is as doubtful as any other."""
+    if ids != ROW and not held[ids].unique:
+        raise JudgeSenseError(f"{source}: {ids!r} repeats an id or lacks one; keep one row per id")
+    roles = {
+        "item_id": ids,
+        "raw_decision": f":{UNCLEAR}",
+        "judge": ":none",
+        "task": ":items",
+        "template_id": ":none",
+    }
+    verdicts = verdicts_in(import_table(source, roles, labels), source, None, None)
+    return replace(verdicts, labels=labels, is_stated=True)

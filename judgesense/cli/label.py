@@ -68,7 +68,7 @@ def label(
         out,
         verdict=verdict,
         answers=opt.names(answers),
-        show=opt.names(show),
+        show=opt.names(show) or (),
         judge=judge,
         task=task,
         limit=limit,

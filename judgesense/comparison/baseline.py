@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from judgesense.comparison.pairing import grouped, most_frequent
+from judgesense.comparison.paired import PairedTable, first_rows, grouped, key_codes, most_frequent
+from judgesense.comparison.verdicts import Verdicts, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import read_run
-from judgesense.log.rows import Answers
 from judgesense.log.stream import Stream
 from judgesense.measure.card import Gate
 from judgesense.measure.rewording import same_polarity
@@ -23,7 +23,8 @@ from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.tasks import ERROR, ORDERS, UNDECIDED
 from judgesense.text import join, percent, s, sentence, signed
 
-FIGURES = ("right", "steady", "fair", "readable")
+Figure = Literal["right", "steady", "fair", "readable"]
+FIGURES: tuple[Figure, ...] = ("right", "steady", "fair", "readable")
 """What is compared, the figure that decides first."""
 
 _WHAT = {
@@ -35,29 +36,56 @@ _WHAT = {
 _MOST_RELABELLED = 0.2
 """Share of items whose label may change between two results on the same items."""
 _SHOWN = 3
-"""Moved verdicts that a text lists."""
+"""Changed verdicts that a text lists."""
 
-Gold = Mapping[tuple[str, str], str]
-"""Item and option order -> label."""
+Place = tuple[str, str]
+"""An item and an option order."""
+ShareOfItem = dict[str, float]
+"""Item -> the share of its prompts or pairs of which a figure is true."""
+
+
+class Conclusion(TypedDict):
+    """What changed in one figure of a judge on a task."""
+
+    judge: str
+    task: str
+    figure: Figure
+    conclusion: Literal["better", "worse", "no worse", "cannot tell"]
+    before: float
+    after: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    level: float
+    n_items: int
+    n_changed: int
+    text: str
+
+
+class ChangedVerdict(TypedDict):
+    """An item, in an option order, whose most frequent verdict is another one."""
+
+    task: str
+    item_id: str
+    order: str
+    before: str
+    after: str
+    gold: str | None
+    kind: Literal["fixed", "broken", "changed"]
 
 
 @dataclass(frozen=True, eq=False)
 class BaselineComparison(ResultMapping):
     """A judge against an earlier result on the same items.
 
-    ``conclusions`` has an entry per judge, task and figure (``right``, ``steady``, ``fair``,
-    ``readable``) that both results have: ``judge``, ``task``, ``figure``, ``conclusion``
-    (``better``, ``worse``, ``no worse`` or ``cannot tell``), ``before``, ``after``, ``difference``,
-    ``ci_low``, ``ci_high``, ``level``, ``n_items``, ``n_changed`` and ``text``.
-
-    ``moved`` lists the verdicts that differ: ``task``, ``item_id``, ``order``, ``before``,
-    ``after``, ``gold`` and ``kind`` (``fixed``, ``broken`` or ``changed``). ``margin`` is the loss
-    that counts as no worse, and ``smallest_loss`` the loss of one figure that this many items show
-    in 80% of comparisons.
+    ``conclusions`` has a `Conclusion` for each judge, task and figure that both results have, and
+    ``moved`` a `ChangedVerdict` for each verdict that differs. ``margin`` is the loss that counts
+    as no worse, and ``smallest_loss`` the loss of one figure that this many items show in 80% of
+    comparisons.
     """
 
-    conclusions: list[dict[str, Any]]
-    moved: list[dict[str, Any]]
+    conclusions: list[Conclusion]
+    moved: list[ChangedVerdict]
     margin: float
     n_items: int
     smallest_loss: float | None
@@ -109,7 +137,7 @@ class BaselineComparison(ResultMapping):
         return "\n".join(lines)
 
 
-def _named(row: Mapping[str, Any]) -> str:
+def _named(row: Conclusion) -> str:
     return f"{row['judge'].partition('@')[0]} on {row['task']}: {row['text']}"
 
 
@@ -151,134 +179,146 @@ def against_baseline(
     """
     if not 0 < margin < 1:
         raise JudgeSenseError(f"the margin must be between 0 and 1, got {margin}")
-    both = _matched(read_run(Path(run_dir)).judged, read_run(Path(baseline)).judged)
-    if not both:
+    matched = _matched(read_run(Path(run_dir)).judged, read_run(Path(baseline)).judged)
+    if not matched:
         raise JudgeSenseError(
             f"{baseline} and {run_dir} have no judge and task in common, or several that may match"
         )
-    conclusions: list[dict[str, Any]] = []
-    moved: list[dict[str, Any]] = []
+    conclusions: list[Conclusion] = []
+    moved: list[ChangedVerdict] = []
     notes: list[str] = []
     sizes: list[int] = []
-    for one, two in both:
-        task, before, after = two.task.name, one.answers(), two.answers()
-        items, every = {*before.item} & {*after.item}, {*before.item, *after.item}
+    for one, two in matched:
+        task = two.task.name
+        before = verdicts_of(one, Path(baseline), repeats=False, as_shown=True)
+        after = verdicts_of(two, Path(run_dir), repeats=False, as_shown=True)
+        items = {*before.item} & {*after.item}
         if not items:
             raise JudgeSenseError(
                 f"task {task}: {run_dir} and {baseline} have no item in common; give both the "
                 "same item_id"
             )
-        if left := len(every) - len(items):
+        if left := len({*before.item, *after.item} - items):
             notes.append(f"{task}: {left} item{s(left)} that only one result has are left out.")
         sizes.append(len(items))
-        # The label of each item and order; that of the newer result counts.
-        old, new = (
-            {at: label for at, label in zip(_places(side), side.gold, strict=True) if label}
-            for side in (before, after)
-        )
+        old, new = _gold(before), _gold(after)
         gold = old | new
-        other = len({at[0] for at, label in old.items() if gold[at] != label and at[0] in items})
-        if other > _MOST_RELABELLED * len(items):
+        relabelled = {
+            place[0] for place, label in old.items() if gold[place] != label and place[0] in items
+        }
+        if len(relabelled) > _MOST_RELABELLED * len(items):
             raise JudgeSenseError(
-                f"task {task}: {other} of {len(items)} items have another label in {baseline}, so "
-                "these are not the same items; name a column of ids that both results have with "
-                "--columns item_id=COLUMN"
+                f"task {task}: {len(relabelled)} of {len(items)} items have another label in "
+                f"{baseline}, so these are not the same items; name a column of ids that both "
+                "results have with --columns item_id=COLUMN"
             )
-        if other:
+        if relabelled:
             notes.append(
-                f"{task}: {other} of {len(items)} items have another label in the baseline. Both "
-                "results are compared with the new labels."
+                f"{task}: {len(relabelled)} of {len(items)} items have another label in the "
+                "baseline. Both results are compared with the new labels."
             )
         orders = {*before.order} & {*after.order}
-        shares = [
+        shares = (
             _shares(one, before, orders, gold, {ERROR}),
             _shares(two, after, orders, gold, set()),
-        ]
-        clusters = dict(zip(after.item, after.cluster.tolist(), strict=True))
+        )
+        clusters = dict(zip(after.item, after.cluster, strict=True))
         conclusions += _conclusions(two, shares, items, clusters, margin)
-        moved += _moved(task, before, after, gold)
+        usual = PairedTable.of(
+            _usual(before, before.verdict != ERROR), _usual(after), "item", "order"
+        )
+        moved += _changed(task, usual, gold)
     fewest = min(sizes)
     return BaselineComparison(conclusions, moved, margin, fewest, smallest_loss(fewest), notes)
-
-
-def _places(answers: Answers) -> Iterator[tuple[str, str]]:
-    """Item and option order of each answer."""
-    return zip(answers.item, answers.order, strict=True)
 
 
 def _matched(new: list[Stream], old: list[Stream]) -> list[tuple[Stream, Stream]]:
     """Each judge before and after: the same name, or the only judge of a task, or the only one."""
     keys: list[Callable[[Stream], tuple[str, ...]]] = [
-        lambda each: (each.task.name, each.scoring, each.judge.partition("@")[0]),
-        lambda each: (each.task.name, each.scoring),
+        lambda stream: (stream.task.name, stream.scoring, stream.judge.partition("@")[0]),
+        lambda stream: (stream.task.name, stream.scoring),
         # A task may have the name of its file.
-        lambda each: (each.scoring, each.judge.partition("@")[0]),
+        lambda stream: (stream.scoring, stream.judge.partition("@")[0]),
         lambda _: (),
     ]
     for key in keys:
         before, after = (grouped(map(key, streams), streams) for streams in (old, new))
-        both = [
-            (before[name][0], each[0])
-            for name, each in after.items()
-            if len(each) == len(before.get(name, ())) == 1
+        matched = [
+            (before[name][0], streams[0])
+            for name, streams in after.items()
+            if len(streams) == len(before.get(name, ())) == 1
         ]
-        if both:
-            return both
+        if matched:
+            return matched
     return []
 
 
+def _gold(verdicts: Verdicts) -> dict[Place, str]:
+    """The gold label of each item and order that has one."""
+    rows = zip(verdicts.item, verdicts.order, verdicts.gold, strict=True)
+    return {(item, order): label for item, order, label in rows if label}
+
+
 def _shares(
-    stream: Stream, answers: Answers, orders: set[str], gold: Gold, left_out: set[str]
-) -> dict[str, dict[str, float]]:
+    stream: Stream,
+    verdicts: Verdicts,
+    orders: set[str],
+    gold: Mapping[Place, str],
+    left_out: set[str],
+) -> dict[Figure, ShareOfItem]:
     """Each figure's share of an item's prompts or pairs, in the orders that both results have.
 
     ``left_out`` are decisions that count for nothing."""
-    found: dict[str, list[tuple[str, bool]]] = {figure: [] for figure in FIGURES}
-    choices: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for at, wording, verdict in zip(_places(answers), answers.template, answers.label, strict=True):
-        item, order = at
+    rows: dict[Figure, list[tuple[str, bool]]] = {figure: [] for figure in FIGURES}
+    choices: dict[Place, dict[str, str]] = {}
+    for item, order, wording, verdict in zip(
+        verdicts.item, verdicts.order, verdicts.wording, verdicts.verdict, strict=True
+    ):
         if order not in orders or verdict in left_out:
             continue
-        found["readable"].append((item, verdict not in UNDECIDED))
-        if at in gold:
-            found["right"].append((item, verdict == gold[at]))
-        choices[item, wording][order] = verdict
-    if stream.task.comparative and set(ORDERS) <= orders:
-        for (item, _), of_order in choices.items():
-            if set(ORDERS) <= of_order.keys():
-                chosen = set(of_order.values())
+        rows["readable"].append((item, verdict not in UNDECIDED))
+        if (item, order) in gold:
+            rows["right"].append((item, verdict == gold[item, order]))
+        choices.setdefault((item, wording), {})[order] = verdict
+    if stream.task.comparative and {*ORDERS} <= orders:
+        options = {*stream.task.labels[:2]}
+        for (item, _), choice in choices.items():
+            if {*ORDERS} <= choice.keys():
                 # The same choice has another name in each order.
-                same = len(chosen) == len(ORDERS) and chosen <= set(stream.task.labels[:2])
-                found["fair"].append((item, same))
+                rows["fair"].append((item, {choice[order] for order in ORDERS} == options))
     agree = stream.decided() & (stream.mapped_a == stream.mapped_b)
     for place in np.flatnonzero(same_polarity(stream) & stream.known):
         item, _, _, order = stream.places[place]
         if order in orders:
-            found["steady"].append((item, bool(agree[place])))
+            rows["steady"].append((item, bool(agree[place])))
     return {
         figure: {
-            item: sum(each) / len(each) for item, each in grouped(*zip(*rows, strict=True)).items()
+            item: sum(hits) / len(hits)
+            for item, hits in grouped(*zip(*of_figure, strict=True)).items()
         }
-        for figure, rows in found.items()
-        if rows
+        for figure, of_figure in rows.items()
+        if of_figure
     }
 
 
 def _conclusions(
     stream: Stream,
-    shares: Sequence[Mapping[str, Mapping[str, float]]],
+    shares: Sequence[Mapping[Figure, ShareOfItem]],
     items: set[str],
-    clusters: Mapping[str, int],
+    clusters: Mapping[str, str],
     margin: float,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Conclusion]:
     """The entries of a judge and task, in the order of `FIGURES`."""
-    columns: dict[str, list[tuple[Any, ...]]] = {}
+    columns: dict[Figure, tuple[list[float], list[float], list[str]]] = {}
     for figure in FIGURES:
-        before, after = (each.get(figure, {}) for each in shares)
+        before, after = (side.get(figure, {}) for side in shares)
         if common := sorted(items & before.keys() & after.keys()):
-            rows = ((before[item], after[item], clusters[item]) for item in common)
-            columns[figure] = list(zip(*rows, strict=True))
-    # A figure that moved on no item cannot be called worse: the error is divided among the others.
+            columns[figure] = (
+                [before[item] for item in common],
+                [after[item] for item in common],
+                [clusters[item] for item in common],
+            )
+    # A figure that changed on no item cannot be called worse: the error is divided among the rest.
     figures = max(1, sum(one != two for one, two, _ in columns.values()))
     for figure, (one, two, shared) in columns.items():
         change = item_change(one, two, shared, figures=figures if one != two else 1)
@@ -294,34 +334,52 @@ def _conclusions(
             f"[{points[1]}, {points[2]}], {change.n_items} item{s(change.n_items)}, of which "
             f"{change.n_changed} changed)"
         )
+        yield Conclusion(
+            judge=stream.judge,
+            task=stream.task.name,
+            figure=figure,
+            conclusion=conclusion,
+            before=change.before,
+            after=change.after,
+            difference=change.difference,
+            ci_low=change.ci_low,
+            ci_high=change.ci_high,
+            level=change.level,
+            n_items=change.n_items,
+            n_changed=change.n_changed,
+            text=text,
+        )
+
+
+def _usual(verdicts: Verdicts, mask: Any = slice(None)) -> Verdicts:
+    """The most frequent verdict on each item and order, of the rows in a mask."""
+    rows = np.arange(len(verdicts))[mask]
+    item, order, verdict = (a[rows] for a in (verdicts.item, verdicts.order, verdicts.verdict))
+    keys = key_codes(item, order)
+    usual = {key: most_frequent(v) for key, v in grouped(keys.tolist(), verdict).items()}
+    first = first_rows(keys, np.zeros(len(keys), dtype=np.int64))
+    return replace(
+        verdicts,
+        item=item[first],
+        order=order[first],
+        verdict=np.array([usual[key] for key in keys[first].tolist()], dtype=object),
+        repeat=np.zeros(len(first), dtype=np.int64),
+    )
+
+
+def _changed(task: str, usual: PairedTable, gold: Mapping[Place, str]) -> Iterator[ChangedVerdict]:
+    """The items and orders of both results whose verdict is another one."""
+    table = usual.where(usual.is_changed)
+    for item, order, before, after in sorted(
+        zip(table.item, table.order, table.old, table.new, strict=True)
+    ):
+        label = gold.get((item, order))
         yield {
-            "judge": stream.judge,
-            "task": stream.task.name,
-            "figure": figure,
-            "conclusion": conclusion,
-            **asdict(change),
-            "text": text,
+            "task": task,
+            "item_id": item,
+            "order": order,
+            "before": before,
+            "after": after,
+            "gold": label,
+            "kind": "broken" if label == before else "fixed" if label == after else "changed",
         }
-
-
-def _moved(task: str, before: Answers, after: Answers, gold: Gold) -> Iterator[dict[str, Any]]:
-    """The items and orders of both whose most frequent verdict is another one."""
-    usual = []
-    for side, left_out in ((before, ERROR), (after, None)):
-        votes = grouped(_places(side), side.label)
-        kept = {at: [v for v in given if v != left_out] for at, given in votes.items()}
-        usual.append({at: most_frequent(given) for at, given in kept.items() if given})
-    for at in sorted(usual[0].keys() & usual[1].keys()):
-        first, second = (each[at] for each in usual)
-        label = gold.get(at)
-        if first != second:
-            kind = {first: "broken", second: "fixed"}.get(label or "", "changed")
-            yield {
-                "task": task,
-                "item_id": at[0],
-                "order": at[1],
-                "before": first,
-                "after": second,
-                "gold": label,
-                "kind": kind,
-            }

@@ -6,15 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
-from judgesense.comparison.estimate_result import Estimate, comparison_text
+from judgesense.comparison.estimate_result import (
+    Estimate,
+    SystemComparison,
+    SystemScore,
+    comparison_text,
+)
 from judgesense.comparison.human_labels import Labels, read_labels
-from judgesense.comparison.units import Units, strata_of, units_of
-from judgesense.comparison.verdict_files import read_verdicts
-from judgesense.comparison.verdict_table import VerdictTable
+from judgesense.comparison.outputs import Outputs, outputs_of, strata_of
+from judgesense.comparison.verdicts import Verdicts, read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
 from judgesense.statistics.arrays import Codes, Floats, Words
@@ -28,7 +31,7 @@ from judgesense.statistics.prediction_powered import (
     influence,
     naive_influence,
 )
-from judgesense.statistics.rogan_gladen import rogan_gladen
+from judgesense.statistics.rogan_gladen import RoganGladen, rogan_gladen
 from judgesense.text import number
 
 STEPS = 4
@@ -91,55 +94,55 @@ def estimate(
     """
     if not 0 < confidence_level < 1:
         raise JudgeSenseError(f"confidence_level is {confidence_level}: pass a number such as 0.95")
-    table = read_verdicts(verdicts, judge=judge, task=task, scoring=scoring, columns=columns)
-    units, level = units_of(table, positive), confidence_level
-    given = read_labels(
+    read = read_verdicts(verdicts, judge=judge, task=task, scoring=scoring, columns=columns)
+    outputs, level = outputs_of(read, positive), confidence_level
+    people = read_labels(
         labels,
-        table,
-        units,
+        read,
+        outputs,
         positive=positive,
         columns=label_columns,
         mapping=map,
         raters=raters,
     )
-    step, low, high = _scale_of(table, units, given, positive)
-    strata = strata_of(units).astype(str) if given.picked else None
-    parts = [_system(units, code, given, strata, step) for code in _chosen(units, systems)]
-    good = None if units.comparative else table.good(positive)
-    rows = [_system_row(part, good is not None, (low, high), level) for part in parts]
-    pairs = [(part,) for part in parts] if units.comparative else list(combinations(parts, 2))
+    step, low, high = _scale_of(read, outputs, people, positive)
+    strata = strata_of(outputs).astype(str) if people.picked else None
+    parts = [_system(outputs, code, people, strata, step) for code in _codes(outputs, systems)]
+    good = None if outputs.is_comparison else read.good(positive)
+    rows = [_system_score(part, good is not None, (low, high), level) for part in parts]
+    pairs = [(part,) for part in parts] if outputs.is_comparison else list(combinations(parts, 2))
     rows.sort(key=lambda row: -(row["naive"] if row["corrected"] is None else row["corrected"]))
     return Estimate(
         systems=rows,
         comparisons=_comparisons(pairs, high - low, level),
-        judge=table.judge,
-        task=table.task,
+        judge=read.judge,
+        task=read.task,
         positive=good,
-        wordings=list(units.wordings) if len(units.wordings) > 1 else [],
+        wordings=list(outputs.wordings) if len(outputs.wordings) > 1 else [],
         n_outputs=sum(len(part.labels) for part in parts),
         n_items=len(np.unique(np.concatenate([part.cluster for part in parts]))),
         n_labels=sum(part.n_labels for part in parts),
-        n_raters=given.raters,
-        alpha=given.alpha,
-        n_ties=given.ties,
-        picked=given.picked,
+        n_raters=people.raters,
+        alpha=people.alpha,
+        n_ties=people.ties,
+        picked=people.picked,
         confidence_level=level,
-        sources=[table.source, *given.sources],
-        notes=table.recognised + _notes(given, len(units.wordings), rows),
+        sources=[read.source, *people.sources],
+        notes=read.notes + _notes(people, len(outputs.wordings), rows),
     )
 
 
-def _chosen(units: Units, systems: Sequence[str] | None) -> list[int]:
+def _codes(outputs: Outputs, systems: Sequence[str] | None) -> list[int]:
     """The codes of some systems, all by default."""
-    known = list(units.systems)
+    names = list(outputs.systems)
     if systems is None:
-        return list(range(len(known)))
-    if units.comparative and len(systems) == 2 and "|" not in "".join(systems):
+        return list(range(len(names)))
+    if outputs.is_comparison and len(systems) == 2 and "|" not in "".join(systems):
         systems = ["|".join(sorted(systems))]
     for name in systems:
-        if name not in known:
-            raise JudgeSenseError(f"no verdicts on system {name!r}; choose from {', '.join(known)}")
-    return [known.index(name) for name in dict.fromkeys(systems)]
+        if name not in names:
+            raise JudgeSenseError(f"no verdicts on system {name!r}; choose from {', '.join(names)}")
+    return [names.index(name) for name in dict.fromkeys(systems)]
 
 
 @dataclass(frozen=True)
@@ -162,48 +165,58 @@ class _System:
         return int((~np.isnan(self.labels)).sum())
 
 
-def _system(units: Units, code: int, given: Labels, strata: Words | None, step: float) -> _System:
+def _system(
+    outputs: Outputs, code: int, people: Labels, strata: Words | None, step: float
+) -> _System:
     """A system. Raises JudgeSenseError if none of its outputs has a verdict."""
-    rows = units.of(code)
-    name, predictions = units.systems[code], units.predictions[rows]
+    rows = outputs.of(code)
+    name, predictions = outputs.systems[code], outputs.predictions[rows]
     if np.isnan(predictions).all():
         raise JudgeSenseError(f"no output of {name!r} has a verdict; judge some")
-    cluster, labels, powered = units.cluster[rows], given.values[rows], None
-    own = None if strata is None else strata[rows]
+    cluster, labels, powered = outputs.cluster[rows], people.values[rows], None
+    strata = None if strata is None else strata[rows]
     if (~np.isnan(labels)).sum() >= FEWEST_LABELS:
-        powered = influence(labels, predictions, clusters=cluster, strata=own, step=step)
+        powered = influence(labels, predictions, clusters=cluster, strata=strata, step=step)
     naive = naive_influence(predictions, clusters=cluster, step=step)
-    return _System(name, units.means[rows], labels, cluster, own, naive, powered)
+    return _System(name, outputs.means[rows], labels, cluster, strata, naive, powered)
 
 
 def _scale_of(
-    table: VerdictTable, units: Units, given: Labels, positive: str | None
+    verdicts: Verdicts, outputs: Outputs, people: Labels, positive: str | None
 ) -> tuple[float, float, float]:
     """How far a label is off when it is off, and the ends of the scale.
 
     A label is off by 1 for two labels, else by a quarter of the scale, which is what the source
     states, or what verdicts and labels show. A scale that only shows has no ends.
     """
-    if units.comparative or table.good(positive) is not None:
+    if outputs.is_comparison or verdicts.good(positive) is not None:
         return 1.0, 0.0, 1.0
-    if table.stated:
-        scale = [float(label) for label in table.labels]
+    if verdicts.is_stated:
+        scale = [float(label) for label in verdicts.labels]
         return (max(scale) - min(scale)) / STEPS, min(scale), max(scale)
-    shown = np.concatenate([units.predictions.ravel(), given.values])
-    return float(np.nanmax(shown) - np.nanmin(shown)) / STEPS, -math.inf, math.inf
+    values = np.concatenate([outputs.predictions.ravel(), people.values])
+    return float(np.nanmax(values) - np.nanmin(values)) / STEPS, -math.inf, math.inf
 
 
 def _within(value: float | None, low: float, high: float) -> float | None:
     return None if value is None else min(high, max(low, value))
 
 
-def _system_row(
-    part: _System, binary: bool, scale: tuple[float, float], level: float
-) -> dict[str, Any]:
+def _system_score(
+    part: _System, is_binary: bool, scale: tuple[float, float], level: float
+) -> SystemScore:
     labels, means, count = part.labels, part.means, part.n_labels
     naive = combined([(1.0, part.naive, part.cluster)], level)
     tuned = None if part.powered is None else combined([(1.0, part.powered, part.cluster)], level)
-    row: dict[str, Any] = {
+    reasons = []
+    if tuned is None:
+        reasons.append(f"a correction needs at least {FEWEST_LABELS} labels; there are {count}")
+    elif tuned.error is None:
+        reasons.append("there is no interval, because all (labelled) outputs share one cluster_id")
+    rate = _rogan_gladen(part, level) if is_binary and count else RoganGladen()
+    if rate.degenerate:
+        reasons.append(f"Rogan-Gladen: {rate.degenerate}")
+    return {
         "system": part.name,
         "n_outputs": len(labels),
         "n_labels": count,
@@ -211,155 +224,165 @@ def _system_row(
         "naive": naive.estimate,
         "naive_ci_low": _within(naive.ci_low, *scale),
         "naive_ci_high": _within(naive.ci_high, *scale),
-        "corrected": tuned and tuned.estimate,
-        "ci_low": tuned and _within(tuned.ci_low, *scale),
-        "ci_high": tuned and _within(tuned.ci_high, *scale),
-        "weight": tuned and tuned.weight,
+        "corrected": None if tuned is None else tuned.estimate,
+        "ci_low": None if tuned is None else _within(tuned.ci_low, *scale),
+        "ci_high": None if tuned is None else _within(tuned.ci_high, *scale),
+        "weight": None if tuned is None else tuned.weight,
         "labels_only": float(np.nanmean(labels)) if count and part.strata is None else None,
-        **dict.fromkeys(("rogan_gladen", "rg_ci_low", "rg_ci_high", "sensitivity", "specificity")),
+        "rogan_gladen": rate.rate,
+        "rg_ci_low": rate.ci_low,
+        "rg_ci_high": rate.ci_high,
+        "sensitivity": rate.sensitivity,
+        "specificity": rate.specificity,
+        "degenerate": "; ".join(reasons) or None,
     }
-    reasons = []
-    if tuned is None:
-        reasons.append(f"a correction needs at least {FEWEST_LABELS} labels; there are {count}")
-    elif tuned.error is None:
-        reasons.append("there is no interval, because all (labelled) outputs share one cluster_id")
-    if binary and count:
-        undecided, weights = np.isnan(means) | (means == 0.5), None
-        if part.strata is not None:
-            # Units of its stratum per label.
-            _, codes = np.unique(part.strata, return_inverse=True)
-            taken = np.bincount(codes[~np.isnan(labels)], minlength=int(codes.max()) + 1)
-            weights = (np.bincount(codes) / np.maximum(taken, 1))[codes]
-        rate = rogan_gladen(
-            np.where(np.isin(labels, (0.0, 1.0)), labels, np.nan),
-            np.where(undecided, np.nan, (means > 0.5).astype(np.float64)),
-            clusters=part.cluster,
-            weights=weights,
-            confidence_level=level,
-        )
-        row |= {
-            "rogan_gladen": rate.rate,
-            "rg_ci_low": rate.ci_low,
-            "rg_ci_high": rate.ci_high,
-            "sensitivity": rate.sensitivity,
-            "specificity": rate.specificity,
-        }
-        if rate.degenerate:
-            reasons.append(f"Rogan-Gladen: {rate.degenerate}")
-    row["degenerate"] = "; ".join(reasons) or None
-    return row
+
+
+def _rogan_gladen(part: _System, level: float) -> RoganGladen:
+    """The share of good outputs, corrected for the judge's errors on the labelled ones."""
+    labels, means, weights = part.labels, part.means, None
+    if part.strata is not None:
+        # Outputs of its stratum per label.
+        _, codes = np.unique(part.strata, return_inverse=True)
+        n_labels = np.bincount(codes[~np.isnan(labels)], minlength=int(codes.max()) + 1)
+        weights = (np.bincount(codes) / np.maximum(n_labels, 1))[codes]
+    return rogan_gladen(
+        np.where(np.isin(labels, (0.0, 1.0)), labels, np.nan),
+        np.where(np.isnan(means) | (means == 0.5), np.nan, (means > 0.5).astype(np.float64)),
+        clusters=part.cluster,
+        weights=weights,
+        confidence_level=level,
+    )
 
 
 def _comparisons(
     pairs: Sequence[tuple[_System, ...]], width: float, level: float
-) -> list[dict[str, Any]]:
+) -> list[SystemComparison]:
     """A row for each pair of systems, or for each system that is a comparison itself (``x|y``).
 
     Decisions are over all comparisons as one family (Holm); ``labels_needed`` says what would still
     decide. ``width`` is that of the scale.
     """
-    rows = [_row(systems, width, level) for systems in pairs]
-    naive_p = holm([naive.p_value for _, naive, _ in rows])
-    corrected_p = holm([found.p_value if found else None for _, _, found in rows])
-    for (row, naive, found), p_naive, p in zip(rows, naive_p, corrected_p, strict=True):
+    rows = []
+    gaps = [_gap(systems, level) for systems in pairs]
+    naive_p = holm([naive.p_value for naive, _ in gaps])
+    corrected_p = holm([powered.p_value if powered else None for _, powered in gaps])
+    for systems, (naive, powered), p_naive, p in zip(
+        pairs, gaps, naive_p, corrected_p, strict=True
+    ):
+        row = _comparison(systems, naive, powered, width)
+        names = row["system_a"], row["system_b"]
         row["p_holm"] = p
-        row["decision_naive"] = _winner(row, naive, p_naive, level)
-        row["decision"] = None if found is None else _winner(row, found, p, level)
-        row["changed"] = None if found is None else row["decision"] != row["decision_naive"]
-        # Bonferroni's level is the most that Holm's asks of a comparison.
-        most = 1 - (1 - level) / len(pairs)
-        is_open = found is not None and row["decision"] is None
-        row["labels_needed"] = labels_needed(found, most) if found and is_open else None
+        row["decision_naive"] = _winner(names, naive, p_naive, level)
+        if powered is not None:
+            row["decision"] = _winner(names, powered, p, level)
+            row["changed"] = row["decision"] != row["decision_naive"]
+            if row["decision"] is None:
+                # Bonferroni's level is the most that Holm's asks of a comparison.
+                row["labels_needed"] = labels_needed(powered, 1 - (1 - level) / len(pairs))
         row["text"] = comparison_text(row)
-    return [row for row, _, _ in rows]
+        rows.append(row)
+    return rows
 
 
-def labels_needed(found: Powered, level: float) -> int | None:
-    """Labels in all that decide with 80% probability; None if labels on every unit do not.
+def labels_needed(powered: Powered, level: float) -> int | None:
+    """Labels in all that decide with 80% probability; None if labels on every output do not.
 
-    Labels shrink their own part of the error; the rest shrinks with more units only.
+    Labels shrink their own part of the error; the rest shrinks with more outputs only.
     """
     from scipy.special import stdtrit
 
-    assert found.error is not None
-    assert found.label_error is not None
-    x, n = found.estimate, found.n_labels
+    assert powered.error is not None
+    assert powered.label_error is not None
+    x, n = powered.estimate, powered.n_labels
     t = float(stdtrit(max(1, n - 1), (1 + level) / 2))
-    half, own = found.error * t, found.label_error * t
-    pilot = Pilot(x, x - half, x + half, n, fixed=(x - own, x + own), level=level)
-    return pilot.needed(0.0, found.n_units)
+    half, fixed = powered.error * t, powered.label_error * t
+    pilot = Pilot(x, x - half, x + half, n, fixed=(x - fixed, x + fixed), level=level)
+    return pilot.needed(0.0, powered.n_units)
 
 
-def _row(
-    systems: tuple[_System, ...], width: float, level: float
-) -> tuple[dict[str, Any], Powered, Powered | None]:
-    """A comparison's figures, and its naive and its corrected estimate less the threshold.
+def _threshold(systems: tuple[_System, ...]) -> float:
+    """What neither system is better at: a win rate of a half, or a difference of 0."""
+    return 0.5 if len(systems) == 1 else 0.0
 
-    The estimate is the difference of two systems' means, or a comparison's win rate less a half.
+
+def _gap(systems: tuple[_System, ...], level: float) -> tuple[Powered, Powered | None]:
+    """The naive and the corrected estimate less the threshold.
+
+    The estimate is the difference of two systems' means, or a comparison's win rate.
     """
-    wins = len(systems) == 1
-    names = systems[0].name.split("|") if wins else [each.name for each in systems]
-    threshold = 0.5 if wins else 0.0
-    scale = (0.0, 1.0) if wins else (-width, width)
+    shift = np.array([_threshold(systems), 0.0])
 
     def less_threshold(parts: Sequence[Influence]) -> Powered:
-        moved = [replace(part, mean=part.mean - np.array([threshold, 0.0])) for part in parts]
-        signs = zip((1.0, -1.0), moved, systems, strict=False)
-        return combined([(sign, part, each.cluster) for sign, part, each in signs], level)
+        shifted = [replace(part, mean=part.mean - shift) for part in parts]
+        signs = zip((1.0, -1.0), shifted, systems, strict=False)
+        return combined([(sign, part, system.cluster) for sign, part, system in signs], level)
+
+    powered = [system.powered for system in systems if system.powered is not None]
+    return (
+        less_threshold([system.naive for system in systems]),
+        less_threshold(powered) if len(powered) == len(systems) else None,
+    )
+
+
+def _comparison(
+    systems: tuple[_System, ...], naive: Powered, powered: Powered | None, width: float
+) -> SystemComparison:
+    """A comparison's figures, without a decision."""
+    is_win_rate, threshold = len(systems) == 1, _threshold(systems)
+    scale = (0.0, 1.0) if is_win_rate else (-width, width)
+    names = systems[0].name.split("|") if is_win_rate else [system.name for system in systems]
 
     def shown(value: float | None) -> float | None:
         return _within(value if value is None else value + threshold, *scale)
 
-    naive = less_threshold([each.naive for each in systems])
-    powered = [each.powered for each in systems if each.powered is not None]
-    found = less_threshold(powered) if len(powered) == len(systems) else None
-    return (
-        {
-            "system_a": names[0],
-            "system_b": names[1],
-            "measure": "win_rate" if wins else "difference",
-            "naive": shown(naive.estimate),
-            "naive_ci_low": shown(naive.ci_low),
-            "naive_ci_high": shown(naive.ci_high),
-            "corrected": found and shown(found.estimate),
-            "ci_low": found and shown(found.ci_low),
-            "ci_high": found and shown(found.ci_high),
-            "p_value": found and found.p_value,
-            "n_labels": sum(each.n_labels for each in systems),
-        },
-        naive,
-        found,
-    )
+    return {
+        "system_a": names[0],
+        "system_b": names[1],
+        "measure": "win_rate" if is_win_rate else "difference",
+        "naive": shown(naive.estimate),
+        "naive_ci_low": shown(naive.ci_low),
+        "naive_ci_high": shown(naive.ci_high),
+        "corrected": None if powered is None else shown(powered.estimate),
+        "ci_low": None if powered is None else shown(powered.ci_low),
+        "ci_high": None if powered is None else shown(powered.ci_high),
+        "p_value": None if powered is None else powered.p_value,
+        "n_labels": sum(system.n_labels for system in systems),
+        "p_holm": None,
+        "decision_naive": None,
+        "decision": None,
+        "changed": None,
+        "labels_needed": None,
+        "text": "",
+    }
 
 
-def _winner(row: Mapping[str, Any], found: Powered, p: float | None, level: float) -> str | None:
-    # No error at all leaves p undefined: the units are then all alike.
-    sure = p <= 1 - level if p is not None else found.error == 0 and found.estimate != 0
-    if not sure:
-        return None
-    return str(row["system_a"] if found.estimate > 0 else row["system_b"])
+def _winner(names: tuple[str, str], gap: Powered, p: float | None, level: float) -> str | None:
+    # No error at all leaves p undefined: the outputs are then all alike.
+    is_clear = p <= 1 - level if p is not None else gap.error == 0 and gap.estimate != 0
+    return (names[0] if gap.estimate > 0 else names[1]) if is_clear else None
 
 
-def _notes(given: Labels, n_wordings: int, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    lost = sum(row["n_undecided"] for row in rows)
+def _notes(people: Labels, n_wordings: int, rows: Sequence[SystemScore]) -> list[str]:
+    undecided = sum(row["n_undecided"] for row in rows)
     notes = {
-        f"{lost} outputs have no verdict. The 'judge alone' column leaves them out, and the "
-        "correction gives them the mean verdict": lost,
-        f"{len(given.unmatched)} labels match no verdict and were left out. The first is in "
-        f"{''.join(given.unmatched[:1])}": given.unmatched,
-        f"the raters agree no better than chance (alpha {number(given.alpha)}). Discuss with them "
+        f"{undecided} outputs have no verdict. The 'judge alone' column leaves them out, and the "
+        "correction gives them the mean verdict": undecided,
+        f"{len(people.unmatched)} labels match no verdict and were left out. The first is in "
+        f"{''.join(people.unmatched[:1])}": people.unmatched,
+        f"the raters agree no better than chance (alpha {number(people.alpha)}). Discuss with them "
         "what a label means before you rely on the figures": (
-            given.alpha is not None and given.alpha <= 0
+            people.alpha is not None and people.alpha <= 0
         ),
-        f"the raters tie on {given.ties} outputs, which count as the mean of the tied labels": (
-            given.ties
+        f"the raters tie on {people.ties} outputs, which count as the mean of the tied labels": (
+            people.ties
         ),
         "there is one wording, so the intervals say nothing about other wordings": n_wordings < 2,
         "there are two wordings, and the intervals are for these alone. Three or more would show "
         "how much wordings differ": n_wordings == 2,
         "the correction assumes that the labelled outputs are a random sample of each system's "
-        "outputs" + ", except those that judgesense label picked" * given.picked: (
-            given.sampled and np.isnan(given.values).any()
+        "outputs" + ", except those that judgesense label picked" * people.picked: (
+            people.sampled and np.isnan(people.values).any()
         ),
     }
     return [note for note, applies in notes.items() if applies] + [

@@ -1,40 +1,84 @@
-"""What ``judgesense estimate`` found, and how it reads."""
+"""The result of ``judgesense estimate``, and how it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import UNDEFINED, aligned, brackets, number, p_value, percent, signed
+
+
+class SystemScore(TypedDict):
+    """A system's score: the judge's alone (``naive``), and corrected by labels.
+
+    ``corrected`` is the prediction-powered estimate, None with too few labels; ``weight`` is that
+    of the verdicts in it, from 0 to 1. ``labels_only`` is the mean label. ``rogan_gladen`` (with
+    ``rg_ci_low`` and ``rg_ci_high``), ``sensitivity`` and ``specificity`` are for two labels only.
+    ``degenerate`` says why a figure is None.
+    """
+
+    system: str
+    n_outputs: int
+    n_labels: int
+    n_undecided: int
+    naive: float
+    naive_ci_low: float | None
+    naive_ci_high: float | None
+    corrected: float | None
+    ci_low: float | None
+    ci_high: float | None
+    weight: float | None
+    labels_only: float | None
+    rogan_gladen: float | None
+    rg_ci_low: float | None
+    rg_ci_high: float | None
+    sensitivity: float | None
+    specificity: float | None
+    degenerate: str | None
+
+
+class SystemComparison(TypedDict):
+    """Two systems: the ``difference`` of their scores, or the ``win_rate`` of the first.
+
+    ``p_holm`` is corrected over all comparisons. ``decision_naive`` is the better system by the
+    verdicts alone, ``decision`` that with the labels; None if it is open. ``changed`` says whether
+    labels change the decision, None without a corrected one. ``labels_needed`` are the labels in
+    all that decide with 80% probability, None if labels on every output do not.
+    """
+
+    system_a: str
+    system_b: str
+    measure: Literal["difference", "win_rate"]
+    naive: float | None
+    naive_ci_low: float | None
+    naive_ci_high: float | None
+    corrected: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float | None
+    n_labels: int
+    p_holm: float | None
+    decision_naive: str | None
+    decision: str | None
+    changed: bool | None
+    labels_needed: int | None
+    text: str
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate(ResultMapping):
     """Systems' scores and differences from many verdicts and some human labels.
 
-    ``systems`` has one entry per system with the keys ``system``, ``n_outputs``, ``n_labels``,
-    ``n_undecided``, ``naive`` (mean verdict) with ``naive_ci_low`` and ``naive_ci_high``,
-    ``corrected`` (prediction-powered) with ``ci_low`` and ``ci_high``, ``weight`` (of the verdicts,
-    0 to 1), ``labels_only`` (mean label), ``rogan_gladen`` with ``rg_ci_low`` and ``rg_ci_high``,
-    ``sensitivity``, ``specificity`` (two labels only) and ``degenerate`` (why a figure is None).
-
-    ``comparisons`` has one entry per pair of systems with the keys ``system_a``, ``system_b``,
-    ``measure`` (``difference`` of mean scores, or ``win_rate`` where verdicts compare two outputs),
-    ``naive``, ``naive_ci_low``, ``naive_ci_high``, ``corrected``, ``ci_low``, ``ci_high``,
-    ``p_value``, ``p_holm`` (Holm-corrected over the comparisons), ``decision_naive`` and
-    ``decision`` (the better system, None if open), ``changed`` (whether labels change the decision;
-    None without a corrected one), ``n_labels``, ``labels_needed`` (labels in all that
-    decide with 80% probability; None if labels on every output do not) and ``text``.
-
-    ``alpha`` is Krippendorff's alpha between raters, None with one. ``picked`` says whether the
-    labels were picked by ``judgesense label``. Scores are on the judge's scale, or shares for two
-    labels.
+    ``systems`` has a `SystemScore` for each system, the best first, and ``comparisons`` a
+    `SystemComparison` for each pair of systems. ``alpha`` is Krippendorff's alpha between raters,
+    None with one. ``picked`` says whether the labels were picked by ``judgesense label``. Scores
+    are on the judge's scale, or shares for two labels.
     """
 
-    systems: list[dict[str, Any]]
-    comparisons: list[dict[str, Any]]
+    systems: list[SystemScore]
+    comparisons: list[SystemComparison]
     judge: str
     task: str
     positive: str | None
@@ -65,7 +109,7 @@ class Estimate(ResultMapping):
         if self.comparisons:
             lines += ["", "Decisions"]
             lines += aligned(self._comparison_table(), [True, False, False, True, True, False])
-            lines += ["", *(f"  - {each['text']}" for each in self.comparisons)]
+            lines += ["", *(f"  - {row['text']}" for row in self.comparisons)]
         if self.notes:
             lines += ["", *(f"Note: {note}." for note in self.notes)]
         return "\n".join(lines)
@@ -76,41 +120,30 @@ class Estimate(ResultMapping):
         return html + html_table((), [(note,) for note in self.notes])
 
     def _system_table(self) -> list[list[str]]:
-        columns: dict[str, Callable[[dict[str, Any]], str]] = {
-            "system": lambda each: each["system"],
-            "outputs": lambda each: str(each["n_outputs"]),
-            "labels": lambda each: str(each["n_labels"]),
-            "judge alone": lambda each: _with_ends(each, "naive", "naive_"),
-            "corrected by labels": lambda each: _with_ends(each, "corrected", ""),
+        columns: dict[str, Callable[[SystemScore], str]] = {
+            "system": lambda row: row["system"],
+            "outputs": lambda row: str(row["n_outputs"]),
+            "labels": lambda row: str(row["n_labels"]),
+            "judge alone": lambda row: _with_ends(row, "naive", "naive_"),
+            "corrected by labels": lambda row: _with_ends(row, "corrected", ""),
         }
-        if any(each["sensitivity"] is not None for each in self.systems):
-            columns["Rogan-Gladen"] = lambda each: _with_ends(each, "rogan_gladen", "rg_")
-        return [
-            list(columns),
-            *([cell(each) for cell in columns.values()] for each in self.systems),
-        ]
+        if any(row["sensitivity"] is not None for row in self.systems):
+            columns["Rogan-Gladen"] = lambda row: _with_ends(row, "rogan_gladen", "rg_")
+        return [[*columns], *([cell(row) for cell in columns.values()] for row in self.systems)]
 
     def _comparison_table(self) -> list[list[str]]:
-        rows = [
-            [
-                "A, B",
-                "judge alone",
-                "corrected by labels",
-                "decision",
-                "judge alone says",
-                "labels to decide",
-            ]
-        ]
-        for each in self.comparisons:
-            form = number if each["measure"] == "win_rate" else signed
+        heading = ["A, B", "judge alone", "corrected by labels", "decision", "judge alone says"]
+        rows = [[*heading, "labels to decide"]]
+        for row in self.comparisons:
+            form = number if row["measure"] == "win_rate" else signed
             rows.append(
                 [
-                    f"{each['system_a']}, {each['system_b']}",
-                    _with_ends(each, "naive", "naive_", form),
-                    _with_ends(each, "corrected", "", form),
-                    UNDEFINED if each["corrected"] is None else each["decision"] or "open",
-                    each["decision_naive"] or "open",
-                    _needed(each),
+                    f"{row['system_a']}, {row['system_b']}",
+                    _with_ends(row, "naive", "naive_", form),
+                    _with_ends(row, "corrected", "", form),
+                    UNDEFINED if row["corrected"] is None else row["decision"] or "open",
+                    row["decision_naive"] or "open",
+                    _needed(row),
                 ]
             )
         return rows
@@ -122,23 +155,16 @@ def _with_ends(row: Mapping[str, Any], name: str, prefix: str, form: Any = numbe
     return f"{form(row[name])} {brackets(row[f'{prefix}ci_low'], row[f'{prefix}ci_high'], form)}"
 
 
-def _needed(each: Mapping[str, Any]) -> str:
-    if each["corrected"] is None or each["ci_low"] is None:
+def _needed(row: SystemComparison) -> str:
+    if row["corrected"] is None or row["ci_low"] is None:
         return UNDEFINED
-    if each["decision"] is not None:
+    if row["decision"] is not None:
         return "decided"
-    if each["labels_needed"] is None:
-        return "more outputs"
-    return str(each["labels_needed"])
+    return "more outputs" if row["labels_needed"] is None else str(row["labels_needed"])
 
 
-def comparison_text(row: Mapping[str, Any]) -> str:
-    """One sentence or two on a comparison: what labels do to the judge's decision, and what next.
-
-    >>> comparison_text({"system_a": "a", "system_b": "b", "decision_naive": "a",
-    ...                  "corrected": None})
-    'The judge alone prefers a to b. Label outputs of both systems to check this.'
-    """
+def comparison_text(row: SystemComparison) -> str:
+    """What labels do to the judge's decision, and what to do next, in one or two sentences."""
     one, two = row["system_a"], row["system_b"]
     other = {one: two, two: one}
     winner = row["decision_naive"]
@@ -162,9 +188,11 @@ def comparison_text(row: Mapping[str, Any]) -> str:
     if winner is None and row["labels_needed"] is None:
         text += (
             " Even with labels on all outputs, the chance to show which is better is below 80%. "
+            "Judge more outputs."
         )
-        text += "Judge more outputs."
     elif winner is None:
-        text += f" About {row['labels_needed']} labels would show which is better; there are "
-        text += f"{row['n_labels']}."
+        text += (
+            f" About {row['labels_needed']} labels would show which is better; there are "
+            f"{row['n_labels']}."
+        )
     return text

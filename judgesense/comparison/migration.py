@@ -10,22 +10,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judgesense.comparison.pairing import grouped, most_frequent
-from judgesense.comparison.shared_prompts import (
-    Moves,
-    SharedPrompts,
+from judgesense.comparison.paired import grouped, most_frequent
+from judgesense.comparison.verdict_changes import (
+    PromptChanges,
+    VerdictChanges,
     notes_on,
+    prompt_changes,
     read_tasks,
     require_rules,
-    shared_prompts,
 )
-from judgesense.errors import JudgeSenseError
 from judgesense.measure.thresholds import NO_DIFFERENCE, SIGNIFICANT
-from judgesense.statistics.comparison import PairedDifference, holm, paired_test
+from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.planning import Pilot
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.updates import Excess
-from judgesense.tasks import UNDECIDED
+from judgesense.tasks import ORDERS, UNDECIDED
 from judgesense.text import brackets, join, percent, sentence, signed
 
 Claim = Literal["no more", "more", "cannot tell"]
@@ -80,7 +79,7 @@ class MovedItem:
 
 
 @dataclass(frozen=True)
-class TaskMigration(Moves):
+class TaskMigration(VerdictChanges):
     """What an update changes on one task and scoring.
 
     ``claim`` is about ``excess``: the share of verdicts that the update moves minus the share that
@@ -207,62 +206,70 @@ def migration(
     ('more', 1.0, 0.0)
     """
     one, two = require_rules(tolerance, error, judge)
-    shared = shared_prompts(read_tasks(old, one, task, reference=True), read_tasks(new, two, task))
-    tasks = tuple(_compare(each, tolerance, error / len(shared)) for each in shared)
-    claims = {each.claim for each in tasks}
+    changes = prompt_changes(read_tasks(old, one, task, reference=True), read_tasks(new, two, task))
+    tasks = tuple(_task_migration(each, tolerance, error / len(changes)) for each in changes)
+    claims = {update.claim for update in tasks}
     return Migration(
         claim=next(claim for claim in _EXIT if claim in claims),
         tasks=tasks,
-        notes=notes_on(shared, same_judge=True),
+        notes=notes_on(changes, same_judge=True),
         sources=(str(old), str(new)),
         error=error,
     )
 
 
-def _compare(shared: SharedPrompts, tolerance: float, error: float) -> TaskMigration:
-    excess, noise = shared.beyond_rewording(error), shared.beyond_noise(error)
-    these, random = shared.beyond_rewording(error, like_these=False), excess.random
-    claim, cause = _claim(shared, excess, tolerance)
-    needed = None
+def _task_migration(changes: PromptChanges, tolerance: float, error: float) -> TaskMigration:
+    table, clusters = changes.table, changes.table.cluster.tolist()
+    excess, noise = changes.beyond_rewording(error), changes.beyond_noise(error)
+    these, is_random = changes.beyond_rewording(error, like_these=False), excess.random
+    claim, cause = _claim(changes, excess, tolerance)
+    n_items, needed = len({*table.item}), None
     if cause == "open":
-        needed = _needed(excess, these, tolerance, error, shared)
-        cause = "few wordings" if needed is None and random else cause
-    right = _accuracy(shared)
+        needed = _items_needed(excess, these, tolerance, error, n_items)
+        cause = "few wordings" if needed is None and is_random else cause
+    table.require_same_gold(changes.task)
+    has_gold = table.gold != ""
+    right = paired_test(
+        (table.old == table.gold)[has_gold],
+        (table.new == table.gold)[has_gold],
+        table.cluster[has_gold].tolist(),
+    )
     update = TaskMigration(
-        **shared.figures(excess),
-        judge_old=shared.before.judge,
-        judge_new=shared.after.judge,
+        **changes.figures(excess),
+        judge_old=table.before.judge,
+        judge_new=table.after.judge,
         claim=claim,
-        about="wordings like these" if random else "these wordings",
+        about="wordings like these" if is_random else "these wordings",
         cause=cause,
         text="",
         tolerance=float(tolerance),
         error=error,
         asked_again=noise.other,
-        claim_these=_claim(shared, these, tolerance)[0] if random else None,
-        these_ci_low=these.low if random else None,
-        these_ci_high=these.high if random else None,
+        claim_these=_claim(changes, these, tolerance)[0] if is_random else None,
+        these_ci_low=these.low if is_random else None,
+        these_ci_high=these.high if is_random else None,
         excess_again=noise.excess,
         excess_again_ci_low=noise.low,
         excess_again_ci_high=noise.high,
-        n_clusters=len(set(shared.clusters)),
-        n_wordings=len({*shared.wordings, *shared.pair_wording}),
+        n_clusters=len({*clusters}),
+        n_wordings=len({*table.wording, *changes.pair_wording}),
         items_needed=needed,
-        direction=_direction(shared),
+        direction=_direction(changes),
         accuracy_old=right.first,
         accuracy_new=right.second,
         accuracy_difference=right.difference,
         accuracy_ci_low=right.ci_low,
         accuracy_ci_high=right.ci_high,
-        items=_moved_items(shared),
+        items=_changed_items(changes),
     )
     return replace(update, text=claim_text(update))
 
 
-def _claim(shared: SharedPrompts, excess: Excess, tolerance: float) -> tuple[Claim, str | None]:
-    if shared.one_label:
+def _claim(changes: PromptChanges, excess: Excess, tolerance: float) -> tuple[Claim, str | None]:
+    """The claim, and what keeps it from being told."""
+    if changes.is_one_label:
         return "cannot tell", "one label"
-    if not len(shared.pair_row):
+    if not len(changes.pair_row):
         return "cannot tell", "one wording"
     if excess.low is None or excess.high is None:
         return "cannot tell", "one cluster"
@@ -271,8 +278,8 @@ def _claim(shared: SharedPrompts, excess: Excess, tolerance: float) -> tuple[Cla
     return ("more", None) if excess.low > 0 else ("cannot tell", "open")
 
 
-def _needed(
-    excess: Excess, these: Excess, tolerance: float, error: float, shared: SharedPrompts
+def _items_needed(
+    excess: Excess, these: Excess, tolerance: float, error: float, n_items: int
 ) -> int | None:
     """Items in all that decide the claim with 80% probability.
 
@@ -283,27 +290,32 @@ def _needed(
     if value is None or low is None or these.low is None or these.high is None:
         return None
     limit = max(0.0, tolerance, key=lambda end: abs(value - end))
-    fixed, clusters = (these.low, these.high), excess.n_clusters
-    pilot = Pilot(value, low, excess.high, clusters, fixed=fixed, level=1 - 2 * error)
+    pilot = Pilot(
+        value,
+        low,
+        excess.high,
+        excess.n_clusters,
+        fixed=(these.low, these.high),
+        level=1 - 2 * error,
+    )
     needed = pilot.needed(limit)
-    return needed and max(2, math.ceil(needed * len(set(shared.items)) / clusters))
+    return needed and max(2, math.ceil(needed * n_items / excess.n_clusters))
 
 
-def _direction(shared: SharedPrompts) -> tuple[LabelShift, ...]:
-    """The share of each label before and after; nothing if no verdict moved."""
-    if not shared.moved.any():
+def _direction(changes: PromptChanges) -> tuple[LabelShift, ...]:
+    """The share of each label before and after; nothing if no verdict changed."""
+    table, space = changes.table, changes.table.before.labels
+    if not table.is_changed.any():
         return ()
-    table = shared.before
-    labels = [label for label in table.labels if label in shared.labels]
-    labels += sorted(shared.labels - set(labels))
-    labels += [label for label in UNDECIDED if label in {*shared.old, *shared.new}]
-    columns = {label: (shared.old == label, shared.new == label) for label in labels}
-    orders = table.column("order")[shared.old_row]
-    if {"AB", "BA"} <= set(orders) and len(table.labels) == 2:
-        shown = np.where(orders == "BA", table.labels[1], table.labels[0])
-        columns = {"first shown": (shared.old == shown, shared.new == shown), **columns}
-    clusters = shared.clusters.tolist()
-    tests = {label: paired_test(*both, clusters) for label, both in columns.items()}
+    labels = [label for label in space if label in changes.labels]
+    labels += sorted(changes.labels - {*labels})
+    labels += [label for label in UNDECIDED if label in {*table.old, *table.new}]
+    columns = {label: (table.old == label, table.new == label) for label in labels}
+    if {*ORDERS} <= {*table.order} and len(space) == 2:
+        shown = np.where(table.order == "BA", space[1], space[0])
+        columns = {"first shown": (table.old == shown, table.new == shown), **columns}
+    clusters = table.cluster.tolist()
+    tests = {label: paired_test(*sides, clusters) for label, sides in columns.items()}
     adjusted = holm([test.p_value for test in tests.values()])
     return tuple(
         LabelShift(label, test.first, test.second, test.difference, test.ci_low, test.ci_high, p)
@@ -311,38 +323,22 @@ def _direction(shared: SharedPrompts) -> tuple[LabelShift, ...]:
     )
 
 
-def _accuracy(shared: SharedPrompts) -> PairedDifference:
-    """How often the verdicts match gold before and after, on the prompts that have it."""
-    one = shared.before.column("gold")[shared.old_row]
-    two = shared.after.column("gold")[shared.new_row]
-    for item, a, b in zip(shared.items, one, two, strict=True):
-        if None not in (a, b) and a != b:
-            raise JudgeSenseError(
-                f"{shared.task}: item {item!r} has the gold label {a} in "
-                f"{shared.before.source} and {b} in {shared.after.source}; compare on "
-                "the same labels"
-            )
-    gold = np.where(one == None, two, one)  # noqa: E711
-    known = gold != None  # noqa: E711
-    old, new = (verdicts[known] == gold[known] for verdicts in (shared.old, shared.new))
-    return paired_test(old, new, shared.clusters[known].tolist())
-
-
-def _moved_items(shared: SharedPrompts) -> tuple[MovedItem, ...]:
-    """The items that moved, those first that moved most and that rewording moves least."""
-    reworded = grouped(shared.items[shared.pair_row], shared.pair_differs.tolist())
+def _changed_items(changes: PromptChanges) -> tuple[MovedItem, ...]:
+    """The items that changed, those first that changed most and that rewording changes least."""
+    table = changes.table
+    reworded = grouped(table.item[changes.pair_row], changes.pair_differs.tolist())
     items = []
-    for item, rows in grouped(shared.items, range(len(shared.items))).items():
-        if moved := int(shared.moved[rows].sum()):
-            pairs = reworded.get(item)
+    for item, rows in grouped(table.item, range(len(table))).items():
+        if moved := int(table.is_changed[rows].sum()):
+            differs = reworded.get(item)
             items.append(
                 MovedItem(
                     item_id=item,
                     prompts=len(rows),
                     moved=moved,
-                    old=most_frequent(shared.old[rows]),
-                    new=most_frequent(shared.new[rows]),
-                    reworded=None if pairs is None else sum(pairs) / len(pairs),
+                    old=most_frequent(table.old[rows]),
+                    new=most_frequent(table.new[rows]),
+                    reworded=None if differs is None else sum(differs) / len(differs),
                 )
             )
     items.sort(key=lambda e: (-e.moved / e.prompts, e.reworded or 0.0, -e.moved, e.item_id))

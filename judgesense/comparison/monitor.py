@@ -15,14 +15,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from judgesense.comparison.pairing import grouped
-from judgesense.comparison.shared_prompts import (
-    Moves,
-    SharedPrompts,
+from judgesense.comparison.paired import grouped
+from judgesense.comparison.verdict_changes import (
+    PromptChanges,
+    VerdictChanges,
     notes_on,
+    prompt_changes,
     read_tasks,
     require_rules,
-    shared_prompts,
 )
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, sha256_of, writing
@@ -100,7 +100,7 @@ class LookFigures:
 
 
 @dataclass(frozen=True)
-class TaskMonitoring(Moves):
+class TaskMonitoring(VerdictChanges):
     """What is known of one task and scoring at the last look.
 
     ``alarm`` says that verdicts have moved more than rewording moves them since some look; the
@@ -218,7 +218,7 @@ def monitor(
     tests = len(baseline)
     if task is not None:
         baseline = [each for each in baseline if each.task in (task, "")] or baseline
-    shared = shared_prompts(baseline, judged)
+    changes = prompt_changes(baseline, judged)
     base, run_path = Path(against), Path(run)
     path = base / "monitor.jsonl" if base.is_dir() else base.with_name(f"{base.stem}.monitor.jsonl")
     if history is not None:
@@ -235,7 +235,7 @@ def monitor(
         baseline=_digest(base),
         tests=tests,
         error=error,
-        streams=[_stream_look(each) for each in shared],
+        streams=[_stream_look(each) for each in changes],
     )
     looks = read_history(path)
     require_same_rules(path, looks, look)
@@ -252,7 +252,7 @@ def monitor(
     return Monitoring(
         status=next(status for status in _EXIT if status in statuses),
         tasks=tasks,
-        notes=notes_on(shared, same_judge=False),
+        notes=notes_on(changes, same_judge=False),
         n_looks=len(looks),
         history=str(path),
         recorded=record and not known,
@@ -308,20 +308,22 @@ def _digest(source: Path) -> str:
     return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
 
 
-def _stream_look(shared: SharedPrompts) -> StreamLook:
+def _stream_look(changes: PromptChanges) -> StreamLook:
     """This look's figures of a task."""
-    # Without a second wording nothing is evidence: what moved is compared with itself.
-    floor = grouped(shared.clusters, shared.moved)
-    if len(shared.pair_row):
-        floor = grouped(shared.clusters[shared.pair_row], shared.pair_differs)
+    table = changes.table
+    moved = grouped(table.cluster, table.is_changed)
+    # Without a second wording nothing is evidence: what changed is compared with itself.
+    reworded = moved
+    if len(changes.pair_row):
+        reworded = grouped(table.cluster[changes.pair_row], changes.pair_differs)
     return StreamLook(
-        **shared.figures(shared.beyond_rewording(0.05)),
-        judge=shared.after.judge,
+        **changes.figures(changes.beyond_rewording(0.05)),
+        judge=table.after.judge,
         clusters={
-            cluster: (float(np.mean(rows)), float(np.mean(floor[cluster])))
-            for cluster, rows in grouped(shared.clusters, shared.moved).items()
+            cluster: (float(np.mean(rows)), float(np.mean(reworded[cluster])))
+            for cluster, rows in moved.items()
         },
-        one_label=shared.one_label,
+        one_label=changes.is_one_label,
     )
 
 

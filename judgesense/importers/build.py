@@ -48,8 +48,6 @@ def build_parts(
     Raises JudgeSenseError, with file, row and column, for a missing or invalid value, for two rows
     of the same judge, prompt and repeat, and for a task whose labels are unknown.
     """
-    if labels is not None and (len(labels) < 2 or len(set(labels)) < len(labels)):
-        raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(labels)}")
     tasks: dict[str, TaskLabels] = {}
     with tempfile.TemporaryDirectory() as scratch:
         # A log may be larger than memory, and its labels are known after its last row.

@@ -162,6 +162,11 @@ class Column:
         return self._seen is not None and self.filled > 0
 
     @property
+    def is_complete(self) -> bool:
+        """Whether `texts` has every distinct value."""
+        return len(self.texts) <= _KEPT
+
+    @property
     def words(self) -> dict[str, str]:
         """The values that are not UNCLEAR and the like, by case-folded spelling, common first."""
         known = [text for text, _ in self.texts.most_common() if text not in UNDECIDED]

@@ -116,6 +116,8 @@ def import_log(
         raise JudgeSenseError(f"format {format!r} has no option pick")
     files = [path for path in files_of(format, source) if not path.is_relative_to(out)]
     space = importer.labels if labels is None else tuple(labels)
+    if space is not None and (len(space) < 2 or len(set(space)) < len(space)):
+        raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(space)}")
     asked: dict[str, Any] = {
         "source": source.name,
         "sha256": source_digest(files),

@@ -152,10 +152,14 @@ class Readings:
 
 def is_label(text: str, labels: tuple[str, ...]) -> str:
     """The label that the text is, in any case; else UNCLEAR."""
-    if text in labels:
-        return text
-    folded = {label.casefold(): label for label in labels}
-    return folded.get(text.strip().casefold(), UNCLEAR)
+    spellings = _spellings(labels)
+    return spellings.get(text) or spellings.get(text.strip().casefold(), UNCLEAR)
+
+
+@lru_cache(maxsize=16)
+def _spellings(labels: tuple[str, ...]) -> dict[str, str]:
+    """Spelling -> label; a label's own spelling goes before another's in lower case."""
+    return {**{label.casefold(): label for label in labels}, **{label: label for label in labels}}
 
 
 def _of_options(lists: pa.ListArray) -> tuple[list[str | None], Any, Any]:

@@ -162,7 +162,8 @@ def recognise(
     given = dict(columns or {})
     require_columns(found, where, verdicts, "--verdict")
     require_columns(found, where, people, "--human")
-    require_columns(found, where, [c for c in given.values() if c[:1] not in ":{*"], "--columns")
+    columns_given = [c for c in given.values() if c[:1] not in ":{*" and c != ROW]
+    require_columns(found, where, columns_given, "--columns")
     judged = (
         ["raw_decision"] if is_log else [*verdicts] or [*filter(None, [given.get("raw_decision")])]
     )

@@ -67,7 +67,7 @@ def checked(rows: Rows, mapping: ColumnMap) -> Columns:
             )
     for name, read in _READERS.items():
         if (values := columns[name]) is not None:
-            columns[name] = _each(values, read, name, places)
+            columns[name] = converted(values, read, name, places)
     columns["option_logprobs"] = _options(mapping.column(rows, "option_logprobs"), places)
     columns["repeat"] = [value or 0 for value in columns["repeat"] or [0] * n]
     columns["order"] = orders = [value or NO_ORDER for value in columns["order"] or [NO_ORDER] * n]
@@ -144,9 +144,13 @@ def _text(value: Any) -> str | None:
     return text if text.strip() else None
 
 
-def _each(
+def converted(
     values: list[Any], read: Callable[[Any], Any], name: str, places: Sequence[str]
 ) -> list[Any]:
+    """A column's texts as ``read`` converts them; None stays None.
+
+    Raises JudgeSenseError, with the place and the column's name, for a text that does not fit.
+    """
     known: dict[str | None, Any] = {None: None}
     for value in dict.fromkeys(values):
         try:

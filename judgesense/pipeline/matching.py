@@ -12,11 +12,11 @@ from pydantic import BeforeValidator
 
 from judgesense.answers.matching import AnswerMatch, match_answers
 from judgesense.answers.matching.scores import ModelScores, disagreement, score_models
-from judgesense.comparison.verdict_files import Id, SomeId, as_id
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_folder, writing
 from judgesense.files.documents import Shape, Text, fit, invalid, parse_json
 from judgesense.files.tables import read_table_rows
+from judgesense.files.typed_rows import Id, SomeId, as_id
 from judgesense.log.responses import PARTS, require_finished
 from local_judges.llm_matcher import MAX_TOKENS, JudgedMatches, check_prompt, judge_matches
 from local_judges.registry import JudgeSpec, resolve

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgesense.comparison.verdict_table import SCHEMA
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
 from judgesense.files.tables import csv_text, read_table
@@ -19,6 +18,34 @@ from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
 from local_judges.stabilised_file import Stabilised
+
+SCHEMA = pa.schema(
+    [
+        ("item_id", pa.string()),
+        ("verdict", pa.string()),
+        ("probability", pa.float64()),
+        ("margin", pa.float64()),
+        ("score", pa.float64()),
+        ("ask_person", pa.bool_()),
+        ("cost_usd", pa.float64()),
+        ("error", pa.string()),
+        ("cluster_id", pa.string()),
+        ("system_id", pa.string()),
+        ("judge", pa.string()),
+        ("task", pa.string()),
+        ("wording", pa.string()),
+        ("order", pa.string()),
+        ("repeat", pa.int32()),
+        ("gold", pa.string()),
+    ]
+)
+"""The columns of a file of verdicts.
+
+``verdict`` and ``gold`` are labels in the item's own order; ``verdict`` is UNCLEAR, REFUSED or
+ERROR without a decision. ``probability`` is that of the verdict, ``margin`` how much more probable
+it is than the next label, in [0, 1], ``score`` the expected score on a scale, ``cost_usd`` in US
+dollars. ``wording`` and ``order`` are null where a verdict rests on several.
+"""
 
 Row = Mapping[str, Any]
 
@@ -28,7 +55,7 @@ FORMATS = (".parquet", ".jsonl", ".csv")
 
 @dataclass(frozen=True)
 class ItemVerdict:
-    """The verdict on one item: the columns of `judgesense.comparison.verdict_table.SCHEMA`.
+    """The verdict on one item: the columns of `SCHEMA`.
 
     ``probability`` is that of the label after the remedy; for votes, ``margin`` is the difference
     of their shares. ``ask_person`` is true for a margin below the file's threshold or no verdict,

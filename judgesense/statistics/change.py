@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from judgesense.statistics.inputs import cluster_codes
+
+Conclusion = Literal["better", "worse", "no worse", "cannot tell"]
 
 ERROR = 0.0275
 """The nominal chance of calling an unchanged figure worse, over all figures of a comparison.
@@ -41,7 +43,7 @@ class Change:
     n_items: int
     n_changed: int
 
-    def conclusion(self, margin: float) -> str:
+    def conclusion(self, margin: float) -> Conclusion:
         """``better``, ``worse``, ``no worse`` (than by the margin) or ``cannot tell``."""
         if self.ci_high < 0:
             return "worse"

@@ -73,7 +73,7 @@ def test_check_and_estimate_read_the_file_of_two_people(tmp_path: Path) -> None:
     labelling, columns = open_labelling(source, verdict="verdict", limit=45)
     for name in ("ann", "bob"):
         for at in range(45):
-            item = labelling._id(labelling._unit(at))[0]
+            item = labelling._id(labelling._output(at))[0]
             label = truth(item) if name == "ann" or at % 9 else "YES"
             labelling.put(name, at, label, "")
     assert labelling.state("ann")["at"] is None

@@ -11,7 +11,7 @@ import pytest
 
 import judgesense
 from judgesense.cli import main
-from judgesense.comparison.verdict_files import read_verdicts
+from judgesense.comparison.verdicts import read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import in_schema
 

@@ -16,10 +16,10 @@ from judgesense.answers.matching import match_likelihood
 from judgesense.answers.matching.choice import match_choice
 from judgesense.answers.matching.numbers import match_number
 from judgesense.answers.matching.result import AnswerMatch
-from judgesense.comparison.verdict_files import Id, SomeId
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, fit, read_yaml
 from judgesense.files.tables import read_table
+from judgesense.files.typed_rows import Id, SomeId
 from judgesense.reporting.study_result import Value
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.ranking import (

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.comparison.estimate import estimate
-from judgesense.comparison.verdict_files import read_verdicts
-from judgesense.comparison.verdict_table import SCHEMA
+from judgesense.comparison.verdicts import read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import read_table
 from judgesense.pipeline import run
@@ -40,16 +39,15 @@ def test_a_file_of_judge_is_read_back_in_every_format(tmp_path):
     for suffix in ("jsonl", "parquet"):
         write_verdicts(verdicts, tmp_path / f"verdicts.{suffix}")
     for suffix in ("csv", "jsonl", "parquet"):
-        table = read_verdicts(tmp_path / f"verdicts.{suffix}")
-        assert table.table.schema == SCHEMA
-        first = table.table.to_pylist()[0]
-        assert (first["item_id"], first["cluster_id"], first["system_id"]) == ("i0", "c", "s")
-        assert (table.judge.split("@")[0], table.task) == ("rater", "coherence")
+        read = read_verdicts(tmp_path / f"verdicts.{suffix}")
+        first = read.to_pandas().to_dict("records")[0]
+        assert (first["item"], first["cluster"], first["system"]) == ("i0", "c", "s")
+        assert (read.judge.split("@")[0], read.task) == ("rater", "coherence")
         assert (first["wording"], first["order"]) == ("coherence-1", "-")
         assert (first["verdict"], first["gold"]) == ("4", "4")
         # Softmax of -|l - 4| over 1..5.
         assert first["score"] == pytest.approx(3.7813, abs=1e-3)
-        assert table.values()[0] == first["score"]
+        assert read.values()[0] == first["score"]
 
 
 def test_verdicts_keep_the_columns_and_the_ids_of_the_items(tmp_path):
@@ -80,27 +78,22 @@ def test_a_run_gives_every_wording_in_the_items_own_order(tmp_path):
 
     judge = CallableJudge(first, scoring="options", name="first")
     run([judge], tasks=["relevance"], limit=3, scoring="options", out=tmp_path / "run", note=quiet)
-    table = read_verdicts(tmp_path / "run")
-    columns = table.table.to_pydict()
-    assert table.labels == ("A", "B")
-    assert len(set(columns["wording"])) == 5
-    said = {(o, v) for o, v in zip(columns["order"], columns["verdict"], strict=True)}
-    assert said == {("AB", "A"), ("BA", "B")}
-    assert columns["probability"][0] == pytest.approx(0.9089, abs=1e-3)
-    by_item = {}
-    for item, gold in zip(columns["item_id"], columns["gold"], strict=True):
-        by_item.setdefault(item, set()).add(gold)
-    assert all(len(golds) == 1 for golds in by_item.values())
+    read = read_verdicts(tmp_path / "run")
+    assert read.labels == ("A", "B")
+    assert len(set(read.wording)) == 5
+    assert {*zip(read.order, read.verdict, strict=True)} == {("AB", "A"), ("BA", "B")}
+    assert read.probability[0] == pytest.approx(0.9089, abs=1e-3)
+    assert len({*zip(read.item, read.gold, strict=True)}) == 3
 
 
 def test_labels_of_plain_tables(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("item_id,system_id,rating\n1,a,4.0\n1,b,2\n2,a,\n2,b,3.5\n")
-    table = read_verdicts(file, columns={"verdict": "rating"})
-    assert table.labels == ("2", "3.5", "4")
-    assert table.column("verdict").tolist() == ["4", "2", "UNCLEAR", "3.5"]
-    assert table.column("cluster_id").tolist() == ["1", "1", "2", "2"]
-    assert table.values()[[0, 1, 3]].tolist() == [4.0, 2.0, 3.5]
+    read = read_verdicts(file, columns={"verdict": "rating"})
+    assert read.labels == ("2", "3.5", "4")
+    assert read.verdict.tolist() == ["4", "2", "UNCLEAR", "3.5"]
+    assert read.item.tolist() == read.cluster.tolist() == ["1", "1", "2", "2"]
+    assert read.values()[[0, 1, 3]].tolist() == [4.0, 2.0, 3.5]
     pq.write_table(pa.table({"item_id": [1, 2], "verdict": [True, False]}), tmp_path / "b.parquet")
     assert read_verdicts(tmp_path / "b.parquet").values(positive="true").tolist() == [1.0, 0.0]
 
@@ -111,17 +104,46 @@ def test_comparisons_count_for_the_first_system(tmp_path):
     file.write_text(
         "".join(json.dumps({"item_id": i, "system_id": s, "verdict": v}) + "\n" for i, s, v in rows)
     )
-    table = read_verdicts(file)
-    assert table.comparative
-    assert table.values().tolist() == [1.0, 0.5, 0.0]
+    read = read_verdicts(file)
+    assert read.is_comparison
+    assert read.values().tolist() == [1.0, 0.5, 0.0]
+
+
+def test_verdicts_of_a_table_are_in_the_items_own_order(tmp_path):
+    file = tmp_path / "orders.csv"
+    file.write_text("item_id,order,verdict,gold\n1,AB,A,A\n1,BA,A,A\n2,AB,B,A\n2,BA,A,A\n")
+    read = read_verdicts(file)
+    assert read.verdict.tolist() == ["A", "A", "B", "A"]
+    assert set(read.gold) == {"A"}
+    # A log names the options as they were shown.
+    assert read.answers.label.tolist() == ["A", "B", "B", "B"]
+
+
+def test_spelling_makes_no_label(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("item_id,verdict,gold\n1,PASS,pass\n2,pass,PASS\n3,Fail,fail\n4,n/a,fail\n")
+    read = read_verdicts(file)
+    assert sorted(label.casefold() for label in read.labels) == ["fail", "pass"]
+    assert (read.verdict == read.gold).tolist() == [True, True, True, False]
+    assert read.verdict[3] == "UNCLEAR"
+
+
+def test_many_numbers_are_labels_and_texts_are_not(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("item_id,verdict\n" + "".join(f"{n},{n / 8}\n" for n in range(3000)))
+    assert read_verdicts(file).values().tolist() == [n / 8 for n in range(3000)]
+    text = "a reply that goes on for longer than any label does"
+    file.write_text("item_id,verdict\n" + "".join(f"{n},{text} {n}\n" for n in range(30)))
+    with pytest.raises(JudgeSenseError, match="--columns verdict="):
+        read_verdicts(file)
 
 
 @pytest.mark.parametrize(
     ("text", "named"),
     [
         ("item_id,system_id\n1,a\n", ("mine.csv", "--columns verdict=COLUMN")),
-        ("Prompt,Rating\n1,4\n", ("row 1", "'item_id'", "item_id=YOURS")),
-        ("item_id,LLM,verdict\n1,a,YES\n1,b,NO\n", ("row 2", "row 1", "system_id=YOURS")),
+        ("Prompt,Rating\n1,4\n", ("mine.csv", "'item_id'", "item_id=YOURS")),
+        ("item_id,LLM,verdict\n1,a,YES\n1,b,NO\n", ("row 2", "row 1", "system_id=")),
         ("item_id,verdict,margin\n1,YES,0.1\n2,NO,wide\n", ("row 2", "margin")),
         ("item_id,system_id,verdict\n1,a,YES\n1,a,NO\n", ("row 2", "row 1")),
         ("item_id,verdict,judge\n1,YES,j\n2,NO,k\n", ("several judges", "--judge")),
@@ -152,10 +174,10 @@ def test_columns_are_recognised_as_check_does(tmp_path):
 def test_the_judge_is_found_without_its_fingerprint(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("item_id,verdict,judge\n1,YES,j@12\n2,NO,j@12\n1,NO,k@3\n")
-    with pytest.raises(JudgeSenseError, match=r"row 1.*'rating'"):
+    with pytest.raises(JudgeSenseError, match="'rating'"):
         read_verdicts(file, columns={"verdict": "rating"})
-    table = read_verdicts(file, judge="j")
-    assert (len(table), table.judge) == (2, "j@12")
+    read = read_verdicts(file, judge="j")
+    assert (len(read), read.judge) == (2, "j@12")
     with pytest.raises(JudgeSenseError, match="j@12"):
         read_verdicts(file, judge="m")
     file.write_text("item_id,verdict,judge\n1,YES,j\n2,NO,j@T=1\n")

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from judgesense.checking.labelling import open_labelling
 from judgesense.cli import app
 from judgesense.comparison.estimate import estimate
-from judgesense.comparison.units import pick, strata_of, units_of
-from judgesense.comparison.verdict_files import read_verdicts
+from judgesense.comparison.outputs import outputs_of, pick, strata_of
+from judgesense.comparison.verdicts import read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import csv_text
 
@@ -205,12 +205,14 @@ def test_people_may_use_other_words(tmp_path):
 
 def picked(said, told, path, n):
     """A file of n more labels with their strata, as ``judgesense label`` writes one."""
-    units = units_of(read_verdicts(said))
+    outputs = outputs_of(read_verdicts(said))
     known = labelled(told)
-    keys = list(zip(units.items.tolist(), [units.systems[c] for c in units.system], strict=True))
+    keys = list(
+        zip(outputs.items.tolist(), [outputs.systems[c] for c in outputs.system], strict=True)
+    )
     given = np.array([1.0 if key in known else np.nan for key in keys])
-    chosen, strata, weights, _ = pick(units, given, (0, 1), n, seed=1)
-    rows = [(*keys[unit], name, "YES") for unit, name in zip(chosen, strata, strict=True)]
+    chosen, strata, weights, _ = pick(outputs, given, (0, 1), n, seed=1)
+    rows = [(*keys[output], name, "YES") for output, name in zip(chosen, strata, strict=True)]
     return write(path, "item_id,system_id,stratum,label", rows), rows, weights
 
 
@@ -222,7 +224,7 @@ def test_picked_labels_come_back_through_people(biased, tmp_path):
     found = estimate(said, [told, out])
     assert (found.n_labels, found.picked) == (190, True)
     # The weight of each stratum is its number of outputs by label.
-    strata = strata_of(units_of(read_verdicts(said)))
+    strata = strata_of(outputs_of(read_verdicts(said)))
     for row, weight in zip(rows, weights, strict=True):
         labels = int((strata == row[2]).sum()) / weight
         assert labels == pytest.approx(round(labels))

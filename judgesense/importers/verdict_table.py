@@ -1,0 +1,283 @@
+"""A table of verdicts as a decision log in memory: what `judgesense.read_verdicts` reads.
+
+Columns, cells and labels are read as ``judgesense check FILE`` reads them. Two things differ: the
+table may have no people's labels that fit its verdicts, and numbers need not be whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import FiniteFloat, TypeAdapter
+
+from judgesense.answers import parse
+from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Rows, read_table_rows
+from judgesense.files.typed_rows import number_of
+from judgesense.importers.build import build_parts
+from judgesense.importers.column_names import LONGEST, Columns, columns_of, word_of
+from judgesense.importers.columns import NAMES, ROW, ColumnMap
+from judgesense.importers.labels import space_of
+from judgesense.importers.people import PeopleLabels
+from judgesense.importers.recognise import recognise
+from judgesense.importers.rows import converted, texts_of
+from judgesense.log.stream import Stream
+from judgesense.log.view import view
+from judgesense.statistics.arrays import Floats
+from judgesense.tasks import UNCLEAR, UNDECIDED
+
+TARGET_OF: Mapping[str, str] = {
+    "item_id": "item_id",
+    "system_id": "system_id",
+    "order": "order",
+    "repeat": "repeat",
+    "judge": "judge",
+    "task": "task",
+    "wording": "template_id",
+    "cluster_id": "cluster_id",
+    "error": "error",
+    "cost_usd": "cost_usd",
+    "verdict": "raw_decision",
+    "gold": "gold",
+}
+"""Column of a table of verdicts -> column of the decision log."""
+
+NUMBERS = ("probability", "margin", "score")
+"""Columns of a table of verdicts that a decision log does not have: the probability of the verdict,
+how much more probable it is than the next label (0 to 1), and the expected score."""
+
+_ONE_TASK = ":verdicts"
+"""The task of a table that names none: its own file name would not pair it with another file."""
+
+_number = TypeAdapter(FiniteFloat).validate_python
+
+
+@dataclass(frozen=True)
+class VerdictTable:
+    """A table of verdicts as streams of a decision log, whose rows are the table's in their order.
+
+    ``numbers`` has the columns `NUMBERS` with a value for each row of the log, NaN without one.
+    ``columns`` are the table's columns under their names here, and ``recognised`` those of them
+    whose names in the file are others.
+    """
+
+    streams: list[Stream]
+    numbers: Mapping[str, Floats]
+    columns: Mapping[str, str]
+    recognised: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_verdict_table(
+    path: Path, judge: str | None = None, columns: Mapping[str, str] | None = None
+) -> VerdictTable:
+    """Read a table of verdicts; ``columns`` are the file's names of `TARGET_OF` and `NUMBERS`.
+
+    If several columns hold verdicts, ``judge`` names one of them. Raises JudgeSenseError for a
+    column that is missing or unknown, for several columns of verdicts of which none is named, for
+    texts instead of labels, and with file, row and column for a cell that does not fit.
+    """
+    given, names = dict(columns or {}), (*TARGET_OF, *NUMBERS)
+    if unknown := sorted(given.keys() - {*names}):
+        raise JudgeSenseError(
+            f"--columns: {unknown[0]!r} is not a column; choose from {', '.join(names)}"
+        )
+    held, _ = columns_of(read_table_rows(path))
+    # A file of `judgesense judge` has the items' columns too: its own names go first.
+    exact = {name: name for name in names if name in held} | given
+    judged, people, roles = recognise(
+        held,
+        str(path),
+        [],
+        flag="--columns verdict=",
+        verdicts=[exact["verdict"]] if "verdict" in exact else [],
+        people=[exact["gold"]] if "gold" in exact else [],
+        columns={
+            TARGET_OF.get(name, name): column
+            for name, column in exact.items()
+            if name not in ("verdict", "gold")
+        },
+    )
+    if len(judged) > 1 and judge not in judged:
+        raise JudgeSenseError(
+            f"{path} has several judges; choose one with --judge: {', '.join(judged)}"
+        )
+    verdict = judge if judge is not None and len(judged) > 1 else judged[0]
+    if roles["item_id"] == ROW != given.get("item_id"):
+        raise JudgeSenseError(
+            f"{path}: no column 'item_id' says what each verdict is on; its columns: "
+            f"{', '.join(held)}. Name yours with --columns item_id=YOURS"
+        )
+    mapping: dict[str, str] = {}
+    labels = _labels(path, held, verdict, people, mapping) if len(people) == 1 else ()
+    if not labels and "gold" in given:
+        raise JudgeSenseError(
+            f"{path}: {given['gold']!r} ({held[given['gold']].shown}) and {verdict!r} "
+            f"({held[verdict].shown}) have no label in common; to translate people's labels, pass "
+            "their file with --labels and --map THEIRS=OURS"
+        )
+    people = people if labels else []
+    # The reasons of several judges are joined by commas.
+    reasons = roles.get("raw_text", ":").split(",")
+    reason = reasons[judged.index(verdict)] if len(reasons) == len(judged) else ":"
+    table = import_table(
+        path,
+        {"judge": f":{verdict}", **roles, "raw_decision": verdict, "raw_text": reason},
+        labels or _labels(path, held, verdict, [], mapping),
+        people=people,
+        mapping=mapping,
+    )
+    columns = columns_by_name(roles) | {
+        "verdict": verdict,
+        **({"gold": people[0]} if people else {}),
+    }
+    recognised = {name: column for name, column in columns.items() if name not in exact}
+    return replace(table, columns=columns, recognised=recognised)
+
+
+def columns_by_name(roles: Mapping[str, str]) -> dict[str, str]:
+    """Column of a table of verdicts -> column of the file, without verdicts and gold; ``roles``
+    are a column map of the decision log."""
+    columns = {
+        name: (NAMES.findall(roles[target]) or [roles[target]])[0]
+        for name, target in TARGET_OF.items()
+        if name not in ("verdict", "gold") and roles.get(target, ":")[:1] != ":"
+    }
+    if columns.get("cluster_id") == columns.get("item_id"):
+        del columns["cluster_id"]  # The item is the cluster by default.
+    return columns
+
+
+def import_table(
+    path: Path,
+    roles: Mapping[str, str],
+    labels: Sequence[str],
+    *,
+    people: Sequence[str] = (),
+    mapping: Mapping[str, str] | None = None,
+) -> VerdictTable:
+    """Import a table whose columns are known.
+
+    ``roles`` are a column map of the decision log, with the file's columns for `NUMBERS`;
+    ``labels``, ``people`` and ``mapping`` are those of `judgesense.importers.log.import_log`.
+    Raises JudgeSenseError, with file, row and column, for a cell that does not fit.
+    """
+    columns, space = ColumnMap(_log_roles(roles)), tuple(labels)
+    numbers: dict[str, list[float]] = {name: [] for name in NUMBERS}
+    gold = PeopleLabels(columns, people, mapping or {}, space, parse)
+
+    def blocks() -> Iterator[Rows]:
+        for rows in read_table_rows(path):
+            for name, values in numbers.items():
+                values += _numbers(rows, roles.get(name, name))
+            yield _with_unclear(gold.labelled(rows), roles)
+
+    parts: list[pa.Table] = []
+    facts = build_parts(blocks(), columns, space, parse, parts.append)
+    log = _as_shown(pa.concat_tables(parts), space)
+    arrays = {name: np.array(values) for name, values in numbers.items()}
+    return VerdictTable(view(log, None, facts).judged, arrays, columns_by_name(roles))
+
+
+def _log_roles(roles: Mapping[str, str]) -> dict[str, str]:
+    """The column map of the log: what a log and a table of verdicts name alike is not the same."""
+    log_roles = {target: column for target, column in roles.items() if target not in NUMBERS}
+    # A log's margin is in nats.
+    log_roles["margin"] = ":"
+    if log_roles["raw_decision"] != "raw_decision":
+        # Beside another column of verdicts, `decision` is not what the label map makes of it.
+        log_roles["decision"] = ":"
+    if log_roles.get("task", ":").startswith(":"):
+        log_roles["task"] = _ONE_TASK
+    return log_roles
+
+
+def _with_unclear(rows: Rows, roles: Mapping[str, str]) -> Rows:
+    """Rows whose empty verdicts are UNCLEAR: an answer that cannot be read, which may be news of
+    the judge. Beside an error they stay empty, and are read as a failed request."""
+    verdicts = rows.columns.get(roles["raw_decision"])
+    if verdicts is None or None not in verdicts:
+        return rows
+    errors = ColumnMap({}).column(rows, roles.get("error", "error")) or [None] * len(rows)
+    filled = [
+        UNCLEAR if verdict is None and not error else verdict
+        for verdict, error in zip(verdicts, errors, strict=True)
+    ]
+    return Rows({**rows.columns, roles["raw_decision"]: filled}, rows.places)
+
+
+def _numbers(rows: Rows, name: str) -> list[float]:
+    cells = texts_of(ColumnMap({}).column(rows, name))
+    if cells is None:
+        return [math.nan] * len(rows)
+    return [math.nan if n is None else n for n in converted(cells, _number, name, rows.places)]
+
+
+def _as_shown(log: pa.Table, labels: tuple[str, ...]) -> pa.Table:
+    """A log whose labels are in the items' own order, as a log that names options as shown: in the
+    order BA, the two labels change places."""
+    if len(labels) != 2:
+        return log
+    is_swapped = pc.equal(log["order"], "BA")
+    for name in ("raw_decision", "decision", "gold"):
+        other = log[name]
+        for label, swapped in zip(labels, reversed(labels), strict=True):
+            other = pc.if_else(pc.equal(log[name], label), swapped, other)
+        shown = pc.if_else(is_swapped, other, log[name])
+        log = log.set_column(log.column_names.index(name), log.schema.field(name), shown)
+    return log
+
+
+def _labels(
+    path: Path, held: Columns, verdict: str, gold: Sequence[str], mapping: dict[str, str]
+) -> tuple[str, ...]:
+    """The labels of the verdicts and of gold, in order; none if gold has no label of the verdicts.
+
+    ``mapping`` gets what makes two vocabularies one. Raises JudgeSenseError for texts.
+    """
+    words = [_words(path, held, name) for name in (verdict, *gold)]
+    if not words[0]:
+        raise JudgeSenseError(f"{path}: no row has a verdict; judge the items first")
+    if gold and not {*words[0]} & {*words[1]}:
+        return ()
+    union = {key: word for column in reversed(words) for key, word in column.items()}
+    if all(number_of(word) is not None for word in words[0].values()):
+        return ordered(union.values())
+    if all(held[name].labels for name in (verdict, *gold)):
+        return space_of(held, [verdict], gold, str(path), mapping, []) or ()
+    if max(map(len, union.values())) > LONGEST:
+        raise JudgeSenseError(
+            f"{path}: {verdict!r} holds texts such as {held[verdict].shown!r}, not verdicts; name "
+            "another column with --columns verdict=COLUMN"
+        )
+    return ordered(union.values())
+
+
+def ordered(labels: Iterable[str]) -> tuple[str, ...]:
+    """Labels in order: numbers ascending, others as text.
+
+    >>> ordered(["10", "9.5"]), ordered(["no", "9"])
+    (('9.5', '10'), ('9', 'no'))
+    """
+    words = sorted(labels)
+    numbers = [number_of(word) for word in words]
+    if None in numbers:
+        return tuple(words)
+    return tuple(word for _, word in sorted(zip(numbers, words, strict=True)))
+
+
+def _words(path: Path, held: Columns, name: str) -> dict[str, str]:
+    """The distinct words of a column by case-folded spelling."""
+    if held[name].is_complete:
+        return held[name].words
+    words: dict[str, str] = {}
+    for rows in read_table_rows(path):
+        for word in map(word_of, texts_of(ColumnMap({}).column(rows, name)) or ()):
+            if word is not None and word not in UNDECIDED:
+                words.setdefault(word.casefold(), word)
+    return words
