@@ -7,19 +7,31 @@ seconds.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
+import socket
 import time
 from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from judgesense.checking.labelling import LONGEST_COMMENT, LONGEST_NAME, Labelling
-from judgesense.errors import JudgeSenseError
+from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.reporting.documents import environment
 from judgesense.reporting.palette import DARK, LIGHT, TEMPLATES
+
+try:
+    import uvicorn
+    from fastapi import FastAPI, Request
+    from fastapi.concurrency import run_in_threadpool
+    from fastapi.responses import HTMLResponse, JSONResponse, Response
+except ImportError as error:
+    raise MissingExtraError(error.name or "fastapi", "serve", "judgesense label") from error
 
 MOST_BYTES, SECONDS = 1 << 16, 10.0
 """Of a request."""
@@ -27,73 +39,132 @@ MOST_BYTES, SECONDS = 1 << 16, 10.0
 GRACE = 20.0
 """Seconds in which the last label can be undone before the server stops."""
 
+_THIS_HOST = ("127.0.0.1", "localhost")
+"""A page of another name may lead here."""
 
-class LabelServer(ThreadingHTTPServer):
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class PageRequest(BaseModel):
+    """What the page asks: to show an item, to save a label or a comment, to undo, or to stop."""
+
+    do: Literal["show", "label", "comment", "undo", "stop"]
+    name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=LONGEST_NAME)] = ""
+    at: Annotated[int, Field(strict=True, ge=0)] | None = None
+    label: str | None = None
+    comment: Annotated[str, StringConstraints(max_length=LONGEST_COMMENT)] = ""
+
+
+class LabelServer:
     """Serves a labelling until it is finished, and ``grace`` seconds longer, or interrupted.
 
     Raises JudgeSenseError if the port is taken; 0 takes a free one.
     """
 
-    daemon_threads = True
-
     def __init__(self, labelling: Labelling, port: int = 0, grace: float = GRACE) -> None:
         self.labelling, self.secret = labelling, secrets.token_urlsafe(16)
-        self._grace, self._last = grace, time.monotonic()
+        self._grace, self._last_request = grace, time.monotonic()
         try:
-            super().__init__(("127.0.0.1", port), _Handler)
+            self._socket = socket.create_server(("127.0.0.1", port))
         except OSError as error:
             raise JudgeSenseError(
                 f"cannot listen on port {port} ({error.strerror}); choose another with --port"
             ) from error
-        self.address = f"http://127.0.0.1:{self.server_port}/"
-        self.page = page(labelling, self.secret).encode()
+        self.port = self._socket.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}/"
+        # The terminal belongs to the user: nothing is logged.
+        self._server = uvicorn.Server(uvicorn.Config(self._app(), log_level="critical"))
 
     def serve(self) -> None:
         """Serve until everyone has labelled everything, or until KeyboardInterrupt."""
-        Thread(target=self._watch, daemon=True).start()
+        with self._socket, suppress(KeyboardInterrupt):
+            self._server.run([self._socket])
+
+    def stop(self) -> None:
+        """Stop soon; requests in progress are answered."""
+        self._server.should_exit = True
+
+    def _app(self) -> FastAPI:
+        @asynccontextmanager
+        async def running(_: FastAPI) -> AsyncIterator[None]:
+            watch = asyncio.create_task(self._stop_when_finished())
+            yield
+            watch.cancel()
+
+        # FastAPI's own pages load their programs from other machines.
+        app = FastAPI(lifespan=running, docs_url=None, redoc_url=None, openapi_url=None)
+        text = page(self.labelling, self.secret)
+
+        @app.get("/")
+        async def show(request: Request) -> Response:
+            if request.url.hostname not in _THIS_HOST:
+                return JSONResponse({}, 404, _HEADERS)
+            return HTMLResponse(text, headers=_HEADERS)
+
+        @app.post("/")
+        async def ask(request: Request) -> Response:
+            is_own = request.headers.get("x-secret") == self.secret
+            body = None
+            if is_own and request.url.hostname in _THIS_HOST:
+                body = await _body(request)
+            if body is None:
+                return JSONResponse({"error": "not a request of this page"}, 400, _HEADERS)
+            status, answer = await run_in_threadpool(self._answer, body)
+            return JSONResponse(answer, status, _HEADERS)
+
+        return app
+
+    def _answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Do what the page asks: the status, and what the page shows next."""
+        self._last_request = time.monotonic()
         try:
-            self.serve_forever(poll_interval=0.2)
-        except KeyboardInterrupt:
-            pass
-        finally:
-            self.server_close()
+            return 200, self._do(PageRequest.model_validate_json(body))
+        except ValidationError as error:
+            first = error.errors()[0]
+            return 400, {"error": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}
+        except ValueError as error:
+            return 400, {"error": f"expected {error}"}
+        except OSError as error:
+            return 500, {"error": f"not saved: {error.strerror or error}"}
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a broken connection: a browser that closed is not an error."""
-
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Do what the page asks and return what it shows next. Raises ValueError for nonsense."""
-        self._last = time.monotonic()
-        what, name = asked.get("do"), " ".join(str(asked.get("name") or "").split())
-        at, label, comment = asked.get("at"), asked.get("label"), str(asked.get("comment") or "")
-        if what == "stop":
-            Thread(target=self.shutdown, daemon=True).start()
+    def _do(self, ask: PageRequest) -> dict[str, Any]:
+        """What the page shows next. Raises ValueError for what the labelling does not have."""
+        labelling, name, at = self.labelling, " ".join(ask.name.split()), ask.at
+        if ask.do == "stop":
+            self.stop()
             return {}
-        if not name or len(name) > LONGEST_NAME:
+        if not name:
             raise ValueError(f"a name of 1 to {LONGEST_NAME} characters")
-        labelling = self.labelling
-        if what == "undo":
+        if ask.do == "undo":
             return labelling.state(name, labelling.undo(name))
-        if at is not None and (type(at) is not int or not 0 <= at < labelling.total):
+        if at is not None and at >= labelling.total:
             raise ValueError(f"an item from 0 to {labelling.total - 1}")
-        if what == "show":
+        if ask.do == "show":
             return labelling.state(name, at)
-        if what not in ("label", "comment") or at is None or len(comment) > LONGEST_COMMENT:
-            raise ValueError("a label of an item, and a comment of at most 4,000 characters")
-        if what == "comment":
-            labelling.put(name, at, None, comment)
-            return labelling.state(name, at)
-        if label not in labelling.labels:
-            raise ValueError(f"one of the labels {', '.join(labelling.labels)}")
-        labelling.put(name, at, label, comment)
-        return labelling.state(name)
+        if at is None or (ask.do == "label" and ask.label not in labelling.labels):
+            raise ValueError(f"an item and one of the labels {', '.join(labelling.labels)}")
+        labelling.put(name, at, ask.label if ask.do == "label" else None, ask.comment)
+        return labelling.state(name, at if ask.do == "comment" else None)
 
-    def _watch(self) -> None:
-        while True:
-            time.sleep(min(1.0, self._grace))
-            if time.monotonic() - self._last >= self._grace and self.labelling.is_finished():
-                self.shutdown()
-                return
+    async def _stop_when_finished(self) -> None:
+        while time.monotonic() - self._last_request < self._grace or (
+            not self.labelling.is_finished()
+        ):
+            await asyncio.sleep(min(1.0, self._grace))
+        self.stop()
+
+
+async def _body(request: Request) -> bytes | None:
+    """The body of a request; None if it is too long or does not arrive in time."""
+    body = b""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MOST_BYTES:
+                    return None
+            return body
+    return None
 
 
 def page(labelling: Labelling, secret: str) -> str:
@@ -101,7 +172,7 @@ def page(labelling: Labelling, secret: str) -> str:
     from markupsafe import Markup
 
     script = (TEMPLATES / "label.js").read_text("utf-8")
-    known = {
+    data = {
         "secret": secret,
         "labels": labelling.labels,
         "file": str(labelling.out),
@@ -115,52 +186,6 @@ def page(labelling: Labelling, secret: str) -> str:
             dark=Markup(DARK),
             script=Markup(script),
             script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
-            data=Markup(json.dumps(known).replace("<", "\\u003c")),
+            data=Markup(json.dumps(data).replace("<", "\\u003c")),
         )
     )
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: LabelServer
-    timeout = SECONDS
-
-    def do_GET(self) -> None:
-        """The page."""
-        if self.path == "/" and self._is_own():
-            self._send(200, self.server.page, "text/html; charset=utf-8")
-        else:
-            self._send(404, b"{}")
-
-    def do_POST(self) -> None:
-        """What the page asks, as JSON."""
-        length = self.headers.get("Content-Length", "")
-        own = self._is_own() and self.headers.get("X-Secret") == self.server.secret
-        if self.path != "/" or not own or not length.isdigit() or int(length) > MOST_BYTES:
-            self._send(400, b'{"error": "not a request of this page"}')
-            return
-        try:
-            asked = json.loads(self.rfile.read(int(length)))
-            if not isinstance(asked, dict):
-                raise ValueError("a JSON object")
-            code, found = 200, self.server.answer(asked)
-        except ValueError as error:
-            code, found = 400, {"error": f"expected {error}"}
-        except OSError as error:
-            code, found = 500, {"error": f"not saved: {error.strerror or error}"}
-        self._send(code, json.dumps(found).encode())
-
-    def _is_own(self) -> bool:
-        host = self.headers.get("Host", "").rpartition(":")[0]
-        return host in ("127.0.0.1", "localhost")
-
-    def _send(self, code: int, body: bytes, kind: str = "application/json") -> None:
-        self.send_response(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: the terminal belongs to the user."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from judgesense.comparison.paired import PairedTable, first_rows, grouped, key_codes, most_frequent
+from judgesense.comparison.paired import PairedTable, grouped, most_frequent
 from judgesense.comparison.verdicts import Verdicts, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import read_run
@@ -224,9 +224,7 @@ def against_baseline(
         )
         clusters = dict(zip(after.item, after.cluster, strict=True))
         conclusions += _conclusions(two, shares, items, clusters, margin)
-        usual = PairedTable.of(
-            _usual(before, before.verdict != ERROR), _usual(after), "item", "order"
-        )
+        usual = PairedTable.of(_usual(before, ERROR), _usual(after), "item", "order")
         moved += _changed(task, usual, gold)
     fewest = min(sizes)
     return BaselineComparison(conclusions, moved, margin, fewest, smallest_loss(fewest), notes)
@@ -351,19 +349,18 @@ def _conclusions(
         )
 
 
-def _usual(verdicts: Verdicts, mask: Any = slice(None)) -> Verdicts:
-    """The most frequent verdict on each item and order, of the rows in a mask."""
-    rows = np.arange(len(verdicts))[mask]
-    item, order, verdict = (a[rows] for a in (verdicts.item, verdicts.order, verdicts.verdict))
-    keys = key_codes(item, order)
-    usual = {key: most_frequent(v) for key, v in grouped(keys.tolist(), verdict).items()}
-    first = first_rows(keys, np.zeros(len(keys), dtype=np.int64))
+def _usual(verdicts: Verdicts, left_out: str = "") -> Verdicts:
+    """The most frequent verdict on each item and order; verdicts ``left_out`` do not count."""
+    places = zip(verdicts.item, verdicts.order, strict=True)
+    usual = {
+        place: most_frequent(of_place)
+        for place, each in grouped(places, verdicts.verdict).items()
+        if (of_place := [verdict for verdict in each if verdict != left_out])
+    }
+    rows = [(*place, verdict) for place, verdict in usual.items()]
+    item, order, verdict = np.array(rows, dtype=object).reshape(-1, 3).T
     return replace(
-        verdicts,
-        item=item[first],
-        order=order[first],
-        verdict=np.array([usual[key] for key in keys[first].tolist()], dtype=object),
-        repeat=np.zeros(len(first), dtype=np.int64),
+        verdicts, item=item, order=order, verdict=verdict, repeat=np.zeros(len(rows), int)
     )
 
 

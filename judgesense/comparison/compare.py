@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
-from judgesense.comparison.paired import PairedTable, grouped, paired_rows
-from judgesense.comparison.verdicts import Verdicts, verdicts_of
+from judgesense.comparison.paired import PairedTable, grouped, shared_rows
+from judgesense.comparison.verdicts import Verdicts, first_rows, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import read_run
 from judgesense.log.stream import Stream
@@ -22,7 +22,7 @@ from judgesense.measure.checks import trust_card
 from judgesense.measure.report_file import task_rank
 from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.measure.wordings import Wordings
-from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.planning import smallest_difference
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
@@ -111,15 +111,11 @@ class _Judge:
         return verdicts_of(self.stream, self.folder, repeats=False)
 
     @cached_property
-    def pairs(self) -> Codes:
-        """The places of the pairs with both prompts judged."""
-        return np.flatnonzero(self.stream.known)
-
-    @cached_property
-    def prompts_of_pairs(self) -> list[Words]:
-        """The ids of both prompts of `pairs`; runs may differ in which prompt comes first."""
-        ids = [pc.fill_null(side, "").to_pylist() for side in self.stream.pairs.prompt_ids]
-        return [*np.sort(np.array(ids, dtype=object)[:, self.pairs], axis=0)]
+    def pairs(self) -> dict[frozenset[str], int]:
+        """Both prompts' ids -> the judged pair; runs may differ in which prompt comes first."""
+        places = np.flatnonzero(self.stream.known)
+        ids = (side.take(pa.array(places)).to_pylist() for side in self.stream.pairs.prompt_ids)
+        return first_rows(map(frozenset, zip(*ids, strict=True)), places.tolist())
 
 
 def _judges(run_dir: Path) -> list[_Judge]:
@@ -135,9 +131,8 @@ def _judges(run_dir: Path) -> list[_Judge]:
 
 def _compare(a: _Judge, b: _Judge) -> Iterator[JudgeComparison]:
     one, two = a.stream, b.stream
-    shared = paired_rows(a.prompts_of_pairs, b.prompts_of_pairs)
-    if len(shared.before):  # none under a single wording
-        left, right = a.pairs[shared.before], b.pairs[shared.after]
+    left, right = shared_rows(a.pairs, b.pairs)
+    if len(left):  # none under a single wording
         codes = [
             (side.log, side.mapped_a[rows], side.mapped_b[rows])
             for side, rows in ((one, left), (two, right))

@@ -95,6 +95,9 @@ class TaskMigration(VerdictChanges):
     claim with 80% probability. UNCLEAR and REFUSED count as verdicts of their own.
     """
 
+    text: str
+    tolerance: float
+    error: float
     judge_old: str
     judge_new: str
     claim: Claim
@@ -235,7 +238,7 @@ def _task_migration(changes: PromptChanges, tolerance: float, error: float) -> T
         table.cluster[has_gold].tolist(),
     )
     update = TaskMigration(
-        **changes.figures(excess),
+        **vars(changes.figures(excess)),
         judge_old=table.before.judge,
         judge_new=table.after.judge,
         claim=claim,

@@ -111,6 +111,9 @@ class TaskMonitoring(VerdictChanges):
     this look's, each wrong in at most 5%. ``n_new`` are clusters of items that no earlier look had.
     """
 
+    text: str
+    tolerance: float
+    error: float
     status: Status
     n_new: int
     alarm_look: int | None
@@ -317,7 +320,7 @@ def _stream_look(changes: PromptChanges) -> StreamLook:
     if len(changes.pair_row):
         reworded = grouped(table.cluster[changes.pair_row], changes.pair_differs)
     return StreamLook(
-        **changes.figures(changes.beyond_rewording(0.05)),
+        **vars(changes.figures(changes.beyond_rewording(0.05))),
         judge=table.after.judge,
         clusters={
             cluster: (float(np.mean(rows)), float(np.mean(reworded[cluster])))

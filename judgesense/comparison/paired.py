@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from judgesense.comparison.verdicts import Verdicts
 from judgesense.errors import JudgeSenseError
@@ -20,64 +19,15 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class PairedRows(NamedTuple):
-    """The rows of the keys that two results share, shape (n,) each, in the order of the first, and
-    how many keys only one of them has."""
+def shared_rows(one: Mapping[K, int], two: Mapping[K, int]) -> tuple[Codes, Codes]:
+    """The rows of the keys that both results have, shape (n,) each, in the order of the first.
 
-    before: Codes
-    after: Codes
-    n_only_before: int
-    n_only_after: int
-
-
-def paired_rows(
-    before: Sequence[Words],
-    after: Sequence[Words],
-    repeats: tuple[Codes, Codes] | None = None,
-) -> PairedRows:
-    """Pair the rows of two results that have the same values in some columns.
-
-    Of several rows with one key, the first counts, by ``repeats`` where they are given.
-
-    >>> one, two = np.array(["a", "b", "b"], object), np.array(["c", "b"], object)
-    >>> paired_rows([one], [two])
-    PairedRows(before=array([1]), after=array([1]), n_only_before=1, n_only_after=1)
+    >>> shared_rows({"a": 4, "b": 5}, {"c": 0, "b": 1})
+    (array([5]), array([1]))
     """
-    n = len(before[0])
-    keys = key_codes(*map(np.concatenate, zip(before, after, strict=True)))
-    old, new = keys[:n], keys[n:]
-    old_repeat, new_repeat = repeats or (np.zeros(len(side), int) for side in (old, new))
-    old_rows, new_rows = first_rows(old, old_repeat), first_rows(new, new_repeat)
-    row_of = np.full(int(keys.max(initial=-1)) + 1, -1)
-    row_of[new[new_rows]] = new_rows
-    match = row_of[old[old_rows]]
-    is_shared = match >= 0
-    shared = match[is_shared]
-    return PairedRows(
-        old_rows[is_shared], shared, len(old_rows) - len(shared), len(new_rows) - len(shared)
-    )
-
-
-def first_rows(keys: Codes, repeat: Codes) -> Codes:
-    """The row of the least repeat of each key, in the order of repeats and rows.
-
-    >>> first_rows(np.array([7, 7, 9]), np.array([1, 0, 1]))
-    array([1, 2])
-    """
-    order = np.argsort(repeat, kind="stable")
-    _, first = np.unique(keys[order], return_index=True)
-    rows: Codes = order[np.sort(first)]
-    return rows
-
-
-def key_codes(*columns: Words) -> Codes:
-    """One number for each distinct row of some columns, shape (n,)."""
-    codes = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        encoded = pa.array(column, pa.string()).dictionary_encode()
-        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
-        codes = np.unique(codes, return_inverse=True)[1].ravel()
-    return codes
+    rows = [(row, two[key]) for key, row in one.items() if key in two]
+    first, second = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    return first, second
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,21 +35,18 @@ class PairedTable:
     """Two results on the rows that both have, n in all, in the order of the earlier one.
 
     ``before_row`` and ``after_row`` are the rows of the two results, shape (n,) each.
-    ``n_only_before`` and ``n_only_after`` are the rows that the other result lacks.
     """
 
     before: Verdicts
     after: Verdicts
     before_row: Codes
     after_row: Codes
-    n_only_before: int = 0
-    n_only_after: int = 0
 
     @classmethod
     def of(cls, before: Verdicts, after: Verdicts, *columns: str) -> PairedTable:
         """Pair two results by some of their columns; of several answers, the first counts."""
-        old, new = ([getattr(side, name) for name in columns] for side in (before, after))
-        return cls(before, after, *paired_rows(old, new, (before.repeat, after.repeat)))
+        rows = shared_rows(before.first_rows(*columns), after.first_rows(*columns))
+        return cls(before, after, *rows)
 
     def __len__(self) -> int:
         return len(self.before_row)

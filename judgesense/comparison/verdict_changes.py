@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 
-from judgesense.comparison.paired import PairedTable, first_rows, key_codes
+from judgesense.comparison.paired import PairedTable, grouped
 from judgesense.comparison.verdicts import Verdicts, read_verdicts, select, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import is_dataset
 from judgesense.files.typed_rows import number_of
 from judgesense.log.folder import read_run
-from judgesense.log.stream import joined
 from judgesense.measure.wordings import Wordings
 from judgesense.statistics.arrays import Bools, Codes, Words
 from judgesense.statistics.updates import Excess, excess_moves
@@ -57,20 +55,6 @@ def read_tasks(
     return results
 
 
-class ChangeFigures(TypedDict):
-    """The figures that every comparison of two times has."""
-
-    task: str
-    scoring: str
-    moved: float
-    reworded: float | None
-    excess: float | None
-    ci_low: float | None
-    ci_high: float | None
-    n_prompts: int
-    n_items: int
-
-
 @dataclass(frozen=True)
 class VerdictChanges:
     """What every comparison of two times says of one task and scoring.
@@ -81,9 +65,6 @@ class VerdictChanges:
 
     task: str
     scoring: str
-    text: str
-    tolerance: float
-    error: float
     moved: float
     reworded: float | None
     excess: float | None
@@ -168,19 +149,19 @@ class PromptChanges:
         """The task's name; ``verdicts`` where neither source names one."""
         return self.table.before.task or self.table.after.task or "verdicts"
 
-    def figures(self, excess: Excess) -> ChangeFigures:
-        """Whose verdicts, how many, and how many changed beyond rewording."""
-        return {
-            "task": self.task,
-            "scoring": self.table.before.scoring or self.table.after.scoring,
-            "moved": float(self.table.is_changed.mean()),
-            "reworded": excess.other,
-            "excess": excess.excess,
-            "ci_low": excess.low,
-            "ci_high": excess.high,
-            "n_prompts": len(self.table),
-            "n_items": len({*self.table.item}),
-        }
+    def figures(self, excess: Excess) -> VerdictChanges:
+        """How many verdicts changed, and how many beyond rewording."""
+        return VerdictChanges(
+            task=self.task,
+            scoring=self.table.before.scoring or self.table.after.scoring,
+            moved=float(self.table.is_changed.mean()),
+            reworded=excess.other,
+            excess=excess.excess,
+            ci_low=excess.low,
+            ci_high=excess.high,
+            n_prompts=len(self.table),
+            n_items=len({*self.table.item}),
+        )
 
     @cached_property
     def labels(self) -> set[str]:
@@ -213,36 +194,37 @@ class PromptChanges:
 
     def beyond_noise(self, error: float) -> Excess:
         """What changed beyond asking the judge of before again; no figures without repeats."""
-        before = self.table.before
-        keys = key_codes(*(getattr(before, name) for name in _PROMPT))
-        row_of = np.full(int(keys.max()) + 1, -1)
-        row_of[keys[self.table.before_row]] = np.arange(len(self.table))
-        shared = row_of[keys]
-        is_later = (shared >= 0) & (before.verdict != ERROR)
-        is_later[self.table.before_row] = False
-        later = np.flatnonzero(is_later)
-        if not len(later):
+        before, table, again = self.table.before, self.table, []
+        prompts = zip(*(getattr(before, name).tolist() for name in _PROMPT), strict=True)
+        first_of, place = before.first_rows(*_PROMPT), {}
+        for number, row in enumerate(table.before_row.tolist()):
+            place[row] = number
+        for row, prompt in enumerate(prompts):
+            first = first_of[prompt]
+            if row != first and first in place and before.verdict[row] != ERROR:
+                again.append((place[first], before.verdict[row] != before.verdict[first]))
+        if not again:
             return _NO_EXCESS
-        first = shared[later]
+        places, differs = zip(*again, strict=True)
+        clusters = table.cluster[[*places]].tolist()
         return excess_moves(
-            self.table.is_changed,
-            self.table.cluster.tolist(),
-            before.verdict[later] != self.table.old[first],
-            self.table.cluster[first].tolist(),
-            error=error,
+            table.is_changed, table.cluster.tolist(), differs, clusters, error=error
         )
 
 
 def _other_wordings(before: Verdicts, rows: Codes) -> tuple[Codes, Codes]:
     """Each row under every other wording on the same item and order: its place, the other's row."""
-    prompts = key_codes(*(getattr(before, name) for name in _PROMPT))
-    answers = first_rows(prompts, before.repeat)
-    items = key_codes(before.item, before.system, before.order)
-    other, row = joined(items, answers[before.verdict[answers] != ERROR], rows)
-    place_of = np.zeros(len(before), dtype=np.int64)
-    place_of[rows] = np.arange(len(rows))
-    is_other = row != other
-    return place_of[row[is_other]], other[is_other]
+    items = list(zip(before.item, before.system, before.order, strict=True))
+    answered = [r for r in before.first_rows(*_PROMPT).values() if before.verdict[r] != ERROR]
+    of_item = grouped([items[row] for row in answered], answered)
+    pairs = [
+        (place, other)
+        for place, row in enumerate(rows.tolist())
+        for other in of_item[items[row]]
+        if other != row
+    ]
+    place, other = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return place, other
 
 
 def prompt_changes(old: Sequence[Verdicts], new: Sequence[Verdicts]) -> list[PromptChanges]:

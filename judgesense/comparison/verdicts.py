@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.tables import SUFFIXES, is_dataset
 from judgesense.files.typed_rows import number_of
 from judgesense.importers.readings import is_label
-from judgesense.importers.verdict_table import VerdictTable, ordered, read_verdict_table
+from judgesense.importers.verdict_table import NUMBERS, VerdictTable, ordered, read_verdict_table
 from judgesense.log.folder import read_run
 from judgesense.log.rows import Answers
 from judgesense.log.stream import Stream
@@ -27,6 +27,8 @@ from judgesense.recipes.grid import label_shares
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.result import data_frame
 from judgesense.tasks import UNCLEAR, UNDECIDED, is_scale
+
+K = TypeVar("K")
 
 TIES = ("TIE", "tie", "Tie", "C")
 """Verdicts of a comparison that choose neither system."""
@@ -75,7 +77,7 @@ class Verdicts:
     gold: Words
     stream: Stream
     answers: Answers
-    """The same answers in the stream's log, whose labels are as shown."""
+    """The same answers in the stream's log."""
     left_out: tuple[str, ...] = ()
     table: VerdictTable | None = None
     """The table that the verdicts are from; None for a run's folder."""
@@ -119,32 +121,23 @@ class Verdicts:
         return np.where(margins > 1, np.tanh(margins / 2), margins)
 
     @cached_property
-    def probability(self) -> Floats:
-        """The probability of each verdict; NaN if unknown."""
-        if self.table is not None:
-            return self.table.numbers["probability"][self.answers.rows]
-        shares, labels = self._shares, self.stream.task.labels
-        if shares is None:
-            return np.full(len(self), np.nan)
-        place = {label: code for code, label in enumerate(labels)}
-        codes = np.array([place.get(label, -1) for label in self.answers.label])
-        return np.where(codes >= 0, shares[np.arange(len(self)), codes], np.nan)
-
-    @cached_property
     def score(self) -> Floats:
         """The expected score on a scale; NaN if unknown."""
         if self.table is not None:
             return self.table.numbers["score"][self.answers.rows]
-        task = self.stream.task
-        if self._shares is None or not (task.ordinal and is_scale(task.labels)):
+        task, shares = self.stream.task, None
+        if task.ordinal and is_scale(task.labels) and len(self):
+            shares = label_shares(self.stream, self.answers.rows)
+        if shares is None:
             return np.full(len(self), np.nan)
-        scores: Floats = self._shares @ np.array([float(label) for label in task.labels])
+        scores: Floats = shares @ np.array([float(label) for label in task.labels])
         return scores
 
-    @cached_property
-    def _shares(self) -> Floats | None:
-        """The probabilities of the task's labels as shown, shape (n, L); None without any."""
-        return label_shares(self.stream, self.answers.rows) if len(self) else None
+    def first_rows(self, *columns: str) -> dict[tuple[str, ...], int]:
+        """What some columns hold -> the row of the first answer there, in the order of repeats."""
+        rows = np.argsort(self.repeat, kind="stable")
+        keys = zip(*(getattr(self, name)[rows].tolist() for name in columns), strict=True)
+        return first_rows(keys, rows.tolist())
 
     def good(self, positive: str | None = None) -> str | None:
         """The label that counts as 1 in `values`; None on a scale of numbers.
@@ -202,9 +195,20 @@ class Verdicts:
     def to_pandas(self) -> Any:
         """The verdicts as a `pandas.DataFrame`, one row each."""
         names = ("item", "system", "cluster", "wording", "order", "repeat", "verdict", "gold")
-        columns = {name: getattr(self, name) for name in names}
-        numbers = {name: getattr(self, name) for name in ("probability", "margin", "score")}
-        return data_frame({**columns, **numbers, "judge": self.judge, "task": self.task})
+        columns = {name: getattr(self, name) for name in (*names, *NUMBERS)}
+        return data_frame({**columns, "judge": self.judge, "task": self.task})
+
+
+def first_rows(keys: Iterable[K], rows: Iterable[int]) -> dict[K, int]:
+    """The first row of each key.
+
+    >>> first_rows("aba", [4, 5, 6])
+    {'a': 4, 'b': 5}
+    """
+    firsts: dict[K, int] = {}
+    for key, row in zip(keys, rows, strict=True):
+        firsts.setdefault(key, row)
+    return firsts
 
 
 def read_verdicts(
@@ -280,7 +284,7 @@ def verdicts_of(
     system = np.array(answers.column("system_id").fill_null("").to_pylist(), dtype=object)
     cluster = answers.column("cluster_id").to_pylist()
     verdict, gold = answers.label, answers.gold
-    if not as_shown:
+    if not as_shown and table is None:
         verdict, gold = (_in_own_order(stream, answers, labels) for labels in (verdict, gold))
     item = answers.item
     if "system_id" in names:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import NUMBER, word_of
 from judgesense.importers.columns import ROW, ColumnMap
-from judgesense.importers.readings import Parser, is_label
+from judgesense.importers.readings import Parser, is_label, label_in, spellings
 from judgesense.importers.rows import texts_of
 from judgesense.log.folder import PEOPLE_SCHEMA
 from judgesense.tasks import NO_ORDER, UNCLEAR
@@ -46,6 +46,7 @@ class PeopleLabels:
         self._kept: dict[str, list[Any]] = {name: [] for name in PEOPLE_SCHEMA.names}
         self._rows = 0
         self._known: dict[str | None, str | None] = {None: None}
+        self._spellings = spellings(self.labels or ())
 
     def labelled(self, rows: Rows) -> Rows:
         """The rows with people's labels as ``gold``: of several the majority, none for a tie."""
@@ -120,6 +121,5 @@ class PeopleLabels:
             limit = _LIMIT.fullmatch(key) if NUMBER.fullmatch(word) else None
             if limit and _COMPARISONS[limit[1]](float(word), float(limit[2])):
                 return label
-        if self.labels is None or (label := is_label(word, self.labels)) == UNCLEAR:
-            return word
-        return label
+        label = label_in(self._spellings, word)
+        return word if label == UNCLEAR else label

@@ -48,6 +48,7 @@ class Readings:
 
     def __init__(self, spaces: Mapping[str, tuple[str, ...]], parse: Parser | None) -> None:
         self._spaces = spaces
+        self._spellings = {task: spellings(labels) for task, labels in spaces.items()}
         self._parse = parse = parse or is_label
         self._parse_short = lru_cache(maxsize=_REMEMBERED)(parse)
         self.counts: dict[str, Counter[str]] = {task: Counter() for task in spaces}
@@ -83,7 +84,7 @@ class Readings:
         tasks, raws = _values(table, "task"), _values(table, "raw_decision")
         is_read = {
             (task, raw): raw is not None
-            and (raw in UNDECIDED or is_label(raw, self._spaces[task]) != UNCLEAR)
+            and (raw in UNDECIDED or label_in(self._spellings[task], raw) != UNCLEAR)
             for task, raw in set(zip(tasks, raws, strict=True))
         }
         texts = (
@@ -109,19 +110,19 @@ class Readings:
         error: str | None,
         best: str | None,
     ) -> _Reading:
-        labels = self._spaces[task]
+        labels, spelled = self._spaces[task], self._spellings[task]
         stated = raw
         if status in _OF_STATUS:
             raw = _OF_STATUS[status]
         elif raw is not None:
-            if raw not in UNDECIDED and (raw := is_label(raw, labels)) == UNCLEAR:
+            if raw not in UNDECIDED and (raw := label_in(spelled, raw)) == UNCLEAR:
                 raw = self._parsed(text or str(stated), labels)
         elif decision is not None:
-            raw = is_label(decision, labels)
+            raw = label_in(spelled, decision)
         elif text is not None:
             raw = self._parsed(text, labels)
         elif best is not None:
-            raw = is_label(best, labels)
+            raw = label_in(spelled, best)
         else:
             raw, error = ERROR, error or "the log has no decision"
         if raw == UNCLEAR and status is None and stated not in UNDECIDED:
@@ -142,24 +143,27 @@ class Readings:
         return (self._parse_short if len(text) <= _SHORT else self._parse)(text, labels)
 
     def _require_label(self, value: str, name: str, task: str) -> str:
-        labels = self._spaces[task]
-        if (label := is_label(value, labels)) == UNCLEAR:
+        if (label := label_in(self._spellings[task], value)) == UNCLEAR:
             raise JudgeSenseError(
-                f"{name}: {value!r} is not one of the labels {', '.join(labels)} of task {task!r}"
+                f"{name}: {value!r} is not one of the labels {', '.join(self._spaces[task])} of "
+                f"task {task!r}"
             )
         return label
 
 
 def is_label(text: str, labels: tuple[str, ...]) -> str:
     """The label that the text is, in any case; else UNCLEAR."""
-    spellings = _spellings(labels)
-    return spellings.get(text) or spellings.get(text.strip().casefold(), UNCLEAR)
+    return label_in(spellings(labels), text)
 
 
-@lru_cache(maxsize=16)
-def _spellings(labels: tuple[str, ...]) -> dict[str, str]:
+def spellings(labels: Iterable[str]) -> dict[str, str]:
     """Spelling -> label; a label's own spelling goes before another's in lower case."""
     return {**{label.casefold(): label for label in labels}, **{label: label for label in labels}}
+
+
+def label_in(labels: Mapping[str, str], text: str) -> str:
+    """The label that the text is, in any case, by their `spellings`; else UNCLEAR."""
+    return labels.get(text) or labels.get(text.strip().casefold(), UNCLEAR)
 
 
 def _of_options(lists: pa.ListArray) -> tuple[list[str | None], Any, Any]:

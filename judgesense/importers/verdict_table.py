@@ -1,7 +1,8 @@
 """A table of verdicts as a decision log in memory: what `judgesense.read_verdicts` reads.
 
-Columns, cells and labels are read as ``judgesense check FILE`` reads them. Two things differ: the
-table may have no people's labels that fit its verdicts, and numbers need not be whole.
+Columns, cells and labels are read as ``judgesense check FILE`` reads them, but people's labels that
+share no word with the verdicts are left out, numbers need not be whole, and an empty verdict is
+UNCLEAR. Verdicts and gold are in the items' own order, also in rows of the order BA.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import FiniteFloat, TypeAdapter
 
 from judgesense.answers import parse
@@ -42,29 +42,26 @@ TARGET_OF: Mapping[str, str] = {
     "wording": "template_id",
     "cluster_id": "cluster_id",
     "error": "error",
-    "cost_usd": "cost_usd",
     "verdict": "raw_decision",
     "gold": "gold",
 }
 """Column of a table of verdicts -> column of the decision log."""
 
-NUMBERS = ("probability", "margin", "score")
-"""Columns of a table of verdicts that a decision log does not have: the probability of the verdict,
-how much more probable it is than the next label (0 to 1), and the expected score."""
+NUMBERS = ("margin", "score")
+"""Columns of a table of verdicts that a decision log does not have: how much more probable the
+verdict is than the next label (0 to 1), and the expected score."""
 
-_ONE_TASK = ":verdicts"
-"""The task of a table that names none: its own file name would not pair it with another file."""
-
-_number = TypeAdapter(FiniteFloat).validate_python
+_as_number = TypeAdapter(FiniteFloat).validate_python
+_AS_NAMED = ColumnMap({})
 
 
 @dataclass(frozen=True)
 class VerdictTable:
     """A table of verdicts as streams of a decision log, whose rows are the table's in their order.
 
-    ``numbers`` has the columns `NUMBERS` with a value for each row of the log, NaN without one.
-    ``columns`` are the table's columns under their names here, and ``recognised`` those of them
-    whose names in the file are others.
+    ``numbers`` has the columns `NUMBERS` with a value for each row, NaN without one. ``columns``
+    are the table's columns under their names here, and ``recognised`` those of them whose names in
+    the file are others.
     """
 
     streams: list[Stream]
@@ -125,28 +122,23 @@ def read_verdict_table(
     # The reasons of several judges are joined by commas.
     reasons = roles.get("raw_text", ":").split(",")
     reason = reasons[judged.index(verdict)] if len(reasons) == len(judged) else ":"
-    table = import_table(
-        path,
-        {"judge": f":{verdict}", **roles, "raw_decision": verdict, "raw_text": reason},
-        labels or _labels(path, held, verdict, [], mapping),
-        people=people,
-        mapping=mapping,
+    roles = {"judge": f":{verdict}", **roles, "raw_decision": verdict, "raw_text": reason}
+    labels = labels or _labels(path, held, verdict, [], mapping)
+    table = import_table(path, roles, labels, people=people, mapping=mapping)
+    used = columns_by_name({**roles, "gold": people[0] if people else ":"})
+    return replace(
+        table,
+        columns=used,
+        recognised={name: column for name, column in used.items() if name not in exact},
     )
-    columns = columns_by_name(roles) | {
-        "verdict": verdict,
-        **({"gold": people[0]} if people else {}),
-    }
-    recognised = {name: column for name, column in columns.items() if name not in exact}
-    return replace(table, columns=columns, recognised=recognised)
 
 
 def columns_by_name(roles: Mapping[str, str]) -> dict[str, str]:
-    """Column of a table of verdicts -> column of the file, without verdicts and gold; ``roles``
-    are a column map of the decision log."""
+    """Column of a table of verdicts -> column of the file, by a column map of the log."""
     columns = {
         name: (NAMES.findall(roles[target]) or [roles[target]])[0]
         for name, target in TARGET_OF.items()
-        if name not in ("verdict", "gold") and roles.get(target, ":")[:1] != ":"
+        if roles.get(target, ":")[:1] != ":"
     }
     if columns.get("cluster_id") == columns.get("item_id"):
         del columns["cluster_id"]  # The item is the cluster by default.
@@ -167,9 +159,18 @@ def import_table(
     ``labels``, ``people`` and ``mapping`` are those of `judgesense.importers.log.import_log`.
     Raises JudgeSenseError, with file, row and column, for a cell that does not fit.
     """
-    columns, space = ColumnMap(_log_roles(roles)), tuple(labels)
-    numbers: dict[str, list[float]] = {name: [] for name in NUMBERS}
+    log_roles = {
+        # A `decision` beside another column of verdicts is not what a label map makes of these.
+        "decision": "decision" if roles["raw_decision"] == "raw_decision" else ":",
+        **{target: column for target, column in roles.items() if target not in NUMBERS},
+        "margin": ":",  # A log's margin is in nats.
+    }
+    if roles.get("task", ":").startswith(":"):
+        # Its file name would not pair a table with another one.
+        log_roles["task"] = ":verdicts"
+    columns, space = ColumnMap(log_roles), tuple(labels)
     gold = PeopleLabels(columns, people, mapping or {}, space, parse)
+    numbers: dict[str, list[float]] = {name: [] for name in NUMBERS}
 
     def blocks() -> Iterator[Rows]:
         for rows in read_table_rows(path):
@@ -179,31 +180,20 @@ def import_table(
 
     parts: list[pa.Table] = []
     facts = build_parts(blocks(), columns, space, parse, parts.append)
-    log = _as_shown(pa.concat_tables(parts), space)
     arrays = {name: np.array(values) for name, values in numbers.items()}
-    return VerdictTable(view(log, None, facts).judged, arrays, columns_by_name(roles))
-
-
-def _log_roles(roles: Mapping[str, str]) -> dict[str, str]:
-    """The column map of the log: what a log and a table of verdicts name alike is not the same."""
-    log_roles = {target: column for target, column in roles.items() if target not in NUMBERS}
-    # A log's margin is in nats.
-    log_roles["margin"] = ":"
-    if log_roles["raw_decision"] != "raw_decision":
-        # Beside another column of verdicts, `decision` is not what the label map makes of it.
-        log_roles["decision"] = ":"
-    if log_roles.get("task", ":").startswith(":"):
-        log_roles["task"] = _ONE_TASK
-    return log_roles
+    streams = view(pa.concat_tables(parts), None, facts).judged
+    return VerdictTable(streams, arrays, columns_by_name(roles))
 
 
 def _with_unclear(rows: Rows, roles: Mapping[str, str]) -> Rows:
-    """Rows whose empty verdicts are UNCLEAR: an answer that cannot be read, which may be news of
-    the judge. Beside an error they stay empty, and are read as a failed request."""
+    """Rows whose empty verdicts are UNCLEAR: an answer that cannot be read may be news of a judge.
+
+    Beside an error they stay empty, which is read as a failed request.
+    """
     verdicts = rows.columns.get(roles["raw_decision"])
     if verdicts is None or None not in verdicts:
         return rows
-    errors = ColumnMap({}).column(rows, roles.get("error", "error")) or [None] * len(rows)
+    errors = _AS_NAMED.column(rows, roles.get("error", "error")) or [None] * len(rows)
     filled = [
         UNCLEAR if verdict is None and not error else verdict
         for verdict, error in zip(verdicts, errors, strict=True)
@@ -212,25 +202,8 @@ def _with_unclear(rows: Rows, roles: Mapping[str, str]) -> Rows:
 
 
 def _numbers(rows: Rows, name: str) -> list[float]:
-    cells = texts_of(ColumnMap({}).column(rows, name))
-    if cells is None:
-        return [math.nan] * len(rows)
-    return [math.nan if n is None else n for n in converted(cells, _number, name, rows.places)]
-
-
-def _as_shown(log: pa.Table, labels: tuple[str, ...]) -> pa.Table:
-    """A log whose labels are in the items' own order, as a log that names options as shown: in the
-    order BA, the two labels change places."""
-    if len(labels) != 2:
-        return log
-    is_swapped = pc.equal(log["order"], "BA")
-    for name in ("raw_decision", "decision", "gold"):
-        other = log[name]
-        for label, swapped in zip(labels, reversed(labels), strict=True):
-            other = pc.if_else(pc.equal(log[name], label), swapped, other)
-        shown = pc.if_else(is_swapped, other, log[name])
-        log = log.set_column(log.column_names.index(name), log.schema.field(name), shown)
-    return log
+    cells = texts_of(_AS_NAMED.column(rows, name)) or [None] * len(rows)
+    return [math.nan if n is None else n for n in converted(cells, _as_number, name, rows.places)]
 
 
 def _labels(
@@ -245,12 +218,11 @@ def _labels(
         raise JudgeSenseError(f"{path}: no row has a verdict; judge the items first")
     if gold and not {*words[0]} & {*words[1]}:
         return ()
-    union = {key: word for column in reversed(words) for key, word in column.items()}
-    if all(number_of(word) is not None for word in words[0].values()):
-        return ordered(union.values())
-    if all(held[name].labels for name in (verdict, *gold)):
+    is_numeric = all(number_of(word) is not None for word in words[0])
+    if not is_numeric and all(held[name].labels for name in (verdict, *gold)):
         return space_of(held, [verdict], gold, str(path), mapping, []) or ()
-    if max(map(len, union.values())) > LONGEST:
+    union = {key: word for column in reversed(words) for key, word in column.items()}
+    if max(map(len, union)) > LONGEST:
         raise JudgeSenseError(
             f"{path}: {verdict!r} holds texts such as {held[verdict].shown!r}, not verdicts; name "
             "another column with --columns verdict=COLUMN"
@@ -265,10 +237,9 @@ def ordered(labels: Iterable[str]) -> tuple[str, ...]:
     (('9.5', '10'), ('9', 'no'))
     """
     words = sorted(labels)
-    numbers = [number_of(word) for word in words]
-    if None in numbers:
+    if not all(number_of(word) is not None for word in words):
         return tuple(words)
-    return tuple(word for _, word in sorted(zip(numbers, words, strict=True)))
+    return tuple(sorted(words, key=lambda word: number_of(word) or 0.0))
 
 
 def _words(path: Path, held: Columns, name: str) -> dict[str, str]:
@@ -277,7 +248,7 @@ def _words(path: Path, held: Columns, name: str) -> dict[str, str]:
         return held[name].words
     words: dict[str, str] = {}
     for rows in read_table_rows(path):
-        for word in map(word_of, texts_of(ColumnMap({}).column(rows, name)) or ()):
+        for word in map(word_of, texts_of(_AS_NAMED.column(rows, name)) or ()):
             if word is not None and word not in UNDECIDED:
                 words.setdefault(word.casefold(), word)
     return words

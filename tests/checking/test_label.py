@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import http.client
+import importlib
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,7 @@ from judgesense.checking.label_server import LabelServer
 from judgesense.checking.labelling import COLUMNS, open_labelling
 from judgesense.checking.verdicts import check_file
 from judgesense.comparison.estimate import estimate
-from judgesense.errors import JudgeSenseError
+from judgesense.errors import JudgeSenseError, MissingExtraError
 
 
 def verdict_file(folder: Path, n: int = 60) -> Path:
@@ -135,10 +137,10 @@ def test_the_server_answers_only_its_own_page(tmp_path: Path) -> None:
     Thread(target=server.serve, daemon=True).start()
 
     def post(body: object, **headers: str) -> tuple[int, dict]:
-        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
-        connection.request("POST", "/", json.dumps(body), headers)
-        reply = connection.getresponse()
-        return reply.status, json.loads(reply.read())
+        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as sent:
+            sent.request("POST", "/", json.dumps(body), headers)
+            reply = sent.getresponse()
+            return reply.status, json.loads(reply.read())
 
     ask = {"do": "label", "name": "ann", "at": 0, "label": "YES"}
     secret = {"X-Secret": server.secret}
@@ -157,6 +159,13 @@ def test_the_server_answers_only_its_own_page(tmp_path: Path) -> None:
     assert not labelling.out.exists()
     assert post(ask, **secret)[1]["done"] == 1
     assert post({"do": "stop", "name": "ann"}, **secret) == (200, {})
+
+
+def test_the_page_names_the_extra_that_it_needs(monkeypatch) -> None:
+    monkeypatch.delitem(sys.modules, LabelServer.__module__)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    with pytest.raises(MissingExtraError, match=r"judgesense\[serve\]"):
+        importlib.import_module(LabelServer.__module__)
 
 
 LABELS = 40
@@ -272,4 +281,4 @@ def test_the_page_on_a_phone(tmp_path: Path, browser, violations) -> None:
     page.wait_for_function("document.querySelector('[role=status]').textContent.startsWith('1 ')")
     assert violations(page) == []
     context.close()
-    server.shutdown()
+    server.stop()
