@@ -21,7 +21,7 @@ from judgesense.ask.forms import (
     wordings_to_try,
 )
 from judgesense.ask.search import least_budget
-from judgesense.checking.verdicts import labelled_rows
+from judgesense.checking.rubric import labelled_rows
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_text
 from judgesense.pipeline.execution import identity_of, resolve_all

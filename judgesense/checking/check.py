@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from judgesense.checking.result import RUNS, CheckResult, Inconclusive, result_of
-from judgesense.checking.rubric import PARAPHRASES, read_items, with_quick_attacks, writer_of
-from judgesense.checking.verdicts import check_file
-from judgesense.comparison.baseline import items_of_baseline, what_it_finds
-from judgesense.errors import JudgeSenseError
-from judgesense.files.data import Data, kept, kept_text
-from judgesense.files.disk import require_file, sha256_of
-from judgesense.files.tables import SUFFIXES
-from judgesense.log.folder import RUN_FILE, read_record, save_run
-from judgesense.log.invocation import invocation
-from judgesense.log.schema import SCORINGS, read_log
-from judgesense.measure.thresholds import MARGIN, STEADY_JSS, Thresholds
-from judgesense.pipeline import (
-    Settings,
-    execute,
-    folder_for,
-    require_known,
-    resolve_all,
-    to_stderr,
+from judgesense.checking.file import check_file
+from judgesense.checking.options import (
+    RUNS,
+    FileOptions,
+    Inconclusive,
+    ResultOptions,
+    RubricOptions,
 )
-from judgesense.pipeline.data import DataReference, attacked, varied
-from judgesense.reporting.report import Report, write_report
-from judgesense.reporting.run_tables import cases
+from judgesense.checking.result import CheckResult
+from judgesense.checking.rubric import check_rubric, is_text
+from judgesense.errors import JudgeSenseError
+from judgesense.files.data import Data
+from judgesense.measure.thresholds import MARGIN, STEADY_JSS
+from judgesense.pipeline import require_known, to_stderr
 from judgesense.statistics.alternative_annotator import EPSILON
+
+Options = TypeVar("Options", FileOptions, RubricOptions)
 
 
 def check(
@@ -131,158 +124,31 @@ def check(
     human = [human] if isinstance(human, str) else human
     verdict = [verdict] if isinstance(verdict, str) else verdict
     given = dict(locals())
-    tell, beside = note or to_stderr, Path(runs) if out is None else Path(out).parent
     source = rubric if source is None else source
     if source is None:
         raise JudgeSenseError("nothing to check; use check(verdicts) or check(rubric, data, judge)")
     if callable(source):
         raise JudgeSenseError("the judge is the third argument: check(rubric, data, judge)")
-    is_rubric = data is not None or judge is not None or rubric is not None
-    parameters = signature(check).parameters
-    for name in _OF_VERDICTS if is_rubric else _OF_RUBRICS:
-        if given[name] and given[name] != parameters[name].default:
-            other = "verdicts that you have" if is_rubric else "a rubric, with data= and judge="
-            raise JudgeSenseError(f"{name}= is for {other}")
     require_known(check, judge_options)
-    if not is_rubric:
-        shared: dict[str, Any] = {name: given[name] for name in (*_OF_VERDICTS, "human", "answers")}
-        if isinstance(source, str) and _is_text(source):
+    result = ResultOptions(out, runs, inconclusive, baseline, margin, note or to_stderr)
+    if data is None and judge is None and rubric is None:
+        reading = _options(FileOptions, given, RubricOptions, "a rubric, with data= and judge=")
+        if isinstance(source, str) and is_text(source):
             raise JudgeSenseError("a rubric needs data= and judge=: check(rubric, data, judge)")
-        found = check_file(
-            kept(source, beside, "data"),
-            out=out,
-            runs=runs,
-            note=note,
-            inconclusive=inconclusive,
-            **shared,
-        )
-        if baseline is None:
-            return found
-        earlier = kept(baseline, beside, "baseline")
-        if not (earlier / RUN_FILE).is_file():
-            earlier = check_file(earlier, runs=runs, note=lambda _: None, **shared).out
-        return found.against(earlier, margin)
-
+        return check_file(source, reading, result)
+    judging = _options(RubricOptions, given, FileOptions, "verdicts that you have")
     if data is None or judge is None:
         absent = "data" if data is None else "judge"
         raise JudgeSenseError(
             f"{absent}= is missing; call check(rubric, data, judge) or check(verdicts)"
         )
-    if baseline is not None:
-        baseline = kept(baseline, beside, "baseline")
-        tell(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
-    from judgesense_dataset.pairing import build
-    from judgesense_dataset.rubric import propose_wordings, read_wordings
-
-    path, file = _rubric_file(source, beside), kept(data, beside, "data")
-    if scoring not in SCORINGS:
-        raise JudgeSenseError(f"unknown scoring {scoring!r}; choose one of {', '.join(SCORINGS)}")
-    if not 0 <= threshold <= 1:
-        raise JudgeSenseError(f"the threshold must be between 0 and 1, got {threshold}")
-    if inconclusive not in (None, "pass", "fail"):
-        raise JudgeSenseError(f"inconclusive is {inconclusive!r}; choose pass or fail")
-    (spec,) = resolve_all([judge], scoring, judge_options)
-    if getattr(spec, "engine", None) == "systemone":
-        given["scoring"] = scoring = "options"  # It writes no text.
-    settings = Settings.of(scoring, None, None, repeats, seed, limit)
-    entry, items = read_items(path, file, human, answers, options, tell)
-    own, task = entry, entry.task
-    place, spent = Path(wordings or path.with_suffix(".wordings.yaml")), 0.0
-    if wordings is not None or place.exists():
-        if paraphraser is not None or paraphrases is not None:
-            tell(
-                f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
-                "remove the file or leave out --wordings"
-            )
-        entry = read_wordings(place, own)
-    elif paraphrases != 0:
-        # The judge's settings (endpoint, key) do not apply to another paraphraser.
-        proposer = (judge, judge_options) if paraphraser is None else (paraphraser, {})
-        with writer_of(*proposer, seed) as writer:
-            before = getattr(writer, "spent", 0.0)
-            entry = propose_wordings(own, writer, paraphrases or PARAPHRASES, place, tell)
-            spent = getattr(writer, "spent", 0.0) - before
-    identity = {
-        "rubric": sha256_of(path),
-        "data": sha256_of(file),
-        **({"human": list(human)} if human else {}),
-        # Without a file there is the rubric's own wording alone.
-        "wordings": sha256_of(place) if place.exists() else None,
-        "answers": list(task.labels),
-        "options": dict(task.options),
-    }
-    benchmark = build({task.name: entry}, items, "full", seed=seed)
-    reference = DataReference(identity, lambda: benchmark, lambda: ({task.name: entry}, items))
-    judged = attacked(varied(reference, variants), attacks)
-    if attacks is None:
-        judged = with_quick_attacks(judged, settings, tell)
-    facts: list[Any] = [identity, scoring, repeats, seed, limit]
-    facts += [list(variants)] if variants else []
-    facts += [judged.attacks] if judged.attacks else []
-    folder = Path(out or folder_for(Path(runs), path.stem, [spec], facts))
-    asked = {"rubric": path, "data": file, "judge": judge, "human": tuple(human)}
-    more = ("answers", *_OF_RUBRICS, "inconclusive", "out", "runs", "judge_options")
-    asked |= {name: given[name] for name in more}
-    started = invocation("check", check, asked)
-    report = execute([spec], judged, settings, folder, tell, spent=spent, started=started)
-    # The thresholds are kept in run.json for every later report.
-    record, thresholds = read_record(folder) or {}, {"steady": threshold}
-    if Thresholds().but(record.get("thresholds")) != Thresholds().but(thresholds):
-        save_run(folder, {**record, "thresholds": thresholds})
-        report = write_report(folder)
-    ((_, _, cell),) = cases(report)
-    ranked = answers is not None or task.ordinal
-    result = result_of(report, cell, read_log(folder), entry, ranked)
-    result.settings = {
-        "rubric": str(path),
-        "data": str(file),
-        "judge": cell["judge"],
-        "items": min(limit or len(items), len(items)),
-        "wordings": len(entry.templates),
-        "repeats": repeats,
-        "scoring": scoring,
-        "signature": cell["signature"],
-    }
-    found = CheckResult.of(Report.of(report, folder), folder, result, inconclusive)
-    result.write(folder / "check")
-    return found if baseline is None else found.against(baseline, margin)
+    return check_rubric(source, data, judge, judging, result, judge_options)
 
 
-_OF_VERDICTS = ("verdict", "columns", "map", "pick", "epsilon")
-_OF_RUBRICS = (
-    "options",
-    "wordings",
-    "paraphraser",
-    "paraphrases",
-    "threshold",
-    "scoring",
-    "variants",
-    "attacks",
-    "repeats",
-    "seed",
-    "limit",
-)
-"""Arguments of `check` that verdicts, or rubrics, alone have."""
-
-
-def _is_text(rubric: str) -> bool:
-    return ("\n" in rubric or "{" in rubric) and not os.path.exists(rubric)
-
-
-def _rubric_file(rubric: Any, folder: Path) -> Path:
-    if not isinstance(rubric, (str, Path)):
-        raise JudgeSenseError(
-            f"the rubric has the type {type(rubric).__name__}; with data= and judge=, pass the "
-            "rubric's file or its text. To check data alone, call check(verdicts)"
-        )
-    if isinstance(rubric, str) and _is_text(rubric):
-        return kept_text(rubric.strip() + "\n", folder, "rubric", ".txt")
-    path = Path(rubric)
-    if path.suffix.lower() in SUFFIXES:
-        raise JudgeSenseError(
-            f"{path} is a table, not a rubric; pass a rubric with {path} as data, or {path} alone "
-            "if it has verdicts"
-        )
-    if not path.is_file():
-        require_file(path)
-    return path
+def _options(kind: type[Options], given: Mapping[str, Any], other: type[Any], what: str) -> Options:
+    """The options of one kind of check. Raises JudgeSenseError for one that only ``what`` has."""
+    names, parameters = {field.name for field in fields(kind)}, signature(check).parameters
+    for name in {field.name for field in fields(other)} - names:
+        if given[name] and given[name] != parameters[name].default:
+            raise JudgeSenseError(f"{name}= is for {what}")
+    return kind(**{name: given[name] for name in names})

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from judgesense.checking.options import Inconclusive
 from judgesense.comparison.baseline import BaselineComparison, against_baseline
 from judgesense.measure.card import TRUST, Gate, gate
 from judgesense.measure.report_file import identity, main_cells
@@ -28,9 +29,6 @@ from judgesense.statistics.result import ResultMapping
 
 if TYPE_CHECKING:
     from judgesense_dataset.templates import TaskTemplates
-
-RUNS = Path("runs/check")
-Inconclusive = Literal["pass", "fail"]
 
 
 @dataclass(frozen=True, eq=False)

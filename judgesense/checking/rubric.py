@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from judgesense.checking.verdicts import labelled_rows
+from judgesense.checking.options import RUNS, ResultOptions, RubricOptions
+from judgesense.checking.result import CheckResult, result_of
+from judgesense.comparison.baseline import items_of_baseline, what_it_finds
 from judgesense.errors import JudgeSenseError
+from judgesense.files.data import Data, kept, kept_text
+from judgesense.files.disk import require_file, sha256_of
+from judgesense.files.tables import SUFFIXES, Record, read_table_rows
+from judgesense.importers.column_names import columns_of
+from judgesense.importers.columns import ColumnMap
+from judgesense.importers.people import PeopleLabels
+from judgesense.importers.recognise import looks_like_labels, people_columns, require_columns
+from judgesense.log.invocation import invocation
+from judgesense.log.schema import SCORINGS, read_log
 from judgesense.measure.planning import assumed
-from judgesense.pipeline import Settings
-from judgesense.pipeline.data import DataReference, attacked
+from judgesense.pipeline import Settings, execute, folder_for, resolve_all
+from judgesense.pipeline.data import DataReference, attacked, varied
+from judgesense.reporting.report import Report
+from judgesense.reporting.run_tables import cases
+from judgesense.text import join
 
 if TYPE_CHECKING:
     from judgesense.tasks import Item
@@ -23,63 +39,213 @@ PARAPHRASES = 4
 """The default number of proposed wordings."""
 
 
-def planned(
-    rubric: Path,
-    *read: Any,
-    wordings: Path | None,
-    paraphrases: int | None,
-    limit: int | None,
-) -> str:
+def check_rubric(
+    rubric: Any,
+    data: Data,
+    judge: Any,
+    options: RubricOptions,
+    result: ResultOptions,
+    judge_options: Mapping[str, Any],
+) -> CheckResult:
+    """Judge data under several wordings of a rubric, as :func:`judgesense.check` describes.
+
+    Raises JudgeSenseError for bad input, before the data are judged.
+    """
+    from judgesense_dataset.pairing import build
+
+    baseline = None
+    if result.baseline is not None:
+        baseline = kept(result.baseline, result.beside, "baseline")
+        result.note(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
+    path, file = _rubric_file(rubric, result.beside), kept(data, result.beside, "data")
+    if options.scoring not in SCORINGS:
+        raise JudgeSenseError(
+            f"unknown scoring {options.scoring!r}; choose one of {', '.join(SCORINGS)}"
+        )
+    if not 0 <= options.threshold <= 1:
+        raise JudgeSenseError(f"the threshold must be between 0 and 1, got {options.threshold}")
+    if result.inconclusive not in (None, "pass", "fail"):
+        raise JudgeSenseError(f"inconclusive is {result.inconclusive!r}; choose pass or fail")
+    (spec,) = resolve_all([judge], options.scoring, judge_options)
+    if getattr(spec, "engine", None) == "systemone":
+        options = replace(options, scoring="options")  # It writes no text.
+    settings = Settings.of(
+        options.scoring, None, None, options.repeats, options.seed, options.limit
+    )
+    own, items = read_items(path, file, options, result.note)
+    place = Path(options.wordings or path.with_suffix(".wordings.yaml"))
+    proposer = judge, judge_options
+    if options.paraphraser is not None:
+        # The judge's settings (endpoint, key) do not apply to another paraphraser.
+        proposer = options.paraphraser, {}
+    entry, spent = _wordings(own, place, options, proposer, result.note)
+    templates = {own.task.name: entry}
+    identity = {
+        "rubric": sha256_of(path),
+        "data": sha256_of(file),
+        **({"human": list(options.human)} if options.human else {}),
+        # Without a file there is the rubric's own wording alone.
+        "wordings": sha256_of(place) if place.exists() else None,
+        "answers": list(own.task.labels),
+        "options": dict(own.task.options),
+    }
+    benchmark = build(templates, items, "full", seed=options.seed)
+    reference = DataReference(identity, lambda: benchmark, lambda: (templates, items))
+    judged = attacked(varied(reference, options.variants), options.attacks)
+    if options.attacks is None:
+        judged = with_quick_attacks(judged, settings, result.note)
+    facts: list[Any] = [identity, options.scoring, options.repeats, options.seed, options.limit]
+    facts += [list(options.variants)] if options.variants else []
+    facts += [judged.attacks] if judged.attacks else []
+    folder = Path(result.out or folder_for(Path(result.runs), path.stem, [spec], facts))
+    started = invocation(
+        "check",
+        RubricOptions,
+        {
+            "rubric": path,
+            "data": file,
+            "judge": judge,
+            **asdict(options),
+            "human": tuple(options.human),
+            "inconclusive": result.inconclusive,
+            "out": result.out,
+            "runs": None if result.runs == RUNS else result.runs,
+            "judge_options": judge_options,
+        },
+    )
+    report = execute(
+        [spec],
+        judged,
+        settings,
+        folder,
+        result.note,
+        spent=spent,
+        started=started,
+        thresholds={"steady": options.threshold},
+    )
+    ((_, _, cell),) = cases(report)
+    is_ranked = options.answers is not None or own.task.ordinal
+    tables = result_of(report, cell, read_log(folder), entry, is_ranked)
+    tables.settings = {
+        "rubric": str(path),
+        "data": str(file),
+        "judge": cell["judge"],
+        "items": min(options.limit or len(items), len(items)),
+        "wordings": len(entry.templates),
+        "repeats": options.repeats,
+        "scoring": options.scoring,
+        "signature": cell["signature"],
+    }
+    checked = CheckResult.of(Report.of(report, folder), folder, tables, result.inconclusive)
+    tables.write(folder / "check")
+    return checked if baseline is None else checked.against(baseline, result.margin)
+
+
+def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]) -> str:
     """What a check of this size can settle, from assumed figures; nothing is loaded or judged.
 
-    ``read`` are the other arguments of `read_items`. Raises JudgeSenseError for bad input.
+    Raises JudgeSenseError for bad input.
     """
     from judgesense_dataset.rubric import read_wordings
 
-    own, items = read_items(rubric, *read)
-    items = items[:limit]
-    n_wordings = 1 + (PARAPHRASES if paraphrases is None else paraphrases)
-    if (place := wordings or rubric.with_suffix(".wordings.yaml")).exists():
+    own, items = read_items(rubric, data, options, note)
+    items = items[: options.limit]
+    n_wordings = 1 + (PARAPHRASES if options.paraphrases is None else options.paraphrases)
+    place = Path(options.wordings or rubric.with_suffix(".wordings.yaml"))
+    if place.exists():
         n_wordings = len(read_wordings(place, own).templates)
     labelled = sum(item.gold is not None for item in items)
     return assumed(len(items), n_wordings, 2 if own.task.comparative else 1, labelled)
 
 
 def read_items(
-    rubric: Path,
-    data: Path,
-    human: Sequence[str],
-    answers: Sequence[str] | None,
-    options: Mapping[str, str] | None,
-    note: Callable[[str], None],
+    rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]
 ) -> tuple[TaskTemplates, list[Item]]:
     """The rubric as a task with one template, and the items to judge."""
     from judgesense_dataset.rubric import read_rubric, shown_in
     from judgesense_dataset.templates import items_of
 
-    rows = labelled_rows(data, human, shown_in(rubric), note)
-    own = read_rubric(rubric, data, answers, options, rows)
+    rows = labelled_rows(data, options.human, shown_in(rubric), note)
+    own = read_rubric(rubric, data, options.answers, options.options, rows)
     return own, items_of(rows, str(data), own.task, own.fields)
+
+
+def labelled_rows(
+    data: Path, human: Sequence[str], shown: set[str], note: Callable[[str], None]
+) -> list[Record]:
+    """The rows of a table to judge, with people's labels as ``gold``.
+
+    ``human`` are their columns; by default they are recognised among those that the rubric does not
+    show. Raises JudgeSenseError for an unknown column, and for several that could be meant.
+    """
+    blocks = list(read_table_rows(data))
+    found, _ = columns_of(blocks)
+    require_columns(found, str(data), human, "--human")
+    others = {name: column for name, column in found.items() if name not in shown}
+    people = list(human)
+    if not people and "gold" not in found:
+        lines: list[str] = []
+        people = people_columns(others, lines)
+        for line in lines:
+            note(line)
+    if people:
+        more = ": the majority counts, ties have no label" if len(people) > 1 else ""
+        note(f"{data.name}: people's labels in {join(people)}{more}")
+        words = tuple(word for name in people for word in found[name].words.values())
+        labels = PeopleLabels(ColumnMap({}), people, labels=words)
+        blocks = [labels.labelled(rows) for rows in blocks]
+    elif said := looks_like_labels(others, ["gold"], ()):
+        note(said)
+    return [record for rows in blocks for record in rows.records()]
+
+
+def _wordings(
+    own: TaskTemplates,
+    place: Path,
+    options: RubricOptions,
+    proposer: tuple[Any, Mapping[str, Any]],
+    note: Callable[[str], None],
+) -> tuple[TaskTemplates, float]:
+    """The rubric's wordings, from the file at ``place`` or proposed, and what they cost.
+
+    ``proposer`` is the model that proposes them, with its options.
+    """
+    from judgesense_dataset.rubric import propose_wordings, read_wordings
+
+    if options.wordings is not None or place.exists():
+        if options.paraphraser is not None or options.paraphrases is not None:
+            note(
+                f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
+                "remove the file or leave out --wordings"
+            )
+        return read_wordings(place, own), 0.0
+    if options.paraphrases == 0:
+        return own, 0.0
+    with writer_of(*proposer, options.seed) as writer:
+        before = getattr(writer, "spent", 0.0)
+        entry = propose_wordings(own, writer, options.paraphrases or PARAPHRASES, place, note)
+        return entry, getattr(writer, "spent", 0.0) - before
 
 
 def with_quick_attacks(
     data: DataReference, settings: Settings, note: Callable[[str], None]
 ) -> DataReference:
     """The data with the quick attacks where they add at most a third more prompts; a note says
-    how many, or why there are none."""
-    tried = attacked(data, "quick")
+    how many, or why there are none. The benchmark is that of the reference from now on."""
+    plain, tried = data.selected(settings), attacked(data, "quick")
+    data = replace(data, benchmark=plain)
     try:
-        rows = [each.selected(settings).prompts for each in (data, tried)]
+        benchmark = tried.with_attacks(plain, settings)
     except JudgeSenseError as error:
         note(f"attacks are not tried: {error}")
         return data
-    asked, more = (len(pc.unique(table["prompt_id"])) for table in rows)
-    asked, more = asked * settings.repeats, more - asked
+    n_prompts, n_with = (len(pc.unique(b.prompts["prompt_id"])) for b in (plain, benchmark))
+    asked, more = n_prompts * settings.repeats, n_with - n_prompts
     if 3 * more > asked:
         note(f"attacks are not tried; --attacks quick would add {more} prompts to {asked}")
         return data
     note(f"three kinds of attack add {more} prompts to {asked}; leave them out with --attacks none")
-    return tried
+    return replace(tried, benchmark=benchmark)
 
 
 @contextmanager
@@ -97,3 +263,27 @@ def writer_of(judge: Any, options: Mapping[str, Any], seed: int) -> Iterator[Any
         yield writer
     finally:
         writer.close()
+
+
+def is_text(rubric: str) -> bool:
+    """Whether a rubric is its text, not the name of its file."""
+    return ("\n" in rubric or "{" in rubric) and not os.path.exists(rubric)
+
+
+def _rubric_file(rubric: Any, folder: Path) -> Path:
+    if not isinstance(rubric, (str, Path)):
+        raise JudgeSenseError(
+            f"the rubric has the type {type(rubric).__name__}; with data= and judge=, pass the "
+            "rubric's file or its text. To check data alone, call check(verdicts)"
+        )
+    if isinstance(rubric, str) and is_text(rubric):
+        return kept_text(rubric.strip() + "\n", folder, "rubric", ".txt")
+    path = Path(rubric)
+    if path.suffix.lower() in SUFFIXES:
+        raise JudgeSenseError(
+            f"{path} is a table, not a rubric; pass a rubric with {path} as data, or {path} alone "
+            "if it has verdicts"
+        )
+    if not path.is_file():
+        require_file(path)
+    return path

@@ -156,17 +156,12 @@ def check(
     Exit codes: 0 PASS, or verdicts without --baseline; 1 FAIL; 2 bad usage or input; 3
     INCONCLUSIVE.
     """
-    from judgesense.checking.check import check as run_check
+    from judgesense.checking.file import check_file
+    from judgesense.checking.options import RUNS, FileOptions, ResultOptions, RubricOptions
+    from judgesense.checking.rubric import check_rubric, planned
 
-    shared: dict[str, Any] = {
-        "human": opt.names(human) or (),
-        "answers": opt.names(answers),
-        "baseline": baseline,
-        "margin": margin,
-        "inconclusive": inconclusive,
-        "out": out,
-        "note": opt.note,
-    }
+    result = ResultOptions(out, RUNS, inconclusive, baseline, margin, opt.note)
+    people, labels = opt.names(human) or (), opt.names(answers)
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
     of_file = {"--verdict": verdict, "--columns": columns, "--map": map, "--pick": pick}
     of_rubric = {"--judge": judge, "--wordings": wordings, "--variants": variants}
@@ -178,18 +173,18 @@ def check(
             )
         from judgesense.importers.column_names import FRIENDLY
         from judgesense.importers.columns import TARGETS, parse_columns
-        from judgesense.statistics.alternative_annotator import EPSILON
 
         roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY))
-        found = run_check(
-            source,
+        options_of_file = FileOptions(
             verdict=opt.names(verdict) or (),
-            map=opt.pairs(map, "--map"),
-            pick=pick,
+            human=people,
             columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
-            epsilon=EPSILON if epsilon is None else epsilon,
-            **shared,
+            map=opt.pairs(map, "--map"),
+            answers=labels,
+            pick=pick,
+            **({} if epsilon is None else {"epsilon": epsilon}),
         )
+        found = check_file(source, options_of_file, result)
     else:
         if taken := [flag for flag, value in of_file.items() if value is not None]:
             raise JudgeSenseError(f"{taken[0]} is for a FILE of verdicts, not for a rubric")
@@ -199,33 +194,26 @@ def check(
                 f"{absent[0]} is missing (or name a FILE of verdicts); see judgesense check --help"
             )
         assert source is not None and data is not None  # noqa: PT018
-        own: dict[str, Any] = {
-            "options": opt.pairs(options, "--options") or None,
-            "wordings": wordings,
-            "paraphrases": paraphrases,
-            "limit": limit,
-        }
-        if dry_run:
-            from judgesense.checking.rubric import planned
-
-            read = (shared["human"], shared["answers"], own.pop("options"), opt.note)
-            typer.echo(planned(source, data, *read, **own))
-            return
-        found = run_check(
-            source,
-            data,
-            judge,
+        of_check = RubricOptions(
+            human=people,
+            answers=labels,
+            options=opt.pairs(options, "--options") or None,
+            wordings=wordings,
             paraphraser=paraphraser,
+            paraphrases=paraphrases,
             threshold=threshold,
             scoring=scoring,
             variants=opt.names(variants),
             attacks=attacks,
             repeats=repeats,
             seed=seed,
-            **own,
-            **shared,
-            **opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host),
+            limit=limit,
         )
+        if dry_run:
+            typer.echo(planned(source, data, of_check, opt.note))
+            return
+        settings_of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
+        found = check_rubric(source, data, judge, of_check, result, settings_of_judge)
     opt.output(format, lambda: _document(found, is_file), lambda: _print(found, verbose, is_file))
     if found.exit_code and not (is_file and baseline is None):
         raise typer.Exit(found.exit_code)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -19,8 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import refuse_links, sha256_of
-from judgesense.files.tables import Rows, is_dataset
+from judgesense.files.disk import refuse_links, require_file, sha256_of
+from judgesense.files.documents import read_json
+from judgesense.files.tables import SUFFIXES, Rows, is_dataset, read_table_rows
 from judgesense.importers import FORMATS, Importer, Items
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
@@ -40,6 +42,36 @@ def importer_of(format: str) -> Importer:
         raise JudgeSenseError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
     importer: Importer = import_module(f"judgesense.importers.{FORMATS[format]}").IMPORTER
     return importer
+
+
+def format_of(path: Path) -> str:
+    """The import format of a file, by its suffix and contents.
+
+    Raises JudgeSenseError for no such file, and for one that no format reads.
+    """
+    if is_dataset(path):
+        return "table"
+    require_file(path)
+    if zipfile.is_zipfile(path) and path.suffix != ".parquet":
+        return "inspect"
+    suffix, keys, columns = path.suffix.lower(), set[str](), set[str]()
+    if suffix == ".eval":
+        return "inspect"
+    if suffix == ".json" and isinstance(content := read_json(path), dict) and "data" not in content:
+        keys = set(content)
+    elif suffix in (*SUFFIXES, ".json"):
+        columns = set(next(iter(read_table_rows(path))).columns)
+    for name in FORMATS:
+        importer = importer_of(name)
+        tables = any(columns >= {*each} for each in importer.row_keys)
+        if tables or keys & {*importer.keys}:
+            return name
+    if suffix in (*SUFFIXES, ".json"):
+        return "table"
+    raise JudgeSenseError(
+        f"{path}: not a file of verdicts; check reads {', '.join(SUFFIXES)}, .json, Inspect's "
+        ".eval and folders of datasets, and a rubric as RUBRIC.txt with --data FILE --judge JUDGE"
+    )
 
 
 def files_of(format: str, source: Path) -> list[Path]:

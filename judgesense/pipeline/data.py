@@ -29,7 +29,8 @@ class DataReference:
     ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the
     names of `data_reference`. If the templates are not in English, the package's
     variants with a text are left out. ``attacks`` is a choice of
-    :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none.
+    :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none. ``benchmark`` is what `selected`
+    returned before, so that it is built once.
     """
 
     identity: Mapping[str, Any]
@@ -37,29 +38,34 @@ class DataReference:
     parts: Parts | None = None
     variants: tuple[str, ...] = ()
     attacks: str = ""
+    benchmark: Benchmark | None = None
 
     def selected(self, settings: Settings) -> Benchmark:
         """The prompts and pairs that the settings choose, with the variants.
 
         Raises JudgeSenseError for data or variants that cannot be read or used.
         """
-        whole = self.load().select(settings.tasks, settings.orders, settings.limit)
+        if self.benchmark is not None:
+            return self.benchmark
+        benchmark = self.load().select(settings.tasks, settings.orders, settings.limit)
         if self.variants:
-            whole = self._varied(whole, settings)
-        if self.attacks:
-            from judgesense_dataset.attacks import chosen_attacks, with_attacks
-            from judgesense_dataset.variants import chosen_variants
+            benchmark = self._varied(benchmark, settings)
+        return self.with_attacks(benchmark, settings) if self.attacks else benchmark
 
-            chosen = chosen_variants(self.variants)[1] if self.variants else []
-            whole = with_attacks(
-                whole,
-                *self._parts("attacks"),
-                chosen_attacks(self.attacks),
-                defences=[variant for variant in chosen if variant.group == "defence"],
-                orders=settings.orders,
-                seed=settings.seed,
-            )
-        return whole
+    def with_attacks(self, benchmark: Benchmark, settings: Settings) -> Benchmark:
+        """A benchmark with the attacks added. Raises JudgeSenseError as `selected`."""
+        from judgesense_dataset.attacks import chosen_attacks, with_attacks
+        from judgesense_dataset.variants import chosen_variants
+
+        variants = chosen_variants(self.variants)[1] if self.variants else []
+        return with_attacks(
+            benchmark,
+            *self._parts("attacks"),
+            chosen_attacks(self.attacks),
+            defences=[variant for variant in variants if variant.group == "defence"],
+            orders=settings.orders,
+            seed=settings.seed,
+        )
 
     def _parts(self, what: str) -> tuple[Mapping[str, TaskTemplates], Sequence[Item]]:
         if self.parts is None:

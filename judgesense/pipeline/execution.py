@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_templates
-from judgesense.log.folder import RunFolder, claimed, read_record
+from judgesense.log.folder import RunFolder, claimed, read_record, save_run
 from judgesense.log.invocation import invocation
+from judgesense.measure.thresholds import Thresholds
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.requirements import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
@@ -206,11 +207,13 @@ def execute(
     cluster: RayCluster | None = None,
     spent: float = 0.0,
     started: Mapping[str, Any] | None = None,
+    thresholds: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Judge what is not judged yet, then measure; a finished run is only measured.
 
     ``started`` is the command that asks for it
-    (:func:`judgesense.log.invocation.invocation`). ``spent`` US dollars and the spending of
+    (:func:`judgesense.log.invocation.invocation`). ``thresholds`` are kept in ``run.json`` for this
+    report and every later one. ``spent`` US dollars and the spending of
     all judges of the run count together against each judge's ``max_cost``. Several processes may
     share a run (see :mod:`local_judges.ranks`); each returns the report.
 
@@ -269,11 +272,19 @@ def execute(
         if first:
             from judgesense.reporting.report import write_report
 
+            if thresholds is not None:
+                _keep_thresholds(folder, thresholds)
             report = write_report(folder)
         if ranks is not None:
             report = ranks.gather(report)[0]
         assert report is not None
         return report
+
+
+def _keep_thresholds(folder: Path, thresholds: Mapping[str, float]) -> None:
+    record = read_record(folder) or {}
+    if Thresholds().but(record.get("thresholds")) != Thresholds().but(thresholds):
+        save_run(folder, {**record, "thresholds": dict(thresholds)})
 
 
 def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:

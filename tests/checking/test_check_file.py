@@ -13,7 +13,7 @@ from sklearn.metrics import (
 )
 from typer.testing import CliRunner
 
-from judgesense.checking.verdicts import check_file
+import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 
@@ -64,7 +64,7 @@ def test_files_that_people_have_are_understood(kind: str, tmp_path: Path) -> Non
         encoding = {"bom": "utf-8-sig", "utf-16": "utf-16"}.get(kind, "utf-8")
         text = text.replace(",", "\t") if kind == "utf-16" else text
         file = table(tmp_path / "mine.csv", text, encoding)
-    report = check_file(file, out=tmp_path / "out", note=str).report
+    report = judgesense.check(file, out=tmp_path / "out", note=str).report
     (found,) = report.people
     assert found["confusion"] == {
         "FAIL": {"FAIL": 1, "PASS": 1},
@@ -133,7 +133,7 @@ BAD = {
 def test_what_cannot_be_told_is_said_in_one_line_with_the_flag(kind: str, tmp_path: Path) -> None:
     text, options, message = BAD[kind]
     with pytest.raises(JudgeSenseError) as caught:
-        check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str, **options)
+        judgesense.check(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str, **options)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -169,7 +169,7 @@ def test_what_is_done_with_a_column_is_said_first(kind: str, tmp_path: Path) -> 
     text, options, message = NOTED[kind]
     notes: list[str] = []
     file = table(tmp_path / "x.csv", text)
-    check_file(file, out=tmp_path / "out", note=notes.append, **options)
+    judgesense.check(file, out=tmp_path / "out", note=notes.append, **options)
     assert message in " ".join(notes)
 
 
@@ -177,7 +177,7 @@ def test_scores_become_verdicts_by_a_limit(tmp_path: Path) -> None:
     text = "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n4,1,pass\n"
     mapping = {">=0.5": "pass", "<0.5": "fail"}
     file = table(tmp_path / "x.csv", text)
-    (found,) = check_file(file, map=mapping, out=tmp_path / "out", note=str).report.people
+    (found,) = judgesense.check(file, map=mapping, out=tmp_path / "out", note=str).report.people
     assert found["confusion"] == {
         "fail": {"pass": 1, "fail": 1},
         "pass": {"pass": 2, "fail": 0},
@@ -186,7 +186,7 @@ def test_scores_become_verdicts_by_a_limit(tmp_path: Path) -> None:
 
 def test_a_tie_between_people_has_no_gold_label(tmp_path: Path) -> None:
     text = "id,verdict,rater_a,rater_b\n1,A,A,A\n2,B,A,B\n3,B,B,B\n4,A,,A\n"
-    found = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)
+    found = judgesense.check(table(tmp_path / "x.csv", text), out=tmp_path / "out", note=str)
     report, folder = found.report, found.out
     by_human = {entry["human"]: entry for entry in report.people}
     assert by_human["majority"]["n"] == 3
@@ -213,7 +213,7 @@ def test_columns_of_any_name_are_told_apart_by_models_and_words(
         f"T-{n},{yes if n % 3 else no},{yes if n % 2 else no},{yes if n % 5 else no}\n"
         for n in range(30)
     )
-    report = check_file(table(tmp_path / "x.csv", text), out=tmp_path / "a", note=str).report
+    report = judgesense.check(table(tmp_path / "x.csv", text), out=tmp_path / "a", note=str).report
     assert sorted({card["judge"] for card in report.trust}) == verdicts
     assert {entry["human"] for entry in report.people} - {"majority"} == {*people}
 
@@ -249,8 +249,8 @@ def test_labels_with_one_row_a_person(tmp_path: Path, apart: bool) -> None:
         verdicts = "id,verdict\n1,A\n2,B\n3,B\n4,A\n"
         labels = "id,annotator,label\n" + "".join(f"{i},{w},{y}\n" for i, _, w, y in rows)
         human = [str(table(tmp_path / "labels.csv", labels))]
-    same = check_file(table(tmp_path / "x.csv", wide), out=tmp_path / "wide", note=str).report
-    report = check_file(
+    same = judgesense.check(table(tmp_path / "x.csv", wide), out=tmp_path / "wide", note=str).report
+    report = judgesense.check(
         table(tmp_path / "y.csv", verdicts),
         human=human,
         out=tmp_path / "long",
@@ -273,7 +273,7 @@ def test_labels_on_some_items_correct_the_share_of_all(tmp_path: Path) -> None:
         for n, (s, t) in enumerate(zip(said, truth, strict=True))
     ]
     file = table(tmp_path / "x.csv", "id,verdict,label\n" + "\n".join(lines) + "\n")
-    report = check_file(file, out=tmp_path / "out", note=str).report
+    report = judgesense.check(file, out=tmp_path / "out", note=str).report
     (found,) = report.people
     share = found["corrected"]["pass"]
     assert found["n"] == 150
@@ -295,7 +295,7 @@ def test_labels_picked_with_unequal_chances_are_weighted(tmp_path: Path) -> None
         + "".join(f"{n},{label},{stratum},{chance}\n" for n, label, stratum, chance in rows),
     )
     notes: list[str] = []
-    found = check_file(verdicts, human=[str(labels)], out=tmp_path / "out", note=notes.append)
+    found = judgesense.check(verdicts, human=[str(labels)], out=tmp_path / "out", note=notes.append)
     (entry,) = found.report.people
     assert entry["n"] == 70
     assert entry["accuracy"] == pytest.approx(0.25 * 0.5 + 0.75 * 1.0)
@@ -355,9 +355,9 @@ def test_an_empty_verdict_is_a_loss_and_other_labels_are_other_items(tmp_path: P
         return table(tmp_path / name, "\n".join(["id,verdict,label", *lines]))
 
     old = verdicts("old.csv", [(label, label) for label in labels])
-    check_file(old, out=tmp_path / "old", note=str)
+    judgesense.check(old, out=tmp_path / "old", note=str)
     blank = verdicts("new.csv", [("" if n < 24 else one, one) for n, one in enumerate(labels)])
-    found = check_file(blank, out=tmp_path / "new", note=str).against(tmp_path / "old")
+    found = judgesense.check(blank, out=tmp_path / "new", note=str).against(tmp_path / "old")
     assert found.change is not None
     assert {row["figure"] for row in found.change.conclusions if row["conclusion"] == "worse"} == {
         "right",
@@ -365,7 +365,7 @@ def test_an_empty_verdict_is_a_loss_and_other_labels_are_other_items(tmp_path: P
     }
     assert [row["kind"] for row in found.change.moved] == ["broken"] * 24
     other = verdicts("other.csv", [(one, one) for one in [*labels[1:], "pass"]])
-    shifted = check_file(other, out=tmp_path / "other", note=str)
+    shifted = judgesense.check(other, out=tmp_path / "other", note=str)
     with pytest.raises(JudgeSenseError, match="120 of 120 items have another label"):
         shifted.against(tmp_path / "old")
 
@@ -415,7 +415,7 @@ def test_wordings_and_repeats_of_a_table_are_measured(tmp_path: Path) -> None:
         for wording in "ab"
     ]
     file = table(tmp_path / "x.csv", "item,wording,verdict,human\n" + "\n".join(rows) + "\n")
-    report = check_file(file, out=tmp_path / "out", note=str).report
+    report = judgesense.check(file, out=tmp_path / "out", note=str).report
     assert report.trust[0]["checks"]["steady"]["estimate"] == 0.5
     assert (report.people[0]["n"], report.people[0]["n_items"]) == (80, 40)
     assert report.people[0]["accuracy"] == 0.75

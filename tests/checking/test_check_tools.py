@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+import judgesense
 from judgesense.checking.labelling import open_labelling
-from judgesense.checking.verdicts import check_file
 from judgesense.errors import JudgeSenseError
 
 DATA = Path(__file__).parents[1] / "importers" / "data"
@@ -98,7 +98,7 @@ def test_scores_of_langfuse_and_feedback_of_langsmith(
     tool: str, suffix: str, tmp_path: Path
 ) -> None:
     rows = langsmith() if tool == "langsmith" else langfuse("blob" in tool)
-    report = check_file(
+    report = judgesense.check(
         written(rows, tmp_path / f"s.{suffix}"), out=tmp_path / "o", note=str
     ).report
     right = {entry["human"].rpartition("annotator_")[2]: entry for entry in report.people}
@@ -113,14 +113,14 @@ def test_one_of_several_scores_is_picked(tmp_path: Path) -> None:
     rows += [{**row, "name": "polite"} for row in rows if row["source"] == "EVAL"]
     path = written(rows, tmp_path / "s.json")
     with pytest.raises(JudgeSenseError, match="helpful, polite"):
-        check_file(path, out=tmp_path / "o", note=str)
-    report = check_file(path, pick="helpful", out=tmp_path / "o", note=str).report
+        judgesense.check(path, out=tmp_path / "o", note=str)
+    report = judgesense.check(path, pick="helpful", out=tmp_path / "o", note=str).report
     assert report.trust[0]["task"] == "helpful"
 
 
 @pytest.mark.parametrize("name", ["promptfoo_results.json", "deepeval_test_run.json"])
 def test_a_log_of_another_program_is_checked_as_it_is(name: str, tmp_path: Path) -> None:
-    report = check_file(DATA / name, out=tmp_path / "o", note=str).report
+    report = judgesense.check(DATA / name, out=tmp_path / "o", note=str).report
     assert report.trust
     assert all(card["checks"]["right"]["state"] == "unmeasured" for card in report.trust)
 
@@ -132,13 +132,15 @@ def test_columns_of_a_langsmith_experiment(tmp_path: Path) -> None:
         dict(zip(names, (f"q{n}", f"a{n}", label, said, n), strict=True))
         for n, (label, said) in enumerate(zip(ANN, VERDICTS, strict=True))
     ]
-    report = check_file(written(rows, tmp_path / "e.csv"), out=tmp_path / "o", note=str).report
+    report = judgesense.check(
+        written(rows, tmp_path / "e.csv"), out=tmp_path / "o", note=str
+    ).report
     assert report.people[0]["accuracy"] == 0.8
 
 
 def test_the_page_shows_each_assertion_with_its_own_rubric(tmp_path: Path) -> None:
     """Two assertions on one test are about the same output, and ask different things."""
-    check_file(DATA / "promptfoo_results.json", out=tmp_path / "out", note=str)
+    judgesense.check(DATA / "promptfoo_results.json", out=tmp_path / "out", note=str)
     shown = {}
     for task in ("factuality", "not-llm-rubric"):
         labelling, _ = open_labelling(tmp_path / "out", task=task)

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import judgesense
 from judgesense.checking.label_server import LabelServer
 from judgesense.checking.labelling import COLUMNS, open_labelling
-from judgesense.checking.verdicts import check_file
 from judgesense.comparison.estimate import estimate
 from judgesense.errors import JudgeSenseError, MissingExtraError
 
@@ -81,7 +81,7 @@ def test_check_and_estimate_read_the_file_of_two_people(tmp_path: Path) -> None:
     assert labelling.state("ann")["at"] is None
     labelling.names |= {"ann": None, "bob": None}
     assert labelling.is_finished()
-    found = check_file(
+    found = judgesense.check(
         source, verdict=["verdict"], human=[str(labelling.out)], out=tmp_path / "out", note=str
     )
     entries = {entry["human"]: entry for entry in found.report.people}
@@ -100,7 +100,7 @@ def test_check_and_estimate_read_the_file_of_two_people(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("item_id,label\nz1,YES\nz2,NO\n")
     other = [str(tmp_path / "other.csv")]
     with pytest.raises(JudgeSenseError, match="no label in"):
-        check_file(source, verdict=["verdict"], human=other, out=tmp_path / "o2", note=str)
+        judgesense.check(source, verdict=["verdict"], human=other, out=tmp_path / "o2", note=str)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sklearn.metrics import (
     precision_recall_fscore_support,
 )
 
-from judgesense.checking.verdicts import check_file
+import judgesense
 from judgesense.statistics.alternative_annotator import alternative_annotator
 
 PANDALM = Path(__file__).parent / "data" / "pandalm.csv"
@@ -27,7 +27,9 @@ PEOPLE = ["annotator_1", "annotator_2", "annotator_3"]
 
 @pytest.fixture(scope="module")
 def pandalm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    report = check_file(PANDALM, out=tmp_path_factory.mktemp("pandalm") / "out", note=str).report
+    report = judgesense.check(
+        PANDALM, out=tmp_path_factory.mktemp("pandalm") / "out", note=str
+    ).report
     return report.to_dict()
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+import judgesense
 from judgesense.answers import parse
-from judgesense.checking.verdicts import check_file
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.log import import_log
 from judgesense.log.schema import read_log
@@ -146,7 +146,7 @@ def test_inspects_grades_are_checked_beside_labels_in_the_metadata(
     logs: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     (source,) = (logs[0] / "qa").glob("*.eval")
-    report = check_file(source, out=tmp_path / "out", note=str).report
+    report = judgesense.check(source, out=tmp_path / "out", note=str).report
     (found,) = report.people
     grades = [scores["model_graded_qa"] for _, _, scores in sorted(logs[1]["qa"])]
     graded = zip(["UNCLEAR" if grade != grade else grade for grade in grades], "CICI", strict=True)

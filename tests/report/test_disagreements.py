@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import fisher_exact
 
-from judgesense.checking.verdicts import check_file
+import judgesense
 from judgesense.measure.assess import measure
 from judgesense.measure.disagreements import KINDS, SPLIT, read_rows
 from judgesense.reporting.html import render_html
@@ -112,7 +112,7 @@ def test_the_file_the_page_and_the_frame_have_the_same_rows(make, tmp_path) -> N
         lines.append(f'{n},{"NO" if bad else "YES"},YES,because {n},{channel},"{cell}"')
     lines.append("60,NO,NO,fine,chat,Text")
     source.write_text("\n".join(lines), "utf-8")
-    found = check_file(source, out=tmp_path / "out", note=str)
+    found = judgesense.check(source, out=tmp_path / "out", note=str)
     report, folder = found.report, found.out
     (entry,) = report.where_wrong
     assert entry["n_listed"] == 20

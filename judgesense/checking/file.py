@@ -1,0 +1,157 @@
+"""``judgesense check FILE``: verdicts that exist already, beside people's labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judgesense.answers import parse
+from judgesense.checking.annotators import LabelsByPerson, labels_by_item, one_row_an_item
+from judgesense.checking.options import FileOptions, ResultOptions
+from judgesense.checking.result import CheckResult
+from judgesense.errors import JudgeSenseError
+from judgesense.files.data import Data, kept
+from judgesense.files.tables import SUFFIXES
+from judgesense.importers import Items
+from judgesense.importers.column_names import Column, columns_of
+from judgesense.importers.log import format_of, import_log, importer_of, source_digest
+from judgesense.importers.recognise import Understood, understand
+from judgesense.log.folder import RUN_FILE
+from judgesense.log.invocation import invocation
+from judgesense.reporting.report import report_runs
+from judgesense.reporting.study_result import Result
+
+
+def check_file(source: Data, options: FileOptions, result: ResultOptions) -> CheckResult:
+    """Measure verdicts that were given already, as :func:`judgesense.check` describes.
+
+    ``options.human`` may also name a file of labels, such as ``judgesense label`` writes. A note
+    says how the file was understood, before anything is measured.
+
+    Raises JudgeSenseError for an unknown file or column, and for verdicts or labels that cannot be
+    compared; the message names the option that settles it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "mine.csv")
+    ...     _ = file.write_text("id,verdict,label\\n1,pass,PASS\\n2,fail,FAIL\\n3,pass,FAIL\\n")
+    ...     result = ResultOptions(out=Path(folder, "out"), note=str)
+    ...     check = check_file(file, FileOptions(), result)
+    >>> check.report.people[0]["confusion"]["PASS"]
+    {'FAIL': 1, 'PASS': 1}
+    """
+    newer = _measure(kept(source, result.beside, "data"), options, result)
+    if result.baseline is None:
+        return newer
+    earlier = kept(result.baseline, result.beside, "baseline")
+    if not (earlier / RUN_FILE).is_file():
+        quiet = ResultOptions(runs=result.runs, note=lambda _: None)
+        earlier = _measure(earlier, options, quiet).out
+    return newer.against(earlier, result.margin)
+
+
+def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckResult:
+    """Import a file of verdicts, and report on it."""
+    asked = {"source": path, **asdict(options), "map": options.map or None, "out": result.out}
+    asked |= {"verdict": tuple(options.verdict), "human": tuple(options.human)}
+    started = invocation("check", FileOptions, asked)
+    if not 0 <= options.epsilon <= 1:
+        raise JudgeSenseError(
+            f"epsilon is {options.epsilon}; choose a number from 0 to 1, such as 0.2"
+        )
+    name = format_of(path)
+    if name != "table" and options.verdict:
+        raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
+    file = _with_labels(path, name, options, result)
+    for line in file.understood.lines:
+        result.note(line)
+    facts = file.facts | {"pick": options.pick}
+    out = result.out
+    if out is None:
+        identity = [name, source_digest([file.path]), options.epsilon, sorted(facts.items())]
+        text = json.dumps(identity, sort_keys=True, default=str)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        out = Path(result.runs) / f"{path.stem.lstrip('.')}-{digest[:8]}"
+    if len({*file.chances.values()}) > 1:
+        result.note(
+            "items were picked with unequal probabilities: accuracy is weighted for this; κ "
+            "and each label's figures describe the labelled items"
+        )
+        facts["label_chances"] = file.chances
+    import_log(
+        file.path, name, out, parse=parse, epsilon=options.epsilon, invocation=started, **facts
+    )
+    report = report_runs(out)
+    if file.joined and not report.people:
+        raise JudgeSenseError(
+            f"no label in {options.human[0]} matches an item of {file.path}; use the same ids"
+        )
+    tables = Result("check", f"Check of {path.name}", {})
+    return CheckResult.of(report, Path(out), tables, result.inconclusive)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of verdicts, or a copy of it with one row a verdict, and how it is understood.
+
+    ``joined`` are people's labels from other files, by person and item, and ``chances`` those with
+    which ``judgesense label`` picked these items.
+    """
+
+    path: Path
+    understood: Understood
+    joined: LabelsByPerson = field(default_factory=dict)
+    chances: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What :func:`judgesense.importers.log.import_log` is asked."""
+        return {
+            "columns": self.understood.columns,
+            "labels": self.understood.labels,
+            "people": self.understood.people,
+            "mapping": dict(self.understood.mapping),
+            **({"joined": self.joined} if self.joined else {}),
+        }
+
+
+def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOptions) -> _File:
+    """The file in the format ``name``, its columns understood together with people's labels."""
+    source, joined, chances = path, LabelsByPerson(), dict[str, float]()
+    importer, columns = importer_of(name), options.columns
+    held, size = columns_of(importer.read(path, Items(), options.pick))
+    files = [Path(each) for each in options.human if Path(each).is_file()]
+    people = [each for each in options.human if not Path(each).is_file()]
+    if name == "table" and not files:
+        by_person = one_row_an_item(
+            path, held, Path(result.runs), human=people, columns=columns or {}, tell=result.note
+        )
+        if by_person:
+            path, joined = by_person
+            columns, people = {"task": f":{source.stem}", **(columns or {})}, []
+            held, size = columns_of(importer.read(path, Items(), options.pick))
+    for file in files:
+        if file.suffix in SUFFIXES:
+            labels, picked = labels_by_item(file)
+            joined, chances = joined | labels, chances | picked
+    for rater, by_item in joined.items():
+        if rater in held:
+            raise JudgeSenseError(f"{path}: {rater!r} names a column and a person; rename one")
+        held[rater] = Column()
+        held[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
+    understood = understand(
+        held,
+        size,
+        str(path),
+        verdicts=options.verdict,
+        people=[*joined, *(people if joined else options.human)],
+        columns=columns,
+        mapping=options.map,
+        labels=options.answers,
+        is_log=name != "table",
+    )
+    return _File(path, understood, joined, chances)
