@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from judgesense.ask.stabilise import stabilise as stabilise
     from judgesense.checking.check import check as check
     from judgesense.checking.result import CheckResult as CheckResult
-    from judgesense.comparison.compare import Comparison as Comparison
     from judgesense.comparison.compare import compare as compare
+    from judgesense.comparison.compare_result import Comparison as Comparison
     from judgesense.comparison.estimate import estimate as estimate
     from judgesense.comparison.estimate_result import Estimate as Estimate
-    from judgesense.comparison.migration import Migration as Migration
     from judgesense.comparison.migration import migration as migration
+    from judgesense.comparison.migration_result import Migration as Migration
     from judgesense.comparison.monitor import Monitoring as Monitoring
     from judgesense.comparison.monitor import monitor as monitor
     from judgesense.comparison.verdicts import read_verdicts as read_verdicts
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "Agreement": "judgesense.statistics.agreement",
     "CheckResult": "judgesense.checking.result",
-    "Comparison": "judgesense.comparison.compare",
+    "Comparison": "judgesense.comparison.compare_result",
     "Estimate": "judgesense.comparison.estimate_result",
     "Improved": "judgesense.ask.improved",
-    "Migration": "judgesense.comparison.migration",
+    "Migration": "judgesense.comparison.migration_result",
     "Monitoring": "judgesense.comparison.monitor",
     "Question": "local_judges.responder",
     "Report": "judgesense.reporting.report",

@@ -368,7 +368,7 @@ def _changed(task: str, usual: PairedTable, gold: Mapping[Place, str]) -> Iterat
     """The items and orders of both results whose verdict is another one."""
     table = usual.where(usual.is_changed)
     for item, order, before, after in sorted(
-        zip(table.item, table.order, table.old, table.new, strict=True)
+        zip(table.column("item"), table.column("order"), table.old, table.new, strict=True)
     ):
         label = gold.get((item, order))
         yield {

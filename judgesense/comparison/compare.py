@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
+from judgesense.comparison.compare_result import (
+    BestJudge,
+    Comparison,
+    JudgeComparison,
+    Side,
+    comparison_text,
+    recommendation,
+)
 from judgesense.comparison.paired import PairedTable, grouped, shared_rows
 from judgesense.comparison.verdicts import Verdicts, first_rows, verdicts_of
 from judgesense.errors import JudgeSenseError
@@ -20,81 +28,13 @@ from judgesense.log.stream import Stream
 from judgesense.measure.card import TrustCard
 from judgesense.measure.checks import trust_card
 from judgesense.measure.report_file import task_rank
-from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.measure.wordings import Wordings
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.comparison import holm, paired_test
 from judgesense.statistics.planning import smallest_difference
-from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.selection import largest
-from judgesense.text import (
-    brackets,
-    join,
-    number,
-    p_value,
-    percent,
-    quoted,
-    short_names,
-    signed,
-)
-
-WORDS = {
-    "jss": ("pairs", "gives the same verdict on", "is steadier under rewording"),
-    "accuracy": ("prompts", "matches the gold label on", "is right more often"),
-}
-"""Unit, figure and advantage of each measure."""
-
-
-Side = Literal["a", "b"]
-
-
-class JudgeComparison(TypedDict):
-    """Two judges on what both decided: ``difference`` is B minus A.
-
-    ``measure`` is ``jss`` or ``accuracy``. The interval (95%) and ``p_value`` are not corrected,
-    ``p_holm`` is, by Holm's method over all comparisons. ``smallest_difference`` is what the sample
-    shows with 80% probability. ``n_clusters`` counts what is independent: items, or what they
-    share. ``n_undecided`` are left out because one of the judges gave no decision. ``trust_a`` and
-    ``trust_b`` are from the trust cards.
-    """
-
-    task: str
-    judge_a: str
-    judge_b: str
-    scoring_a: str
-    scoring_b: str
-    measure: Literal["jss", "accuracy"]
-    a: float | None
-    b: float | None
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p_value: float | None
-    smallest_difference: float | None
-    n: int
-    n_items: int
-    n_clusters: int
-    n_undecided: int
-    p_holm: NotRequired[float | None]
-    trust_a: NotRequired[str]
-    trust_b: NotRequired[str]
-    text: NotRequired[str]
-
-
-class BestJudge(TypedDict):
-    """The judge of the highest kappa with gold, as measured and ``corrected`` for being the highest
-    of several (`judgesense.statistics.selection.largest`)."""
-
-    judge: str
-    n_judges: int
-    n_items: int
-    kappa: float
-    corrected: float
-    ci_low: float | None
-    ci_high: float | None
-    task: str
-    scoring: str
-    text: str
+from judgesense.tasks import UNDECIDED
+from judgesense.text import brackets, join, number, short_names
 
 
 @dataclass(frozen=True)
@@ -142,17 +82,15 @@ def _compare(a: _Judge, b: _Judge) -> Iterator[JudgeComparison]:
         clusters, items = one.pairs.cluster[left], one.pairs.item[left]
         yield _comparison(one, two, "jss", agree, ~undecided, clusters, items)
     prompts = PairedTable.of(a.verdicts, b.verdicts, "prompt", "item")
-    has_gold = [
-        side.gold[rows] != ""
-        for side, rows in ((a.verdicts, prompts.before_row), (b.verdicts, prompts.after_row))
-    ]
+    has_gold = a.verdicts.gold[prompts.before_row] != "", b.verdicts.gold[prompts.after_row] != ""
     prompts = prompts.where(has_gold[0] & has_gold[1])
-    prompts.require_same_gold(one.task.name)
-    if not prompts.is_undecided.all():
+    gold = prompts.require_gold(one.task.name)
+    decided = ~(np.isin(prompts.old, UNDECIDED) | np.isin(prompts.new, UNDECIDED))
+    if decided.any():
         rows = a.verdicts.answers.rows[prompts.before_row]
-        hits = [prompts.old == prompts.gold, prompts.new == prompts.gold]
+        hits = [prompts.old == gold, prompts.new == gold]
         clusters, items = one.log.cluster[rows], one.log.item[rows]
-        yield _comparison(one, two, "accuracy", hits, ~prompts.is_undecided, clusters, items)
+        yield _comparison(one, two, "accuracy", hits, decided, clusters, items)
 
 
 def _comparison(
@@ -188,116 +126,6 @@ def _comparison(
         "n_clusters": test.n_items,
         "n_undecided": int((~decided).sum()),
     }
-
-
-def winner(entry: JudgeComparison) -> Side | None:
-    """The side that is clearly ahead; None if neither is.
-
-    Interval and test are different methods: a difference is clear only if both say so.
-    """
-    p, low, high = entry["p_holm"], entry["ci_low"], entry["ci_high"]
-    if p is None or p >= SIGNIFICANT or low is None or high is None or low <= 0 <= high:
-        return None
-    return "b" if (entry["difference"] or 0.0) > 0 else "a"
-
-
-def _sentence(entry: JudgeComparison, names: Mapping[str, str]) -> str:
-    """One comparison in words, with its figures."""
-    one, two = _name(entry, "a", names), _name(entry, "b", names)
-    unit, what, ahead = WORDS[entry["measure"]]
-    if entry["difference"] is None:
-        return f"{entry['task']}: {one} and {two} have no {unit[:-1]} on which both gave a verdict."
-    side = winner(entry)
-    conclusion = (
-        "there is no clear difference" if side is None else f"{_name(entry, side, names)} {ahead}"
-    )
-    return (
-        f"{entry['task']}: {conclusion}. {one} {what} {percent(entry['a'])} of {entry['n']} {unit},"
-        f" and {two} on {percent(entry['b'])}. The difference is {signed(entry['difference'])} "
-        f"{brackets(entry['ci_low'], entry['ci_high'], signed)} "
-        f"({p_value(entry['p_holm'], 'corrected p')}, {entry['n_items']} items)."
-    )
-
-
-def _recommend(
-    entries: Sequence[JudgeComparison], names: Mapping[str, str], cards: Mapping[Side, TrustCard]
-) -> str:
-    """Which of two judges to prefer on a task; never one whose card says ``avoid``."""
-    name = {side: _name(entries[0], side, names) for side in cards}
-    winners = {entry["measure"]: winner(entry) for entry in entries}
-    steady, right = winners.get("jss"), winners.get("accuracy")
-    ahead = [f"{name[right]} {WORDS['accuracy'][2]}"] if right else []
-    ahead += [f"{name[steady]} {WORDS['jss'][2]}"] if steady else []
-    best, candidates = right or steady, [s for s, card in cards.items() if card.trust != "avoid"]
-    if not candidates:
-        choice = "avoid both"
-    elif best is None and len(candidates) == 2:
-        usable = all(card.trust in ("use", "care") for card in cards.values())
-        choice = f"add items{' or take either judge' if usable else ''}"
-    elif best in candidates:
-        choice = f"prefer {name[best]}"
-    elif cards[candidates[0]].trust == "unknown":
-        other = name["b" if candidates[0] == "a" else "a"]
-        choice = f"avoid {other}, and do not rely on {name[candidates[0]]} yet"
-    else:
-        choice = f"prefer {name[candidates[0]]}"
-    trust = []
-    for side, card in cards.items():
-        because = f" (because of {quoted(card.because)})" if card.because else ""
-        trust.append(f"{card.trust!r} for {name[side]}{because}")
-    reasons = join(ahead) if ahead else "The figures do not tell them apart"
-    return f"{entries[0]['task']}: {choice}. {reasons}. The trust value is {join(trust)}."
-
-
-def _name(entry: JudgeComparison, side: Side, names: Mapping[str, str]) -> str:
-    judges = {"a": entry["judge_a"], "b": entry["judge_b"]}
-    scorings = {"a": entry["scoring_a"], "b": entry["scoring_b"]}
-    if len({*judges.values()}) == len({*scorings.values()}) == 1:
-        return f"{names[judges[side]]} ({side.upper()})"
-    return f"{names[judges[side]]} ({scorings[side]})"
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison(ResultMapping):
-    """Two runs' judges on the pairs that both judged.
-
-    ``advice`` says which judge to prefer on each task; a judge whose trust card says ``avoid`` is
-    never preferred. ``comparisons`` has a `JudgeComparison` for each pair of judges, task, scoring
-    and measure; they are one family of ``n_tests`` tests, corrected by the method ``correction``.
-    ``best`` has a `BestJudge` for each task and scoring. ``runs`` are the two folders.
-    """
-
-    advice: list[str]
-    comparisons: list[JudgeComparison]
-    best: list[BestJudge]
-    n_tests: int
-    runs: list[str]
-    correction: str = "holm"
-
-    def to_pandas(self) -> Any:
-        """The comparisons as a `pandas.DataFrame`, one row each."""
-        return data_frame(self.comparisons)
-
-    def __str__(self) -> str:
-        """The comparison as plain text: one line each, neither wrapped nor cut."""
-        lines = ["What to do", *(f"  - {text}" for text in self.advice), "", "Figures"]
-        lines += [f"  - {entry['text']}" for entry in [*self.comparisons, *self.best]]
-        lines += [
-            "",
-            "Differences are B minus A on what both judged. Their 95% intervals are not corrected. "
-            "The sample is the items, or the clusters that items share. p-values come from "
-            "permutation tests with a cluster-robust t. They are corrected for "
-            f"{self.n_tests} comparison{'s' * (self.n_tests != 1)} (Holm).",
-        ]
-        if lost := sum(entry["n_undecided"] for entry in self.comparisons):
-            lines.append(
-                f"{lost} pairs and prompts are left out, because a judge gave no verdict on them."
-            )
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        texts = [*self.advice, *(entry["text"] for entry in [*self.comparisons, *self.best])]
-        return html_table((), [(text,) for text in texts])
 
 
 def compare(a: str | Path, b: str | Path) -> Comparison:
@@ -359,18 +187,18 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     adjusted = holm([entry["p_value"] for entry in comparisons])
     for entry, p in zip(comparisons, adjusted, strict=True):
         entry["p_holm"] = p
-    names = short_names({e[key] for e in comparisons for key in ("judge_a", "judge_b")})
+    names = short_names({name for e in comparisons for name in (e["judge_a"], e["judge_b"])})
     for cards, entries in couples:
         for entry in entries:
             entry |= {"trust_a": cards["a"].trust, "trust_b": cards["b"].trust}
-            entry["text"] = _sentence(entry, names)
+            entry["text"] = comparison_text(entry, names)
     best = []
     for judges in (first,) if same_run else (first, second):
         groups = grouped(((j.stream.task.name, j.stream.scoring) for j in judges), judges)
         best += [_best(group, names) for group in groups.values()]
     return Comparison(
         best=[row for row in best if row is not None],
-        advice=[_recommend(entries, names, cards) for cards, entries in couples],
+        advice=[recommendation(entries, names, cards) for cards, entries in couples],
         comparisons=comparisons,
         n_tests=sum(entry["p_value"] is not None for entry in comparisons),
         runs=[str(path) for path in dirs],
@@ -405,22 +233,21 @@ def _best(judges: Sequence[_Judge], names: Mapping[str, str]) -> BestJudge | Non
     kappas, low, high = zip(*figures, strict=True)
     highest = largest(kappas, low, high, alike)
     (stream, n_items), kappa = measured[highest.place], kappas[highest.place]
-    task, judge_name = stream.task.name, stream.judge
     ends = brackets(highest.ci_low, highest.ci_high, lambda end: number(end, 2))
     text = (
-        f"{task}: {names[judge_name]} has the highest κ of {len(measured)} judges with the gold "
-        f"labels, {number(kappa, 2)} on {n_items} items. Corrected for being the highest of "
-        f"several, it is {number(highest.estimate, 2)} {ends}."
+        f"{stream.task.name}: {names[stream.judge]} has the highest κ of {len(measured)} judges "
+        f"with the gold labels, {number(kappa, 2)} on {n_items} items. Corrected for being the "
+        f"highest of several, it is {number(highest.estimate, 2)} {ends}."
     )
     return {
-        "judge": judge_name,
+        "judge": stream.judge,
         "n_judges": len(measured),
         "n_items": n_items,
         "kappa": kappa,
         "corrected": highest.estimate,
         "ci_low": highest.ci_low,
         "ci_high": highest.ci_high,
-        "task": task,
+        "task": stream.task.name,
         "scoring": stream.scoring,
         "text": text,
     }

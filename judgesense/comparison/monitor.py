@@ -10,11 +10,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
+from judgesense.comparison.monitor_history import (
+    SCHEMA_VERSION,
+    Look,
+    StreamLook,
+    read_history,
+    require_same_rules,
+)
 from judgesense.comparison.paired import grouped
 from judgesense.comparison.verdict_changes import (
     PromptChanges,
@@ -24,9 +30,7 @@ from judgesense.comparison.verdict_changes import (
     read_tasks,
     require_rules,
 )
-from judgesense.errors import JudgeSenseError
-from judgesense.files.disk import read_text, sha256_of, writing
-from judgesense.files.documents import OwnShape, fit, parse_json
+from judgesense.files.disk import sha256_of, writing
 from judgesense.log.folder import digests_of, read_record
 from judgesense.log.record import now
 from judgesense.statistics.monitoring import watch
@@ -40,50 +44,6 @@ TOLERANCE = 0.05
 
 _EXIT: dict[Status, int] = {"alarm": 1, "cannot tell": 3, "fine": 0}
 """The exit code of each status, the worst status first."""
-
-SCHEMA_VERSION = 1
-"""The version of a line that is written; a newer one is refused."""
-
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class StreamLook(OwnShape):
-    """A look at one task and scoring.
-
-    ``clusters`` are the shares of verdicts that moved and that rewording moves, by cluster.
-    ``one_label`` says that all verdicts of baseline and run are one label.
-    """
-
-    task: str
-    scoring: str
-    judge: str
-    clusters: dict[str, tuple[Share, Share]]
-    n_prompts: int
-    n_items: int
-    moved: float
-    reworded: float | None
-    excess: float | None
-    ci_low: float | None
-    ci_high: float | None
-    one_label: bool
-
-
-class Look(OwnShape):
-    """One look: when, at which run, against which baseline and by which rules.
-
-    ``allow`` and ``same_items`` are rules of 0.2 that could be set; only their defaults are read.
-    """
-
-    schema_: int = Field(alias="schema", le=SCHEMA_VERSION)
-    at: str
-    run: str
-    digest: str
-    baseline: str
-    tests: int
-    error: float
-    allow: None = None
-    same_items: Literal["once"] = "once"
-    streams: list[StreamLook]
 
 
 @dataclass(frozen=True)
@@ -263,46 +223,6 @@ def monitor(
     )
 
 
-def read_history(history: Path) -> list[Look]:
-    """The looks so far, in their order; none without a file.
-
-    Raises JudgeSenseError, naming the line, for one that is damaged or of a newer version.
-    """
-    if not history.exists():
-        return []
-    looks = []
-    for number, line in enumerate(read_text(history).splitlines(), 1):
-        place = f"{history}, line {number}"
-        try:
-            looks.append(fit(Look, parse_json(line, place), place, "a look"))
-        except JudgeSenseError as error:
-            raise JudgeSenseError(
-                f"{error}. The line is damaged or written by a newer JudgeSense: restore "
-                f"{history.name} from a copy, upgrade, or set another --history to begin again"
-            ) from error
-    return looks
-
-
-def require_same_rules(history: Path, looks: Sequence[Look], now: Look) -> None:
-    """Raise JudgeSenseError if the looks so far have another baseline, or other rules.
-
-    An error that is chosen after the looks is no error.
-    """
-    for number, look in enumerate(looks, 1):
-        if look.baseline != now.baseline:
-            raise JudgeSenseError(
-                f"{history}, line {number}: this is the history of another baseline, or the "
-                "baseline has changed since; set another --history"
-            )
-        for name in ("error", "tests"):
-            was, is_now = getattr(look, name), getattr(now, name)
-            if was != is_now:
-                raise JudgeSenseError(
-                    f"{history}, line {number}: {name} was {was} and is now {is_now}; keep it, or "
-                    "set another --history"
-                )
-
-
 def _digest(source: Path) -> str:
     """What identifies the contents of a run's folder or a file of verdicts."""
     if not source.is_dir():
@@ -313,12 +233,12 @@ def _digest(source: Path) -> str:
 
 def _stream_look(changes: PromptChanges) -> StreamLook:
     """This look's figures of a task."""
-    table = changes.table
-    moved = grouped(table.cluster, table.is_changed)
+    table, names = changes.table, changes.table.column("cluster")
+    moved = grouped(names, table.is_changed)
     # Without a second wording nothing is evidence: what changed is compared with itself.
     reworded = moved
     if len(changes.pair_row):
-        reworded = grouped(table.cluster[changes.pair_row], changes.pair_differs)
+        reworded = grouped(names[changes.pair_row], changes.pair_differs)
     return StreamLook(
         **vars(changes.figures(changes.beyond_rewording(0.05))),
         judge=table.after.judge,

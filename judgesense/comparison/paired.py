@@ -13,21 +13,9 @@ import numpy as np
 from judgesense.comparison.verdicts import Verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.statistics.arrays import Bools, Codes, Words
-from judgesense.tasks import UNDECIDED
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-
-
-def shared_rows(one: Mapping[K, int], two: Mapping[K, int]) -> tuple[Codes, Codes]:
-    """The rows of the keys that both results have, shape (n,) each, in the order of the first.
-
-    >>> shared_rows({"a": 4, "b": 5}, {"c": 0, "b": 1})
-    (array([5]), array([1]))
-    """
-    rows = [(row, two[key]) for key, row in one.items() if key in two]
-    first, second = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    return first, second
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +43,11 @@ class PairedTable:
         """The table with some of its rows."""
         return replace(self, before_row=self.before_row[mask], after_row=self.after_row[mask])
 
+    def column(self, name: str) -> Words:
+        """A column of the earlier result at the rows of the table: ``item``, ``cluster``, ..."""
+        values: Words = getattr(self.before, name)[self.before_row]
+        return values
+
     @cached_property
     def old(self) -> Words:
         """The verdicts before."""
@@ -71,48 +64,32 @@ class PairedTable:
         changed: Bools = self.old != self.new
         return changed
 
-    @cached_property
-    def is_undecided(self) -> Bools:
-        """Whether a decision is missing on one side at least."""
-        return np.isin(self.old, UNDECIDED) | np.isin(self.new, UNDECIDED)
+    def require_gold(self, task: str) -> Words:
+        """The gold labels, "" where neither result has one.
 
-    @cached_property
-    def gold(self) -> Words:
-        """The gold labels, "" where neither result has one; the later one's count."""
-        later = self.after.gold[self.after_row]
-        return np.where(later == "", self.before.gold[self.before_row], later)
-
-    @cached_property
-    def item(self) -> Words:
-        """The items."""
-        return self.before.item[self.before_row]
-
-    @cached_property
-    def cluster(self) -> Words:
-        """The clusters of the items."""
-        return self.before.cluster[self.before_row]
-
-    @cached_property
-    def wording(self) -> Words:
-        """The wordings of the earlier result."""
-        return self.before.wording[self.before_row]
-
-    @cached_property
-    def order(self) -> Words:
-        """The option orders of the earlier result."""
-        return self.before.order[self.before_row]
-
-    def require_same_gold(self, task: str) -> None:
-        """Raise JudgeSenseError if a gold label differs: the two would have two standards."""
+        Raises JudgeSenseError if they differ: the two results would be held to two standards.
+        """
         one, two = self.before.gold[self.before_row], self.after.gold[self.after_row]
         differs = np.flatnonzero((one != two) & (one != "") & (two != ""))
         if len(differs):
             row = differs[0]
             raise JudgeSenseError(
                 f"{task}: {self.before.source} and {self.after.source} have different gold labels "
-                f"for {len(differs)} of {len(self)} prompts; item {self.item[row]!r} is {one[row]} "
-                f"in the first and {two[row]} in the second. Compare on the same labels"
+                f"for {len(differs)} of {len(self)} prompts; item {self.column('item')[row]!r} is "
+                f"{one[row]} in the first and {two[row]} in the second. Compare on the same labels"
             )
+        return np.where(one == "", two, one)
+
+
+def shared_rows(one: Mapping[K, int], two: Mapping[K, int]) -> tuple[Codes, Codes]:
+    """The rows of the keys that both results have, shape (n,) each, in the order of the first.
+
+    >>> shared_rows({"a": 4, "b": 5}, {"c": 0, "b": 1})
+    (array([5]), array([1]))
+    """
+    rows = [(row, two[key]) for key, row in one.items() if key in two]
+    first, second = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    return first, second
 
 
 def grouped(keys: Iterable[K], values: Iterable[V]) -> dict[K, list[V]]:

@@ -151,17 +151,10 @@ class PromptChanges:
 
     def figures(self, excess: Excess) -> VerdictChanges:
         """How many verdicts changed, and how many beyond rewording."""
-        return VerdictChanges(
-            task=self.task,
-            scoring=self.table.before.scoring or self.table.after.scoring,
-            moved=float(self.table.is_changed.mean()),
-            reworded=excess.other,
-            excess=excess.excess,
-            ci_low=excess.low,
-            ci_high=excess.high,
-            n_prompts=len(self.table),
-            n_items=len({*self.table.item}),
-        )
+        scoring = self.table.before.scoring or self.table.after.scoring
+        moved, n_items = float(self.table.is_changed.mean()), len({*self.table.column("item")})
+        figures = excess.other, excess.excess, excess.low, excess.high
+        return VerdictChanges(self.task, scoring, moved, *figures, len(self.table), n_items)
 
     @cached_property
     def labels(self) -> set[str]:
@@ -180,7 +173,7 @@ class PromptChanges:
         """
         if not len(self.pair_row):
             return _NO_EXCESS
-        wording, cluster = self.table.wording, self.table.cluster
+        wording, cluster = self.table.column("wording"), self.table.column("cluster")
         pairs = wording[self.pair_row].tolist(), self.pair_wording.tolist()
         return excess_moves(
             self.table.is_changed,
@@ -194,22 +187,19 @@ class PromptChanges:
 
     def beyond_noise(self, error: float) -> Excess:
         """What changed beyond asking the judge of before again; no figures without repeats."""
-        before, table, again = self.table.before, self.table, []
+        before, verdicts = self.table.before, self.table.before.verdict
+        is_shared = {*self.table.before_row.tolist()}
+        first_of = before.first_rows(*_PROMPT)
         prompts = zip(*(getattr(before, name).tolist() for name in _PROMPT), strict=True)
-        first_of, place = before.first_rows(*_PROMPT), {}
-        for number, row in enumerate(table.before_row.tolist()):
-            place[row] = number
-        for row, prompt in enumerate(prompts):
-            first = first_of[prompt]
-            if row != first and first in place and before.verdict[row] != ERROR:
-                again.append((place[first], before.verdict[row] != before.verdict[first]))
+        again = [
+            (verdicts[row] != verdicts[first], before.cluster[first])
+            for row, prompt in enumerate(prompts)
+            if (first := first_of[prompt]) != row and first in is_shared and verdicts[row] != ERROR
+        ]
         if not again:
             return _NO_EXCESS
-        places, differs = zip(*again, strict=True)
-        clusters = table.cluster[[*places]].tolist()
-        return excess_moves(
-            table.is_changed, table.cluster.tolist(), differs, clusters, error=error
-        )
+        moved, clusters = self.table.is_changed, self.table.column("cluster").tolist()
+        return excess_moves(moved, clusters, *zip(*again, strict=True), error=error)
 
 
 def _other_wordings(before: Verdicts, rows: Codes) -> tuple[Codes, Codes]:

@@ -108,7 +108,7 @@ class Verdicts:
         """The ids of the prompts; None for a table, which does not have their text."""
         if self.table is not None:
             return None
-        return _objects(self.answers.column("prompt_id").to_pylist())
+        return np.array(self.answers.column("prompt_id").to_pylist(), dtype=object)
 
     @cached_property
     def margin(self) -> Floats:
@@ -289,8 +289,8 @@ def verdicts_of(
     item = answers.item
     if "system_id" in names:
         # The log's item is the table's item with its system.
-        pairs = zip(item, system, strict=True)
-        item = _objects([name.removesuffix(f"/{of}") for name, of in pairs])
+        names_of = zip(item, system, strict=True)
+        item = np.array([name.removesuffix(f"/{of}") for name, of in names_of], dtype=object)
     return Verdicts(
         source=str(path),
         judge=stream.judge if table is None or "judge" in names else "",
@@ -303,7 +303,7 @@ def verdicts_of(
         wording=answers.template,
         order=answers.order,
         repeat=answers.repeat,
-        cluster=_objects([own or name for own, name in zip(cluster, item, strict=True)]),
+        cluster=np.array([own or name for own, name in zip(cluster, item, strict=True)], object),
         verdict=verdict,
         gold=gold,
         stream=stream,
@@ -311,11 +311,6 @@ def verdicts_of(
         left_out=tuple(sorted(left_out)),
         table=table,
     )
-
-
-def _objects(values: Sequence[str]) -> Words:
-    """Texts as an array of objects, shape (n,)."""
-    return np.array([*values, None], dtype=object)[:-1]
 
 
 def _in_own_order(stream: Stream, answers: Answers, labels: Words) -> Words:

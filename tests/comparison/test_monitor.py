@@ -6,7 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from judgesense.cli import app
-from judgesense.comparison.monitor import monitor, read_history
+from judgesense.comparison.monitor import monitor
+from judgesense.comparison.monitor_history import read_history
 from judgesense.errors import JudgeSenseError
 
 POOL = 180

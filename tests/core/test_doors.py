@@ -53,7 +53,7 @@ def test_a_users_type_checker_sees_the_result_types(tmp_path: Path) -> None:
         'jss(["A"], ["A"])': "judgesense.statistics.agreement.Agreement",
         'check("rubric.txt", "data.csv", "judge")': "judgesense.checking.result.CheckResult",
         'check([{"verdict": "YES"}])': "judgesense.checking.result.CheckResult",
-        'compare("a", "b")': "judgesense.comparison.compare.Comparison",
+        'compare("a", "b")': "judgesense.comparison.compare_result.Comparison",
         'position_bias(["A"], ["B"])': "judgesense.statistics.bias.PositionBias",
     }
     script = tmp_path / "user.py"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from judgesense.comparison.monitor import read_history
+from judgesense.comparison.monitor_history import read_history
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import parse_json, parse_yaml, read_json, read_nodes, read_yaml
