@@ -91,5 +91,5 @@ def one_row_an_item(
     if len(rows) == len(records):
         return None
     tell(f"{path.name}: one row per person (column {rater}); {len(rows)} verdicts")
-    own = {field: name for field, name in fields.items() if field != name}
-    return kept(rows.values(), runs, path.stem), labels_by_item(path, own)[0]
+    names = {field: name for field, name in fields.items() if field != name}
+    return kept(rows.values(), runs, path.stem), labels_by_item(path, names)[0]

@@ -117,13 +117,13 @@ def check(
     >>> rows = [{"reply": "Go away.", "verdict": "RUDE", "label": "RUDE"},
     ...         {"reply": "Gladly!", "verdict": "RUDE", "label": "POLITE"}]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = check(rows, out=f"{folder}/out", note=str)
-    >>> found.report.people[0]["confusion"]["RUDE"]
+    ...     result = check(rows, out=f"{folder}/out", note=str)
+    >>> result.report.people[0]["confusion"]["RUDE"]
     {'POLITE': 1, 'RUDE': 1}
     """
     human = [human] if isinstance(human, str) else human
     verdict = [verdict] if isinstance(verdict, str) else verdict
-    given = dict(locals())
+    arguments = dict(locals())
     source = rubric if source is None else source
     if source is None:
         raise JudgeSenseError("nothing to check; use check(verdicts) or check(rubric, data, judge)")
@@ -132,23 +132,26 @@ def check(
     require_known(check, judge_options)
     result = ResultOptions(out, runs, inconclusive, baseline, margin, note or to_stderr)
     if data is None and judge is None and rubric is None:
-        reading = _options(FileOptions, given, RubricOptions, "a rubric, with data= and judge=")
+        what = "a rubric, with data= and judge="
+        file_options = _options(FileOptions, arguments, RubricOptions, what)
         if isinstance(source, str) and is_text(source):
             raise JudgeSenseError("a rubric needs data= and judge=: check(rubric, data, judge)")
-        return check_file(source, reading, result)
-    judging = _options(RubricOptions, given, FileOptions, "verdicts that you have")
+        return check_file(source, file_options, result)
+    rubric_options = _options(RubricOptions, arguments, FileOptions, "verdicts that you have")
     if data is None or judge is None:
         absent = "data" if data is None else "judge"
         raise JudgeSenseError(
             f"{absent}= is missing; call check(rubric, data, judge) or check(verdicts)"
         )
-    return check_rubric(source, data, judge, judging, result, judge_options)
+    return check_rubric(source, data, judge, rubric_options, result, judge_options)
 
 
-def _options(kind: type[Options], given: Mapping[str, Any], other: type[Any], what: str) -> Options:
+def _options(
+    kind: type[Options], arguments: Mapping[str, Any], other: type[Any], what: str
+) -> Options:
     """The options of one kind of check. Raises JudgeSenseError for one that only ``what`` has."""
     names, parameters = {field.name for field in fields(kind)}, signature(check).parameters
     for name in {field.name for field in fields(other)} - names:
-        if given[name] and given[name] != parameters[name].default:
+        if arguments[name] and arguments[name] != parameters[name].default:
             raise JudgeSenseError(f"{name}= is for {what}")
-    return kind(**{name: given[name] for name in names})
+    return kind(**{name: arguments[name] for name in names})

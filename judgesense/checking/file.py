@@ -56,9 +56,9 @@ def check_file(source: Data, options: FileOptions, result: ResultOptions) -> Che
 
 def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckResult:
     """Import a file of verdicts, and report on it."""
-    asked = {"source": path, **asdict(options), "map": options.map or None, "out": result.out}
-    asked |= {"verdict": tuple(options.verdict), "human": tuple(options.human)}
-    started = invocation("check", FileOptions, asked)
+    arguments = {"source": path, **asdict(options), "map": options.map or None, "out": result.out}
+    arguments |= {"verdict": tuple(options.verdict), "human": tuple(options.human)}
+    started = invocation("check", FileOptions, arguments)
     if not 0 <= options.epsilon <= 1:
         raise JudgeSenseError(
             f"epsilon is {options.epsilon}; choose a number from 0 to 1, such as 0.2"

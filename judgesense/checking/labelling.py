@@ -218,12 +218,12 @@ class Labelling:
 
     def _save(self, rows: dict[tuple[str, int], _Row]) -> None:
         labelled = {output for (_, output), row in rows.items() if row.label}
-        taken = Counter(self._strata[output] for output in labelled)
+        n_labelled = Counter(self._strata[output] for output in labelled)
         sizes = Counter(self._strata.tolist())
         lines = []
         for (name, output), row in rows.items():
             stratum = self._strata[output]
-            share = round(taken[stratum] / sizes[stratum], 6) if row.label else ""
+            share = round(n_labelled[stratum] / sizes[stratum], 6) if row.label else ""
             cells = [
                 *self._id(output),
                 row.label or "",

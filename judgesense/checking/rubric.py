@@ -72,22 +72,22 @@ def check_rubric(
     settings = Settings.of(
         options.scoring, None, None, options.repeats, options.seed, options.limit
     )
-    own, items = read_items(path, file, options, result.note)
+    base, items = read_items(path, file, options, result.note)
     place = Path(options.wordings or path.with_suffix(".wordings.yaml"))
     proposer = judge, judge_options
     if options.paraphraser is not None:
         # The judge's settings (endpoint, key) do not apply to another paraphraser.
         proposer = options.paraphraser, {}
-    entry, spent = _wordings(own, place, options, proposer, result.note)
-    templates = {own.task.name: entry}
+    entry, spent = _wordings(base, place, options, proposer, result.note)
+    templates = {base.task.name: entry}
     identity = {
         "rubric": sha256_of(path),
         "data": sha256_of(file),
         **({"human": list(options.human)} if options.human else {}),
         # Without a file there is the rubric's own wording alone.
         "wordings": sha256_of(place) if place.exists() else None,
-        "answers": list(own.task.labels),
-        "options": dict(own.task.options),
+        "answers": list(base.task.labels),
+        "options": dict(base.task.options),
     }
     benchmark = build(templates, items, "full", seed=options.seed)
     reference = DataReference(identity, lambda: benchmark, lambda: (templates, items))
@@ -124,7 +124,7 @@ def check_rubric(
         thresholds={"steady": options.threshold},
     )
     ((_, _, cell),) = cases(report)
-    is_ranked = options.answers is not None or own.task.ordinal
+    is_ranked = options.answers is not None or base.task.ordinal
     tables = result_of(report, cell, read_log(folder), entry, is_ranked)
     tables.settings = {
         "rubric": str(path),
@@ -148,14 +148,14 @@ def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[st
     """
     from judgesense_dataset.rubric import read_wordings
 
-    own, items = read_items(rubric, data, options, note)
+    base, items = read_items(rubric, data, options, note)
     items = items[: options.limit]
     n_wordings = 1 + (PARAPHRASES if options.paraphrases is None else options.paraphrases)
     place = Path(options.wordings or rubric.with_suffix(".wordings.yaml"))
     if place.exists():
-        n_wordings = len(read_wordings(place, own).templates)
+        n_wordings = len(read_wordings(place, base).templates)
     labelled = sum(item.gold is not None for item in items)
-    return assumed(len(items), n_wordings, 2 if own.task.comparative else 1, labelled)
+    return assumed(len(items), n_wordings, 2 if base.task.comparative else 1, labelled)
 
 
 def read_items(
@@ -166,8 +166,8 @@ def read_items(
     from judgesense_dataset.templates import items_of
 
     rows = labelled_rows(data, options.human, shown_in(rubric), note)
-    own = read_rubric(rubric, data, options.answers, options.options, rows)
-    return own, items_of(rows, str(data), own.task, own.fields)
+    base = read_rubric(rubric, data, options.answers, options.options, rows)
+    return base, items_of(rows, str(data), base.task, base.fields)
 
 
 def labelled_rows(
@@ -179,11 +179,11 @@ def labelled_rows(
     show. Raises JudgeSenseError for an unknown column, and for several that could be meant.
     """
     blocks = list(read_table_rows(data))
-    found, _ = columns_of(blocks)
-    require_columns(found, str(data), human, "--human")
-    others = {name: column for name, column in found.items() if name not in shown}
+    columns, _ = columns_of(blocks)
+    require_columns(columns, str(data), human, "--human")
+    others = {name: column for name, column in columns.items() if name not in shown}
     people = list(human)
-    if not people and "gold" not in found:
+    if not people and "gold" not in columns:
         lines: list[str] = []
         people = people_columns(others, lines)
         for line in lines:
@@ -191,16 +191,16 @@ def labelled_rows(
     if people:
         more = ": the majority counts, ties have no label" if len(people) > 1 else ""
         note(f"{data.name}: people's labels in {join(people)}{more}")
-        words = tuple(word for name in people for word in found[name].words.values())
+        words = tuple(word for name in people for word in columns[name].words.values())
         labels = PeopleLabels(ColumnMap({}), people, labels=words)
         blocks = [labels.labelled(rows) for rows in blocks]
-    elif said := looks_like_labels(others, ["gold"], ()):
-        note(said)
+    elif hint := looks_like_labels(others, ["gold"], ()):
+        note(hint)
     return [record for rows in blocks for record in rows.records()]
 
 
 def _wordings(
-    own: TaskTemplates,
+    base: TaskTemplates,
     place: Path,
     options: RubricOptions,
     proposer: tuple[Any, Mapping[str, Any]],
@@ -218,12 +218,12 @@ def _wordings(
                 f"using the wordings in {place}; no new ones are proposed. To propose new ones, "
                 "remove the file or leave out --wordings"
             )
-        return read_wordings(place, own), 0.0
+        return read_wordings(place, base), 0.0
     if options.paraphrases == 0:
-        return own, 0.0
+        return base, 0.0
     with writer_of(*proposer, options.seed) as writer:
         before = getattr(writer, "spent", 0.0)
-        entry = propose_wordings(own, writer, options.paraphrases or PARAPHRASES, place, note)
+        entry = propose_wordings(base, writer, options.paraphrases or PARAPHRASES, place, note)
         return entry, getattr(writer, "spent", 0.0) - before
 
 
@@ -240,11 +240,13 @@ def with_quick_attacks(
         note(f"attacks are not tried: {error}")
         return data
     n_prompts, n_with = (len(pc.unique(b.prompts["prompt_id"])) for b in (plain, benchmark))
-    asked, more = n_prompts * settings.repeats, n_with - n_prompts
-    if 3 * more > asked:
-        note(f"attacks are not tried; --attacks quick would add {more} prompts to {asked}")
+    n_asked, more = n_prompts * settings.repeats, n_with - n_prompts
+    if 3 * more > n_asked:
+        note(f"attacks are not tried; --attacks quick would add {more} prompts to {n_asked}")
         return data
-    note(f"three kinds of attack add {more} prompts to {asked}; leave them out with --attacks none")
+    note(
+        f"three kinds of attack add {more} prompts to {n_asked}; leave them out with --attacks none"
+    )
     return replace(tried, benchmark=benchmark)
 
 
@@ -257,8 +259,8 @@ def writer_of(judge: Any, options: Mapping[str, Any], seed: int) -> Iterator[Any
     if not (isinstance(judge, (str, Path)) and options):
         yield judge
         return
-    own = {**options, "temperature": 0.7, "seed": seed, "max_tokens": 512, "system_prompt": ""}
-    writer = load_writer(judge, **own)
+    settings = {**options, "temperature": 0.7, "seed": seed, "max_tokens": 512, "system_prompt": ""}
+    writer = load_writer(judge, **settings)
     try:
         yield writer
     finally:

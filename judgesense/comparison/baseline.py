@@ -130,8 +130,8 @@ class BaselineComparison(ResultMapping):
         for row in self.moved[:_SHOWN]:
             order = f" ({row['order']})" if row["order"] in ORDERS else ""
             gold = f", label {row['gold']}" if row["gold"] else ""
-            moved = f"{row['before']} → {row['after']}{gold}"
-            lines.append(f"  {row['kind']}: {row['item_id']}{order}: {moved}")
+            change = f"{row['before']} → {row['after']}{gold}"
+            lines.append(f"  {row['kind']}: {row['item_id']}{order}: {change}")
         if more := len(self.moved) - _SHOWN:
             lines += [f"  … and {more} more"] if more > 0 else []
         return "\n".join(lines)

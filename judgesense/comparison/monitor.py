@@ -117,9 +117,9 @@ class Monitoring(ResultMapping):
 
     def __str__(self) -> str:
         lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
-        known = "" if self.recorded else "; this run was not added"
+        addition = "" if self.recorded else "; this run was not added"
         lines.append(
-            f"{self.history} has {self.n_looks} look{s(self.n_looks)}{known}. The chance of a "
+            f"{self.history} has {self.n_looks} look{s(self.n_looks)}{addition}. The chance of a "
             f"false alarm at any look is at most {percent(self.error)}."
         )
         return "\n".join(lines)
@@ -202,8 +202,8 @@ def monitor(
     )
     looks = read_history(path)
     require_same_rules(path, looks, look)
-    known = any(each.digest == look.digest for each in looks)
-    if not known:
+    is_known = any(each.digest == look.digest for each in looks)
+    if not is_known:
         looks.append(look)
         if record:
             with writing(path.parent):
@@ -218,7 +218,7 @@ def monitor(
         notes=notes_on(changes, same_judge=False),
         n_looks=len(looks),
         history=str(path),
-        recorded=record and not known,
+        recorded=record and not is_known,
         error=error,
     )
 

@@ -114,9 +114,9 @@ def outputs_of(verdicts: Verdicts, positive: str | None = None) -> Outputs:
 
 
 def _mean_of(values: Floats, cells: Codes, size: int) -> Floats:
-    known = ~np.isnan(values)
-    count = np.bincount(cells[known], minlength=size)
-    sums = np.bincount(cells[known], values[known], minlength=size)
+    has_value = ~np.isnan(values)
+    count = np.bincount(cells[has_value], minlength=size)
+    sums = np.bincount(cells[has_value], values[has_value], minlength=size)
     means: Floats = np.divide(sums, count, out=np.full(size, np.nan), where=count > 0)
     return means
 

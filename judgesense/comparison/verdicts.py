@@ -5,7 +5,6 @@ Estimates, comparisons of two times and labelling start from `read_verdicts`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -187,10 +186,9 @@ class Verdicts:
         else:
             numbers = {label: number_of(label) for label in distinct}
             meaning = {label: value for label, value in numbers.items() if value is not None}
-        known = {
-            label: meaning.get(is_label(label, tuple(meaning)), math.nan) for label in distinct
-        }
-        return np.array([known.get(label or "", math.nan) for label in labels], dtype=float)
+        labels_known = tuple(meaning)
+        values = {label: meaning.get(is_label(label, labels_known)) for label in distinct}
+        return np.array([values.get(label or "") for label in labels], dtype=float)
 
     def to_pandas(self) -> Any:
         """The verdicts as a `pandas.DataFrame`, one row each."""
@@ -282,7 +280,8 @@ def verdicts_of(
         answers = Answers.at(stream.log, answers.rows[~np.isin(answers.template, [*left_out])])
     names = {} if table is None else table.columns
     system = np.array(answers.column("system_id").fill_null("").to_pylist(), dtype=object)
-    cluster = answers.column("cluster_id").to_pylist()
+    clusters = zip(answers.column("cluster_id").to_pylist(), answers.item, strict=True)
+    cluster = np.array([cluster or item for cluster, item in clusters], dtype=object)
     verdict, gold = answers.label, answers.gold
     if not as_shown and table is None:
         verdict, gold = (_in_own_order(stream, answers, labels) for labels in (verdict, gold))
@@ -303,7 +302,9 @@ def verdicts_of(
         wording=answers.template,
         order=answers.order,
         repeat=answers.repeat,
-        cluster=np.array([own or name for own, name in zip(cluster, item, strict=True)], object),
+        cluster=np.array(
+            [cluster_id or name for cluster_id, name in zip(cluster, item, strict=True)], object
+        ),
         verdict=verdict,
         gold=gold,
         stream=stream,

@@ -6,12 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import judgesense
+from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
+from judgesense.reporting import report
+from judgesense_dataset import pairing
 from local_judges.callable_judge import CallableJudge
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -398,3 +402,32 @@ def test_a_real_model_that_calls_everything_polite_fails_with_exit_code_1(rubric
     again = subprocess.run(command, capture_output=True, text=True, cwd=rubric.parent, env=env)
     assert again.stdout == done.stdout
     assert [run] == list((rubric.parent / "runs" / "check").iterdir())
+
+
+def test_the_benchmark_is_built_and_the_report_written_once(tmp_path, monkeypatch):
+    counts = Counter[str]()
+
+    def count(module, name):
+        function = getattr(module, name)
+
+        def counted(*args, **options):
+            counts[name] += 1
+            return function(*args, **options)
+
+        monkeypatch.setattr(module, name, counted)
+
+    count(pairing, "build")
+    count(Benchmark, "select")
+    count(report, "write_report")
+    rubric = tmp_path / "rubric.txt"
+    rubric.write_text("Is it good? {reply} Answer YES or NO.")
+    rows = [{"reply": f"r{n}", "label": ("NO", "YES")[n % 2]} for n in range(8)]
+    judgesense.check(
+        rubric,
+        rows,
+        lambda texts: ["YES"] * len(texts),
+        paraphrases=0,
+        threshold=0.7,
+        out=tmp_path / "out",
+    )
+    assert counts == {"build": 1, "select": 1, "write_report": 1}
