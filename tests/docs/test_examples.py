@@ -105,7 +105,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_csv(folder / f"{name}.csv", rows)
     labelling, _ = open_labelling(folder / "verdicts.csv", verdict="verdict")
     for at in range(40):
-        item = labelling._id(labelling._unit(at))[0]
+        item = labelling._id(labelling._output(at))[0]
         labelling.put("ann", at, gold[int(item.removeprefix("q"))], "")
     people = [{"item_id": f"q{k}", "label": gold[k]} for k in range(40)]
     write_csv(folder / "people.csv", people)
