@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 
@@ -332,21 +332,9 @@ def _conclusions(
             f"[{points[1]}, {points[2]}], {change.n_items} item{s(change.n_items)}, of which "
             f"{change.n_changed} changed)"
         )
-        yield Conclusion(
-            judge=stream.judge,
-            task=stream.task.name,
-            figure=figure,
-            conclusion=conclusion,
-            before=change.before,
-            after=change.after,
-            difference=change.difference,
-            ci_low=change.ci_low,
-            ci_high=change.ci_high,
-            level=change.level,
-            n_items=change.n_items,
-            n_changed=change.n_changed,
-            text=text,
-        )
+        what_changed = {"judge": stream.judge, "task": stream.task.name, "figure": figure}
+        figures_of = {"conclusion": conclusion, **vars(change), "text": text}
+        yield cast(Conclusion, what_changed | figures_of)
 
 
 def _usual(verdicts: Verdicts, left_out: str = "") -> Verdicts:

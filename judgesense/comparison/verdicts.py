@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.tables import SUFFIXES, is_dataset
 from judgesense.files.typed_rows import number_of
-from judgesense.importers.readings import is_label
+from judgesense.importers.readings import NO_DECISION, is_label
 from judgesense.importers.verdict_table import NUMBERS, VerdictTable, ordered, read_verdict_table
 from judgesense.log.folder import read_run
 from judgesense.log.rows import Answers
@@ -283,7 +284,11 @@ def verdicts_of(
     clusters = zip(answers.column("cluster_id").to_pylist(), answers.item, strict=True)
     cluster = np.array([cluster or item for cluster, item in clusters], dtype=object)
     verdict, gold = answers.label, answers.gold
-    if not as_shown and table is None:
+    if table is not None:
+        # An answer that cannot be read may be news of the judge; a failed request says nothing.
+        is_empty = pc.equal(answers.column("error"), NO_DECISION).fill_null(False).to_numpy()
+        verdict = np.where(is_empty, UNCLEAR, verdict)
+    elif not as_shown:
         verdict, gold = (_in_own_order(stream, answers, labels) for labels in (verdict, gold))
     item = answers.item
     if "system_id" in names:

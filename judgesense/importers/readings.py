@@ -21,6 +21,8 @@ from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 Parser = Callable[[str, tuple[str, ...]], str]
 """Reads a judge's text, given the labels, as a label, UNCLEAR or REFUSED."""
 
+NO_DECISION = "the log has no decision"
+"""The error of a row that says nothing."""
 _SHOWN = 60
 """Characters of an unread answer that are shown."""
 _SHORT, _REMEMBERED = 60, 100_000
@@ -124,7 +126,7 @@ class Readings:
         elif best is not None:
             raw = label_in(spelled, best)
         else:
-            raw, error = ERROR, error or "the log has no decision"
+            raw, error = ERROR, error or NO_DECISION
         if raw == UNCLEAR and status is None and stated not in UNDECIDED:
             self.unknown[task][str(stated or text or decision)[:_SHOWN]] += size
         if gold is not None:

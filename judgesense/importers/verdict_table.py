@@ -1,8 +1,8 @@
 """A table of verdicts as a decision log in memory: what `judgesense.read_verdicts` reads.
 
 Columns, cells and labels are read as ``judgesense check FILE`` reads them, but people's labels that
-share no word with the verdicts are left out, numbers need not be whole, and an empty verdict is
-UNCLEAR. Verdicts and gold are in the items' own order, also in rows of the order BA.
+share no word with the verdicts are left out, and numbers need not be whole. Verdicts and gold are
+in the items' own order, also in rows of the order BA.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from judgesense.importers.rows import converted, texts_of
 from judgesense.log.stream import Stream
 from judgesense.log.view import view
 from judgesense.statistics.arrays import Floats
-from judgesense.tasks import UNCLEAR, UNDECIDED
+from judgesense.tasks import UNDECIDED
 
 TARGET_OF: Mapping[str, str] = {
     "item_id": "item_id",
@@ -176,29 +176,13 @@ def import_table(
         for rows in read_table_rows(path):
             for name, values in numbers.items():
                 values += _numbers(rows, roles.get(name, name))
-            yield _with_unclear(gold.labelled(rows), roles)
+            yield gold.labelled(rows)
 
     parts: list[pa.Table] = []
     facts = build_parts(blocks(), columns, space, parse, parts.append)
     arrays = {name: np.array(values) for name, values in numbers.items()}
     streams = view(pa.concat_tables(parts), None, facts).judged
     return VerdictTable(streams, arrays, columns_by_name(roles))
-
-
-def _with_unclear(rows: Rows, roles: Mapping[str, str]) -> Rows:
-    """Rows whose empty verdicts are UNCLEAR: an answer that cannot be read may be news of a judge.
-
-    Beside an error they stay empty, which is read as a failed request.
-    """
-    verdicts = rows.columns.get(roles["raw_decision"])
-    if verdicts is None or None not in verdicts:
-        return rows
-    errors = _AS_NAMED.column(rows, roles.get("error", "error")) or [None] * len(rows)
-    filled = [
-        UNCLEAR if verdict is None and not error else verdict
-        for verdict, error in zip(verdicts, errors, strict=True)
-    ]
-    return Rows({**rows.columns, roles["raw_decision"]: filled}, rows.places)
 
 
 def _numbers(rows: Rows, name: str) -> list[float]:

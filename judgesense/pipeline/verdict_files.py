@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,34 +19,6 @@ from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
 from local_judges.stabilised_file import Stabilised
 
-SCHEMA = pa.schema(
-    [
-        ("item_id", pa.string()),
-        ("verdict", pa.string()),
-        ("probability", pa.float64()),
-        ("margin", pa.float64()),
-        ("score", pa.float64()),
-        ("ask_person", pa.bool_()),
-        ("cost_usd", pa.float64()),
-        ("error", pa.string()),
-        ("cluster_id", pa.string()),
-        ("system_id", pa.string()),
-        ("judge", pa.string()),
-        ("task", pa.string()),
-        ("wording", pa.string()),
-        ("order", pa.string()),
-        ("repeat", pa.int32()),
-        ("gold", pa.string()),
-    ]
-)
-"""The columns of a file of verdicts.
-
-``verdict`` and ``gold`` are labels in the item's own order; ``verdict`` is UNCLEAR, REFUSED or
-ERROR without a decision. ``probability`` is that of the verdict, ``margin`` how much more probable
-it is than the next label, in [0, 1], ``score`` the expected score on a scale, ``cost_usd`` in US
-dollars. ``wording`` and ``order`` are null where a verdict rests on several.
-"""
-
 Row = Mapping[str, Any]
 
 FORMATS = (".parquet", ".jsonl", ".csv")
@@ -55,11 +27,14 @@ FORMATS = (".parquet", ".jsonl", ".csv")
 
 @dataclass(frozen=True)
 class ItemVerdict:
-    """The verdict on one item: the columns of `SCHEMA`.
+    """The verdict on one item: a row of a file of verdicts.
 
-    ``probability`` is that of the label after the remedy; for votes, ``margin`` is the difference
-    of their shares. ``ask_person`` is true for a margin below the file's threshold or no verdict,
-    and None if the file has no threshold.
+    ``verdict`` and ``gold`` are labels in the item's own order; ``verdict`` is UNCLEAR, REFUSED or
+    ERROR without a decision. ``probability`` is that of the label after the remedy, ``margin`` how
+    much more probable it is than the next label (for votes, the difference of their shares),
+    ``score`` the expected score on a scale. ``ask_person`` is true for a margin below the file's
+    threshold or no verdict, and None if the file has no threshold. ``wording`` and ``order`` are
+    None where the verdict rests on several.
     """
 
     item_id: str
@@ -78,6 +53,16 @@ class ItemVerdict:
     order: str | None = None
     repeat: int = 0
     gold: str | None = None
+
+
+_ARROW = {str: pa.string(), float: pa.float64(), bool: pa.bool_(), int: pa.int32()}
+SCHEMA = pa.schema(
+    [
+        (name, _ARROW[(get_args(kind) or (kind,))[0]])
+        for name, kind in get_type_hints(ItemVerdict).items()
+    ]
+)
+"""The columns of a file of verdicts: the fields of `ItemVerdict`."""
 
 
 def read_items(
