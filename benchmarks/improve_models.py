@@ -27,10 +27,10 @@ from judgesense.ask.asking import Asking
 from judgesense.ask.candidates import Answers, Candidate, Voice, first_candidates
 from judgesense.ask.forms import Wording, rule_paraphrases, wordings_to_try
 from judgesense.ask.search import Found, search
+from judgesense.log.array import grid_of
 from judgesense.log.folder import RunFolder, read_run
 from judgesense.log.schema import read_log
 from judgesense.log.view import view
-from judgesense.recipes.grid import grid_of
 from judgesense.statistics.intervals import mean_t_cluster
 from judgesense_dataset.embedded import embedded_items, embedded_templates
 from judgesense_dataset.sources import get_source

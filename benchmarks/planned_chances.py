@@ -29,8 +29,9 @@ import numpy as np
 import pyarrow as pa
 from common import finish, machine
 
+from judgesense.log.answers import Answers
 from judgesense.log.schema import SCHEMA, read_log
-from judgesense.log.view import Stream, view
+from judgesense.log.view import view
 from judgesense.measure.checks import trust_card
 from judgesense.measure.planning import gate_outlook, plan
 from judgesense.measure.wordings import Wordings
@@ -57,7 +58,7 @@ def drawn_log(rng: np.random.Generator, n: int, hard: bool) -> tuple[Any, Any, A
     return verdict, np.where(right, own, 1 - own), silent
 
 
-def stream_of(verdict: Any, gold: Any, silent: Any) -> Stream:
+def stream_of(verdict: Any, gold: Any, silent: Any) -> Answers:
     labels = np.array(["YES", "NO"])
     rows = []
     for i, w in np.ndindex(verdict.shape):
@@ -82,12 +83,12 @@ def stream_of(verdict: Any, gold: Any, silent: Any) -> Stream:
     return only(pa.Table.from_pylist(rows, schema=SCHEMA), {"t": {"labels": ["YES", "NO"]}})
 
 
-def only(log: pa.Table, tasks: Any) -> Stream:
+def only(log: pa.Table, tasks: Any) -> Answers:
     (stream,) = view(log, None, {"tasks": tasks}).judged
     return stream
 
 
-def card_of(stream: Stream) -> dict[str, Any]:
+def card_of(stream: Answers) -> dict[str, Any]:
     return trust_card(stream, mislabelled=Wordings.of(stream).mislabelled).to_dict()["checks"]
 
 
@@ -107,14 +108,14 @@ def trial(given: tuple[str, int, int]) -> tuple[str, list[Any], list[Any]]:
         parts = by_item[int(rng.integers(len(by_item)))]
         chosen = [parts[at] for at in rng.integers(0, len(parts), n * times)]
 
-        def run_of(rows: list[int]) -> Stream:
+        def run_of(rows: list[int]) -> Answers:
             tables = [named(chosen[row], f"i{at}") for at, row in enumerate(rows)]
             return only(pa.concat_tables(tables), tasks)
 
     else:
         whole = drawn_log(rng, n * times, kind == "hard items")
 
-        def run_of(rows: list[int]) -> Stream:
+        def run_of(rows: list[int]) -> Answers:
             return stream_of(*(part[rows] for part in whole))
 
     every = list(range(n * times))

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from recipes import CONTROLS, ORIGINAL, import_flakyjudge
 
+from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
 from judgesense.log.schema import REWORDING
-from judgesense.log.view import Stream, view
+from judgesense.log.view import view
 from judgesense.reporting.report import measure_run
 from judgesense.studies.common.figures import Points
 from judgesense.tasks import UNCLEAR
@@ -52,7 +53,7 @@ def any_of(table: Any, k: int) -> float:
     return float(1 - np.asarray(same).mean())
 
 
-def counted_as_fail(stream: Stream, pairs: tuple[Any, Any]) -> float:
+def counted_as_fail(stream: Answers, pairs: tuple[Any, Any]) -> float:
     """How often the verdict differs by flakyjudge's rule: no score on the original is a fail."""
     log = stream.log
     unclear, fail = (int(np.flatnonzero(log.labels == name)[0]) for name in (UNCLEAR, "FAIL"))
@@ -61,7 +62,7 @@ def counted_as_fail(stream: Stream, pairs: tuple[Any, Any]) -> float:
     return float((base != other)[other != unclear].mean())
 
 
-def complete(stream: Stream, columns: Sequence[tuple[Any, Any]]) -> Any:
+def complete(stream: Answers, columns: Sequence[tuple[Any, Any]]) -> Any:
     """The verdicts of the items with a score in every column.
 
     ``columns`` are (original, other) rows of the log, as from `against_original`.
@@ -81,7 +82,7 @@ def complete(stream: Stream, columns: Sequence[tuple[Any, Any]]) -> Any:
     )
 
 
-def repeats(stream: Stream) -> list[tuple[Any, Any]]:
+def repeats(stream: Answers) -> list[tuple[Any, Any]]:
     """The first answer and each later one at temperature 0."""
     assert stream.reruns is not None
     first, later = stream.reruns
@@ -89,7 +90,7 @@ def repeats(stream: Stream) -> list[tuple[Any, Any]]:
     return [(first[own == n], later[own == n]) for n in np.unique(own)]
 
 
-def against_original(stream: Stream, wording: str) -> tuple[Any, Any]:
+def against_original(stream: Answers, wording: str) -> tuple[Any, Any]:
     """The rows of the pairs of the original and another wording."""
     one, two = stream.templates
     used = stream.known & (
@@ -100,7 +101,7 @@ def against_original(stream: Stream, wording: str) -> tuple[Any, Any]:
     return stream.row_a[used], stream.row_b[used]
 
 
-def controls(stream: Stream) -> list[tuple[Any, Any]]:
+def controls(stream: Answers) -> list[tuple[Any, Any]]:
     """The rows of the original wording and of each control."""
     assert stream.contrast is not None
     base, contrast = stream.contrast
@@ -108,7 +109,7 @@ def controls(stream: Stream) -> list[tuple[Any, Any]]:
     return [(base[kind == name], contrast[kind == name]) for name in CONTROLS]
 
 
-def verdict_figures(stream: Stream, known: dict[str, Any]) -> Iterator[Figure]:
+def verdict_figures(stream: Answers, known: dict[str, Any]) -> Iterator[Figure]:
     """The published shares of verdicts that differ, in percent, and ours by flakyjudge's rules.
 
     A missing score on the original wording counts as a fail in the first two; the others leave out
@@ -137,7 +138,7 @@ def verdict_figures(stream: Stream, known: dict[str, Any]) -> Iterator[Figure]:
     yield judge, "items", headline["n_complete"], len(seven), ".0f"
 
 
-def length_figures(stream: Stream, known: dict[str, Any]) -> Iterator[Figure]:
+def length_figures(stream: Answers, known: dict[str, Any]) -> Iterator[Figure]:
     """How padding and condensing an answer move its score."""
     log, judge = stream.log, stream.judge
     at = stream.rows[log.template[stream.rows] == log.templates.index(ORIGINAL)]

@@ -20,12 +20,13 @@ import pyarrow.compute as pc
 from page_tables import percent, table
 
 from judgesense.files.tables import read_table
+from judgesense.log.answers import Answers
+from judgesense.log.array import NOT_ASKED, grid_of
 from judgesense.log.folder import read_run
-from judgesense.log.view import Stream, view
+from judgesense.log.view import view
 from judgesense.measure.gains import units_of
 from judgesense.measure.wordings import Wordings
 from judgesense.recipes.fitting import Remedy
-from judgesense.recipes.grid import NOT_ASKED, grid_of
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
@@ -43,7 +44,7 @@ def steps_of(task: str) -> dict[str, str]:
     return {str(row["item_id"]): str(row["difficulty"]) for row in rows}
 
 
-def shares(stream: Stream, remedy: Remedy) -> tuple[dict[str, Share], int]:
+def shares(stream: Answers, remedy: Remedy) -> tuple[dict[str, Share], int]:
     """The share of right verdicts on each step, over wordings and orders, clustered by item; and
     the number of items."""
     grid = grid_of(stream, frozenset(Wordings.of(stream).mislabelled))
@@ -82,7 +83,7 @@ def difference(more: Share, less: Share) -> str:
     return f"{100 * gap:+.0f} [{100 * low:+.0f}, {100 * high:+.0f}]".replace("-", "−")
 
 
-def judged(folders: Sequence[Path]) -> list[Stream]:
+def judged(folders: Sequence[Path]) -> list[Answers]:
     """The streams of all runs; a prompt that a judge was asked in two runs counts once."""
     runs = [read_run(folder) for folder in folders]
     log = pa.concat_tables([run.log for run in runs], promote_options="default")

@@ -19,8 +19,8 @@ import numpy as np
 
 from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
+from judgesense.log.array import label_logprobs
 from judgesense.recipes.fitting import AS_ASKED
-from judgesense.recipes.grid import label_logprobs
 from judgesense.recipes.rules import TIE, Decided, Rule, averaged, sure, voted
 from judgesense.statistics.calibration import log_shares
 from judgesense.tasks import Template

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from conclusions.frame import Cell, simulate
+from judgesense.log.array import Grid, Wording
 from judgesense.log.schema import EQUIVALENT
 from judgesense.measure.gains import measured, units_of
 from judgesense.measure.thresholds import DEFAULTS
@@ -26,7 +27,6 @@ from judgesense.recipes.fitting import (
     panels,
     verdicts_by_wording,
 )
-from judgesense.recipes.grid import Grid, Wording
 from judgesense.statistics.calibration import (
     ask_threshold,
     batch_offsets,

@@ -130,7 +130,7 @@ def gold_tables(folder: Path) -> dict[Key, Tables]:
         return {}
     found: dict[Key, Tables] = {}
     for stream in read_run(folder).judged:
-        answers, labels = stream.answers(), stream.task.labels
+        answers, labels = stream.as_rows(), stream.task.labels
         answered = answers.label != ERROR
         used = answered & np.isin(answers.gold, labels)
         if not used.any():

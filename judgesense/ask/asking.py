@@ -7,10 +7,10 @@ from typing import Any
 
 from judgesense.ask.candidates import Answers, Column
 from judgesense.benchmark import Benchmark, table_of_prompts
+from judgesense.log.array import label_logprobs
 from judgesense.log.folder import PAIR_SCHEMA, RunFolder, save_run
 from judgesense.log.schema import part_files, read_log
 from judgesense.pipeline.settings import Note
-from judgesense.recipes.grid import label_logprobs
 from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Prompt, Template, render
 from local_judges.runner import run_judge

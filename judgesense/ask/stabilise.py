@@ -11,6 +11,7 @@ import numpy as np
 
 from judgesense.comparison.verdicts import one_stream
 from judgesense.errors import JudgeSenseError
+from judgesense.log.array import NOT_ASKED, AnswerArray, array_of
 from judgesense.log.folder import read_run
 from judgesense.log.view import view
 from judgesense.measure.checks import trust_card
@@ -19,7 +20,6 @@ from judgesense.measure.thresholds import FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.measure.wordings import Wordings, wordings
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
 from judgesense.recipes.fitting import AS_ASKED, Remedy, remedy_named, to_write
-from judgesense.recipes.grid import NOT_ASKED, Grid, grid_of
 from judgesense.recipes.rules import OTHER_WORDINGS, TIE, Decided, Rule
 from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.intervals import share_fields
@@ -89,10 +89,10 @@ def stabilise(
     thresholds = Thresholds().but(record.get("thresholds"))
     asked = trust_card(stream, thresholds=thresholds, mislabelled=table.mislabelled)
     rows = remedies(stream, asked, thresholds, table.mislabelled)
-    grid = grid_of(stream, frozenset(table.mislabelled))
-    chosen = _remedy(grid, rows, remedy)
-    rule, held_out = to_write(grid, chosen, flags)
-    entry = wordings_of(run, stream, grid, rule, templates)
+    array = array_of(stream, frozenset(table.mislabelled))
+    chosen = _remedy(array, rows, remedy)
+    rule, held_out = to_write(array, chosen, flags)
+    entry = wordings_of(run, stream, array, rule, templates)
     shown = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
     offsets = {name: _short(own) for name, own in rule.offsets.items() if name in shown}
     rule = replace(rule, offsets=offsets)
@@ -120,8 +120,8 @@ def stabilise(
         judge=judge_entry(stream.judge, identity),
         entry=entry,
         rule=rule,
-        ask_person=_ask(grid, held_out, max_error, rule),
-        expected=_expected(grid, held_out, rule),
+        ask_person=_ask(array, held_out, max_error, rule),
+        expected=_expected(array, held_out, rule),
         data={
             "run_id": str(record.get("run_id")),
             "hash": record.get("data_hash"),
@@ -138,13 +138,13 @@ def stabilise(
     return made
 
 
-def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> Remedy:
+def _remedy(array: AnswerArray, rows: Sequence[Mapping[str, Any]], name: str | None) -> Remedy:
     if not rows:
         raise JudgeSenseError(
             f"too few items: a remedy needs {FEWEST_FOR_REMEDIES} independent items"
         )
     if name is not None:
-        return remedy_named(name, grid)
+        return remedy_named(name, array)
     best = cheapest_that_passes(rows)
     if best is None:
         told = "; ".join(
@@ -156,22 +156,22 @@ def _remedy(grid: Grid, rows: Sequence[Mapping[str, Any]], name: str | None) -> 
             f"no remedy passes the trust card ({told}). Judge more items, or choose one anyway "
             "with --remedy NAME"
         )
-    return remedy_named(str(best["remedy"]), grid)
+    return remedy_named(str(best["remedy"]), array)
 
 
-def _ask(grid: Grid, decided: Decided, max_error: float, rule: Rule) -> dict[str, Any]:
+def _ask(array: AnswerArray, decided: Decided, max_error: float, rule: Rule) -> dict[str, Any]:
     """The threshold of ask_person, from the verdicts on items with gold.
 
     A person is asked about every tie, so ties are not among the verdicts that are answered.
     """
-    known = (grid.gold >= 0) & (decided.codes >= 0)
+    known = (array.gold >= 0) & (decided.codes >= 0)
     chosen = known & (decided.margin > TIE)
     if not chosen.any():
         return {"max_error": max_error, "threshold": None, "verdicts": 0}
     found = ask_threshold(
         decided.margin[chosen],
-        decided.codes[chosen] != grid.gold[chosen],
-        grid.clusters[chosen],
+        decided.codes[chosen] != array.gold[chosen],
+        array.clusters[chosen],
         max_error=max_error,
         confidence=CONFIDENCE,
     )
@@ -186,12 +186,12 @@ def _ask(grid: Grid, decided: Decided, max_error: float, rule: Rule) -> dict[str
     return {"max_error": max_error, "confidence": CONFIDENCE, **_short(figures)}
 
 
-def _expected(grid: Grid, decided: Decided, rule: Rule) -> dict[str, Any]:
+def _expected(array: AnswerArray, decided: Decided, rule: Rule) -> dict[str, Any]:
     """The accuracy on items that the rule was not fitted to, and the cost of a verdict."""
-    known = (grid.gold >= 0) & (decided.codes != NOT_ASKED)
-    hits = decided.codes[known] == grid.gold[known]
-    accuracy, low, high = share_fields("accuracy", hits, grid.clusters[known]).values()
-    cost = grid.mean_cost
+    known = (array.gold >= 0) & (decided.codes != NOT_ASKED)
+    hits = decided.codes[known] == array.gold[known]
+    accuracy, low, high = share_fields("accuracy", hits, array.clusters[known]).values()
+    cost = array.mean_cost
     return {
         **_short({"accuracy": accuracy, "ci_low": low, "ci_high": high}),
         "items": int(known.sum()),

@@ -13,8 +13,8 @@ import numpy as np
 from judgesense.comparison.paired import PairedTable, grouped, most_frequent
 from judgesense.comparison.verdicts import Verdicts, verdicts_of
 from judgesense.errors import JudgeSenseError
+from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
-from judgesense.log.stream import Stream
 from judgesense.measure.card import Gate
 from judgesense.measure.rewording import same_polarity
 from judgesense.measure.thresholds import MARGIN
@@ -155,7 +155,7 @@ def what_it_finds(n_items: int) -> str:
 
 def items_of_baseline(baseline: str | Path) -> int:
     """How many items an earlier run judged. Raises JudgeSenseError for a folder without a run."""
-    return max(len({*each.answers().item}) for each in read_run(Path(baseline)).judged)
+    return max(len({*each.as_rows().item}) for each in read_run(Path(baseline)).judged)
 
 
 def against_baseline(
@@ -230,9 +230,9 @@ def against_baseline(
     return BaselineComparison(conclusions, moved, margin, fewest, smallest_loss(fewest), notes)
 
 
-def _matched(new: list[Stream], old: list[Stream]) -> list[tuple[Stream, Stream]]:
+def _matched(new: list[Answers], old: list[Answers]) -> list[tuple[Answers, Answers]]:
     """Each judge before and after: the same name, or the only judge of a task, or the only one."""
-    keys: list[Callable[[Stream], tuple[str, ...]]] = [
+    keys: list[Callable[[Answers], tuple[str, ...]]] = [
         lambda stream: (stream.task.name, stream.scoring, stream.judge.partition("@")[0]),
         lambda stream: (stream.task.name, stream.scoring),
         # A task may have the name of its file.
@@ -258,7 +258,7 @@ def _gold(verdicts: Verdicts) -> dict[Place, str]:
 
 
 def _shares(
-    stream: Stream,
+    stream: Answers,
     verdicts: Verdicts,
     orders: set[str],
     gold: Mapping[Place, str],
@@ -300,7 +300,7 @@ def _shares(
 
 
 def _conclusions(
-    stream: Stream,
+    stream: Answers,
     shares: Sequence[Mapping[Figure, ShareOfItem]],
     items: set[str],
     clusters: Mapping[str, str],

@@ -23,8 +23,8 @@ from judgesense.comparison.compare_result import (
 from judgesense.comparison.paired import PairedTable, grouped, shared_rows
 from judgesense.comparison.verdicts import Verdicts, first_rows, verdicts_of
 from judgesense.errors import JudgeSenseError
+from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
-from judgesense.log.stream import Stream
 from judgesense.measure.card import TrustCard
 from judgesense.measure.checks import trust_card
 from judgesense.measure.report_file import task_rank
@@ -41,7 +41,7 @@ from judgesense.text import brackets, join, number, short_names
 class _Judge:
     """A judge of a run on a task, and its trust card."""
 
-    stream: Stream
+    stream: Answers
     card: TrustCard
     folder: Path
 
@@ -94,8 +94,8 @@ def _compare(a: _Judge, b: _Judge) -> Iterator[JudgeComparison]:
 
 
 def _comparison(
-    one: Stream,
-    two: Stream,
+    one: Answers,
+    two: Answers,
     measure: Literal["jss", "accuracy"],
     hits: Sequence[Bools],
     decided: Bools,

@@ -20,10 +20,10 @@ from judgesense.files.tables import SUFFIXES, is_dataset
 from judgesense.files.typed_rows import number_of
 from judgesense.importers.readings import NO_DECISION, is_label
 from judgesense.importers.verdict_table import NUMBERS, VerdictTable, ordered, read_verdict_table
+from judgesense.log.answers import Answers
+from judgesense.log.array import label_shares
 from judgesense.log.folder import read_run
-from judgesense.log.rows import Answers
-from judgesense.log.stream import Stream
-from judgesense.recipes.grid import label_shares
+from judgesense.log.rows import AnswerRows
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.result import data_frame
 from judgesense.tasks import UNCLEAR, UNDECIDED, is_scale
@@ -75,8 +75,8 @@ class Verdicts:
     cluster: Words
     verdict: Words
     gold: Words
-    stream: Stream
-    answers: Answers
+    stream: Answers
+    answers: AnswerRows
     """The same answers in the stream's log."""
     left_out: tuple[str, ...] = ()
     table: VerdictTable | None = None
@@ -263,7 +263,7 @@ def verdicts_in(table: VerdictTable, path: Path, judge: str | None, task: str | 
 
 
 def verdicts_of(
-    stream: Stream,
+    stream: Answers,
     path: Path,
     *,
     table: VerdictTable | None = None,
@@ -276,9 +276,9 @@ def verdicts_of(
     Those under the wordings in ``left_out`` are left out. With ``as_shown``, labels name the
     options as they were shown, as in the log.
     """
-    answers = stream.answers(repeats=repeats)
+    answers = stream.as_rows(repeats=repeats)
     if left_out:
-        answers = Answers.at(stream.log, answers.rows[~np.isin(answers.template, [*left_out])])
+        answers = AnswerRows.at(stream.log, answers.rows[~np.isin(answers.template, [*left_out])])
     names = {} if table is None else table.columns
     system = np.array(answers.column("system_id").fill_null("").to_pylist(), dtype=object)
     clusters = zip(answers.column("cluster_id").to_pylist(), answers.item, strict=True)
@@ -319,7 +319,7 @@ def verdicts_of(
     )
 
 
-def _in_own_order(stream: Stream, answers: Answers, labels: Words) -> Words:
+def _in_own_order(stream: Answers, answers: AnswerRows, labels: Words) -> Words:
     """Labels in the item's own order: in BA the two labels of a choice change places."""
     task = stream.task
     if not task.comparative or len(task.labels) != 2:
@@ -345,8 +345,12 @@ def _labels_given(verdict: Words, gold: Words) -> tuple[str, ...]:
 
 
 def one_stream(
-    streams: Sequence[Stream], judge: str | None, task: str | None, scoring: str | None, source: str
-) -> Stream:
+    streams: Sequence[Answers],
+    judge: str | None,
+    task: str | None,
+    scoring: str | None,
+    source: str,
+) -> Answers:
     """The stream of a judge, task and scoring, by default options.
 
     Raises JudgeSenseError if one is not there, or if there are several and none is named.
@@ -364,12 +368,12 @@ def one_stream(
 
 
 def select(
-    streams: Sequence[Stream],
+    streams: Sequence[Answers],
     what: str,
-    name_of: Callable[[Stream], str],
+    name_of: Callable[[Answers], str],
     wanted: str | None,
     source: str,
-) -> list[Stream]:
+) -> list[Answers]:
     """The streams of the judge or task (``what``) that is ``wanted``, by default the only one.
 
     A judge may be named without its fingerprint. Raises JudgeSenseError if it is not there, or if

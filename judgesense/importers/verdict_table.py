@@ -27,7 +27,7 @@ from judgesense.importers.labels import space_of
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.recognise import recognise
 from judgesense.importers.rows import converted, texts_of
-from judgesense.log.stream import Stream
+from judgesense.log.answers import Answers
 from judgesense.log.view import view
 from judgesense.statistics.arrays import Floats
 from judgesense.tasks import UNDECIDED
@@ -64,7 +64,7 @@ class VerdictTable:
     the file are others.
     """
 
-    streams: list[Stream]
+    streams: list[Answers]
     numbers: Mapping[str, Floats]
     columns: Mapping[str, str]
     recognised: Mapping[str, str] = field(default_factory=dict)

@@ -22,9 +22,10 @@ from filelock import FileLock, Timeout
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_folder, sha256_of, write_text, writing
 from judgesense.files.documents import fit, parse_json
+from judgesense.log.answers import Answers
 from judgesense.log.record import RunRecord, hardware, now, versions
 from judgesense.log.schema import PARTS, conform, part_files, read_log, read_part, require_parts
-from judgesense.log.view import Stream, view
+from judgesense.log.view import view
 from judgesense.tasks import Pair, Prompt
 
 RUN_FILE = "run.json"
@@ -85,7 +86,7 @@ class Run:
         return read_log(self.folder, texts=False)
 
     @cached_property
-    def judged(self) -> list[Stream]:
+    def judged(self) -> list[Answers]:
         """The decisions of each judge on each task under each scoring, lined up with the pairs."""
         return view(self.figures, self.pairs, self.record).judged
 

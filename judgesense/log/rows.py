@@ -49,13 +49,14 @@ class TaskWords:
 
 @dataclass(frozen=True)
 class Log:
-    """The decision log, column by column: codes of shape (n,) and the values that they index.
+    """Answers of any judges, column by column: codes of shape (n,) and the values that they index.
 
     ``raw``, ``decision`` and ``gold`` index ``labels`` (gold is -1 where unknown). Rows and sides
     of pairs with the same ``stimulus`` belong together. ``variant_class`` indexes
     `judgesense.log.schema.VARIANT_CLASSES`. ``base`` is the template without its variant and
     indexes ``bases``; where a log has several variants of one template, each has a ``template`` of
-    its own, named ``TEMPLATE+VARIANT``.
+    its own, named ``TEMPLATE+VARIANT``. ``table`` is the decision log behind them; a recipe's
+    answers (`judgesense.log.array.answers_from`) have null prompt ids there, and nothing else.
     """
 
     table: pa.Table
@@ -116,8 +117,8 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Single answers, as words: some rows of a log, shape (n,) each.
+class AnswerRows:
+    """Single answers as words: some rows of a log, shape (n,) each.
 
     ``raw`` is the answer, ``label`` the canonical decision, ``gold`` the label people gave ("" if
     unknown).
@@ -135,7 +136,7 @@ class Answers:
     gold: Words
 
     @classmethod
-    def at(cls, log: Log, rows: Codes) -> Answers:
+    def at(cls, log: Log, rows: Codes) -> AnswerRows:
         """The answers at some rows of the log."""
         words = np.append(log.labels, "")
         return cls(

@@ -1,7 +1,7 @@
 """The view of a decision log that every measurement starts from: :func:`view`.
 
-It holds a `Stream` for each judge, task and scoring: the judge's decisions lined up with the pairs.
-Two baselines, an oracle and a judge that always takes the first option, have streams too.
+It holds the `Answers` of each judge, task and scoring. Two baselines, an oracle and a judge that
+always takes the first option, have answers too.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from judgesense.log.answers import Answers
 from judgesense.log.pairs import Pairs, pairs_of, planned_pairs
 from judgesense.log.rows import Log, TaskWords, read_rows
-from judgesense.log.stream import Stream as Stream
 from judgesense.statistics.arrays import Codes
 from judgesense.text import short_names
 
@@ -34,7 +34,7 @@ class View:
     """
 
     log: Log
-    streams: tuple[Stream, ...]
+    streams: tuple[Answers, ...]
 
     @property
     def names(self) -> dict[str, str]:
@@ -42,7 +42,7 @@ class View:
         return short_names(self.log.judges)
 
     @property
-    def judged(self) -> list[Stream]:
+    def judged(self) -> list[Answers]:
         """The streams of the judges, without the baselines."""
         return [stream for stream in self.streams if stream.row_a is not None]
 
@@ -68,7 +68,7 @@ def view(
     >>> row = {"judge": "j", "task": "t", "scoring": "generate", "item_id": "i", "status": "ok"}
     >>> said = [{**row, "template_id": t, "decision": d} for t, d in [("1", "YES"), ("2", "NO")]]
     >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
-    >>> stream.answers().label.tolist(), stream.agreement("mapped").flip_rate
+    >>> stream.as_rows().label.tolist(), stream.agreement("mapped").flip_rate
     (['YES', 'NO'], 1.0)
     """
     rows, tasks, ids = read_rows(log, pairs, record or {})
@@ -81,13 +81,13 @@ def view(
     streams = []
     for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
         task = tasks[rows.tasks[rows.task[part[0]]]]
-        streams.append(stream_of(rows, task, of_task[task.name], part))
+        streams.append(answers_of(rows, task, of_task[task.name], part))
     for task in tasks.values():
         streams += _baselines(rows, task, of_task[task.name])
     return View(rows, tuple(streams))
 
 
-def stream_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
+def answers_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Answers:
     """The stream of some rows of a log, which are one judge's on one task under one scoring."""
     # The first answer to a prompt and item need not be repeat 0.
     repeats, prompt = log.repeat[rows], _prompt(log, rows)
@@ -110,7 +110,7 @@ def stream_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Stream:
         mapped = [pairs.forward[pairs.map_a, raw[0]], pairs.forward[pairs.map_b, raw[1]]]
     else:
         mapped = [log.decision[row_a], log.decision[row_b]]
-    return Stream(
+    return Answers(
         log=log,
         pairs=pairs,
         judge=log.judges[log.judge[rows[0]]],
@@ -146,7 +146,7 @@ def _reruns(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
     return ranked[place][known], later[known]
 
 
-def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:
+def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Answers]:
     """A judge that is always right, and one that always takes the first option.
 
     Both answer through the inverse label maps, so raw figures show the effect of the wordings
@@ -172,7 +172,7 @@ def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Stream]:
             np.where(labels >= 0, pairs.inverse[maps, labels], _NOT_JUDGED)
             for maps, labels in zip((pairs.map_a, pairs.map_b), mapped, strict=True)
         ]
-        yield Stream(
+        yield Answers(
             log=log,
             pairs=pairs,
             judge=judge,

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
+from judgesense.log.answers import Answers, distinct
 from judgesense.log.schema import conform
-from judgesense.log.stream import Stream, distinct
 from judgesense.log.view import view
 from judgesense.measure.advice import advise, as_sentence
 from judgesense.measure.cells import parts, stream_cells
@@ -50,7 +50,7 @@ Rows = list[dict[str, Any]]
 
 
 def conclusions(
-    stream: Stream,
+    stream: Answers,
     table: Wordings,
     thresholds: Thresholds,
     texts: Mapping[str, str] | None = None,

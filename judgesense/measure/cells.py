@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.log.answers import Answers, agreement, distinct
 from judgesense.log.pairs import Pairs
 from judgesense.log.rows import Log
-from judgesense.log.stream import Stream, agreement, distinct
 from judgesense.measure.checks import position
 from judgesense.measure.report_file import CELL_KEYS, KAPPA_UNDEFINED
 from judgesense.measure.rewording import repeated
@@ -35,7 +35,7 @@ NOT_JUDGED = "no pair was judged on both sides"
 class CellPart:
     """A stream's part in one option order, or in both: masks of its pairs and of its rows."""
 
-    stream: Stream
+    stream: Answers
     run_id: str
     order: str
     of_pairs: Bools
@@ -71,7 +71,7 @@ class CellPart:
         return self.pairs.hash_of(self.of_pairs if self.pairs.planned else self.used)
 
 
-def parts(stream: Stream, run_id: str) -> list[CellPart]:
+def parts(stream: Answers, run_id: str) -> list[CellPart]:
     """A stream's parts by option order; the last one is the whole, over both orders if judged."""
     log, pairs = stream.log, stream.pairs
     # An order in which only one wording was asked has no pairs, but shows position bias.

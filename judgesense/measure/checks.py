@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgesense.log.stream import Stream, distinct, vocabularies
+from judgesense.log.answers import Answers, distinct, vocabularies
 from judgesense.measure.card import Check, TrustCard, conclude
 from judgesense.measure.resistant import attacks, resistant
 from judgesense.measure.rewording import responsive, steady
@@ -45,7 +45,7 @@ MANY = 2_000
 """Items from which on a check is not held up by their number."""
 
 
-def readable(stream: Stream, threshold: float) -> Check:
+def readable(stream: Answers, threshold: float) -> Check:
     """Prompts with a verdict among those that got an answer; failed requests do not count.
 
     With `options` scoring the verdict is the most probable option, so every prompt has one by
@@ -80,7 +80,7 @@ def readable(stream: Stream, threshold: float) -> Check:
 
 
 def right(
-    stream: Stream,
+    stream: Answers,
     threshold: float,
     mislabelled: Collection[str] = (),
     gold_name: str = "the gold labels",
@@ -146,7 +146,7 @@ def right(
     return replace(check, text=f"it agrees with {gold_name}{how} {figures}")
 
 
-def fair(stream: Stream, threshold: float) -> Check:
+def fair(stream: Answers, threshold: float) -> Check:
     """Prompts with the same choice in both option orders."""
     if not stream.task.comparative:
         text = "the task has no options to order"
@@ -182,7 +182,7 @@ def fair(stream: Stream, threshold: float) -> Check:
     return replace(check, text=text).with_reason()
 
 
-def position(stream: Stream) -> BothOrders:
+def position(stream: Answers) -> BothOrders:
     """What a judge chose in both option orders; a tie or a foreign label is no choice."""
     log, rows, options = stream.log, stream.rows, stream.task.labels[:2]
     if not len(rows) or len(options) < 2:
@@ -198,7 +198,7 @@ def position(stream: Stream) -> BothOrders:
 
 
 def trust_card(
-    stream: Stream,
+    stream: Answers,
     *,
     thresholds: Thresholds = DEFAULTS,
     mislabelled: Collection[str] = (),

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from judgesense.log.answers import Answers, agreement, distinct
 from judgesense.log.pairs import mapped_shares
 from judgesense.log.rows import Log
-from judgesense.log.stream import Stream, agreement, distinct
 from judgesense.measure.cells import CellPart
 from judgesense.statistics.agreement import sampled_jss
 
@@ -167,7 +167,7 @@ def _side(log: Log, row: int, template: int, decision: int) -> dict[str, Any]:
     }
 
 
-def repeated_figures(stream: Stream, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def repeated_figures(stream: Answers, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A stream's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
     log, pairs = stream.log, stream.pairs
     if stream.reruns is None or not len(pairs):

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.tables import cell_text, csv_text
-from judgesense.log.stream import Stream, crossed, has_foreign_gold
+from judgesense.log.answers import Answers, cube_of, has_foreign_gold
 from judgesense.measure.details import ROW
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import ERROR
@@ -78,7 +78,7 @@ Rows = list[dict[str, Any]]
 
 
 def disagreements(
-    stream: Stream,
+    stream: Answers,
     mislabelled: Collection[str] = (),
     items: pa.Table | None = None,
     lengths: Mapping[str, int] | None = None,
@@ -155,7 +155,7 @@ def disagreements(
 
 
 def _rows(
-    stream: Stream,
+    stream: Answers,
     case: Mapping[str, Any],
     wrong: Bools,
     place: Codes,
@@ -213,11 +213,11 @@ def _rows(
     ]
 
 
-def _margins(stream: Stream, rows: Codes, at: Codes, n: int) -> Floats:
+def _margins(stream: Answers, rows: Codes, at: Codes, n: int) -> Floats:
     """The margin at each place as a difference of probabilities, NaN without any."""
     logprobs, shares = stream.log.table["option_logprobs"], None
     if len(rows) and logprobs.null_count < len(logprobs):
-        from judgesense.recipes.grid import label_shares
+        from judgesense.log.array import label_shares
 
         shares = label_shares(stream, rows)
     if shares is None or shares.shape[1] < 2:
@@ -231,7 +231,7 @@ def _margins(stream: Stream, rows: Codes, at: Codes, n: int) -> Floats:
     return gaps
 
 
-def _turned(stream: Stream, labels: Codes, orders: Codes) -> Codes:
+def _turned(stream: Answers, labels: Codes, orders: Codes) -> Codes:
     """Labels in the item's own order: in BA the two labels of a comparison change places."""
     log, words = stream.log, stream.task.labels
     if not stream.task.comparative or len(words) != 2:
@@ -243,18 +243,18 @@ def _turned(stream: Stream, labels: Codes, orders: Codes) -> Codes:
     return np.where((np.array(log.orders) == "BA")[orders], other[labels], labels)
 
 
-def _flipped_by_order(stream: Stream, rows: Codes, decision: Codes) -> Bools:
+def _flipped_by_order(stream: Answers, rows: Codes, decision: Codes) -> Bools:
     """Whether a wording gives an item another verdict in the other order, shape (items of log,)."""
     log = stream.log
     found = np.zeros(len(log.items), dtype=np.bool_)
-    items, orders, answer = crossed(log, rows, log.template[rows])
-    if not {"AB", "BA"} <= {log.orders[code] for code in orders}:
+    cube = cube_of(log, rows, log.template[rows])
+    orders = [log.orders[code] for code in cube.orders]
+    if not {"AB", "BA"} <= {*orders}:
         return found
     own = np.append(_turned(stream, decision, log.order[rows]), -1)
     own = np.append(np.where(log.undecided[own[:-1]], -1, own[:-1]), -1)
-    pair = [answer[:, :, [log.orders[c] for c in orders].index(name)] for name in ("AB", "BA")]
-    one, two = own[pair[0]], own[pair[1]]
-    found[items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
+    one, two = (own[cube.places[:, :, orders.index(order)]] for order in ("AB", "BA"))
+    found[cube.items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
     return found
 
 
@@ -271,7 +271,7 @@ def columns_of_items(items: pa.Table | None, task: str) -> dict[str, dict[str, s
 
 
 def _groupings(
-    stream: Stream,
+    stream: Answers,
     rows: Codes,
     items: Sequence[str],
     columns: Mapping[str, Mapping[str, str]],

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from judgesense.log.stream import Stream, distinct
+from judgesense.log.answers import Answers, distinct
 from judgesense.statistics.alternative_annotator import (
     EPSILON,
     FEWEST_PEOPLE,
@@ -49,14 +49,14 @@ _AGREEMENT = (
 class Judged(NamedTuple):
     """A judge's verdicts that got an answer, row by row: shape (n,) each."""
 
-    stream: Stream
+    stream: Answers
     rows: Codes
     verdict: Words
     gold: Words
     """The gold label, "" without one."""
 
 
-def gold_of(stream: Stream, labels: pa.Table | None) -> str:
+def gold_of(stream: Answers, labels: pa.Table | None) -> str:
     """What the gold labels of a task are, in words: of several people they are the majority."""
     if labels is None:
         return "the gold labels"
@@ -65,7 +65,7 @@ def gold_of(stream: Stream, labels: pa.Table | None) -> str:
 
 
 def people(
-    stream: Stream,
+    stream: Answers,
     labels: pa.Table | None = None,
     mislabelled: Collection[str] = (),
     epsilon: float = EPSILON,
@@ -231,7 +231,7 @@ def _several(judged: Judged, by_person: Mapping[str, Words], epsilon: float) -> 
     return found
 
 
-def _pair(one: Words, two: Words, stream: Stream) -> dict[str, Any]:
+def _pair(one: Words, two: Words, stream: Answers) -> dict[str, Any]:
     """Agreement and Cohen's kappa of two people, with quadratic weights on a scale."""
     labels = stream.task.labels
     cells = Counter(pair for pair in zip(one, two, strict=True) if {*pair} <= {*labels})

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.log.answers import Answers
+from judgesense.log.array import NOT_ASKED, array_of
 from judgesense.log.schema import EQUIVALENT
-from judgesense.log.view import Stream
 from judgesense.measure.card import CHECKS, TRUST, TrustCard
 from judgesense.measure.gains import measured, units_of
 from judgesense.measure.thresholds import DEFAULTS, FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.recipes.fitting import AS_ASKED, Remedy, candidates
-from judgesense.recipes.grid import NOT_ASKED, grid_of
 from judgesense.statistics.selection import folds_of
 from judgesense.text import join, number, percent, s, signed
 
@@ -28,7 +28,7 @@ PASSING = ("use", "care")
 
 
 def remedies(
-    stream: Stream,
+    stream: Answers,
     card: TrustCard,
     thresholds: Thresholds = DEFAULTS,
     mislabelled: Collection[str] = (),
@@ -52,19 +52,19 @@ def remedies(
     """
     if len(stream.task.labels) < 2:
         return []
-    grid = grid_of(stream, frozenset(mislabelled))
-    if len(np.unique(grid.clusters)) < FEWEST_FOR_REMEDIES or (grid.verdicts == NOT_ASKED).all():
+    array = array_of(stream, frozenset(mislabelled))
+    if len(np.unique(array.clusters)) < FEWEST_FOR_REMEDIES or (array.verdicts == NOT_ASKED).all():
         return []
-    if not grid.of(EQUIVALENT):
+    if not array.of(EQUIVALENT):
         return []
-    if len(grid) > MOST_ITEMS:
+    if len(array) > MOST_ITEMS:
         rng = np.random.default_rng(0)
-        grid = grid.take(np.sort(rng.choice(len(grid), MOST_ITEMS, replace=False)))
-    folds = folds_of(grid.clusters)
-    before = units_of(grid, Remedy(), folds)
+        array = array.take(np.sort(rng.choice(len(array), MOST_ITEMS, replace=False)))
+    folds = folds_of(array.clusters)
+    before = units_of(array, Remedy(), folds)
     rows: list[dict[str, Any]] = []
-    for remedy in (Remedy(), *candidates(grid)):
-        row = measured(grid, remedy, folds, thresholds, before, card.checks["resistant"])
+    for remedy in (Remedy(), *candidates(array)):
+        row = measured(array, remedy, folds, thresholds, before, card.checks["resistant"])
         if not rows:
             # As asked, the figures are those of the judge's own card: no page has two of them.
             checks = card.checks
@@ -79,11 +79,11 @@ def remedies(
         row |= {"jss_before": plain["jss"], "same_choice_before": plain["same_choice"]}
         rows.append({**row, "text": _text(row)})
     absent = {}
-    if grid.comparative and not grid.both_orders:
+    if array.task.comparative and not array.both_orders:
         absent["both orders"] = "add --orders AB,BA"
-    if not grid.has_probabilities:
+    if not array.has_probabilities:
         absent["calibrated"] = "add --scoring options with a judge that returns probabilities"
-    if len(grid.of(EQUIVALENT)) < 2:
+    if len(array.of(EQUIVALENT)) < 2:
         absent["panel of 3"] = "judge the items under at least three wordings"
     for name, run in absent.items():
         row = {**dict.fromkeys(rows[0]), "remedy": name, "n_items": 0, "because": []}

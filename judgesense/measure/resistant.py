@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.log.answers import Answers, distinct, joined
 from judgesense.log.schema import ATTACK, REWORDING, VARIANT_CLASSES
-from judgesense.log.stream import Stream, distinct, joined
 from judgesense.measure.card import Check
 from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.statistics.arrays import Bools, Codes, Floats
@@ -67,7 +67,7 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
 
 
 def attacks(
-    stream: Stream, mislabelled: Collection[str] = (), facts: Facts | None = None
+    stream: Answers, mislabelled: Collection[str] = (), facts: Facts | None = None
 ) -> list[dict[str, Any]]:
     """What each kind of attack does to a judge's verdicts: the list ``attacks`` of a report.
 
@@ -113,7 +113,12 @@ def attacks(
 
 
 def _row(
-    stream: Stream, kind: str, base: Codes, tried: Codes, mislabelled: Collection[str], facts: Facts
+    stream: Answers,
+    kind: str,
+    base: Codes,
+    tried: Codes,
+    mislabelled: Collection[str],
+    facts: Facts,
 ) -> dict[str, Any]:
     log = stream.log
     right, kept, turned, gained = _outcome(stream, base, tried)
@@ -175,7 +180,7 @@ def _row(
 
 
 def _outcome(
-    stream: Stream, base: Codes, tried: Codes
+    stream: Answers, base: Codes, tried: Codes
 ) -> tuple[Bools, Bools, Bools, Floats | None]:
     """Whether each verdict is right without the attack, stays so, and turns to the attacker.
 
@@ -195,7 +200,7 @@ def _outcome(
 
 
 def _losses(
-    stream: Stream, base: Codes, held: Bools, mislabelled: Collection[str]
+    stream: Answers, base: Codes, held: Bools, mislabelled: Collection[str]
 ) -> tuple[Floats, Floats]:
     """By cluster, the share of right verdicts that an attack loses, shape (k,), and that each other
     wording of the same prompts loses, shape (k, wordings); NaN where it was not asked."""

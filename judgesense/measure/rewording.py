@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from judgesense.log.stream import Stream, distinct
+from judgesense.log.answers import Answers, distinct
 from judgesense.measure.card import Check, State
 from judgesense.measure.thresholds import LEAST_COVERAGE, OPPOSITE, TURNED, WORDING_PRIOR
 from judgesense.statistics.arrays import Bools, Codes
@@ -29,7 +29,7 @@ from judgesense.text import brackets, number, percent
 
 
 def steady(
-    stream: Stream,
+    stream: Answers,
     threshold: float,
     mislabelled: Collection[str] = (),
     confidence_level: float = 0.95,
@@ -122,7 +122,7 @@ def steady(
     return found.with_reason()
 
 
-def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:
+def repeated(stream: Answers, labels: str, decided: Bools) -> RepeatDifference:
     """JSS at the pairs of a mask against the same prompt asked again, by clusters of both.
 
     ``decided`` are pairs with a decision on both sides, ``labels`` is ``raw`` or ``mapped``.
@@ -140,7 +140,7 @@ def repeated(stream: Stream, labels: str, decided: Bools) -> RepeatDifference:
     return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
 
 
-def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = ()) -> Check:
+def responsive(stream: Answers, threshold: float, mislabelled: Collection[str] = ()) -> Check:
     """Whether another question gets another answer.
 
     Where the right answer turns for sure, the estimate is the share of answers that turn, and
@@ -217,7 +217,7 @@ def responsive(stream: Stream, threshold: float, mislabelled: Collection[str] = 
     return replace(worst, details=details)
 
 
-def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Codes, Bools, int]:
+def _contrasts(stream: Answers, mislabelled: Collection[str]) -> tuple[Bools, Codes, Bools, int]:
     """Whether the raw answer changed at each contrast, its cluster, and whether it surely should.
 
     Also the number of items.
@@ -252,7 +252,7 @@ def _contrasts(stream: Stream, mislabelled: Collection[str]) -> tuple[Bools, Cod
     )
 
 
-def answered(stream: Stream, base: Codes, changed: Codes) -> tuple[Codes, Codes]:
+def answered(stream: Answers, base: Codes, changed: Codes) -> tuple[Codes, Codes]:
     """The contrasts with two readable answers, where a judge that reads them answers otherwise."""
     log = stream.log
     both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
@@ -263,7 +263,7 @@ def answered(stream: Stream, base: Codes, changed: Codes) -> tuple[Codes, Codes]
     return base[both], changed[both]
 
 
-def same_polarity(stream: Stream, mislabelled: Collection[str] = ()) -> Bools:
+def same_polarity(stream: Answers, mislabelled: Collection[str] = ()) -> Bools:
     """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
     kept: Bools = ~stream.with_inverted
     if mislabelled:

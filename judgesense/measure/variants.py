@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from judgesense.log.answers import Answers, distinct
 from judgesense.log.rows import Log
 from judgesense.log.schema import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
-from judgesense.log.stream import Stream, distinct
 from judgesense.measure.rewording import answered, same_polarity
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.intervals import mean_t_cluster, share_fields
@@ -51,7 +51,7 @@ without a verdict.
 """
 
 
-def variants(stream: Stream, mislabelled: Collection[str] = ()) -> list[dict[str, Any]]:
+def variants(stream: Answers, mislabelled: Collection[str] = ()) -> list[dict[str, Any]]:
     """The figures of each variant of a stream; nothing if it has rewordings alone.
 
     The first row is that of the rewordings; ``variant`` None pools all equivalent variants with
@@ -111,7 +111,7 @@ def _jss(same: Bools, clusters: Codes) -> dict[str, Any]:
     return {"jss": jss, "ci_low": low, "ci_high": high, "n_pairs": len(same)}
 
 
-def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Bools) -> dict[str, Any]:
+def _followed(stream: Answers, base: Codes, beside: Codes, reworded: Bools) -> dict[str, Any]:
     log = stream.log
     base, beside = answered(stream, base, beside)
     if not len(base):
@@ -125,7 +125,7 @@ def _followed(stream: Stream, base: Codes, beside: Codes, reworded: Bools) -> di
     return figures
 
 
-def _shifted(stream: Stream, base: Codes, beside: Codes) -> dict[str, Any]:
+def _shifted(stream: Answers, base: Codes, beside: Codes) -> dict[str, Any]:
     """What an intervention does; the mean change of the level on a scale has a t interval."""
     log, labels = stream.log, stream.task.labels
     place = log.codes_of(labels)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.log.stream import Stream, crossed, distinct, has_foreign_gold
+from judgesense.log.answers import Answers, distinct, has_foreign_gold
 from judgesense.measure.card import TrustCard
 from judgesense.measure.checks import fair, readable, right
 from judgesense.measure.thresholds import FEW_CLUSTERS
@@ -22,19 +22,18 @@ from judgesense.text import brackets, join, number, p_value, percent, quoted, s
 
 @dataclass(frozen=True)
 class Wordings:
-    """A stream's decisions by wording and cell (item and option order).
+    """A judge's decisions by wording and cell (item and option order).
 
     ``decisions`` has shape (wordings, cells): codes of ``labels``, ``NOT_JUDGED`` (also for a
     failed request) or ``UNDECIDED``. ``gold``, ``clusters`` and ``items`` have one entry per cell.
-    ``turned`` are the wordings that the run itself declares as inverted: they have a row, but no
+    ``inverted`` are the wordings that the run itself declares as inverted: they have a row, but no
     part in the consensus or in a recommendation. ``family`` is the number of choices of a wording
     in the report, for which each is corrected.
     """
 
-    stream: Stream
+    answers: Answers
     templates: tuple[str, ...]
     labels: tuple[str, ...]
-    ordinal: bool
     decisions: Codes
     gold: Codes
     clusters: Codes
@@ -42,11 +41,10 @@ class Wordings:
     family: int = 1
 
     @classmethod
-    def of(cls, stream: Stream, family: int = 1) -> Wordings:
-        """The wordings of a judge's stream (equivalent variants only)."""
-        log, rows = stream.log, stream.rows
-        labels, names = [*stream.task.labels], np.array(log.templates, dtype=object)
-        for code in np.unique(stream.decision).tolist() if not stream.task.ordinal else ():
+    def of(cls, answers: Answers, family: int = 1) -> Wordings:
+        """The wordings of a judge's answers (equivalent variants only)."""
+        log, labels = answers.log, [*answers.task.labels]
+        for code in np.unique(answers.decision).tolist() if not answers.task.ordinal else ():
             # An answer outside the task's labels (a tie) is a verdict of its own.
             if code >= 0 and not log.undecided[code] and log.labels[code] not in labels:
                 labels.append(str(log.labels[code]))
@@ -54,25 +52,19 @@ class Wordings:
         code_of = np.where(place < 0, UNDECIDED, place)
         code_of[:-1][log.labels == ERROR] = NOT_JUDGED
         code_of[-1] = NOT_JUDGED
-        templates = np.unique(log.template[rows])
-        templates = templates[np.argsort(names[templates], kind="stable")]
-        wording_of = np.zeros(len(names), np.int64)
-        wording_of[templates] = np.arange(len(templates))
-        _, _, answers = crossed(log, rows, wording_of[log.template[rows]])
-        # A cell is an item and an option order.
-        n_cells = answers.shape[0] * answers.shape[2]
-        answers = answers.transpose(1, 0, 2).reshape(len(templates), n_cells)
-        answers = answers[:, (answers >= 0).any(axis=0)]
-        gold = np.full(answers.shape[1], -1)
-        if not has_foreign_gold(stream):
-            gold = np.append(place[log.gold[rows]], -1)[answers].max(axis=0, initial=-1)
-        some = rows[answers.max(axis=0, initial=-1)]
+        cube = answers.cube
+        shape = len(cube.wordings), len(cube.items) * len(cube.orders)
+        places = cube.places.transpose(1, 0, 2).reshape(shape)
+        places = places[:, (places >= 0).any(axis=0)]
+        gold = np.full(places.shape[1], -1)
+        if not has_foreign_gold(answers):
+            gold = np.append(place[log.gold[answers.rows]], -1)[places].max(axis=0, initial=-1)
+        some = answers.rows[places.max(axis=0, initial=-1)]
         return cls(
-            stream=stream,
-            templates=tuple(names[templates].tolist()),
+            answers=answers,
+            templates=tuple(log.templates[code] for code in cube.wordings),
             labels=tuple(labels),
-            ordinal=stream.task.ordinal,
-            decisions=code_of[np.append(stream.decision, -1)[answers]],
+            decisions=code_of[np.append(answers.decision, -1)[places]],
             gold=gold,
             clusters=log.cluster[some],
             items=log.item[some],
@@ -80,9 +72,9 @@ class Wordings:
         )
 
     @cached_property
-    def turned(self) -> Bools:
+    def inverted(self) -> Bools:
         """Which wordings have a label map that inverts the others'."""
-        found: Bools = np.isin(self.templates, list(self.stream.inverted))
+        found: Bools = np.isin(self.templates, list(self.answers.inverted))
         return found
 
     @cached_property
@@ -91,11 +83,11 @@ class Wordings:
 
         Shape (2, T, T), wordings as in the log: JSS without some wordings is a ratio of sums.
         """
-        stream, pairs = self.stream, self.stream.pairs
-        n = len(stream.log.templates)
-        decided = stream.decided()
+        answers, pairs = self.answers, self.answers.pairs
+        n = len(answers.log.templates)
+        decided = answers.decided()
         cell = pairs.template_a[decided] * n + pairs.template_b[decided]
-        same = stream.mapped_a[decided] == stream.mapped_b[decided]
+        same = answers.mapped_a[decided] == answers.mapped_b[decided]
         agreed, every = np.bincount(cell[same], minlength=n * n), np.bincount(cell, minlength=n * n)
         return np.stack([agreed, every]).reshape(2, n, n)
 
@@ -109,8 +101,8 @@ class Wordings:
             self.decisions,
             self.clusters,
             n_labels=len(self.labels),
-            ordinal=self.ordinal,
-            voters=~self.turned,
+            ordinal=self.answers.task.ordinal,
+            voters=~self.inverted,
             gold=self.gold,
             family=self.family,
         )
@@ -127,13 +119,13 @@ class Wordings:
         return bool((self.gold >= 0).any())
 
     @cached_property
-    def able(self) -> list[int]:
+    def candidates(self) -> list[int]:
         """The wordings that may be recommended: fine, not inverted, and with answers."""
-        found = []
-        for j, row in enumerate(self.figures):
-            if row.flag == "fine" and not self.turned[j] and row.n_prompts:
-                found.append(j)
-        return found
+        return [
+            j
+            for j, row in enumerate(self.figures)
+            if row.flag == "fine" and not self.inverted[j] and row.n_prompts
+        ]
 
     @cached_property
     def compared(self) -> tuple[tuple[int, ...], Codes]:
@@ -142,18 +134,18 @@ class Wordings:
         These are the fine wordings, on the items and orders that all of them judged. Where some
         were judged on few of those, they are left out if that leaves more answers to compare.
         """
-        able = [*self.able]
-        known = self.decisions != NOT_JUDGED
+        left = [*self.candidates]
+        judged = self.decisions != NOT_JUDGED
         if self.graded:
-            known &= self.gold >= 0
-        most, kept = 0, able
-        while len(able) > 1:
-            size = len(able) * int(known[able].all(axis=0).sum())
+            judged &= self.gold >= 0
+        most, largest = 0, left
+        while len(left) > 1:
+            size = len(left) * int(judged[left].all(axis=0).sum())
             if size > most:
-                most, kept = size, list(able)
-            del able[int(known[able].sum(axis=1).argmin())]
-        cells = np.flatnonzero(known[kept].all(axis=0)) if kept else np.zeros(0, np.intp)
-        return tuple(kept), cells
+                most, largest = size, list(left)
+            del left[int(judged[left].sum(axis=1).argmin())]
+        cells = np.flatnonzero(judged[largest].all(axis=0)) if largest else np.zeros(0, np.intp)
+        return tuple(largest), cells
 
     @cached_property
     def choice(self) -> Choice | None:
@@ -161,17 +153,16 @@ class Wordings:
 
         An answer without a verdict is wrong.
         """
-        able, cells = self.compared
-        if len(able) < 2 or not len(cells) or not self.graded:
+        compared, cells = self.compared
+        if len(compared) < 2 or not len(cells) or not self.graded:
             return None
-        hits = self.decisions[list(able)][:, cells] == self.gold[cells]
+        hits = self.decisions[list(compared)][:, cells] == self.gold[cells]
         return choose(hits, self.clusters[cells], family=self.family)
 
     @property
     def best(self) -> tuple[str, ...]:
         """The wordings that cannot be told from the best one."""
-        able, _ = self.compared
-        names = np.array(self.templates, dtype=object)[list(able)]
+        names = np.array(self.templates, dtype=object)[list(self.compared[0])]
         return tuple(names if self.choice is None else names[list(self.choice.best)])
 
     @property
@@ -181,8 +172,8 @@ class Wordings:
         A declared inversion that the judge overlooks is not among them: that tells of the judge.
         """
         found = set()
-        for name, row, turned in zip(self.templates, self.figures, self.turned, strict=True):
-            if row.flag == "inverted" and not turned:
+        for name, row, inverted in zip(self.templates, self.figures, self.inverted, strict=True):
+            if row.flag == "inverted" and not inverted:
                 found.add(name)
         return frozenset(found)
 
@@ -218,7 +209,7 @@ def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[di
 
 def jss_without(table: Wordings, left_out: Collection[str]) -> float | None:
     """JSS of the equivalent wordings of one polarity without some of them; None without pairs."""
-    out = np.isin(table.stream.log.templates, [*left_out, *table.stream.inverted])
+    out = np.isin(table.answers.log.templates, [*left_out, *table.answers.inverted])
     same, decided = table.pair_counts[:, ~out][:, :, ~out].sum(axis=(1, 2))
     return float(same / decided) if decided else None
 
@@ -281,19 +272,19 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
 
 def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     """The wording to recommend, and the sentence that says so or why not."""
-    choice, (able, cells) = table.choice, table.compared
+    choice, (compared, cells) = table.choice, table.compared
     n_items = distinct(table.items[cells])
-    if (~table.turned).sum() < 2:
+    if (~table.inverted).sum() < 2:
         return None, "wordings cannot be compared, because each item was judged under one wording"
-    if not able:
+    if not compared:
         return None, "no wording is left to recommend"
     # Fine wordings may have been judged on other items.
-    others = [table.templates[j] for j in table.able if j not in able]
-    if (len(able) > 1 or others) and not table.graded:
+    others = [table.templates[j] for j in table.candidates if j not in compared]
+    if (len(compared) > 1 or others) and not table.graded:
         camps = _camps(table)
         which = f". The wordings contradict each other: {camps}" if camps else ""
         return None, f"without gold labels it is unknown which wording is right{which}"
-    if choice is None and (len(able) > 1 or others):
+    if choice is None and (len(compared) > 1 or others):
         return None, "wordings cannot be compared, because no item was judged under all of them"
     n_clusters = distinct(table.clusters[cells])
     if n_clusters < FEW_CLUSTERS and len(best) == 1:
@@ -306,9 +297,12 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     shown = f"({p_value(choice.p_any_difference, name)}, {n_items} item{s(n_items)})"
     if others:
         shown += f". Too few of these items were judged under {join(others)} for a comparison"
-    rest = len(able) - len(best)
+    rest = len(compared) - len(best)
     if not rest:
-        return None, f"there is no evidence that {len(able)} wordings differ in accuracy {shown}"
+        return (
+            None,
+            f"there is no evidence that {len(compared)} wordings differ in accuracy {shown}",
+        )
     if len(best) > 1:
         return (
             None,
@@ -340,8 +334,8 @@ def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool
     alone = {"readable": readable, "steady": right, "right": right, "fair": fair}.get(check)
     if alone is None:
         return False
-    stream, log = table.stream, table.stream.log
-    own = log.template[stream.rows] == log.templates.index(template)
-    only = replace(stream, rows=stream.rows[own], decision=stream.decision[own])
+    answers, log = table.answers, table.answers.log
+    of_wording = log.template[answers.rows] == log.templates.index(template)
+    only = replace(answers, rows=answers.rows[of_wording], decision=answers.decision[of_wording])
     name = "right" if alone is right else check
     return alone(only, card.checks[name].threshold).state == "pass"

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
+from judgesense.log.answers import Answers
+from judgesense.log.array import AnswerArray
 from judgesense.log.folder import Run
-from judgesense.log.view import Stream
-from judgesense.recipes.grid import Grid
 from judgesense.recipes.rules import OTHER_WORDINGS, Rule
 from judgesense.tasks import Task, Template, load_label_map
 from judgesense.text import join
@@ -20,7 +20,7 @@ from judgesense_dataset.templates import TaskTemplates, load_templates
 
 
 def wordings_of(
-    run: Run, stream: Stream, grid: Grid, rule: Rule, templates: str | Path | None
+    run: Run, stream: Answers, array: AnswerArray, rule: Rule, templates: str | Path | None
 ) -> TaskTemplates:
     """The task and the rule's wordings with their texts; others with offsets where known."""
     known = _own_templates(run, stream.task.name, templates)
@@ -44,11 +44,12 @@ def wordings_of(
     if known is not None:
         task = known.task
     else:
-        recorded = (run.record.get("tasks") or {}).get(grid.task) or {}
+        name = stream.task.name
+        recorded = (run.record.get("tasks") or {}).get(name) or {}
         options = dict(recorded.get("options") or {})
-        if not options and grid.comparative and grid.task in known_tasks():
-            options = dict(known_tasks()[grid.task].task.options)
-        task = Task(grid.task, grid.labels, bool(recorded.get("ordinal")), options)
+        if not options and array.task.comparative and name in known_tasks():
+            options = dict(known_tasks()[name].task.options)
+        task = Task(name, array.labels, bool(recorded.get("ordinal")), options)
     if task.labels != rule.labels:
         raise JudgeSenseError(
             f"the template file's task {task.name} has the labels {join(task.labels)}, but the "
@@ -57,7 +58,7 @@ def wordings_of(
     return TaskTemplates(task, tuple(found))
 
 
-def in_reply_form(run: Run, stream: Stream) -> list[str]:
+def in_reply_form(run: Run, stream: Answers) -> list[str]:
     """The wordings of a stream whose options were scored inside the form of a reply."""
     if stream.scoring != "options":
         return []

@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
+from judgesense.log.array import NOT_ASKED, AnswerArray
 from judgesense.log.schema import EQUIVALENT
-from judgesense.recipes.grid import NOT_ASKED, Grid
 from judgesense.recipes.rules import OTHER_WORDINGS, Decided, Read, Rule
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import (
@@ -69,21 +69,21 @@ class Remedy:
         return self.panel * (2 if self.both else 1)
 
 
-def candidates(grid: Grid) -> list[Remedy]:
+def candidates(array: AnswerArray) -> list[Remedy]:
     """The remedies that the log can measure, by the prompts that they cost.
 
     Combinations are included where both parts can add something: averaging both orders already
     removes a prior that is the same in both, so a two-way choice is not calibrated as well.
     """
-    wordings = len(grid.of(EQUIVALENT))
-    scale = is_scale(grid.labels) and len(grid.labels) > 2 and grid.has_probabilities
-    orders = [False, True] if grid.both_orders else [False]
+    wordings = len(array.of(EQUIVALENT))
+    scale = is_scale(array.labels) and len(array.labels) > 2 and array.has_probabilities
+    orders = [False, True] if array.both_orders else [False]
     found = []
-    for panel in _panel_sizes(wordings, grid.has_probabilities):
+    for panel in _panel_sizes(wordings, array.has_probabilities):
         for both in orders:
             plain = Remedy(panel=panel, both=both)
             found.append(plain)
-            prior = grid.has_probabilities and not (both and len(grid.labels) == 2)
+            prior = array.has_probabilities and not (both and len(array.labels) == 2)
             found += [replace(plain, expected=True)] * scale
             if prior:
                 calibrated = replace(plain, calibrated=True)
@@ -101,23 +101,23 @@ def _panel_sizes(wordings: int, probabilities: bool) -> list[int]:
     return [1, *(k for k in sizes if k <= wordings / 2 or (k == 3 and wordings >= 3))]
 
 
-def remedy_named(name: str, grid: Grid) -> Remedy:
+def remedy_named(name: str, array: AnswerArray) -> Remedy:
     """The remedy of that name among those the log can measure, or as asked.
 
     Raises JudgeSenseError that lists the names.
     """
-    known = {remedy.name: remedy for remedy in [Remedy(), *candidates(grid)]}
+    known = {remedy.name: remedy for remedy in [Remedy(), *candidates(array)]}
     if name not in known:
         raise JudgeSenseError(f"unknown remedy {name!r}: choose one of {'; '.join(known)}")
     return known[name]
 
 
-def panels(grid: Grid, remedy: Remedy) -> list[tuple[int, ...]]:
+def panels(array: AnswerArray, remedy: Remedy) -> list[tuple[int, ...]]:
     """The panels of wordings of a remedy: first disjoint ones, then others up to MOST_PANELS.
 
-    Each is a tuple of indices of the grid's wordings.
+    Each is a tuple of indices of the array's wordings.
     """
-    pool = grid.of(EQUIVALENT)
+    pool = array.of(EQUIVALENT)
     k = remedy.panel
     if k == 1:
         return [(n,) for n in pool]
@@ -128,92 +128,100 @@ def panels(grid: Grid, remedy: Remedy) -> list[tuple[int, ...]]:
     return disjoint + others[: max(0, MOST_PANELS - len(disjoint))]
 
 
-def offsets_of(grid: Grid) -> Floats:
+def offsets_of(array: AnswerArray) -> Floats:
     """The judge's prior for each label under each wording, in nats, shape (wordings, labels)."""
-    n_labels = len(grid.labels)
-    told = (grid.logprobs[:, n].reshape(-1, n_labels) for n in range(len(grid.wordings)))
+    n_labels = len(array.labels)
+    told = (array.logprobs[:, n].reshape(-1, n_labels) for n in range(len(array.wordings)))
     return np.stack([batch_offsets(answers) for answers in told])
 
 
-def rule_of(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]) -> Rule:
+def rule_of(
+    array: AnswerArray, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]
+) -> Rule:
     """The rule of a remedy for a panel of wordings, without offsets."""
     read: Read = "expected score" if remedy.expected else "most probable"
-    names = tuple(grid.wordings[n].name for n in panel)
-    return Rule(remedy.name, names, orders, grid.labels, read if grid.has_probabilities else "vote")
+    names = tuple(array.wordings[n].name for n in panel)
+    return Rule(
+        remedy.name, names, orders, array.labels, read if array.has_probabilities else "vote"
+    )
 
 
-def decide(grid: Grid, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]) -> Decided:
-    """A remedy's verdicts on the items of a grid, whose priors are out already if it calibrates
+def decide(
+    array: AnswerArray, remedy: Remedy, panel: Sequence[int], orders: tuple[str, ...]
+) -> Decided:
+    """A remedy's verdicts on the items of a array, whose priors are out already if it calibrates
     (`crossfitted`); NOT_ASKED where a prompt was not asked."""
-    places = [grid.orders.index(order) for order in orders]
-    told = grid.logprobs[:, list(panel)][:, :, places]
-    asked = grid.verdicts[:, list(panel)][:, :, places] != NOT_ASKED
-    decided = rule_of(grid, remedy, panel, orders).decide(told)
-    missing = ~asked.reshape(len(grid), -1).all(axis=1)
+    places = [array.orders.index(order) for order in orders]
+    told = array.logprobs[:, list(panel)][:, :, places]
+    asked = array.verdicts[:, list(panel)][:, :, places] != NOT_ASKED
+    decided = rule_of(array, remedy, panel, orders).decide(told)
+    missing = ~asked.reshape(len(array), -1).all(axis=1)
     return replace(decided, codes=np.where(missing, NOT_ASKED, decided.codes))
 
 
-def crossfitted(grid: Grid, folds: Codes) -> Grid:
-    """The grid with each wording's prior taken out, as the other folds show it."""
-    told = grid.logprobs.copy()
+def crossfitted(array: AnswerArray, folds: Codes) -> AnswerArray:
+    """The array with each wording's prior taken out, as the other folds show it."""
+    told = array.logprobs.copy()
     for fold in np.unique(folds).tolist():
         inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        offsets = offsets_of(grid.take(outside))
+        offsets = offsets_of(array.take(outside))
         told[inside] = calibrated(told[inside], offsets[:, None, :])
-    return replace(grid, logprobs=told)
+    return replace(array, logprobs=told)
 
 
-def verdicts_by_wording(grid: Grid, remedy: Remedy, orders: tuple[str, ...]) -> Codes:
+def verdicts_by_wording(array: AnswerArray, remedy: Remedy, orders: tuple[str, ...]) -> Codes:
     """The verdicts of each equivalent wording by itself, shape (n, wordings)."""
-    return np.stack([decide(grid, remedy, (n,), orders).codes for n in grid.of(EQUIVALENT)], 1)
+    return np.stack([decide(array, remedy, (n,), orders).codes for n in array.of(EQUIVALENT)], 1)
 
 
-def best_of(grid: Grid, codes: Codes) -> int:
+def best_of(array: AnswerArray, codes: Codes) -> int:
     """The wording whose verdicts (`verdicts_by_wording`) are right most often, or without gold
     labels agree most with the others' majority."""
-    pool = grid.of(EQUIVALENT)
-    if not (grid.gold >= 0).any():
+    pool = array.of(EQUIVALENT)
+    if not (array.gold >= 0).any():
         votes_of = [np.delete(codes, at, axis=1) for at in range(len(pool))]
-        aims = np.stack([majority(np.maximum(v, UNDECIDED), len(grid.labels)) for v in votes_of], 1)
+        aims = np.stack(
+            [majority(np.maximum(v, UNDECIDED), len(array.labels)) for v in votes_of], 1
+        )
     else:
-        aims = np.repeat(grid.gold[:, None], len(pool), axis=1)
+        aims = np.repeat(array.gold[:, None], len(pool), axis=1)
     counted = (aims >= 0) & (codes != NOT_ASKED)
     hits = ((codes == aims) & counted).sum(axis=0)
     return pool[int(np.argmax(hits / np.maximum(counted.sum(axis=0), 1)))]
 
 
-def order_groups(grid: Grid, remedy: Remedy) -> list[tuple[str, ...]]:
+def order_groups(array: AnswerArray, remedy: Remedy) -> list[tuple[str, ...]]:
     """The option orders behind each verdict: all together, or each by itself."""
-    return [grid.orders] if remedy.both else [(order,) for order in grid.orders]
+    return [array.orders] if remedy.both else [(order,) for order in array.orders]
 
 
-def to_write(grid: Grid, remedy: Remedy, flags: Mapping[str, str]) -> tuple[Rule, Decided]:
+def to_write(array: AnswerArray, remedy: Remedy, flags: Mapping[str, str]) -> tuple[Rule, Decided]:
     """The rule of a remedy for a file, and its verdicts on items that it was not fitted to.
 
-    The rule is fitted to all items of the grid; ``flags`` are those of its wordings. It asks the
+    The rule is fitted to all items of the array; ``flags`` are those of its wordings. It asks the
     first wordings that no check of the wordings objects to, or the best one where that is the
     remedy: others are not chosen by their accuracy, so the accuracy that the file states is not
     selected.
     """
-    orders = order_groups(grid, remedy)[0]
+    orders = order_groups(array, remedy)[0]
     if remedy.chosen:
-        panel = [best_of(grid, verdicts_by_wording(grid, remedy, orders))]
+        panel = [best_of(array, verdicts_by_wording(array, remedy, orders))]
     else:
         # Variants of a wording come last: they change less than another wording does.
-        pool = sorted(grid.of(EQUIVALENT), key=lambda n: grid.wordings[n].variant is not None)
-        good = [n for n in pool if flags.get(grid.wordings[n].name, "fine") == "fine"]
+        pool = sorted(array.of(EQUIVALENT), key=lambda n: array.wordings[n].variant is not None)
+        good = [n for n in pool if flags.get(array.wordings[n].name, "fine") == "fine"]
         panel = (good if len(good) >= remedy.panel else pool)[: remedy.panel]
-    rule = rule_of(grid, remedy, panel, orders)
+    rule = rule_of(array, remedy, panel, orders)
     if not remedy.calibrated:
-        return rule, decide(grid, remedy, panel, orders)
-    rows = offsets_of(grid)
+        return rule, decide(array, remedy, panel, orders)
+    rows = offsets_of(array)
     # In a run each wording is asked as it is: a single one needs the offsets of all.
     fitted = panel if len(panel) > 1 else [*panel, *(n for n in range(len(rows)) if n not in panel)]
-    learned = {grid.wordings[n].name: rows[n] for n in fitted}
+    learned = {array.wordings[n].name: rows[n] for n in fitted}
     if len(panel) == 1:
-        learned[OTHER_WORDINGS] = rows[grid.of(EQUIVALENT)].mean(axis=0)
+        learned[OTHER_WORDINGS] = rows[array.of(EQUIVALENT)].mean(axis=0)
     offsets = {
-        name: dict(zip(grid.labels, row.tolist(), strict=True)) for name, row in learned.items()
+        name: dict(zip(array.labels, row.tolist(), strict=True)) for name, row in learned.items()
     }
-    own = crossfitted(grid, folds_of(grid.clusters))
+    own = crossfitted(array, folds_of(array.clusters))
     return replace(rule, offsets=offsets), decide(own, remedy, panel, orders)

@@ -124,7 +124,7 @@ def systems_table(
     seen = view(log)
     for stream in seen.judged:
         ids = (seen.names[stream.judge], stream.task.name, stream.scoring)
-        answers, levels = stream.answers(repeats=True), labels[stream.task.name]
+        answers, levels = stream.as_rows(repeats=True), labels[stream.task.name]
         score = {
             label: float(label) if is_scale(levels) else float(len(levels) - 1 - at)
             for at, label in enumerate(levels)

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgesense.errors import JudgeSenseError
+from judgesense.log.answers import Answers
 from judgesense.log.schema import OPTIONAL, PARTS, SCHEMA, read_log
-from judgesense.log.view import Stream, view
+from judgesense.log.view import view
 from judgesense.measure.assess import measure
 
 ROW = {"judge": "j", "task": "t", "scoring": "generate", "order": "-", "status": "ok", "repeat": 0}
@@ -39,7 +40,7 @@ LOG = table(
 )
 
 
-def beside(stream: Stream, found: Any) -> list[tuple[str, str, str, str]]:
+def beside(stream: Answers, found: Any) -> list[tuple[str, str, str, str]]:
     log = stream.log
     assert found is not None
     return [
@@ -56,7 +57,7 @@ def test_only_equivalent_variants_form_pairs_and_single_answers() -> None:
     (stream,) = view(LOG).judged
     assert stream.agreement("mapped").flip_rate == 0.0
     assert len(stream.pairs) == 2
-    assert sorted(stream.answers(repeats=True).template) == ["a", "a", "b", "b"]
+    assert sorted(stream.as_rows(repeats=True).template) == ["a", "a", "b", "b"]
     assert stream.reruns is None
     assert all(len(baseline.rows) == 4 for baseline in view(LOG).streams)
 

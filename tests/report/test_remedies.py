@@ -6,13 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from judgesense.log.answers import Answers
+from judgesense.log.array import array_of
 from judgesense.log.schema import SCHEMA
-from judgesense.log.view import Stream, view
+from judgesense.log.view import view
 from judgesense.measure.checks import trust_card
 from judgesense.measure.remedies import cheapest_that_passes
 from judgesense.measure.remedies import remedies as remedies_of
 from judgesense.recipes.fitting import Remedy, candidates, remedy_named, to_write
-from judgesense.recipes.grid import grid_of
 
 ORDERS = {"relevance": ("AB", "BA"), "coherence": ("-",), "factuality": ("-",)}
 LABELS = {"relevance": ("A", "B"), "coherence": ("1", "2", "3"), "factuality": ("YES", "NO")}
@@ -23,7 +24,7 @@ def remedies(stream):
     return remedies_of(stream, trust_card(stream))
 
 
-def logged(rows, task: str = "relevance") -> Stream:
+def logged(rows, task: str = "relevance") -> Answers:
     """Rows of a decision log as a stream."""
     record = {"tasks": {task: {"labels": list(LABELS[task]), "comparative": task == "relevance"}}}
     return view(pa.Table.from_pylist(rows, schema=SCHEMA), None, record).judged[0]
@@ -43,7 +44,7 @@ def judged(
     gold: bool = True,
     scoring: str = "options",
     seed: int = 0,
-) -> Stream:
+) -> Answers:
     """A judge that knows the answer (signal 1.5 nats) but prefers the first label by ``bias``."""
     rng, rows = np.random.default_rng(seed), []
     labels = LABELS[task]
@@ -81,7 +82,7 @@ def judged(
     return logged(rows, task)
 
 
-def with_contrast(stream: Stream, follows: bool = True, bias: float = 3.0) -> Stream:
+def with_contrast(stream: Answers, follows: bool = True, bias: float = 3.0) -> Answers:
     """The log with t0 asked the other way round; a judge that does not follow answers as before."""
     table = stream.log.table.to_pylist()
     labels = list(stream.task.labels)
@@ -203,7 +204,7 @@ def test_one_cluster_and_no_wording_give_no_rows():
 
 
 def test_a_fitted_rule_gives_new_items_the_verdicts_of_the_remedy():
-    old, new = grid_of(judged(seed=1)), grid_of(judged(seed=2))
+    old, new = array_of(judged(seed=1)), array_of(judged(seed=2))
     rule, _ = to_write(old, Remedy(calibrated=True), {})
     decided = rule.decide(new.logprobs[:, [0]][:, :, [0]])
     assert (decided.codes == new.gold).mean() > 0.93
@@ -211,7 +212,7 @@ def test_a_fitted_rule_gives_new_items_the_verdicts_of_the_remedy():
 
 
 def test_a_remedy_is_found_by_its_name_and_others_are_listed():
-    grid = grid_of(judged(n=10))
+    grid = array_of(judged(n=10))
     assert remedy_named("panel of 2, both orders", grid) == Remedy(panel=2, both=True)
     assert len({remedy.name for remedy in candidates(grid)}) == len(candidates(grid))
     with pytest.raises(ValueError, match="both orders"):

@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
-from judgesense.log.rows import Answers
-from judgesense.log.view import Stream, view
+from judgesense.log.rows import AnswerRows
+from judgesense.log.view import view
 from judgesense.measure.assess import measure
 from judgesense.measure.report_file import main_cells
 from judgesense.reporting import published
@@ -36,7 +37,7 @@ class JudgedCase:
     number: int
     raw: dict[str, Any]
     mapped: dict[str, Any]
-    stream: Stream
+    stream: Answers
 
     @property
     def task(self) -> str:
@@ -54,9 +55,9 @@ class JudgedCase:
         return self.stream.task.comparative
 
     @cached_property
-    def answers(self) -> Answers:
+    def answers(self) -> AnswerRows:
         """The first answer to every prompt."""
-        return self.stream.answers()
+        return self.stream.as_rows()
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Judged:
     record: dict[str, Any]
     log: pa.Table
     cases: tuple[JudgedCase, ...]
-    every: dict[tuple[str, str, str], Stream]
+    every: dict[tuple[str, str, str], Answers]
 
     @property
     def judges(self) -> list[str]:

@@ -431,7 +431,7 @@ def orders(study: Sensitivity) -> Iterator[Record]:
     """
     for case in study.main.cases:
         if case.comparative and set(case.answers.order.tolist()) == set(ORDERS):
-            answers = case.stream.answers(repeats=True)
+            answers = case.stream.as_rows(repeats=True)
             sources = flip_sources(
                 answers.label,
                 answers.item,

@@ -118,7 +118,7 @@ def fuse(
     judged([fuser], benchmark, identity, grid.plan.settings(), folder, note)
     outcomes = {}
     for stream in view(read_run(folder).log).judged:
-        name, own = stream.task.name, stream.answers()
+        name, own = stream.task.name, stream.as_rows()
         ballot = ballots[name]
         row = {item: at for at, item in enumerate(own.item)}
         scores = as_scores(own, stream.task.labels)[[row[item] for item in ballot.items]]

@@ -21,7 +21,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_folder, sha256_of, writing
 from judgesense.files.documents import OwnShape, fit, read_json
 from judgesense.log.folder import read_run
-from judgesense.log.rows import Answers, option_shares
+from judgesense.log.rows import AnswerRows, option_shares
 from judgesense.log.view import view
 from judgesense.pipeline import Settings
 from judgesense.statistics.arrays import Floats
@@ -217,7 +217,7 @@ def judge_grid(
             seen.names[stream.judge],
             plan,
             plan.attributes[task],
-            stream.answers(),
+            stream.as_rows(),
             kept.human[task],
         )
     ordered = [cells[judge, task] for judge in seen.log.judges for task in plan.attributes]
@@ -228,7 +228,7 @@ def _scores(
     judge: str,
     plan: RobustnessPlan,
     attribute: Attribute,
-    own: Answers,
+    own: AnswerRows,
     human: Mapping[str, float],
 ) -> Scores:
     labels = attribute.templates.task.labels
@@ -258,7 +258,7 @@ def _scores(
     )
 
 
-def mean_cost(own: Answers) -> Floats:
+def mean_cost(own: AnswerRows) -> Floats:
     """The mean number of tokens and US dollars of an answer; NaN without a price."""
     read, written = (pc.fill_null(own.column(f"{side}_tokens"), 0) for side in ("input", "output"))
     dollars = own.column("cost_usd")
@@ -266,14 +266,14 @@ def mean_cost(own: Answers) -> Floats:
     return np.array([pc.mean(pc.add(read, written)).as_py(), price])
 
 
-def as_scores(own: Answers, labels: Sequence[str]) -> Floats:
+def as_scores(own: AnswerRows, labels: Sequence[str]) -> Floats:
     """The answers as numbers, shape (n,); NaN where undecided."""
     decided = np.isin(own.label, labels)
     scores: Floats = np.where(decided, own.label, "nan").astype(np.float64)
     return scores
 
 
-def _shares(own: Answers, numbers: Floats, labels: Sequence[str]) -> Floats:
+def _shares(own: AnswerRows, numbers: Floats, labels: Sequence[str]) -> Floats:
     """The probability of each level among the levels, shape (n, levels); NaN where undecided."""
     shares, columns = option_shares(own.log, own.rows)
     names = own.log.labels[columns].tolist()

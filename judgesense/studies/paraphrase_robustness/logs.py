@@ -32,7 +32,7 @@ def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5
     seen = view(read_run(Path(run_dir)).log)
     sets: dict[str, dict[Any, dict[str, Any]]] = {}
     for stream in seen.judged:
-        own, task, scoring = stream.answers(), stream.task.name, stream.scoring
+        own, task, scoring = stream.as_rows(), stream.task.name, stream.scoring
         more = [task] if len(seen.log.tasks) > 1 and by == "set" else []
         more += [scoring] if len(seen.log.scorings) > 1 else []
         for item, order, template, label, gold, cluster in zip(

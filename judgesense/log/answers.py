@@ -1,16 +1,20 @@
-"""A judge's decisions on one task, lined up with the pairs: `Stream`."""
+"""A judge's answers on one task, which every check takes: `Answers`.
+
+They are built once per judge, task and scoring, by :func:`judgesense.log.view.view`. What recipes
+decide on is the same answers as an array (:mod:`judgesense.log.array`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from judgesense.log.pairs import Pairs, mapped_shares
-from judgesense.log.rows import Answers, Log, TaskWords, option_shares
+from judgesense.log.rows import AnswerRows, Log, TaskWords, option_shares
 from judgesense.log.schema import ATTACK, CONTRAST, OTHER_ITEM, REWORDING, VARIANT_CLASSES
 from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
@@ -37,14 +41,18 @@ NOTHING = Agreement(
 
 
 @dataclass(frozen=True)
-class Stream:
-    """The decisions of one judge on one task under one scoring.
+class Answers:
+    """The answers of one judge on one task under one scoring.
 
-    ``raw_a``, ``raw_b``, ``mapped_a`` and ``mapped_b`` are label codes at the pairs, -1 where the
-    prompt was not judged. ``rows`` are the log's rows of the first repeat, one per prompt and item;
-    ``decision`` is the mapped decision there. ``row_a`` and ``row_b`` are the log's rows behind
-    each pair, None for baselines. ``reruns`` are (first, later) rows of the same prompt. All these
-    are rows of equivalent variants; ``others`` are the first repeats of the other variants.
+    ``rows``, shape (m,), are the log's rows with the first answer to each prompt and item, of
+    equivalent variants; ``decision`` is the mapped decision there. ``others`` are those of the
+    other variants (contrasts, interventions, attacks), ``reruns`` (first, later) rows of the same
+    prompt. `cube` finds an answer by item, wording and option order.
+
+    ``pairs`` are the p pairs of prompts that are compared: those that a run planned, or all within
+    item and order. ``raw_a``, ``raw_b``, ``mapped_a`` and ``mapped_b``, shape (p,), are label codes
+    of both sides, -1 where the prompt was not judged; ``row_a`` and ``row_b`` are the log's rows
+    behind them, None for baselines.
     """
 
     log: Log
@@ -62,6 +70,15 @@ class Stream:
     row_b: Codes | None = None
     reruns: tuple[Codes, Codes] | None = None
     others: Codes | None = None
+
+    @cached_property
+    def cube(self) -> Cube:
+        """The answers by item, template (in the order of their names) and option order."""
+        names = np.array(self.log.templates)
+        # Templates are numbered as they appear in the log: their names are what is sorted.
+        rank = np.argsort(np.argsort(names, kind="stable"), kind="stable")
+        cube = cube_of(self.log, self.rows, rank[self.log.template[self.rows]])
+        return replace(cube, wordings=np.argsort(rank)[cube.wordings])
 
     @cached_property
     def known(self) -> Bools:
@@ -268,7 +285,7 @@ class Stream:
         shares = np.vstack([shares, np.full((1, len(columns)), np.nan)])
         return shares[place[self.row_a]], shares[place[self.row_b]], columns
 
-    def answers(self, repeats: bool = False) -> Answers:
+    def as_rows(self, repeats: bool = False) -> AnswerRows:
         """The judge's single answers: the first to every prompt, or all with ``repeats``.
 
         Contrast and intervention variants are left out.
@@ -278,7 +295,7 @@ class Stream:
             head = rows[0]
             same = (log.judge == log.judge[head]) & (log.task == log.task[head])
             rows = np.flatnonzero(same & (log.scoring == log.scoring[head]) & log.equivalent)
-        return Answers.at(log, rows)
+        return AnswerRows.at(log, rows)
 
 
 def joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
@@ -300,32 +317,44 @@ def distinct(codes: Codes) -> int:
     return int(np.count_nonzero(np.bincount(codes))) if len(codes) else 0
 
 
-def crossed(log: Log, rows: Codes, wording: Codes) -> tuple[Codes, Codes, Codes]:
-    """Items x wordings x option orders as an index into some rows of a log.
+@dataclass(frozen=True)
+class Cube:
+    """Where each answer is: items (n) x wordings (T) x option orders (O).
 
-    ``wording`` is the wording of each row as a code from 0 on, shape (m,). Returns the codes of the
-    n items and of the O orders, and the place of each answer among the rows, shape
-    (n, wordings, O); -1 where there is none.
+    ``items``, ``wordings`` and ``orders`` are codes; ``places``, shape (n, T, O), are indices of
+    the rows that the cube is made of, -1 where there is no answer.
     """
+
+    items: Codes
+    wordings: Codes
+    orders: Codes
+    places: Codes
+
+
+def cube_of(log: Log, rows: Codes, wording: Codes) -> Cube:
+    """The cube of some rows of a log; ``wording``, shape (m,), has a code for each."""
     items, item = np.unique(log.item[rows], return_inverse=True)
+    wordings, column = np.unique(wording, return_inverse=True)
     orders, order = np.unique(log.order[rows], return_inverse=True)
-    places = np.full((len(items), int(wording.max(initial=-1)) + 1, len(orders)), -1)
-    places[item, wording, order] = np.arange(len(rows))
-    return items, orders, places
+    places = np.full((len(items), len(wordings), len(orders)), -1)
+    places[item, column, order] = np.arange(len(rows))
+    return Cube(items, wordings, orders, places)
 
 
-def has_foreign_gold(stream: Stream) -> bool:
+def has_foreign_gold(answers: Answers) -> bool:
     """Whether a log has gold labels, but those of another vocabulary than its verdicts."""
-    gold = stream.log.gold[stream.rows]
+    gold = answers.log.gold[answers.rows]
     known = gold >= 0
-    return bool(known.any()) and vocabularies(stream, gold[known], stream.decision[known])[2]
+    return bool(known.any()) and vocabularies(answers, gold[known], answers.decision[known])[2]
 
 
-def vocabularies(stream: Stream, gold: Codes, decision: Codes) -> tuple[list[str], list[str], bool]:
+def vocabularies(
+    answers: Answers, gold: Codes, decision: Codes
+) -> tuple[list[str], list[str], bool]:
     """The gold labels, the verdicts, and whether these are two vocabularies."""
-    log = stream.log
+    log = answers.log
     codes = np.unique(decision)
     wanted = log.labels[np.unique(gold)].tolist()
     given = log.labels[codes[~log.undecided[codes]]].tolist()
     apart = len(given) > 1 and not set(wanted) & set(given) and not is_scale([*wanted, *given])
-    return wanted, given, apart or not set(wanted) & set(stream.task.labels)
+    return wanted, given, apart or not set(wanted) & set(answers.task.labels)

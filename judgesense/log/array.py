@@ -1,0 +1,403 @@
+"""A judge's answers as an array, item x wording x order x label: what recipes decide on.
+
+`array_of` makes it from the answers in a log, and `answers_from` turns what a recipe decides into
+answers again, so that the same checks measure a judge as asked and with a recipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judgesense.log.answers import Answers, cube_of, has_foreign_gold
+from judgesense.log.pairs import pairs_of
+from judgesense.log.rows import Log, TaskWords, option_shares, with_variants
+from judgesense.log.schema import EQUIVALENT, REWORDING, VARIANT_CLASSES
+from judgesense.log.view import answers_of
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.statistics.calibration import UNDECIDED
+from judgesense.tasks import ERROR, UNCLEAR
+from judgesense.tasks import UNDECIDED as NO_VERDICT
+
+NOT_ASKED = -2
+"""The code of a prompt that the log does not have."""
+
+_UNSEEN = np.log(1e-6)
+"""The log-probability of an option that an endpoint did not show, unless a shown one is lower."""
+
+_SWAPPED = "BA"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A wording of an array: its template, its variant if it has one, and that variant's class.
+
+    ``raw`` has the answer that stands for each label.
+    """
+
+    template: str
+    variant: str | None = None
+    variant_class: str = EQUIVALENT
+    raw: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The template, with the variant if there is one."""
+        return f"{self.template}+{self.variant}" if self.variant else self.template
+
+    def inverts(self, labels: tuple[str, ...]) -> bool:
+        """Whether the names of two labels are exchanged under this wording."""
+        return any(
+            raw != label and raw in labels for raw, label in zip(self.raw, labels, strict=False)
+        )
+
+
+@dataclass(frozen=True)
+class AnswerArray:
+    """The first answers of a judge on a task, by item (n), wording (T), order (O) and label (L).
+
+    ``verdicts`` are codes of the task's labels as shown, -1 where undecided and -2 where not asked,
+    shape (n, T, O). ``logprobs`` are log-probabilities of the labels as shown, shape (n, T, O, L),
+    NaN without any; for text, 0 for the verdict and -inf for the others. ``gold``, shape (n,), is
+    each item's label in its own order, -1 if unknown. ``mean_cost`` is US dollars per prompt, None
+    if unknown.
+    """
+
+    task: TaskWords
+    scoring: str
+    items: Words
+    clusters: Codes
+    gold: Codes
+    wordings: tuple[Wording, ...]
+    orders: tuple[str, ...]
+    verdicts: Codes
+    logprobs: Floats
+    has_probabilities: bool
+    mean_cost: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The task's labels."""
+        return self.task.labels
+
+    @property
+    def both_orders(self) -> bool:
+        """Whether some wording was asked in both option orders."""
+        asked = (self.verdicts != NOT_ASKED).any(axis=0)
+        return len(self.orders) == 2 and bool(asked.all(axis=1).any())
+
+    def of(self, variant_class: str) -> list[int]:
+        """The wordings of a variant class."""
+        return [n for n, w in enumerate(self.wordings) if w.variant_class == variant_class]
+
+    def take(self, items: Codes) -> AnswerArray:
+        """The array of some of the items."""
+        return replace(
+            self,
+            items=self.items[items],
+            clusters=self.clusters[items],
+            gold=self.gold[items],
+            verdicts=self.verdicts[items],
+            logprobs=self.logprobs[items],
+        )
+
+
+def array_of(answers: Answers, without: Iterable[str] = ()) -> AnswerArray:
+    """The array of a judge's answers under its equivalent and contrast wordings.
+
+    ``without`` are templates to leave out, such as those whose label map is wrong.
+    """
+    log, labels, rows = answers.log, answers.task.labels, answers.rows
+    if answers.contrast is not None:
+        rows = np.concatenate([rows, np.unique(answers.contrast[1])])
+    rows = rows[~np.isin(log.templates, list(without))[log.template[rows]]]
+    keys = log.template[rows] * len(VARIANT_CLASSES) + log.variant_class[rows]
+    _, first, wording = np.unique(keys, return_index=True, return_inverse=True)
+    code_of = log.codes_of(labels)
+    rows_of = [rows[wording == n] for n in range(len(first))]
+    meaning = [_meaning(answers, of_wording) for of_wording in rows_of]
+    named = [
+        Wording(
+            log.bases[log.base[row]],
+            None if (variant := log.variants[log.variant[row]]) == REWORDING else variant,
+            VARIANT_CLASSES[log.variant_class[row]],
+            _raw_of(answers, rows_of[n], meaning[n], code_of),
+        )
+        for n, row in enumerate(rows[first].tolist())
+    ]
+    cube = cube_of(log, rows, wording)
+    by_name = sorted(range(len(named)), key=lambda n: named[n].name)
+    by_order = sorted(range(len(cube.orders)), key=lambda n: log.orders[cube.orders[n]])
+    orders = tuple(log.orders[cube.orders[n]] for n in by_order)
+    places = cube.places[:, by_name][:, :, by_order]
+    # A failed request is no verdict: the prompt can be asked again.
+    failed = log.labels[log.decision[rows]] == ERROR
+    verdict = np.append(np.where(failed, NOT_ASKED, code_of[log.decision[rows]]), NOT_ASKED)
+    verdicts = verdict[places]
+    shares = _label_logprobs(answers, rows, wording, meaning, code_of)
+    logprobs = np.full((*places.shape, len(labels)), np.nan)
+    if shares is not None:
+        logprobs[places >= 0] = shares[places[places >= 0]]
+    else:
+        decided = np.nonzero(verdicts >= 0)
+        logprobs[decided] = -np.inf
+        logprobs[(*decided, verdicts[decided])] = 0.0
+    gold = np.full(len(rows), -1) if has_foreign_gold(answers) else code_of[log.gold[rows]]
+    swapped = np.array([order == _SWAPPED for order in log.orders])[log.order[rows]]
+    _, first, item = np.unique(log.item[rows], return_index=True, return_inverse=True)
+    comparative = answers.task.comparative and set(orders) <= {"AB", _SWAPPED}
+    return AnswerArray(
+        task=replace(answers.task, comparative=comparative),
+        scoring=answers.scoring,
+        items=np.array(log.items, dtype=object)[cube.items],
+        clusters=log.cluster[rows][first],
+        gold=_in_own_order(gold, swapped, item, len(cube.items)),
+        wordings=tuple(named[n] for n in by_name),
+        orders=orders,
+        verdicts=verdicts,
+        logprobs=logprobs,
+        has_probabilities=shares is not None,
+        mean_cost=pc.mean(log.table["cost_usd"].take(pa.array(rows))).as_py(),
+    )
+
+
+def _planned(answers: Answers, rows: Codes) -> int | None:
+    """The label map of a wording in the run's pairs, if it is in any."""
+    pairs = answers.pairs
+    template = answers.log.template[rows[0]]
+    for side, maps in ((pairs.template_a, pairs.map_a), (pairs.template_b, pairs.map_b)):
+        place = np.flatnonzero(side == template)
+        if len(place) and pairs.planned:
+            return int(maps[place[0]])
+    return None
+
+
+def _meaning(answers: Answers, rows: Codes) -> Codes:
+    """What each raw answer means under a wording: label codes of the log, shape (labels,)."""
+    log = answers.log
+    if (planned := _planned(answers, rows)) is not None:
+        stated: Codes = answers.pairs.forward[planned]
+        return stated
+    forward = np.arange(len(log.labels))
+    decided = rows[~log.undecided[log.decision[rows]]]
+    forward[log.raw[decided]] = log.decision[decided]
+    known = np.flatnonzero(np.isin(log.labels, answers.task.labels))
+    # Of two answers, one that never came means what the other does not.
+    if len(known) == 2 and forward[known[0]] == forward[known[1]]:
+        seen = set(log.raw[decided].tolist())
+        one, two = known.tolist()
+        for came, other in ((one, two), (two, one)):
+            if came in seen and other not in seen and forward[came] in known:
+                forward[other] = one if forward[came] == two else two
+    return forward
+
+
+def _raw_of(answers: Answers, rows: Codes, meaning: Codes, code_of: Codes) -> tuple[str, ...]:
+    """The raw answer that stands for each label under a wording."""
+    words = answers.log.labels
+    names: dict[int, str] = {}
+    if (planned := _planned(answers, rows)) is not None:
+        for label, raw in enumerate(answers.pairs.inverse[planned].tolist()):
+            if raw >= 0 and code_of[label] >= 0:
+                names[int(code_of[label])] = str(words[raw])
+    for raw, label in enumerate(meaning.tolist() if not names else ()):
+        code = int(code_of[label])
+        # A label keeps its own name unless the map says otherwise.
+        if code >= 0 and (code not in names or raw == label):
+            names[code] = str(words[raw])
+    return tuple(names.get(code, label) for code, label in enumerate(answers.task.labels))
+
+
+def _label_logprobs(
+    answers: Answers, rows: Codes, wording: Codes, meaning: list[Codes], code_of: Codes
+) -> Floats | None:
+    """Log-probabilities of the canonical labels at the rows; None if the log has none."""
+    if answers.scoring != "options":
+        return None
+    shares, columns = option_shares(answers.log, rows)
+    if not len(columns) or np.isnan(shares).all():
+        return None
+    moved = np.zeros((len(rows), len(answers.task.labels)))
+    for number, forward in enumerate(meaning):
+        of_wording = np.flatnonzero(wording == number)
+        target = np.where(columns >= 0, code_of[forward[columns]], UNDECIDED)
+        for column in np.flatnonzero(target >= 0):
+            moved[of_wording, target[column]] += np.nan_to_num(shares[of_wording, column])
+    logprobs = log_of_shares(moved)
+    logprobs[np.isnan(shares[:, 0]) | (moved.sum(axis=1) <= 0)] = np.nan
+    return logprobs
+
+
+def label_shares(answers: Answers, rows: Codes) -> Floats | None:
+    """Probabilities of the task's labels, as shown, at some rows of the log, shape (n, L).
+
+    NaN in rows without any; None if the log has none.
+    """
+    log, labels = answers.log, answers.task.labels
+    templates, wording = np.unique(log.template[rows], return_inverse=True)
+    meaning = [_meaning(answers, rows[wording == n]) for n in range(len(templates))]
+    logprobs = _label_logprobs(answers, rows, wording, meaning, log.codes_of(labels))
+    if logprobs is None:
+        return None
+    shares = np.exp(logprobs)
+    normalised: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return normalised
+
+
+def label_logprobs(
+    label_map: Mapping[str, str],
+    labels: tuple[str, ...],
+    options: Mapping[str, float] | None = None,
+    verdict: str | None = None,
+) -> Floats:
+    """An answer as log-probabilities of the labels as shown, shape (L,), NaN where nothing was
+    read: from those of its options, or 0 for the label of its verdict and -inf for the others."""
+    logprobs = np.full(len(labels), np.nan)
+    if options:
+        shares, best = np.zeros(len(labels)), max(options.values())
+        for option, logprob in options.items():
+            shares[labels.index(label_map[option])] += np.exp(logprob - best)
+        logprobs = log_of_shares(shares[None])[0]
+    elif (label := label_map.get(verdict or "")) is not None:
+        logprobs[:] = -np.inf
+        logprobs[labels.index(label)] = 0.0
+    return logprobs
+
+
+def log_of_shares(shares: Floats) -> Floats:
+    """The logs of probabilities of labels, shape (n, L); an unseen label (0) is a millionth, or as
+    improbable as the least probable one that was seen.
+
+    >>> log_of_shares(np.array([[0.5, 0.0]])).round(1).tolist()
+    [[-0.7, -13.8]]
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(shares)
+    seen = np.where(shares > 0, logs, np.inf).min(axis=1, keepdims=True)
+    floored: Floats = np.where(shares > 0, logs, np.minimum(seen, _UNSEEN))
+    return floored
+
+
+def _in_own_order(gold: Codes, swapped: Bools, item: Codes, n: int) -> Codes:
+    """Each item's label in its own order, from the labels of its answers as shown."""
+    labels = gold.copy()
+    # A third label (a tie) has no counterpart in the other order: then all stay as they are.
+    if (gold[swapped] < 2).all():
+        labels[swapped] = np.array([1, 0, UNDECIDED])[gold[swapped]]
+    own = np.full(n, UNDECIDED)
+    known = np.flatnonzero(labels >= 0)[::-1]
+    own[item[known]] = labels[known]
+    return own
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What gives one verdict per item: a wording or a panel of wordings, with a recipe.
+
+    ``codes`` are verdicts in the items' own order, shape (n,), -1 where undecided and -2 where not
+    asked. ``orders`` are the option orders that the verdict holds for: one as asked, both if
+    averaged. ``tied`` are the items whose two best labels are equally probable, so that the verdict
+    is the first; None for votes.
+    """
+
+    wording: Wording
+    orders: tuple[str, ...]
+    codes: Codes
+    tied: Bools | None = None
+
+
+def answers_from(array: AnswerArray, units: Iterable[Unit]) -> Answers | None:
+    """The verdicts of units as answers, which the checks take; None without any.
+
+    Units of contrast wordings ask another question than the others.
+    """
+    asked = [
+        (unit, order, np.flatnonzero(unit.codes != NOT_ASKED))
+        for unit in units
+        for order in unit.orders
+    ]
+    asked = [part for part in asked if len(part[2])]
+    if not asked:
+        return None
+    wordings = list(dict.fromkeys(unit.wording for unit, _, _ in asked))
+    names = [each for unit in wordings for each in unit.raw]
+    # The words that are no verdict come first, as in a log that is read from a file.
+    words = list(dict.fromkeys([*NO_VERDICT, *names, *array.labels]))
+    size = np.array([len(items) for _, _, items in asked])
+
+    def repeated(values: list[int]) -> Codes:
+        return np.repeat(np.array(values, dtype=np.int64), size)
+
+    def coded(values: Iterable[str]) -> tuple[Codes, list[str]]:
+        texts = list(values)
+        distinct = list(dict.fromkeys(texts))
+        return repeated([distinct.index(text) for text in texts]), distinct
+
+    raw, decision, gold = [], [], []
+    for unit, order, items in asked:
+        # As shown: in the order BA, the second label stands for the first.
+        turned = np.arange(len(array.labels) + 1)
+        turned[:2] = [1, 0] if order == _SWAPPED else [0, 1]
+        turned[-1] = -1
+        shown, said = turned[array.gold[items]], turned[unit.codes[items]]
+        unclear = words.index(UNCLEAR)
+        labels = np.array([*map(words.index, array.labels), unclear])
+        raw.append(np.array([*map(words.index, unit.wording.raw or array.labels), unclear])[said])
+        decision.append(labels[said])
+        gold.append(np.where(shown >= 0, labels[shown], -1))
+    place = np.concatenate([items for _, _, items in asked])
+    # Numbered as they appear, as in a log that is read from a file: sums then round alike.
+    item, items_at = _by_appearance(place)
+    cluster, _ = _by_appearance(array.clusters[place])
+    base, bases = coded(unit.wording.template for unit, _, _ in asked)
+    variant, variants = coded(unit.wording.variant or REWORDING for unit, _, _ in asked)
+    template, templates = with_variants(base, bases, variant, variants)
+    order_code, orders = coded(order for _, order, _ in asked)
+    key = (item * len(orders) + order_code) * len(templates) + template
+    distinct, stimulus = np.unique(key, return_inverse=True)
+    none, one = np.zeros(len(item), np.int64), [array.task.name]
+    log = Log(
+        table=pa.table({"prompt_id": pa.nulls(len(item), pa.string())}),
+        judge=none,
+        judges=one,
+        task=none,
+        tasks=one,
+        scoring=none,
+        scorings=[array.scoring],
+        order=order_code,
+        orders=orders,
+        template=template,
+        templates=templates,
+        item=item,
+        items=array.items[items_at].tolist(),
+        cluster=cluster,
+        repeat=none,
+        raw=np.concatenate(raw),
+        decision=np.concatenate(decision),
+        gold=np.concatenate(gold),
+        labels=np.array(words, dtype=object),
+        stimulus=stimulus,
+        n_stimuli=len(distinct),
+        variant=variant,
+        variants=variants,
+        variant_class=repeated(
+            [VARIANT_CLASSES.index(unit.wording.variant_class) for unit, _, _ in asked]
+        ),
+        base=base,
+        bases=bases,
+    )
+    return answers_of(log, array.task, pairs_of(log, 0), np.arange(len(item)))
+
+
+def _by_appearance(codes: Codes) -> tuple[Codes, Codes]:
+    """Codes from 0 on in the order in which they first appear, and what each stands for."""
+    distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[inverse], distinct[order]
