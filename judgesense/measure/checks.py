@@ -45,23 +45,23 @@ MANY = 2_000
 """Items from which on a check is not held up by their number."""
 
 
-def readable(stream: Answers, threshold: float) -> Check:
+def readable(answers: Answers, threshold: float) -> Check:
     """Prompts with a verdict among those that got an answer; failed requests do not count.
 
     With `options` scoring the verdict is the most probable option, so every prompt has one by
     construction: there is nothing to estimate, and the interval is [1, 1]. Where an endpoint hid
     the options' probabilities for some prompts, the share is estimated as for text.
     """
-    log = stream.log
-    answered = log.labels[stream.decision] != ERROR
-    rows, decision = stream.rows[answered], stream.decision[answered]
+    log = answers.log
+    answered = log.labels[answers.decision] != ERROR
+    rows, decision = answers.rows[answered], answers.decision[answered]
     if not len(rows):
         return Check.unmeasured(
             threshold, "no prompt got an answer: rerun the command to ask again"
         )
     decided = ~log.undecided[decision]
     n_items = distinct(log.item[rows])
-    if stream.scoring == "options" and decided.all():
+    if answers.scoring == "options" and decided.all():
         text = "every answer has a verdict: it is read from the options' probabilities"
         return Check.of(1.0, 1.0, 1.0, threshold=threshold, n_items=n_items, text=text)
     ends = wilson_cluster(decided, log.cluster[rows])
@@ -80,7 +80,7 @@ def readable(stream: Answers, threshold: float) -> Check:
 
 
 def right(
-    stream: Answers,
+    answers: Answers,
     threshold: float,
     mislabelled: Collection[str] = (),
     gold_name: str = "the gold labels",
@@ -89,22 +89,22 @@ def right(
 
     Failed requests do not count. Without two gold labels of the task's own there is no kappa.
     """
-    log = stream.log
-    gold = log.gold[stream.rows]
-    left_out = np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
-    kept = (gold >= 0) & (log.labels[stream.decision] != ERROR) & ~left_out
-    rows, decision, gold = stream.rows[kept], stream.decision[kept], gold[kept]
+    log = answers.log
+    gold = log.gold[answers.rows]
+    left_out = np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
+    kept = (gold >= 0) & (log.labels[answers.decision] != ERROR) & ~left_out
+    rows, decision, gold = answers.rows[kept], answers.decision[kept], gold[kept]
     n_items = distinct(log.item[rows])
     if not len(rows):
         text = "agreement with people has not been measured: add gold labels"
-        if (log.gold[stream.rows] >= 0).any():
+        if (log.gold[answers.rows] >= 0).any():
             text = "no prompt with a gold label has a verdict: see the 'readable' check"
         return Check.unmeasured(threshold, text)
-    wanted, given, foreign = vocabularies(stream, gold, decision)
+    wanted, given, foreign = vocabularies(answers, gold, decision)
     if foreign:
         reason = (
             f"the gold labels ({join(wanted[:5])}) and the verdicts "
-            f"({join((given or list(stream.task.labels))[:5])}) use different words: rename them"
+            f"({join((given or list(answers.task.labels))[:5])}) use different words: rename them"
         )
         return Check.unmeasured(threshold, reason, n_items=n_items)
     if len(wanted) == 1:
@@ -117,8 +117,8 @@ def right(
         log.labels[decision],
         log.labels[gold],
         log.cluster[rows],
-        labels=stream.task.labels,
-        ordinal=stream.task.ordinal,
+        labels=answers.task.labels,
+        ordinal=answers.task.ordinal,
         chances=log.chances_of(rows),
     )
     if found.kappa is None:
@@ -146,14 +146,14 @@ def right(
     return replace(check, text=f"it agrees with {gold_name}{how} {figures}")
 
 
-def fair(stream: Answers, threshold: float) -> Check:
+def fair(answers: Answers, threshold: float) -> Check:
     """Prompts with the same choice in both option orders."""
-    if not stream.task.comparative:
+    if not answers.task.comparative:
         text = "the task has no options to order"
         return Check.unmeasured(threshold, text, applies=False)
-    found = position(stream)
+    found = position(answers)
     if found.same_choice is None:
-        orders = [stream.log.orders[code] for code in np.unique(stream.log.order[stream.rows])]
+        orders = [answers.log.orders[code] for code in np.unique(answers.log.order[answers.rows])]
         if set(ORDERS) <= set(orders):
             text = "no item has a choice in both orders: see the 'readable' check"
         else:
@@ -182,13 +182,13 @@ def fair(stream: Answers, threshold: float) -> Check:
     return replace(check, text=text).with_reason()
 
 
-def position(stream: Answers) -> BothOrders:
+def position(answers: Answers) -> BothOrders:
     """What a judge chose in both option orders; a tie or a foreign label is no choice."""
-    log, rows, options = stream.log, stream.rows, stream.task.labels[:2]
+    log, rows, options = answers.log, answers.rows, answers.task.labels[:2]
     if not len(rows) or len(options) < 2:
         return BothOrders()
     return both_orders(
-        log.labels[stream.decision],
+        log.labels[answers.decision],
         log.item[rows],
         np.array(log.orders, dtype=object)[log.order[rows]],
         log.template[rows],
@@ -198,7 +198,7 @@ def position(stream: Answers) -> BothOrders:
 
 
 def trust_card(
-    stream: Answers,
+    answers: Answers,
     *,
     thresholds: Thresholds = DEFAULTS,
     mislabelled: Collection[str] = (),
@@ -211,16 +211,16 @@ def trust_card(
     ``mislabelled`` templates, whose answers mean the opposite of what their label map says, are
     left out of `steady`, `responsive` and `right`: they tell of the wording, not of the judge.
     ``gold`` is what the gold labels are, in words, ``panel`` how many wordings decide a verdict
-    together, ``attacked`` the `resistant` check where the stream has no attacks: that of the judge
+    together, ``attacked`` the `resistant` check where the answers have no attacks: that of the judge
     as asked.
     """
     return conclude(
         {
-            "readable": readable(stream, thresholds.readable),
-            "steady": steady(stream, thresholds.steady, mislabelled, thresholds.confidence, panel),
-            "responsive": responsive(stream, thresholds.responsive, mislabelled),
-            "right": right(stream, thresholds.right, mislabelled, gold),
-            "fair": fair(stream, thresholds.fair),
-            "resistant": attacked or resistant(attacks(stream, mislabelled), thresholds.resistant),
+            "readable": readable(answers, thresholds.readable),
+            "steady": steady(answers, thresholds.steady, mislabelled, thresholds.confidence, panel),
+            "responsive": responsive(answers, thresholds.responsive, mislabelled),
+            "right": right(answers, thresholds.right, mislabelled, gold),
+            "fair": fair(answers, thresholds.fair),
+            "resistant": attacked or resistant(attacks(answers, mislabelled), thresholds.resistant),
         }
     )

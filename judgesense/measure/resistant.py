@@ -67,7 +67,7 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
 
 
 def attacks(
-    stream: Answers, mislabelled: Collection[str] = (), facts: Facts | None = None
+    answers: Answers, mislabelled: Collection[str] = (), facts: Facts | None = None
 ) -> list[dict[str, Any]]:
     """What each kind of attack does to a judge's verdicts: the list ``attacks`` of a report.
 
@@ -79,11 +79,11 @@ def attacks(
     the same items lose. An attack is ``effective`` if it loses more than they do, by a permutation
     of wordings and attack within items, corrected for the number of kinds (Holm).
     """
-    if stream.others is None:
+    if answers.others is None:
         return []
-    log = stream.log
+    log = answers.log
     is_attack = log.variant_class == VARIANT_CLASSES.index(ATTACK)
-    rows = np.concatenate([stream.rows, stream.others])
+    rows = np.concatenate([answers.rows, answers.others])
     # "KIND#NUMBER@DEFENCE" is compared with the variant DEFENCE, or with the base wording.
     named = {name: code for code, name in enumerate(log.variants)}
     base_of = [n.partition("@")[2] or REWORDING if "#" in n else n for n in log.variants]
@@ -97,7 +97,7 @@ def attacks(
     found = []
     for kind in dict.fromkeys(kinds[code] for code in log.variant[tried].tolist()):
         of_kind = np.array([each == kind for each in kinds])[log.variant[tried]]
-        row = _row(stream, kind[0], base[of_kind], tried[of_kind], mislabelled, facts or {})
+        row = _row(answers, kind[0], base[of_kind], tried[of_kind], mislabelled, facts or {})
         found.append({"kind": kind[0], "defence": kind[1] or None, **row})
     for defence in {row["defence"] for row in found}:
         family = [row for row in found if row["defence"] == defence]
@@ -113,19 +113,19 @@ def attacks(
 
 
 def _row(
-    stream: Answers,
+    answers: Answers,
     kind: str,
     base: Codes,
     tried: Codes,
     mislabelled: Collection[str],
     facts: Facts,
 ) -> dict[str, Any]:
-    log = stream.log
-    right, kept, turned, gained = _outcome(stream, base, tried)
+    log = answers.log
+    right, kept, turned, gained = _outcome(answers, base, tried)
     given = log.gold[tried] >= 0
     clusters, held = log.cluster[base[right]], kept[right]
     share, low, high = share_fields("kept", held, clusters).values()
-    attacked, others = _losses(stream, base[right], held, mislabelled)
+    attacked, others = _losses(answers, base[right], held, mislabelled)
     about = next((facts[name] for name in facts if name.partition("#")[0] == kind), {})
     hits = [log.decision[rows][given] == log.gold[rows][given] for rows in (base, tried)]
     names = np.array(log.variants, dtype=object)[log.variant[tried]]
@@ -180,13 +180,13 @@ def _row(
 
 
 def _outcome(
-    stream: Answers, base: Codes, tried: Codes
+    answers: Answers, base: Codes, tried: Codes
 ) -> tuple[Bools, Bools, Bools, Floats | None]:
     """Whether each verdict is right without the attack, stays so, and turns to the attacker.
 
     On a scale also the levels that it gains, NaN where undecided.
     """
-    log, task = stream.log, stream.task
+    log, task = answers.log, answers.task
     before, after, undecided = log.decision[base], log.decision[tried], log.undecided
     if not (task.ordinal and task.wins):
         gold = log.gold[tried]
@@ -200,19 +200,19 @@ def _outcome(
 
 
 def _losses(
-    stream: Answers, base: Codes, held: Bools, mislabelled: Collection[str]
+    answers: Answers, base: Codes, held: Bools, mislabelled: Collection[str]
 ) -> tuple[Floats, Floats]:
     """By cluster, the share of right verdicts that an attack loses, shape (k,), and that each other
     wording of the same prompts loses, shape (k, wordings); NaN where it was not asked."""
-    log = stream.log
+    log = answers.log
     _, place = np.unique(log.cluster[base], return_inverse=True)
     k = int(place.max(initial=-1)) + 1
     size = np.bincount(place, minlength=k)
     attacked = np.bincount(place, ~held, minlength=k) / np.maximum(size, 1)
     plain = np.array([name == REWORDING for name in log.variants])
-    rewordings = stream.rows[plain[log.variant[stream.rows]]]
+    rewordings = answers.rows[plain[log.variant[answers.rows]]]
     cell = log.item * len(log.orders) + log.order
-    left_out = {log.templates.index(name) for name in (*mislabelled, *stream.inverted)}
+    left_out = {log.templates.index(name) for name in (*mislabelled, *answers.inverted)}
     left_out |= set(log.template[base].tolist())
     columns = []
     for template in np.unique(log.template[rewordings]).tolist():
@@ -222,7 +222,7 @@ def _losses(
         rows = rows[np.argsort(cell[rows], kind="stable")]
         at = np.minimum(np.searchsorted(cell[rows], cell[base]), len(rows) - 1)
         asked = cell[rows[at]] == cell[base]
-        _, kept, _, _ = _outcome(stream, base, rows[at])
+        _, kept, _, _ = _outcome(answers, base, rows[at])
         asked &= log.labels[log.decision[rows[at]]] != ERROR
         n = np.bincount(place[asked], minlength=k)
         lost = np.bincount(place[asked], ~kept[asked], minlength=k)

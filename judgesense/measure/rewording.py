@@ -29,7 +29,7 @@ from judgesense.text import brackets, number, percent
 
 
 def steady(
-    stream: Answers,
+    answers: Answers,
     threshold: float,
     mislabelled: Collection[str] = (),
     confidence_level: float = 0.95,
@@ -44,17 +44,17 @@ def steady(
     it would with all of them disagreeing, and fails only if it would with all of them agreeing.
     Failed requests do not count.
     """
-    log, pairs = stream.log, stream.pairs
-    used = same_polarity(stream, mislabelled)
-    judged = used & stream.known
-    decided = used & stream.decided()
+    log, pairs = answers.log, answers.pairs
+    used = same_polarity(answers, mislabelled)
+    judged = used & answers.known
+    decided = used & answers.decided()
     if not decided.any():
         text = "each item was judged under one wording, so the effect of rewording is unknown"
         if judged.any():
             text = "no pair of wordings has two readable verdicts: see the 'readable' check"
         elif used.any() and pairs.planned:
             text = "no item is judged under two wordings yet: rerun the command to finish the run"
-        elif stream.known.any():
+        elif answers.known.any():
             text = "no item was judged under two equivalent wordings: add an equivalent wording"
         return Check.unmeasured(threshold, text)
     n_items = distinct(pairs.item[decided])
@@ -64,7 +64,7 @@ def steady(
             "the same command to finish the run"
         )
         return Check.unmeasured(threshold, text, n_items=n_items)
-    same = stream.mapped_a == stream.mapped_b
+    same = answers.mapped_a == answers.mapped_b
     prior = (WORDING_PRIOR[0] / math.sqrt(panel), WORDING_PRIOR[1])
 
     def ends_of(agree: Bools, kept: Bools) -> Interval:
@@ -82,8 +82,8 @@ def steady(
         f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
         f"{brackets(ends.low, ends.high)})"
     )
-    again = repeated(stream, "mapped", decided)
-    kappa = kappa_of_codes(stream.mapped_a[decided], stream.mapped_b[decided], len(log.labels))
+    again = repeated(answers, "mapped", decided)
+    kappa = kappa_of_codes(answers.mapped_a[decided], answers.mapped_b[decided], len(log.labels))
     details = {
         "n_wordings": n_wordings,
         "missed": missed,
@@ -99,7 +99,7 @@ def steady(
         jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text, **details
     )
     failed = log.labels == ERROR
-    replied = judged & ~(failed[stream.mapped_a] | failed[stream.mapped_b])
+    replied = judged & ~(failed[answers.mapped_a] | failed[answers.mapped_b])
     if undecided := int(replied.sum() - decided.sum()):
         outer: list[float | None] = []
         for name, agree_too in (("jss_low", same & decided), ("jss_high", same | ~decided)):
@@ -122,25 +122,25 @@ def steady(
     return found.with_reason()
 
 
-def repeated(stream: Answers, labels: str, decided: Bools) -> RepeatDifference:
+def repeated(answers: Answers, labels: str, decided: Bools) -> RepeatDifference:
     """JSS at the pairs of a mask against the same prompt asked again, by clusters of both.
 
     ``decided`` are pairs with a decision on both sides, ``labels`` is ``raw`` or ``mapped``.
     """
-    if stream.reruns is None or stream.row_a is None or not decided.any():
+    if answers.reruns is None or answers.row_a is None or not decided.any():
         return RepeatDifference(None, None, None, None)
-    log, (first, later) = stream.log, stream.reruns
-    orders = np.unique(stream.pairs.order[decided])
+    log, (first, later) = answers.log, answers.reruns
+    orders = np.unique(answers.pairs.order[decided])
     said = log.raw if labels == "raw" else log.decision
     kept = ~(log.undecided[said[first]] | log.undecided[said[later]])
     kept &= np.isin(log.order[first], orders)
     first, later = first[kept], later[kept]
-    one, two = (side[decided] for side in stream.sides(labels))
-    own = stream.clusters[decided]
+    one, two = (side[decided] for side in answers.sides(labels))
+    own = answers.clusters[decided]
     return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
 
 
-def responsive(stream: Answers, threshold: float, mislabelled: Collection[str] = ()) -> Check:
+def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] = ()) -> Check:
     """Whether another question gets another answer.
 
     Where the right answer turns for sure, the estimate is the share of answers that turn, and
@@ -152,13 +152,13 @@ def responsive(stream: Answers, threshold: float, mislabelled: Collection[str] =
     one decides. Contrasts that show another item of another gold label are no other question; the
     check fails if most of these are ignored.
     """
-    log = stream.log
-    follows, clusters, certain, n_items = _contrasts(stream, mislabelled)
-    used = same_polarity(stream, mislabelled) & stream.decided()
+    log = answers.log
+    follows, clusters, certain, n_items = _contrasts(answers, mislabelled)
+    used = same_polarity(answers, mislabelled) & answers.decided()
     details, found = dict[str, float](), list[Check]()
     moved = ""
     if used.any():
-        moves = stream.mapped_a[used] != stream.mapped_b[used]
+        moves = answers.mapped_a[used] != answers.mapped_b[used]
         details["moves"] = float(moves.mean())
         moved = f". Rewording changes {percent(details['moves'])} of its answers"
     if certain.any():
@@ -175,7 +175,7 @@ def responsive(stream: Answers, threshold: float, mislabelled: Collection[str] =
         found.append(replace(check, text=f"{check.text}{moved}"))
     if not certain.all() and used.any():
         others, of_others = follows[~certain], clusters[~certain]
-        ratio = rate_ratio(others, of_others, moves, stream.clusters[used])
+        ratio = rate_ratio(others, of_others, moves, answers.clusters[used])
         details["follows"] = ratio.rate
         text = (
             f"asking another question changes {percent(ratio.rate)} of its answers, and rewording "
@@ -193,8 +193,8 @@ def responsive(stream: Answers, threshold: float, mislabelled: Collection[str] =
         else:
             state, text = "open", f"{text}. The difference is uncertain"
         found.append(Check(state, ratio.ratio, ratio.low, ratio.high, threshold, n_items, text))
-    if stream.item_contrast is not None:
-        base, changed = answered(stream, *stream.item_contrast)
+    if answers.item_contrast is not None:
+        base, changed = answered(answers, *answers.item_contrast)
         if len(base):
             turned = log.raw[base] != log.raw[changed]
             share = details["follows_item"] = float(turned.mean())
@@ -217,27 +217,27 @@ def responsive(stream: Answers, threshold: float, mislabelled: Collection[str] =
     return replace(worst, details=details)
 
 
-def _contrasts(stream: Answers, mislabelled: Collection[str]) -> tuple[Bools, Codes, Bools, int]:
+def _contrasts(answers: Answers, mislabelled: Collection[str]) -> tuple[Bools, Codes, Bools, int]:
     """Whether the raw answer changed at each contrast, its cluster, and whether it surely should.
 
     Also the number of items.
     """
-    log, pairs = stream.log, stream.pairs
-    keep = stream.with_inverted & stream.known
-    one, two = stream.under(mislabelled)
+    log, pairs = answers.log, answers.pairs
+    keep = answers.with_inverted & answers.known
+    one, two = answers.under(mislabelled)
     keep &= ~(one | two)
-    keep &= ~(log.undecided[stream.raw_a] | log.undecided[stream.raw_b])
+    keep &= ~(log.undecided[answers.raw_a] | log.undecided[answers.raw_b])
     index = np.flatnonzero(keep)
     # An answer that both label maps read alike (the middle of a scale) need not change.
-    meant = pairs.inverse[pairs.map_b[index], stream.mapped_a[index]]
-    index = index[meant != stream.raw_a[index]]
+    meant = pairs.inverse[pairs.map_b[index], answers.mapped_a[index]]
+    index = index[meant != answers.raw_a[index]]
     items = set(np.array(pairs.items, dtype=object)[np.unique(pairs.item[index])])
-    follows = stream.raw_a[index] != stream.raw_b[index]
+    follows = answers.raw_a[index] != answers.raw_b[index]
     certain = np.ones(len(index), bool)
-    clusters = stream.clusters[index] if len(index) else index
-    if (contrast := stream.contrast) is None:
+    clusters = answers.clusters[index] if len(index) else index
+    if (contrast := answers.contrast) is None:
         return follows, clusters, certain, len(items)
-    base, changed = answered(stream, *contrast)
+    base, changed = answered(answers, *contrast)
     items |= {log.items[code] for code in np.unique(log.item[base])}
     named = np.array([any(word in name for word in OPPOSITE) for name in log.variants])
     inverted = np.unique(log.variant[changed][(log.raw != log.decision)[changed]])
@@ -252,9 +252,9 @@ def _contrasts(stream: Answers, mislabelled: Collection[str]) -> tuple[Bools, Co
     )
 
 
-def answered(stream: Answers, base: Codes, changed: Codes) -> tuple[Codes, Codes]:
+def answered(answers: Answers, base: Codes, changed: Codes) -> tuple[Codes, Codes]:
     """The contrasts with two readable answers, where a judge that reads them answers otherwise."""
-    log = stream.log
+    log = answers.log
     both = ~(log.undecided[log.raw[base]] | log.undecided[log.raw[changed]])
     turned = np.unique(log.variant[changed][both & (log.raw != log.decision)[changed]])
     # An inverted variant leaves the middle of a scale.
@@ -263,10 +263,10 @@ def answered(stream: Answers, base: Codes, changed: Codes) -> tuple[Codes, Codes
     return base[both], changed[both]
 
 
-def same_polarity(stream: Answers, mislabelled: Collection[str] = ()) -> Bools:
+def same_polarity(answers: Answers, mislabelled: Collection[str] = ()) -> Bools:
     """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
-    kept: Bools = ~stream.with_inverted
+    kept: Bools = ~answers.with_inverted
     if mislabelled:
-        one, two = stream.under(mislabelled)
+        one, two = answers.under(mislabelled)
         kept &= ~(one | two)
     return kept

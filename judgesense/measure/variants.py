@@ -51,32 +51,32 @@ without a verdict.
 """
 
 
-def variants(stream: Answers, mislabelled: Collection[str] = ()) -> list[dict[str, Any]]:
-    """The figures of each variant of a stream; nothing if it has rewordings alone.
+def variants(answers: Answers, mislabelled: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The figures of each variant of some answers; nothing if they are under rewordings alone.
 
     The first row is that of the rewordings; ``variant`` None pools all equivalent variants with
     them. ``mislabelled`` are wordings to leave out of the rewordings.
     """
-    if not stream.variants:
+    if not answers.variants:
         return []
-    log = stream.log
+    log = answers.log
     reworded_code = log.variants.index(REWORDING) if REWORDING in log.variants else -1
-    plain = stream.rows[log.variant[stream.rows] == reworded_code]
-    pairs = same_polarity(stream, mislabelled) & stream.decided()
+    plain = answers.rows[log.variant[answers.rows] == reworded_code]
+    pairs = same_polarity(answers, mislabelled) & answers.decided()
     reworded = pairs.copy()
-    if stream.row_a is not None and stream.row_b is not None:
+    if answers.row_a is not None and answers.row_b is not None:
         # Without the pairs that have a variant on either side.
         is_plain = np.append(log.variant == reworded_code, True)
-        reworded &= is_plain[stream.row_a] & is_plain[stream.row_b]
-    same, clusters = stream.mapped_a == stream.mapped_b, stream.pairs.cluster
+        reworded &= is_plain[answers.row_a] & is_plain[answers.row_b]
+    same, clusters = answers.mapped_a == answers.mapped_b, answers.pairs.cluster
     found = [
         {**_row(log, REWORDING, plain), **_jss(same[reworded], clusters[reworded])},
-        {**_row(log, None, stream.rows), **_jss(same[pairs], clusters[pairs])},
+        {**_row(log, None, answers.rows), **_jss(same[pairs], clusters[pairs])},
     ]
     classes = log.variant_class
-    by_class = sorted(stream.variants, key=lambda name: classes[stream.variants[name][0][0]])
+    by_class = sorted(answers.variants, key=lambda name: classes[answers.variants[name][0][0]])
     for name in by_class:
-        rows, base, beside = stream.variants[name]
+        rows, base, beside = answers.variants[name]
         row = _row(log, name, rows)
         if row["variant_class"] == EQUIVALENT:
             both = ~(log.undecided[log.decision[base]] | log.undecided[log.decision[beside]])
@@ -84,9 +84,9 @@ def variants(stream: Answers, mislabelled: Collection[str] = ()) -> list[dict[st
             kept = log.decision[one] == log.decision[two]
             found.append({**row, **_jss(kept, log.cluster[one])})
         elif row["variant_class"] == CONTRAST:
-            found.append({**row, **_followed(stream, base, beside, reworded)})
+            found.append({**row, **_followed(answers, base, beside, reworded)})
         else:
-            found.append({**row, **_shifted(stream, base, beside)})
+            found.append({**row, **_shifted(answers, base, beside)})
     return found
 
 
@@ -111,23 +111,23 @@ def _jss(same: Bools, clusters: Codes) -> dict[str, Any]:
     return {"jss": jss, "ci_low": low, "ci_high": high, "n_pairs": len(same)}
 
 
-def _followed(stream: Answers, base: Codes, beside: Codes, reworded: Bools) -> dict[str, Any]:
-    log = stream.log
-    base, beside = answered(stream, base, beside)
+def _followed(answers: Answers, base: Codes, beside: Codes, reworded: Bools) -> dict[str, Any]:
+    log = answers.log
+    base, beside = answered(answers, base, beside)
     if not len(base):
         return {}
     follows = log.raw[base] != log.raw[beside]
     figures = {**share_fields("follows", follows, log.cluster[base]), "n_pairs": len(base)}
     if reworded.any():
-        moves = stream.mapped_a[reworded] != stream.mapped_b[reworded]
-        ratio = rate_ratio(follows, log.cluster[base], moves, stream.clusters[reworded])
+        moves = answers.mapped_a[reworded] != answers.mapped_b[reworded]
+        ratio = rate_ratio(follows, log.cluster[base], moves, answers.clusters[reworded])
         figures |= {"ratio": ratio.ratio, "ratio_ci_low": ratio.low, "ratio_ci_high": ratio.high}
     return figures
 
 
-def _shifted(stream: Answers, base: Codes, beside: Codes) -> dict[str, Any]:
+def _shifted(answers: Answers, base: Codes, beside: Codes) -> dict[str, Any]:
     """What an intervention does; the mean change of the level on a scale has a t interval."""
-    log, labels = stream.log, stream.task.labels
+    log, labels = answers.log, answers.task.labels
     place = log.codes_of(labels)
     one, two = place[log.decision[base]], place[log.decision[beside]]
     both = (one >= 0) & (two >= 0)
@@ -139,7 +139,7 @@ def _shifted(stream: Answers, base: Codes, beside: Codes) -> dict[str, Any]:
     found |= {"shift_rate": moved, "shift_ci_low": low, "shift_ci_high": high}
     before, after = (np.bincount(codes, minlength=len(labels)) / len(one) for codes in (one, two))
     found["net_shift"] = dict(zip(labels, (after - before).tolist(), strict=True))
-    if stream.task.ordinal:
+    if answers.task.ordinal:
         change = (two - one).astype(float)
         found["score_shift"] = float(change.mean())
         found |= mean_t_cluster(change, clusters).fields("score_shift")
