@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from common import finish, machine, write_csv
 
-from judgesense.ask.forms import wordings_to_try
+from judgesense.ask.wordings import wordings_to_try
 from judgesense.log.schema import ATTACK, read_log
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import Item, Prompt, Template, render

@@ -39,7 +39,7 @@ from judgesense.log.schema import SCHEMA
 from judgesense.measure.card import CHECKS, LEADS, TRUST, gate
 from judgesense.measure.next import KINDS
 from judgesense.measure.report_file import identity
-from judgesense.recipes.fitting import AS_ASKED
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.reporting.documents import render_badge
 from judgesense.reporting.html import render_html
 from judgesense.reporting.report import write_report

@@ -14,6 +14,7 @@ import csv
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,11 +23,12 @@ from unittest.mock import patch
 import numpy as np
 from common import finish, machine
 
-from judgesense.ask.candidates import Answers, Candidate, Voice, first_candidates
-from judgesense.ask.forms import Wording
+from judgesense.ask.answers import AnswersSoFar, JudgeScoring
+from judgesense.ask.candidates import first_recipes
 from judgesense.ask.promise import with_person
-from judgesense.ask.search import MANY, Found, halves, search
-from judgesense.recipes.rules import Decided
+from judgesense.ask.search import MANY, SearchResult, halves, search
+from judgesense.ask.wordings import WordingToTry
+from judgesense.recipes.recipe import Recipe, Verdicts
 from judgesense.tasks import Task, Template
 
 SHARED = Path(os.environ.get("JUDGESENSE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
@@ -39,16 +41,36 @@ YES_NO = Task("question", ("YES", "NO"))
 
 def table_of(
     task: Task, kinds: list[str], n: int, rng: np.random.Generator, votes: bool = False
-) -> Answers:
-    """An empty table of wordings of these kinds for n items and FRESH new ones."""
+) -> AnswersSoFar:
+    """No answers yet under wordings of these kinds to n items and FRESH new ones."""
     maps = MappingProxyType({label: label for label in task.labels})
     wordings = [
-        Wording(Template(f"w{k}", task.name, f"wording {k}", "{instruction}", maps), kind)
+        WordingToTry(Template(f"w{k}", task.name, f"wording {k}", "{instruction}", maps), kind)
         for k, kind in enumerate(kinds)
     ]
-    voice = Voice(0, "judge", "generate" if votes else "options")
+    judge = JudgeScoring(0, "judge", "generate" if votes else "options")
     gold = rng.integers(0, len(task.labels), n + FRESH)
-    return Answers(task, [voice], wordings, gold, np.arange(n + FRESH))
+    return AnswersSoFar.empty(task, [judge], wordings, gold, np.arange(n + FRESH))
+
+
+def filled(answers: AnswersSoFar, order: int, values: Any) -> None:
+    """Record log-probabilities of every wording in an order, shape (items, wordings, labels)."""
+    for wording in range(values.shape[1]):
+        answers.record((0, wording, order), np.arange(len(values)), values[:, wording])
+
+
+def part_of(whole: AnswersSoFar, items: Any) -> tuple[AnswersSoFar, Callable[[Any, Any], None]]:
+    """No answers yet to some items, and what asks for them: it copies those of a full table."""
+    part = AnswersSoFar.empty(
+        whole.task, whole.judges, whole.wordings, whole.gold[items], whole.clusters[items]
+    )
+
+    def ask(columns: Any, rows: Any) -> None:
+        for judge, wording, order in columns:
+            values = whole.arrays[judge].logprobs[items[rows], wording, order]
+            part.record((judge, wording, order), rows, values)
+
+    return part, ask
 
 
 def logprobs(odds: Any) -> Any:
@@ -56,7 +78,7 @@ def logprobs(odds: Any) -> Any:
     return np.stack([-np.logaddexp(0, -odds), -np.logaddexp(0, odds)], axis=-1)
 
 
-def plain(n: int, k: int, rng: np.random.Generator, equal: bool = False) -> Answers:
+def plain(n: int, k: int, rng: np.random.Generator, equal: bool = False) -> AnswersSoFar:
     """k wordings of a question; their signal differs unless `equal`."""
     table = table_of(YES_NO, ["given"] * k, n, rng)
     signal = np.full(k, 0.8) if equal else rng.normal(0.7, 0.35, k)
@@ -64,11 +86,11 @@ def plain(n: int, k: int, rng: np.random.Generator, equal: bool = False) -> Answ
     sign = np.where(table.gold == 0, 1.0, -1.0)[:, None]
     item = rng.normal(0, 0.6, (len(sign), 1))
     odds = sign * signal + item + prior + rng.normal(0, 0.6, (len(sign), k))
-    table.logprobs[0, :, :, 0] = logprobs(odds)
+    filled(table, 0, logprobs(odds))
     return table
 
 
-def biased(n: int, k: int, rng: np.random.Generator, equal: bool = False) -> Answers:
+def biased(n: int, k: int, rng: np.random.Generator, equal: bool = False) -> AnswersSoFar:
     """A choice between two by a judge with a prior for the first option, k wordings in all."""
     alone = max(1, k // 5)
     table = table_of(CHOICE, ["given"] * (k - alone) + ["alone"] * alone, n, rng)
@@ -78,7 +100,7 @@ def biased(n: int, k: int, rng: np.random.Generator, equal: bool = False) -> Ans
     item, noise = rng.normal(0, 0.6, (len(sign), 1)), 0.0 if equal else 0.6
     for order, turn in enumerate((1.0, -1.0)):
         odds = turn * (sign * signal + item) + prior + rng.normal(0, noise, (len(sign), k))
-        table.logprobs[0, :, :, order] = logprobs(odds)
+        filled(table, order, logprobs(odds))
     return table
 
 
@@ -104,7 +126,7 @@ def llmbar_population(judge: str) -> tuple[np.ndarray, np.ndarray]:
 
 def llmbar(
     n: int, population: tuple[np.ndarray, np.ndarray], rng: np.random.Generator, equal: bool = False
-) -> Answers:
+) -> AnswersSoFar:
     """n items drawn from LLMBar; the fresh items are all of LLMBar, so truth is its accuracy."""
     codes, gold = population
     drawn = np.concatenate([rng.integers(0, len(gold), n), np.arange(len(gold))])
@@ -116,45 +138,41 @@ def llmbar(
         swap = rng.integers(0, k, (len(drawn), k))
         picked = np.take_along_axis(picked, swap[:, :, None].repeat(2, axis=2), axis=1)
     # An item that is drawn twice is one cluster.
-    table = Answers(table.task, table.voices, table.wordings, gold[drawn], drawn)
+    table = AnswersSoFar.empty(table.task, table.judges, table.wordings, gold[drawn], drawn)
     for order in range(2):
         own = picked[:, :, order]
         shown = own if order == 0 else np.where(own >= 0, 1 - own, own)
         values = np.full((*shown.shape, 2), -np.inf)
         np.put_along_axis(values, np.maximum(shown, 0)[..., None], 0.0, axis=-1)
         values[shown < 0] = np.nan
-        table.logprobs[0, :, :, order] = values
+        filled(table, order, values)
     return table
 
 
-def searched(whole: Answers, n: int, budget: float, seed: int, combine: bool = True) -> Found:
+def searched(
+    whole: AnswersSoFar, n: int, budget: float, seed: int, combine: bool = True
+) -> SearchResult:
     """A search on the first n items of a full table."""
-    part = Answers(whole.task, whole.voices, whole.wordings, whole.gold[:n], whole.clusters[:n])
-
-    def fill(columns: Any, rows: Any) -> None:
-        for v, w, o in columns:
-            part.logprobs[v, rows, w, o] = whole.logprobs[v, rows, w, o]
-            part.asked[v, rows, w, o] = True
-
-    found = search(part, budget * n, fill, seed=seed, combine=combine)
-    assert part.asked.sum() <= budget * n + 1e-6, "the budget was exceeded"
+    part, ask = part_of(whole, np.arange(n))
+    found = search(part, budget * n, ask, seed=seed, combine=combine)
+    assert part.spent <= budget * n + 1e-6, "the budget was exceeded"
     return found
 
 
 def truth(
-    whole: Answers, candidate: Candidate, fit: Any, n: int, found: Found | None = None
+    whole: AnswersSoFar, recipe: Recipe, fit: Any, n: int, found: SearchResult | None = None
 ) -> float:
     """The accuracy on new items, without those of the log that a search chose on."""
     new = np.arange(n, len(whole.gold))
     if found is not None:
         chosen_on = np.delete(whole.clusters[:n], found.held_out)
         new = new[~np.isin(whole.clusters[new], chosen_on)]
-    return float(whole.right(candidate, new, fit).mean())
+    return float(whole.right(recipe, new, fit).mean())
 
 
-def exhaustive(whole: Answers, n: int) -> tuple[Candidate, int]:
+def exhaustive(whole: AnswersSoFar, n: int) -> tuple[Recipe, int]:
     """The best of all ways on all n items, and the prompts that it takes."""
-    pool = first_candidates(whole)
+    pool = first_recipes(whole)
     items = np.arange(n)
     scores = [whole.right(each, items, items).mean() for each in pool]
     order = sorted(range(len(pool)), key=lambda c: (-scores[c], len(whole.columns(pool[c]))))
@@ -188,7 +206,7 @@ def promises(runs: int, equal: bool) -> list[dict[str, Any]]:
                 true = truth(whole, found.chosen, found.fit, n, found)
                 covered.append(row["right_ci_low"] <= true <= row["right_ci_high"])
                 bias.append(row["right"] - true)
-                gap.append(true - truth(whole, first_candidates(whole)[0], found.fit, n, found))
+                gap.append(true - truth(whole, first_recipes(whole)[0], found.fit, n, found))
                 better.append(row["gain_ci_low"] is not None and row["gain_ci_low"] > 0)
             rows.append(
                 {
@@ -315,7 +333,7 @@ def cascades(runs: int, max_error: float = 0.05) -> list[dict[str, Any]]:
             told = []
             for signal in (first, second):
                 odds = sign * signal + item + rng.normal(0, 0.8, len(gold))
-                told.append(Decided((odds < 0).astype(int), logprobs(odds), np.abs(odds)))
+                told.append(Verdicts((odds < 0).astype(int), logprobs(odds), np.abs(odds)))
             fit, held = halves(gold[:n], np.arange(n), run)
             seen, own = ([_take(each, part) for each in told] for part in (fit, held))
             level = (float(np.quantile(seen[0].margin, 0.3)),)
@@ -344,11 +362,11 @@ def cascades(runs: int, max_error: float = 0.05) -> list[dict[str, Any]]:
     return rows
 
 
-def _take(decided: Decided, items: Any) -> Decided:
-    return Decided(decided.codes[items], decided.logprobs[items], decided.margin[items])
+def _take(decided: Verdicts, items: Any) -> Verdicts:
+    return Verdicts(decided.codes[items], decided.logprobs[items], decided.margin[items])
 
 
-def _policy(told: list[Decided], margins: tuple[float, ...], gold: Any) -> tuple[Any, Any]:
+def _policy(told: list[Verdicts], margins: tuple[float, ...], gold: Any) -> tuple[Any, Any]:
     """Where a cascade with a person decides wrongly, and where it decides."""
     done, bad = np.zeros(len(gold), bool), np.zeros(len(gold), bool)
     for each, margin in zip(told, margins, strict=True):

@@ -22,15 +22,18 @@ from unittest.mock import patch
 
 import numpy as np
 from common import MIRROR, finish, machine, write_csv
+from improve import part_of
 
-from judgesense.ask.asking import Asking
-from judgesense.ask.candidates import Answers, Candidate, Voice, first_candidates
-from judgesense.ask.forms import Wording, rule_paraphrases, wordings_to_try
-from judgesense.ask.search import Found, search
-from judgesense.log.array import grid_of
+from judgesense.ask.answers import AnswersSoFar, JudgeScoring
+from judgesense.ask.candidates import first_recipes
+from judgesense.ask.prompt_store import PromptStore
+from judgesense.ask.search import SearchResult, search
+from judgesense.ask.wordings import WordingToTry, rule_paraphrases, wordings_to_try
+from judgesense.log.array import array_of
 from judgesense.log.folder import RunFolder, read_run
 from judgesense.log.schema import read_log
 from judgesense.log.view import view
+from judgesense.recipes.recipe import Recipe
 from judgesense.statistics.intervals import mean_t_cluster
 from judgesense_dataset.embedded import embedded_items, embedded_templates
 from judgesense_dataset.sources import get_source
@@ -54,7 +57,7 @@ TASKS = {
 
 def table_of(
     data: str, n: int, name: str, wordings: int, longest: int = 0, few: bool = False
-) -> tuple[Answers, list[Any]]:
+) -> tuple[AnswersSoFar, list[Any]]:
     """The empty table of a set: N items, the first wordings of its task and other forms.
 
     ``longest`` leaves out items of more characters, ``few`` the forms and paraphrases: for sets
@@ -80,9 +83,9 @@ def table_of(
     ]
     clusters = {c: k for k, c in enumerate(dict.fromkeys(i.cluster_id for i in items))}
     gold = [entry.task.labels.index(str(item.gold)) for item in items]
-    return Answers(
+    return AnswersSoFar.empty(
         entry.task,
-        [Voice(0, name, "options")],
+        [JudgeScoring(0, name, "options")],
         tried,
         np.array(gold),
         np.array([clusters[i.cluster_id] for i in items]),
@@ -90,7 +93,7 @@ def table_of(
 
 
 def shown(items: list[Any]) -> list[Any]:
-    """Items that every wording shows alike, for `Asking`."""
+    """Items that every wording shows alike, for `PromptStore`."""
     return [lambda *_, item=item: item for item in items]
 
 
@@ -99,13 +102,15 @@ def ask(folder: Path, record: dict[str, Any], options: dict[str, Any]) -> None:
     loaded = load_judge(record["judge"], **options)
     table, items = table_of_record(record)
     run = RunFolder(folder, {"data": record})
-    asking = Asking(run, [loaded], table, shown(items), lambda text: print(text, file=sys.stderr))
-    for column in np.ndindex(table.asked[:, 0].shape):
-        asking.ask([column], np.arange(len(items)))
+    store = PromptStore(
+        run, [loaded], table, shown(items), lambda text: print(text, file=sys.stderr)
+    )
+    for column in columns_of(table):
+        store.ask([column], np.arange(len(items)))
     loaded.close()
 
 
-def tables_in(folder: Path) -> list[tuple[str, Answers]]:
+def tables_in(folder: Path) -> list[tuple[str, AnswersSoFar]]:
     """The full tables of a folder by name: of `ask`, or of a run of embedded items with option
     probabilities (its plain wordings, a table a task)."""
     record = json.loads((folder / "run.json").read_text())["asked"]["data"]
@@ -113,19 +118,27 @@ def tables_in(folder: Path) -> list[tuple[str, Answers]]:
         return [(f"{record['judge']} {record['set']}", read(folder, record))]
     run, tables = read_run(folder), []
     for stream in view(run.log, run.pairs, run.record).judged:
-        entry, grid = embedded_templates()[stream.task.name], grid_of(stream)
-        known = {template.template_id: Wording(template) for template in entry.templates}
-        asked = [n for n, own in enumerate(grid.wordings) if own.name in known]
-        if (grid.gold >= 0).all() and grid.has_probabilities:
-            wordings = [known[grid.wordings[n].name] for n in asked]
-            voice = Voice(0, stream.judge, "options")
-            whole = Answers(entry.task, [voice], wordings, grid.gold, grid.clusters)
-            whole.logprobs[0] = grid.logprobs[:, asked]
+        entry, array = embedded_templates()[stream.task.name], array_of(stream)
+        known = {template.template_id: WordingToTry(template) for template in entry.templates}
+        names = [each.name for each in array.wordings if each.name in known]
+        if (array.gold >= 0).all() and array.has_probabilities:
+            whole = AnswersSoFar(
+                entry.task,
+                [JudgeScoring(0, stream.judge, "options")],
+                [known[name] for name in names],
+                (array.under(names, array.orders),),
+                np.zeros(len(array), bool),
+            )
             tables.append((f"{stream.judge} {stream.task.name}", whole))
     return tables
 
 
-def table_of_record(record: dict[str, Any]) -> tuple[Answers, list[Any]]:
+def columns_of(table: AnswersSoFar) -> list[Any]:
+    """Every wording in every order."""
+    return [(0, *column) for column in np.ndindex(table.arrays[0].verdicts.shape[1:])]
+
+
+def table_of_record(record: dict[str, Any]) -> tuple[AnswersSoFar, list[Any]]:
     """The empty table of a folder's record."""
     return table_of(
         record["set"],
@@ -137,7 +150,7 @@ def table_of_record(record: dict[str, Any]) -> tuple[Answers, list[Any]]:
     )
 
 
-def read(folder: Path, record: dict[str, Any]) -> Answers:
+def read(folder: Path, record: dict[str, Any]) -> AnswersSoFar:
     """The full table of a folder of `ask`."""
     table, items = table_of_record(record)
 
@@ -145,38 +158,34 @@ def read(folder: Path, record: dict[str, Any]) -> Answers:
         name = ""
 
     Name.name = read_log(folder)["judge"][0].as_py()
-    asking = Asking(
+    store = PromptStore(
         RunFolder(folder, {"data": record}), [Name], table, shown(items), lambda _: None
     )
-    with patch("judgesense.ask.asking.run_judge"):
-        asking.ask(list(np.ndindex(table.asked[:, 0].shape)), np.arange(len(items)))
+    with patch("judgesense.ask.prompt_store.run_judge"):
+        store.ask(columns_of(table), np.arange(len(items)))
     # An interrupted folder has some of the wordings.
-    known = np.flatnonzero(~np.isnan(table.logprobs[0, ..., 0]).any(axis=(0, 2)))
-    whole = Answers(
-        table.task, table.voices, [table.wordings[w] for w in known], table.gold, table.clusters
+    (array,) = table.arrays
+    known = ~np.isnan(array.logprobs[..., 0]).any(axis=(0, 2))
+    names = [each.name for each, whole in zip(array.wordings, known, strict=True) if whole]
+    return AnswersSoFar(
+        table.task,
+        table.judges,
+        [each for each in table.wordings if each.template.template_id in names],
+        (array.under(names, array.orders),),
+        table.attacked,
     )
-    whole.logprobs[:], whole.asked[:] = table.logprobs[:, :, known], table.asked[:, :, known]
-    return whole
 
 
 def searched(
-    whole: Answers, items: np.ndarray, budget: float, seed: int
-) -> tuple[Found, dict[str, Any], int]:
+    whole: AnswersSoFar, items: np.ndarray, budget: float, seed: int
+) -> tuple[SearchResult, dict[str, Any], int]:
     """`improve` on some of the items, replayed: the row that it would write, and its prompts."""
-    part = Answers(
-        whole.task, whole.voices, whole.wordings, whole.gold[items], whole.clusters[items]
-    )
-
-    def fill(columns: Any, rows: np.ndarray) -> None:
-        for v, w, o in columns:
-            part.logprobs[v, rows, w, o] = whole.logprobs[v, items[rows], w, o]
-            part.asked[v, rows, w, o] = True
-
-    made = search(part, budget * len(items), fill, seed=seed)
-    return made, next(each for each in made.rows if each["written"]), int(part.asked.sum())
+    part, ask_part = part_of(whole, items)
+    made = search(part, budget * len(items), ask_part, seed=seed)
+    return made, next(each for each in made.rows if each["written"]), int(part.spent)
 
 
-def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict[str, Any]]:
+def compare(table: str, whole: AnswersSoFar, splits: int, budget: float) -> list[dict[str, Any]]:
     """The methods on one table, over random splits of its items by cluster.
 
     No method asks more prompts than `improve` did: the best of all ways is chosen on as many items
@@ -184,7 +193,7 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
     """
     rng = np.random.default_rng(0)
     names = np.unique(whole.clusters)
-    pool = first_candidates(whole)
+    pool = first_recipes(whole)
     base, every = pool[0], whole.columns(*pool)
     usual = next((c for c in pool if c.name == "both orders"), None) or next(
         (c for c in pool if c.name == "calibrated"), base
@@ -196,9 +205,9 @@ def compare(table: str, whole: Answers, splits: int, budget: float) -> list[dict
         half = np.isin(whole.clusters, rng.permutation(names)[: len(names) // 2])
         dev, test = rng.permutation(np.flatnonzero(half)), np.flatnonzero(~half)
 
-        def truth(candidate: Candidate, fit: np.ndarray, test: np.ndarray = test) -> np.ndarray:
+        def truth(recipe: Recipe, fit: np.ndarray, test: np.ndarray = test) -> np.ndarray:
             right = np.full(len(whole.gold), np.nan)
-            right[test] = whole.right(candidate, test, fit)
+            right[test] = whole.right(recipe, test, fit)
             return right
 
         made, row, spent = searched(whole, dev, budget, split)

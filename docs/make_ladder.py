@@ -21,12 +21,13 @@ from page_tables import percent, table
 
 from judgesense.files.tables import read_table
 from judgesense.log.answers import Answers
-from judgesense.log.array import NOT_ASKED, grid_of
+from judgesense.log.array import NOT_ASKED, array_of
 from judgesense.log.folder import read_run
 from judgesense.log.view import view
-from judgesense.measure.gains import units_of
+from judgesense.measure.remedies import units_of
 from judgesense.measure.wordings import Wordings
-from judgesense.recipes.fitting import Remedy
+from judgesense.recipes.fitting import recipe_named
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.selection import folds_of
 from judgesense.text import short_names
@@ -44,27 +45,27 @@ def steps_of(task: str) -> dict[str, str]:
     return {str(row["item_id"]): str(row["difficulty"]) for row in rows}
 
 
-def shares(stream: Answers, remedy: Remedy) -> tuple[dict[str, Share], int]:
+def shares(answers: Answers, remedy: str) -> tuple[dict[str, Share], int]:
     """The share of right verdicts on each step, over wordings and orders, clustered by item; and
     the number of items."""
-    grid = grid_of(stream, frozenset(Wordings.of(stream).mislabelled))
-    units = units_of(grid, remedy, folds_of(grid.clusters))
+    array = array_of(answers, Wordings.of(answers).mislabelled)
+    units = units_of(array, recipe_named(remedy, array), folds_of(array.clusters))
     codes = np.stack([unit.codes for unit in units], axis=1)
     asked = codes != NOT_ASKED
-    hits = codes == grid.gold[:, None]
-    step_of = steps_of(grid.task)
-    own = np.array([step_of[item] for item in grid.items])
+    hits = codes == array.gold[:, None]
+    step_of = steps_of(array.task.name)
+    own = np.array([step_of[item] for item in array.items])
     found = {}
     for step in STEPS:
         here = asked & (own == step)[:, None]
         if not here.any():
             continue
-        clusters = np.broadcast_to(grid.clusters[:, None], codes.shape)[here]
+        clusters = np.broadcast_to(array.clusters[:, None], codes.shape)[here]
         ends = wilson_cluster(hits[here], clusters)
         assert ends.low is not None
         assert ends.high is not None
         found[step] = (float(hits[here].mean()), ends.low, ends.high)
-    return found, len(grid)
+    return found, len(array)
 
 
 def cell(share: Share | None) -> str:
@@ -107,14 +108,14 @@ def main() -> None:
     short = short_names(sorted({stream.judge for stream in streams}))
     lines = []
     for stream in streams:
-        cure = Remedy(both=True) if stream.task.comparative else Remedy(calibrated=True)
-        for remedy in (Remedy(), cure):
+        cure = "both orders" if stream.task.comparative else "calibrated"
+        for remedy in (AS_ASKED, cure):
             found, n_items = shares(stream, remedy)
             cells = [cell(found.get(step)) for step in STEPS]
             judge = short[stream.judge].partition("@")[0]
             ends = found.get("easy"), found.get("hard")
             gap = difference(*ends) if ends[0] and ends[1] else "-"
-            lines.append([stream.task.name, judge, str(n_items), remedy.name, *cells, gap])
+            lines.append([stream.task.name, judge, str(n_items), remedy, *cells, gap])
     heads = ["task", "judge", "items", "asked", *STEPS, "easy − hard"]
     print(table(heads, sorted(lines)))
 

@@ -13,9 +13,9 @@ from judgesense.version import __version__
 
 if TYPE_CHECKING:
     from judgesense.answers.matching import match_answers as match_answers
+    from judgesense.ask.from_run import stabilise as stabilise
     from judgesense.ask.improve import improve as improve
     from judgesense.ask.improved import Improved as Improved
-    from judgesense.ask.stabilise import stabilise as stabilise
     from judgesense.checking.check import check as check
     from judgesense.checking.result import CheckResult as CheckResult
     from judgesense.comparison.compare import compare as compare
@@ -82,7 +82,7 @@ _HOMES = {
     "report": "judgesense.reporting.report:report_runs",
     "respond": "local_judges.responder",
     "run": "judgesense.pipeline",
-    "stabilise": "judgesense.ask.stabilise",
+    "stabilise": "judgesense.ask.from_run",
 }
 """Public name -> its module (``module:name`` if it has another name there), as imported above."""
 

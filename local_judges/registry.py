@@ -13,6 +13,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from local_judges.callable_judge import CallableJudge
 from local_judges.consent import require_consent
+from local_judges.improved_judge import ImprovedJudge, read_improved
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
 from local_judges.options import (
     ENGINES,
@@ -25,7 +26,6 @@ from local_judges.options import (
     near,
 )
 from local_judges.protocol import Judge
-from local_judges.stabilised_file import Stabilised, read_stabilised
 
 _CLASSES = {
     "transformers": ("local.transformers_judge", "TransformersJudge"),
@@ -44,8 +44,8 @@ class JudgeSpec:
     engine: str
     model: str | Path
     options: Mapping[str, Any]
-    stabilised: Stabilised | None = None
-    """The rule and wordings of an improved judge, which asks this one."""
+    improved: ImprovedJudge | None = None
+    """The file of an improved judge, which asks this one."""
     same_judge: bool = True
     """Whether the loaded judge must be the one that the file was made with."""
     others: tuple[JudgeSpec, ...] = ()
@@ -63,15 +63,15 @@ class JudgeSpec:
             if value is not None and fixes_answers(known[key])
         }
         stated = {"judge": self.name, "engine": self.engine, "model": str(self.model), **options}
-        if self.stabilised is not None:
-            stated["stabilised"] = self.stabilised.digest
+        if self.improved is not None:
+            stated["stabilised"] = self.improved.digest
         normalised: dict[str, Any] = json.loads(json.dumps(stated))
         return normalised
 
     @property
     def takes_effort(self) -> bool:
         """Whether the endpoint takes a reasoning effort per request."""
-        if self.engine != "api" or self.stabilised is not None:
+        if self.engine != "api" or self.improved is not None:
             return False
         return made(ApiOptions, self.options).style.reasoning_effort
 
@@ -85,12 +85,12 @@ class JudgeSpec:
     def load(self) -> Judge:
         """Load the judge.
 
-        Raises JudgeSenseError, for an improved judge, if it is not the one that was stabilised.
+        Raises JudgeSenseError if it is not the one that an improved judge's file was made with.
         """
         inner = self._load()
-        if self.stabilised is None:
+        if self.improved is None:
             return inner
-        from local_judges.combined import StabilisedJudge
+        from local_judges.recipe_judge import RecipeJudge
 
         loaded = {_key(self): inner}
         try:
@@ -98,7 +98,7 @@ class JudgeSpec:
                 if _key(other) not in loaded:
                     loaded[_key(other)] = other._load()
             others = [loaded[_key(other)] for other in self.others]
-            return StabilisedJudge(self.stabilised, inner, *others, same_judge=self.same_judge)
+            return RecipeJudge(self.improved, inner, *others, same_judge=self.same_judge)
         except JudgeSenseError:
             for each in loaded.values():
                 each.close()
@@ -148,9 +148,12 @@ def resolve(judge: str, /, *, engine: str | None = None, **options: Any) -> Judg
     allowed = given.pop("allow_host", ())
     allowed = (allowed,) if isinstance(allowed, str) else tuple(allowed)
     if (path := Path(judge).expanduser()).suffix in (".yaml", ".yml") and not path.is_dir():
-        stabilised = read_stabilised(path)
-        others = tuple(_of_file(path, each, None, {}, allowed) for each in stabilised.others)
-        return replace(_of_file(path, stabilised, engine, given, allowed), others=others)
+        improved = read_improved(path)
+        first, *others = improved.judges
+        return replace(
+            _of_file(improved, first, engine, given, allowed),
+            others=tuple(_of_file(improved, each, None, {}, allowed) for each in others),
+        )
     model = given.pop("model", None)
     if engine is None and given.get("base_url"):
         engine = "api"
@@ -260,18 +263,18 @@ def _local(judge: str, engine: str, given: Mapping[str, Any]) -> JudgeSpec:
 
 
 def _of_file(
-    path: Path,
-    stabilised: Stabilised,
+    improved: ImprovedJudge,
+    source: Mapping[str, Any],
     engine: str | None,
     given: Mapping[str, Any],
     allowed: Sequence[str],
 ) -> JudgeSpec:
-    """The judge that a judge's file names, with the file's rule.
+    """A judge that a judge's file names, with the file's recipe.
 
     Another engine, model or option makes it another judge than the one that was measured. A host
     that the caller gives needs no consent; one that the file names does.
     """
-    source = stabilised.judge
+    path = Path(improved.where)
     if "engine" not in source:
         raise JudgeSenseError(
             f"{path}: its judge {source['name']} is a Python function or comes from an imported "
@@ -293,22 +296,22 @@ def _of_file(
     if "base_url" not in given:
         require_consent(path, kind, spec.options, allowed)
     silent = kind == "api" and not spec.options.get("logprobs", True)
-    if silent and stabilised.rule.needs_probabilities:
+    if silent and improved.recipe.needs_probabilities:
         raise JudgeSenseError(
             f"{path} needs log-probabilities, and judge {spec.name} gives none (logprobs=false)"
         )
     known = ENGINES[kind].model_fields
     same = not any(key not in known or fixes_answers(known[key]) for key in changed)
     named = str(source.get("judge") or spec.name)
-    return replace(spec, name=named, stabilised=stabilised, same_judge=same)
+    return replace(spec, name=named, improved=improved, same_judge=same)
 
 
 def load_writer(judge: Any, **options: Any) -> Judge:
     """A model that writes text: as `load_judge`, but for a judge's file the model without the
-    file's rule."""
+    file's recipe."""
     if not isinstance(judge, (str, Path)):
         return load_judge(judge, **options)
-    return replace(resolve(str(judge), **options), stabilised=None, others=()).load()
+    return replace(resolve(str(judge), **options), improved=None, others=()).load()
 
 
 def load_judge(

@@ -14,33 +14,29 @@ from dataclasses import replace
 import numpy as np
 
 from conclusions.frame import Cell, simulate
-from judgesense.log.array import Grid, Wording
-from judgesense.log.schema import EQUIVALENT
-from judgesense.measure.gains import measured, units_of
+from judgesense.log.array import AnswerArray, Wording
+from judgesense.log.rows import TaskWords
+from judgesense.measure.card import Check
+from judgesense.measure.remedies import Trial
 from judgesense.measure.thresholds import DEFAULTS
 from judgesense.recipes.fitting import (
-    Remedy,
     best_of,
-    decide,
     offsets_of,
     order_groups,
     panels,
+    pool_of,
+    recipe_named,
     verdicts_by_wording,
 )
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.statistics.calibration import (
     ask_threshold,
     batch_offsets,
     calibrated,
     most_probable,
 )
-from judgesense.statistics.selection import folds_of
 
-REMEDIES = (
-    Remedy(both=True),
-    Remedy(calibrated=True),
-    Remedy(chosen=True),
-    Remedy(calibrated=True, panel=2),
-)
+REMEDIES = ("both orders", "calibrated", "another wording", "calibrated, panel of 2")
 NEW = 4_000
 """New items on which the truth of a run is measured."""
 
@@ -67,7 +63,7 @@ def drawn(
     share: float,
     per_cluster: int,
     effects: np.ndarray,
-) -> Grid:
+) -> AnswerArray:
     """A judge's answers to n items under several wordings and both orders."""
     wordings = len(effects)
     clusters = np.arange(n) // per_cluster
@@ -80,57 +76,58 @@ def drawn(
             sign * signal[:, None] + bias + effects + rng.normal(0, 0.6, (n, wordings))
         )
     told = np.stack([-np.logaddexp(0, -log_odds), -np.logaddexp(0, log_odds)], axis=-1)
-    return Grid(
-        judge="j",
-        task="relevance",
+    return AnswerArray(
+        task=TaskWords("relevance", ("A", "B"), comparative=True),
         scoring="options",
-        labels=("A", "B"),
-        comparative=True,
         items=np.arange(n).astype(str).astype(object),
         clusters=clusters,
         gold=truth,
-        wordings=tuple(Wording(f"w{k}", None, EQUIVALENT) for k in range(wordings)),
+        wordings=tuple(Wording(f"w{k}", raw=("A", "B")) for k in range(wordings)),
         orders=("AB", "BA"),
         verdicts=most_probable(told.reshape(-1, 2)).reshape(n, wordings, 2),
         logprobs=told,
-        raw=(("A", "B"),) * wordings,
         has_probabilities=True,
     )
 
 
-def right(grid: Grid, remedy: Remedy, fitted: Grid) -> float:
-    """How often verdicts on a grid are right by rules that another grid was fitted to."""
-    found = []
-    if remedy.calibrated:
+def right(array: AnswerArray, name: str, fitted: AnswerArray) -> float:
+    """How often a recipe's verdicts on an array are right that was fitted to another one."""
+    recipe = recipe_named(name, array)
+    if recipe.calibrated:
         offsets = offsets_of(fitted)[:, None, :]
-        grid = replace(grid, logprobs=calibrated(grid.logprobs, offsets))
-    for group in order_groups(grid, remedy):
-        chosen = panels(grid, remedy)
-        if remedy.chosen:
-            chosen = [(best_of(fitted, verdicts_by_wording(fitted, remedy, group)),)]
-        found += [decide(grid, remedy, panel, group).codes for panel in chosen]
-    return float(np.mean([(codes == grid.gold).mean() for codes in found]))
+        array = replace(array, logprobs=calibrated(array.logprobs, offsets))
+    shares = []
+    for orders in order_groups(array, recipe):
+        asked = replace(recipe, orders=orders)
+        chosen = panels(array, asked)
+        if recipe.best_wording:
+            best = best_of(fitted, verdicts_by_wording(fitted, asked))
+            chosen = [(pool_of(array)[best],)]
+        for panel in chosen:
+            verdicts = replace(asked, wordings=panel, best_wording=False).decide(array)
+            shares.append((verdicts.codes == array.gold).mean())
+    return float(np.mean(shares))
 
 
 def gain_cell(
     which: int, n: int, bias: float, share: float, per_cluster: int, runs: int
 ) -> Iterator[Cell]:
     """The bias of a cross-fitted gain, and the coverage of its interval."""
-    remedy = REMEDIES[which]
+    name = REMEDIES[which]
     rng = np.random.default_rng([which, n, int(10 * bias), int(10 * share), per_cluster])
     errors, covered, widths = [], 0, []
     for _ in range(runs):
         effects = rng.normal(0, 0.5, 4)
-        grid = drawn(rng, n, bias, share, per_cluster, effects)
+        array = drawn(rng, n, bias, share, per_cluster, effects)
         new = drawn(rng, NEW, bias, share, per_cluster, effects)
-        folds = folds_of(grid.clusters)
-        found = measured(grid, remedy, folds, DEFAULTS, units_of(grid, Remedy(), folds))
-        truth = right(new, remedy, grid) - right(new, Remedy(), grid)
-        low, high = found["gain_ci_low"], found["gain_ci_high"]
-        errors.append(found["gain"] - truth)
+        not_tried = Check.unmeasured(0.0, "attacks were not tried")
+        found = Trial(array, DEFAULTS, not_tried).figures(recipe_named(name, array))
+        truth = right(new, name, array) - right(new, AS_ASKED, array)
+        low, high = found.gain_ci_low, found.gain_ci_high
+        errors.append(found.gain - truth)
         covered += low <= truth <= high
         widths.append(high - low)
-    place = {"remedy": remedy.name, "items": n, "bias": bias, "items a cluster": per_cluster}
+    place = {"remedy": name, "items": n, "bias": bias, "items a cluster": per_cluster}
     error = float(np.std(errors)) / np.sqrt(runs)
     yield Cell(
         "cross-fitted gain, bias",
@@ -179,16 +176,16 @@ def ask_cell(n: int, max_error: float, per_cluster: int, runs: int) -> Iterator[
     """How often the verdicts that are given are wrong more often than allowed."""
     rng = np.random.default_rng([n, int(100 * max_error), per_cluster])
     broken, answered = 0, []
-    remedy = Remedy(both=True)
     effects = np.zeros(1)
     new = drawn(rng, 40_000, 2.0, 0.5, 1, effects)
-    told = decide(new, remedy, (0,), new.orders)
+    recipe = recipe_named("both orders", new)
+    told = recipe.decide(new)
     wrong = told.codes != new.gold
     for _ in range(runs):
-        grid = drawn(rng, n, 2.0, 0.5, per_cluster, effects)
-        own = decide(grid, remedy, (0,), grid.orders)
+        array = drawn(rng, n, 2.0, 0.5, per_cluster, effects)
+        own = recipe.decide(array)
         found = ask_threshold(
-            own.margin, own.codes != grid.gold, grid.clusters, max_error=max_error
+            own.margin, own.codes != array.gold, array.clusters, max_error=max_error
         )
         answered.append(found.answered)
         if found.threshold is not None:

@@ -22,7 +22,7 @@ from judgesense.measure.card import TRUST
 from judgesense.measure.remedies import PASSING
 from judgesense.measure.report_file import CELL_KEYS, identity, main_cells, task_rank
 from judgesense.measure.thresholds import LEAST_COVERAGE
-from judgesense.recipes.fitting import AS_ASKED
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.reporting.published import V2, v2_figures
 from judgesense.reporting.summary import reasons
 from judgesense.reporting.tables import undecided_share

@@ -7,18 +7,17 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from judgesense.ask.asking import Asking
-from judgesense.ask.candidates import Answers
-from judgesense.ask.forms import is_wordings_file, paraphrases_in
+from judgesense.ask.answers import AnswersSoFar
 from judgesense.ask.improved import Improved, as_table, conclusion, footnotes
 from judgesense.ask.plan import Plan
-from judgesense.ask.search import Found, search
+from judgesense.ask.prompt_store import PromptStore
+from judgesense.ask.proposals import name_of, proposals
+from judgesense.ask.search import SearchResult, search
 from judgesense.benchmark import table_of_prompts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
@@ -27,19 +26,14 @@ from judgesense.files.documents import read_json
 from judgesense.log.folder import PROMPTS_FILE, RunFolder, claimed
 from judgesense.pipeline.execution import identity_of, require_known
 from judgesense.pipeline.settings import Note, to_stderr
-from judgesense.recipes.rules import OTHER_WORDINGS
+from judgesense.recipes.recipe import OTHER_WORDINGS, Recipe
 from judgesense.reporting.report import IMPROVE_FILE
-from judgesense.tasks import Template
 from judgesense.text import percent
 from judgesense.version import __version__
-from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.consent import hosts_of, remember
-from local_judges.registry import JudgeSpec, load_writer
-from local_judges.stabilised_file import Stabilised, judge_entry
-
-PROPOSALS = 4
-"""Paraphrases to ask of a model."""
+from local_judges.improved_judge import ImprovedJudge, judge_entry
+from local_judges.registry import JudgeSpec
 
 
 def improve(
@@ -136,7 +130,7 @@ def improve(
                 str(plan.out),
                 [identity_of(spec) for spec in plan.specs],
                 plan.scoring,
-                _writer(paraphraser),
+                name_of(paraphraser),
                 [each.text for each in plan.paraphrases],
                 __version__,
             ],
@@ -157,29 +151,28 @@ def improve(
         run.repair(tell)
         for key in ("parts", "digests", "finished"):
             run.record.pop(key, None)  # More may be asked than before.
-        proposed, already = _proposals(plan, run, paraphraser, seed, tell)
+        proposed, already = proposals(plan, run, paraphraser, seed, tell)
         judges = []
         for spec in plan.specs:
             judges.append(spec.load() if isinstance(spec, JudgeSpec) else spec)
             stack.callback(judges[-1].close)
         table = plan.answers(judges, proposed)
-        asking = Asking(run, judges, table, plan.shown, tell)
+        store = PromptStore(run, judges, table, plan.shown, tell)
         found = search(
-            table, plan.total - already, asking.ask, seed=seed, max_error=max_error, note=tell
+            table, plan.total - already, store.ask, seed=seed, max_error=max_error, note=tell
         )
         for row in found.rows:
             price = row.pop("usd_or_prompts")
             row["usd_per_item"] = price if usd else None
-        made = _as_file(plan, found, table, judges, seed)
-        result = _result(plan, found, asking, seed)
-        made.write(plan.out)
+        result = _result(plan, found, store, seed)
+        _as_file(plan, found, table, judges, seed).write(plan.out)
         # The user named this endpoint just now, so the file may ask it.
         identities = (spec.options for spec in plan.specs if isinstance(spec, JudgeSpec))
         remember(plan.out, hosts_of(identities))
         _describe(run, plan, table, judges)
-        if asking.prompts:
+        if store.prompts:
             with writing(folder):
-                pq.write_table(table_of_prompts(asking.prompts.values()), folder / PROMPTS_FILE)
+                pq.write_table(table_of_prompts(store.prompts.values()), folder / PROMPTS_FILE)
         run.finish()
         with writing(folder):
             shown = {"table": as_table(result.rows), "footnotes": footnotes(result)}
@@ -188,81 +181,22 @@ def improve(
     return result
 
 
-def _proposals(
-    plan: Plan, run: RunFolder, paraphraser: Any, seed: int, note: Note
-) -> tuple[list[Template], float]:
-    """The wordings that a model proposes, kept in the folder, and what they cost of the budget."""
-    if paraphraser is None or is_wordings_file(paraphraser):
-        return [], 0.0
-    place, cost_file = run.folder / "paraphrases.yaml", run.folder / "paraphrases.json"
-    own = TaskTemplates(plan.entry.task, plan.entry.templates[:1])
-    if not cost_file.exists():
-        share, usd = 0.2 * plan.total, plan.budget.usd
-        # Each proposal can be asked for five times, and is checked.
-        n = PROPOSALS if usd else min(PROPOSALS, int(share / 10))
-        if n < 1:
-            note("the budget is too small for the paraphraser to propose wordings")
-            return [], 0.0
-        writer = paraphraser
-        if isinstance(paraphraser, (str, Path)):
-            more = {"max_cost": share} if usd else {}
-            writer = load_writer(
-                paraphraser, temperature=0.7, seed=seed, max_tokens=512, system_prompt="", **more
-            )
-        try:
-            made = paraphrase(own, writer, n, note=note)
-            answered = made.asked - made.dropped["empty"]
-            if not answered:
-                raise JudgeSenseError(
-                    f"the paraphraser {made.judge} answered none of {made.asked} requests: check "
-                    "that it is reachable, choose another one, or leave out --paraphraser"
-                )
-            votes = len(made.candidates) + made.dropped["called different by the judge"]
-            spent = getattr(writer, "spent", 0.0) if usd else made.asked + votes
-        finally:
-            if writer is not paraphraser:
-                writer.close()
-        if made.candidates:
-            place.unlink(missing_ok=True)
-            write_candidates(place, own, made, unread=True)
-        write_text(cost_file, json.dumps({"by": _writer(paraphraser), "spent": spent}))
-        note(f"{len(made.candidates)} of {made.asked} paraphrases by {made.judge} can be used")
-    record = read_json(cost_file)
-    if (by := record.get("by")) != _writer(paraphraser):
-        raise JudgeSenseError(
-            f"{run.folder} has proposals by {by}: pass it as --paraphraser, or use another --out"
-        )
-    proposed = paraphrases_in(place, plan.entry) if place.exists() else []
-    return proposed, float(record["spent"])
-
-
-def _writer(paraphraser: Any) -> str:
-    """The paraphraser as a record has it: what it is called."""
-    if isinstance(paraphraser, (str, Path)):
-        return str(paraphraser)
-    return str(getattr(paraphraser, "name", getattr(paraphraser, "__name__", type(paraphraser))))
-
-
 def _as_file(
-    plan: Plan, found: Found, table: Answers, judges: Sequence[Any], seed: int
-) -> Stabilised:
+    plan: Plan, found: SearchResult, answers: AnswersSoFar, judges: Sequence[Any], seed: int
+) -> ImprovedJudge:
     """The judge's file of what was chosen."""
-    leaves = found.chosen.leaves
-    used = {w for leaf in leaves for w in leaf.wordings}
-    templates = [table.wordings[w].template for w in sorted({0, *used})]
-    entry = TaskTemplates(plan.entry.task, tuple(templates))
-    margins = (*(found.margins or found.chosen.margins), None)
-    stages = []
-    for leaf, margin in zip_longest(leaves, margins):
-        rule = table.rule(leaf, found.fit)
-        if rule.offsets and len(rule.wordings) == 1:
-            mean = {OTHER_WORDINGS: rule.offsets[rule.wordings[0]]}
-            rule = replace(rule, offsets={**rule.offsets, **mean})
-        number = table.voices[leaf.voice].judge
-        own = plan.specs[number]
-        identity = own.identity() if isinstance(own, JudgeSpec) else {}
-        judge = judge_entry(judges[number].name, identity)
-        stages.append(Stabilised(judge, entry, rule, margin=margin))
+    recipe = answers.fitted(found.chosen, found.fit)
+    numbers = [answers.judges[part.judge].judge for part in recipe.leaves]
+    parts = [
+        replace(_with_other_wordings(part), judge=place) for place, part in enumerate(recipe.leaves)
+    ]
+    if recipe.combine:
+        margins = (*found.margins, None) if found.margins else recipe.margins
+        recipe = Recipe.together(recipe.name, recipe.combine, parts, margins)
+    else:
+        (recipe,) = parts
+    used = {answers.arrays[0].place(name) for part in parts for name in part.wordings}
+    templates = [answers.wordings[place].template for place in sorted({0, *used})]
     row = next(each for each in found.rows if each["written"])
     expected = {
         "accuracy": row["right"],
@@ -274,11 +208,11 @@ def _as_file(
     }
     if row["resistant"] is not None:
         expected["resistant"] = row["resistant"]
-    first = replace(
-        stages[0],
-        others=tuple(stages[1:]),
-        combine=found.chosen.combine,
-        ask_person={key: value for key, value in found.ask_person.items() if value is not None},
+    made = ImprovedJudge(
+        tuple(_entry_of(plan.specs[number], judges[number]) for number in numbers),
+        TaskTemplates(plan.entry.task, tuple(templates)),
+        recipe,
+        ask_person=_plain(found.ask_person),
         expected=expected,
         search={
             "way": found.chosen.name,
@@ -286,39 +220,50 @@ def _as_file(
             "seed": seed,
             "candidates": found.entered,
             "searched_items": found.raced,
-            "rows": [_plain(each) for each in found.rows],
+            "rows": [_plain(each, digits=6) for each in found.rows],
         },
         where=str(plan.out),
     )
-    return replace(
-        first,
-        data={
-            "hash": plan.identity["items"],
-            "task": plan.entry.task.name,
-            "scoring": first.scoring,
-            "judgesense": __version__,
-            "rule": first.digest,
-        },
-    )
+    data = {
+        "hash": plan.identity["items"],
+        "task": plan.entry.task.name,
+        "scoring": made.scoring,
+        "judgesense": __version__,
+        "rule": made.digest,
+    }
+    return replace(made, data=data)
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_other_wordings(recipe: Recipe) -> Recipe:
+    """A recipe of one judge whose offsets also serve wordings that it was not fitted to."""
+    if not recipe.offsets or len(recipe.wordings) > 1:
+        return recipe
+    mean = {OTHER_WORDINGS: recipe.offsets[recipe.wordings[0]]}
+    return replace(recipe, offsets={**recipe.offsets, **mean})
+
+
+def _entry_of(spec: Any, judge: Any) -> Mapping[str, Any]:
+    return judge_entry(judge.name, spec.identity() if isinstance(spec, JudgeSpec) else {})
+
+
+def _plain(row: Mapping[str, Any], digits: int | None = None) -> dict[str, Any]:
+    """What is known of a row, with its numbers to some digits."""
     return {
-        key: round(value, 6) if isinstance(value, float) else value
+        key: round(value, digits) if digits and isinstance(value, float) else value
         for key, value in row.items()
         if value is not None
     }
 
 
-def _result(plan: Plan, found: Found, asking: Asking, seed: int) -> Improved:
+def _result(plan: Plan, found: SearchResult, store: PromptStore, seed: int) -> Improved:
     rows = found.rows
     better, text = conclusion(rows, len(found.held_out))
     label, share = found.constant
     notes = [f"always answering {label!r} would be right on {percent(share)} of these items"]
     notes += plan.notes
-    if asking.failed:
+    if store.failed:
         notes.append(
-            f"{asking.failed} prompts have no answer and count as wrong. Rerun the command to send "
+            f"{store.failed} prompts have no answer and count as wrong. Rerun the command to send "
             "them again"
         )
     decided = next(row for row in rows if row["written"])["decided"]
@@ -334,8 +279,8 @@ def _result(plan: Plan, found: Found, asking: Asking, seed: int) -> Improved:
         n_candidates=found.entered,
         n_search=found.raced,
         n_held_out=len(found.held_out),
-        prompts=len(asking.known),
-        usd=asking.spent_usd,
+        prompts=len(store.rows),
+        usd=store.spent_usd,
         budget=str(plan.budget),
         seed=seed,
         ask_person=found.ask_person,
@@ -343,9 +288,9 @@ def _result(plan: Plan, found: Found, asking: Asking, seed: int) -> Improved:
     )
 
 
-def _describe(run: RunFolder, plan: Plan, table: Answers, judges: Sequence[Any]) -> None:
+def _describe(run: RunFolder, plan: Plan, answers: AnswersSoFar, judges: Sequence[Any]) -> None:
     """Record what ``judgesense report`` needs of the folder."""
-    task = plan.entry.task
+    task, templates = plan.entry.task, [each.template for each in answers.wordings]
     run.describe(
         run_id=f"{run.folder.resolve().name}-{plan.identity['items'][:8]}",
         data_hash=plan.identity["items"],
@@ -355,8 +300,8 @@ def _describe(run: RunFolder, plan: Plan, table: Answers, judges: Sequence[Any])
                 "ordinal": task.ordinal,
                 "comparative": task.comparative,
                 "options": dict(task.options),
-                "wordings": {w.template.template_id: w.template.text for w in table.wordings},
-                "layouts": {w.template.template_id: w.template.layout for w in table.wordings},
+                "wordings": {template.template_id: template.text for template in templates},
+                "layouts": {template.template_id: template.layout for template in templates},
             }
         },
     )

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.ask.candidates import Answers, Voice, first_candidates
-from judgesense.ask.forms import (
+from judgesense.ask.answers import AnswersSoFar, JudgeScoring
+from judgesense.ask.candidates import first_recipes
+from judgesense.ask.search import least_budget
+from judgesense.ask.wordings import (
     is_wordings_file,
     paraphrases_in,
     rule_paraphrases,
     validated,
     wordings_to_try,
 )
-from judgesense.ask.search import least_budget
 from judgesense.checking.rubric import labelled_rows
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_text
@@ -110,7 +111,7 @@ class Plan:
             raise JudgeSenseError(f"--out {out}: name a .yaml file for the judge")
         given = judge if isinstance(judge, (list, tuple)) else [judge]
         specs = resolve_all(given, scoring, judge_options)
-        if any(getattr(spec, "stabilised", None) is not None for spec in specs):
+        if any(getattr(spec, "improved", None) is not None for spec in specs):
             raise JudgeSenseError("improve takes a judge, not a judge's file: name the judge")
         known = [json.dumps(identity_of(spec), sort_keys=True) for spec in specs]
         if len(set(known)) < len(known):
@@ -166,8 +167,8 @@ class Plan:
         plain = self.items[: len(self.items) - len(self.copies)]
         return [*(lambda *_, item=item: item for item in plain), *self.copies]
 
-    def answers(self, judges: Sequence[Any], proposed: Sequence[Template]) -> Answers:
-        """The empty table of answers: the judges' voices and the wordings to try."""
+    def answers(self, judges: Sequence[Any], proposed: Sequence[Template]) -> AnswersSoFar:
+        """No answers yet, by judge and scoring, to the wordings to try."""
         options = [spec.options if isinstance(spec, JudgeSpec) else {} for spec in self.specs]
         reasons = [int(each.get("max_tokens") or 0) >= _REASONING_TOKENS for each in options]
         offered = [{self.scoring} if self.scoring else set(each.scorings) for each in judges]
@@ -178,17 +179,18 @@ class Plan:
             probabilities=any("options" in each for each in offered),
             defences=bool(self.copies),
         )
-        voices = []
+        asked = []
         for n, (spec, kinds) in enumerate(zip(self.specs, offered, strict=True)):
-            own = ["options"] if "options" in kinds else ["generate"]
-            own += ["generate"] if own == ["options"] and reasons[n] and "generate" in kinds else []
+            scorings = ["options"] if "options" in kinds else ["generate"]
+            if reasons[n] and {"options", "generate"} <= kinds:
+                scorings.append("generate")
             name = str(getattr(spec, "name", judges[n].name)).split("@")[0]
             price = self._price(spec, [each.template for each in wordings])
-            voices += [Voice(n, name, scoring, price) for scoring in own]
+            asked += [JudgeScoring(n, name, scoring, price) for scoring in scorings]
         labels = self.entry.task.labels
-        return Answers(
+        return AnswersSoFar.empty(
             self.entry.task,
-            voices,
+            asked,
             wordings,
             np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64),
             _clusters(self.items),
@@ -221,18 +223,18 @@ def dry_run(source: str | Path, data: Data, judge: Any, **more: Any) -> list[str
     """Lines on what `judgesense.improve` would try and spend with these arguments; no judge is
     loaded or asked. Raises JudgeSenseError for bad input, as `improve`."""
     plan = Plan.of(source, data, judge, **more)
-    table = plan.answers([_Offers(spec) for spec in plan.specs], [])
+    answers = plan.answers([_Offers(spec) for spec in plan.specs], [])
     n, total, usd = len(plan.items), plan.total, plan.budget.usd
-    singles = first_candidates(table)
-    prompts = len(table.columns(*singles)) * n
+    singles = first_recipes(answers)
+    prompts = len(answers.columns(*singles)) * n
     copies = f" and {len(plan.copies)} attacked copies" if plan.copies else ""
     lines = [
         f"{n - len(plan.copies)} labelled items{copies}, {len(singles)} ways to ask "
-        f"({len(table.wordings)} wordings), and panels, juries and cascades of them",
+        f"({len(answers.wordings)} wordings), and panels, juries and cascades of them",
         f"trying all of them on all items takes {prompts} prompts; the budget allows at most "
         + (f"${total:g}" if usd else f"{total:.0f} prompts"),
     ]
-    if total < (least := least_budget(table)):
+    if total < (least := least_budget(answers)):
         lines.append(f"the budget is below one pass, which needs {least:g}")
     if not usd:
         seconds = sum(_seconds(spec) for spec in plan.specs) / len(plan.specs) * total

@@ -1,4 +1,4 @@
-"""What is promised: figures of candidates on the items that chose nothing."""
+"""What is promised: figures of recipes on the items that chose nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.ask.candidates import Answers, Candidate
-from judgesense.recipes.rules import Decided, sure
+from judgesense.ask.answers import AnswersSoFar
+from judgesense.recipes.recipe import TIE, Recipe, Verdicts
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED, longest_safe
 from judgesense.statistics.comparison import paired_gain
@@ -18,16 +18,18 @@ from judgesense.statistics.intervals import Interval, wilson_cluster
 _STEPS = 40
 """Levels of confidence that are tested for a person."""
 
+_ENDS = ("", "_ci_low", "_ci_high")
+
 
 def row_of(
-    answers: Answers, candidate: Candidate, base: Candidate, held: Codes, fit: Codes
+    answers: AnswersSoFar, recipe: Recipe, base: Recipe, held: Codes, fit: Codes
 ) -> dict[str, Any]:
     """A row of the table: figures on the items of the promise, and on their attacked copies."""
     plain = answers.plain(held)
-    codes = answers.decided(candidate, plain, fit).codes
-    prompts, price = answers.cost(candidate, plain, fit)
+    codes = answers.decide(recipe, plain, fit).codes
+    prompts, price = answers.cost(recipe, plain, fit)
     row: dict[str, Any] = {
-        "way": candidate.name,
+        "way": recipe.name,
         "prompts_per_item": round(prompts, 3),
         "usd_or_prompts": round(price, 6),
         "decided": float((codes >= 0).mean()),
@@ -35,73 +37,86 @@ def row_of(
         "steady": None,
         "steady_ci_low": None,
         "steady_ci_high": None,
-        "fair": 1.0 if len(candidate.leaves[-1].orders) > 1 and not candidate.combine else None,
+        "fair": 1.0 if len(recipe.orders) > 1 and not recipe.members else None,
     }
     copies = held[answers.attacked[held]]
     for name, gained, items in (("right", "gain", plain), ("resistant", "resistant_gain", copies)):
         row |= dict.fromkeys(f"{key}{end}" for key in (name, gained) for end in _ENDS)
         if not len(items):
             continue
-        right, clusters = answers.right(candidate, items, fit), answers.clusters[items]
+        right, clusters = answers.right(recipe, items, fit), answers.clusters[items]
         row |= _figure(name, float(right.mean()), wilson_cluster(right, clusters))
-        if candidate is not base:
+        if recipe is not base:
             gain = paired_gain(answers.right(base, items, fit), right, clusters)
             row |= _figure(gained, gain.gain, Interval(gain.ci_low, gain.ci_high))
     return row
-
-
-_ENDS = ("", "_ci_low", "_ci_high")
 
 
 def _figure(name: str, value: float, ends: Interval) -> dict[str, Any]:
     return {name: value, f"{name}_ci_low": ends.low, f"{name}_ci_high": ends.high}
 
 
-def probes_of(
-    answers: Answers, chosen: Candidate, left: Sequence[Candidate]
-) -> dict[str, Candidate]:
-    """What shows how steady and fair the chosen candidate is: the same with other wordings, and
-    with the options in the other order."""
-    found = {}
-    if not chosen.members:
-        turned = tuple(each for each in answers.task.orders if each not in chosen.orders)
-        if turned:
-            found["fair"] = replace(chosen, orders=turned)
-        kinds = [wording.kind for wording in answers.wordings]
-        own = kinds[chosen.wordings[0]]
-        order = [w for each in left for w in each.wordings]
-        order += [w for w, kind in enumerate(kinds) if kind == own]
-        apart = {"alone", "reasoning"}
-        others = [
-            w
-            for w in dict.fromkeys(order)
-            if w not in chosen.wordings and (kinds[w] == own or not apart & {own, kinds[w]})
-        ]
-        if len(others) >= len(chosen.wordings):
-            found["steady"] = replace(chosen, wordings=tuple(others[: len(chosen.wordings)]))
-    return found
+def probes_of(answers: AnswersSoFar, chosen: Recipe, left: Sequence[Recipe]) -> dict[str, Recipe]:
+    """What shows how steady and fair the chosen recipe is: the same with other wordings, and with
+    the options in the other order."""
+    if chosen.members:
+        return {}
+    probes = {}
+    if other_order := tuple(o for o in answers.task.orders if o not in chosen.orders):
+        probes["fair"] = replace(chosen, orders=other_order)
+    kinds = {each.template.template_id: each.kind for each in answers.wordings}
+    kind, apart = kinds[chosen.wordings[0]], {"alone", "reasoning"}
+    # The best of the others come first, then those of the same kind.
+    order = [wording for recipe in left if not recipe.members for wording in recipe.wordings]
+    order += [wording for wording in kinds if kinds[wording] == kind]
+    others = [
+        wording
+        for wording in dict.fromkeys(order)
+        if wording not in chosen.wordings
+        and (kinds[wording] == kind or not apart & {kind, kinds[wording]})
+    ]
+    if len(others) >= len(chosen.wordings):
+        probes["steady"] = replace(chosen, wordings=tuple(others[: len(chosen.wordings)]))
+    return probes
 
 
 def steadiness(
-    answers: Answers, chosen: Candidate, probes: dict[str, Candidate], held: Codes, fit: Codes
+    answers: AnswersSoFar, chosen: Recipe, probes: dict[str, Recipe], held: Codes, fit: Codes
 ) -> dict[str, Any]:
-    """How often each probe gives the verdict of the chosen candidate: figures of its row."""
-    found: dict[str, Any] = {}
+    """How often each probe gives the verdict of the chosen recipe: figures of its row."""
+    figures: dict[str, Any] = {}
     held = answers.plain(held)
     for name, other in probes.items():
-        one, two = (answers.decided(each, held, fit).codes for each in (chosen, other))
+        one, two = (answers.decide(each, held, fit).codes for each in (chosen, other))
         same = (one == two) & (one != UNDECIDED)
-        found |= _figure(name, float(same.mean()), wilson_cluster(same, answers.clusters[held]))
-    return found
+        figures |= _figure(name, float(same.mean()), wilson_cluster(same, answers.clusters[held]))
+    return figures
+
+
+def person_margins(
+    answers: AnswersSoFar, chosen: Recipe, fit: Codes, held: Codes, max_error: float
+) -> tuple[dict[str, Any], tuple[float, ...]]:
+    """`with_person` for the chosen recipe, from the items of the search and of the promise."""
+    cascade = chosen.combine == "cascade"
+    stages = chosen.members if cascade else (chosen,)
+    return with_person(
+        [answers.decide(stage, fit, fit) for stage in stages],
+        [answers.decide(stage, held, fit) for stage in stages],
+        answers.gold[fit],
+        answers.gold[held],
+        answers.clusters[held],
+        [margin for margin in chosen.margins if margin is not None],
+        max_error,
+    )
 
 
 def with_person(
-    seen: Sequence[Decided],
-    told: Sequence[Decided],
-    gold_seen: Codes,
+    searched: Sequence[Verdicts],
+    promised: Sequence[Verdicts],
+    searched_gold: Codes,
     gold: Codes,
     clusters: Codes,
-    kept: Sequence[float],
+    least: Sequence[float],
     max_error: float,
 ) -> tuple[dict[str, Any], tuple[float, ...]]:
     """The margins below which a person decides, so that at most ``max_error`` of the other verdicts
@@ -112,18 +127,18 @@ def with_person(
     promise, from the most cautious on.
 
     Args:
-        seen, told: the verdicts of a cascade's judges in turn (or of one) on the items of the
-            search, and on those of the promise, with ``gold_seen`` and ``gold``.
+        searched, promised: the verdicts of a cascade's judges in turn (or of one) on the items of
+            the search, and on those of the promise, with ``searched_gold`` and ``gold``.
         clusters: of the items of the promise.
-        kept: the margins of all but the last judge, which are only raised.
+        least: the margins of all but the last judge, which are only raised.
 
     Returns:
         ``ask_person`` as in a judge's file, and the margins of all but the last judge.
     """
-    maps = [_confidence(one.margin, one.codes, one.codes == gold_seen) for one in seen]
-    levels = [own(one.margin) for own, one in zip(maps, told, strict=True)]
+    maps = [_confidence(one.margin, one.codes, one.codes == searched_gold) for one in searched]
+    levels = [own(one.margin) for own, one in zip(maps, promised, strict=True)]
     tops = np.stack(
-        [np.where(one.codes >= 0, level, -1.0) for one, level in zip(told, levels, strict=True)]
+        [np.where(one.codes >= 0, level, -1.0) for one, level in zip(promised, levels, strict=True)]
     ).max(axis=0)
     record: dict[str, Any] = {
         "max_error": max_error,
@@ -142,11 +157,11 @@ def with_person(
     for n, step in enumerate(steps):
         margins = [
             max(own, _least(one.margin, level, step))
-            for own, one, level in zip([*kept, 0.0], told, levels, strict=True)
+            for own, one, level in zip([*least, 0.0], promised, levels, strict=True)
         ]
         tried.append(tuple(margins))
-        for margin, one in zip(margins, told, strict=True):
-            fresh = ~decided[n] & sure(one, margin) & (one.margin > 1e-9)
+        for margin, one in zip(margins, promised, strict=True):
+            fresh = ~decided[n] & one.is_confident(margin) & (one.margin > TIE)
             decided[n] |= fresh
             wrong[n] |= fresh & (one.codes != gold)
     safe = longest_safe(decided, wrong, clusters, max_error=max_error)

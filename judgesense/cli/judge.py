@@ -11,7 +11,7 @@ from judgesense.cli import options as opt
 
 if TYPE_CHECKING:
     from judgesense.pipeline.verdicts import Judged
-    from local_judges.stabilised_file import Stabilised
+    from local_judges.improved_judge import ImprovedJudge
 
 
 def judge(
@@ -115,7 +115,7 @@ def stabilise(
 
     Exit codes: 0 done; 2 bad usage or input, or no remedy passes.
     """
-    from judgesense.ask.stabilise import stabilise as made
+    from judgesense.ask.from_run import stabilise as made
 
     found = made(
         run,
@@ -131,26 +131,26 @@ def stabilise(
         format,
         lambda: {
             "out": str(out),
-            "judge": found.judge["name"],
+            "judge": found.judges[0]["name"],
             "task": found.entry.task.name,
-            "remedy": found.rule.remedy,
+            "remedy": found.recipe.name,
             "expected": found.expected,
             "ask_person": found.ask_person,
             "card": found.card,
         },
-        lambda: _print_stabilised(found, out),
+        lambda: _print_improved(found, out),
     )
 
 
-def _print_stabilised(found: Stabilised, out: Path) -> None:
+def _print_improved(found: ImprovedJudge, out: Path) -> None:
     from judgesense.ask.improved import promise
     from judgesense.text import brackets, percent, quoted, s
 
     expected = found.expected
     prompts, cost = expected["prompts_per_item"], expected["usd_per_item"]
     typer.echo(
-        f"{out} contains {found.judge['name']} on {found.entry.task.name} with the remedy "
-        f"{found.rule.remedy!r}."
+        f"{out} contains {found.judges[0]['name']} on {found.entry.task.name} with the remedy "
+        f"{found.recipe.name!r}."
     )
     dear = "" if cost is None else f", about ${cost:.4g}"
     typer.echo(f"  It needs {prompts} prompt{s(prompts)} per item{dear}.")

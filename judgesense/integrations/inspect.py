@@ -71,11 +71,11 @@ def stable(
         served = load_served(judge, **given, **(options or {}))
         if served.one is None:
             raise JudgeSenseError("no task; add task=NAME")
-        own = served.judges[served.one].stabilised
-        if not set(accepted) < set(own.rule.labels) or not accepted:
+        own = served.judges[served.one].improved
+        if not set(accepted) < set(own.recipe.labels) or not accepted:
             raise JudgeSenseError(
                 f"passing is {', '.join(accepted) or 'empty'}; name some of the verdicts "
-                f"{', '.join(own.rule.labels)}, but not all"
+                f"{', '.join(own.recipe.labels)}, but not all"
             )
         if unknown := sorted(set(fields or ()) - own.fields):
             raise JudgeSenseError(

@@ -131,7 +131,7 @@ class ImprovedJudge(Judge):  # type: ignore[misc]
         source = AssessmentSource(source_type="LLM_JUDGE", source_id=verdict.judge)
         kept = {key: getattr(verdict, key) for key in ("probability", "margin", "ask_person")}
         metadata = {key: str(value) for key, value in kept.items() if value is not None}
-        if verdict.verdict not in self._loaded.stabilised.rule.labels:
+        if verdict.verdict not in self._loaded.improved.recipe.labels:
             failed = AssessmentError(error_code=verdict.verdict, error_message=verdict.error)
             return Feedback(name=self.name, source=source, error=failed, metadata=metadata)
         yes = {text: value for value, text in _YES_NO.items()}

@@ -6,8 +6,9 @@ answers again, so that the same checks measure a judge as asked and with a recip
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from judgesense.log.answers import Answers, cube_of, has_foreign_gold
 from judgesense.log.pairs import pairs_of
 from judgesense.log.rows import Log, TaskWords, option_shares, with_variants
-from judgesense.log.schema import EQUIVALENT, REWORDING, VARIANT_CLASSES
+from judgesense.log.schema import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
 from judgesense.log.view import answers_of
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.calibration import UNDECIDED
@@ -49,6 +50,10 @@ class Wording:
         """The template, with the variant if there is one."""
         return f"{self.template}+{self.variant}" if self.variant else self.template
 
+    def as_contrast(self) -> Wording:
+        """The wording as another question than that of the equivalent wordings."""
+        return replace(self, variant=self.variant or CONTRAST, variant_class=CONTRAST)
+
     def inverts(self, labels: tuple[str, ...]) -> bool:
         """Whether the names of two labels are exchanged under this wording."""
         return any(
@@ -79,8 +84,39 @@ class AnswerArray:
     has_probabilities: bool
     mean_cost: float | None = None
 
+    @classmethod
+    def empty(
+        cls,
+        task: TaskWords,
+        scoring: str,
+        gold: Codes,
+        clusters: Codes,
+        wordings: Sequence[str],
+        orders: Sequence[str],
+    ) -> AnswerArray:
+        """An array of prompts that nobody was asked yet, to be filled in place."""
+        shape = (len(gold), len(wordings), len(orders))
+        return cls(
+            task=task,
+            scoring=scoring,
+            items=np.arange(len(gold)).astype(str).astype(object),
+            clusters=clusters,
+            gold=gold,
+            wordings=tuple(map(Wording, wordings)),
+            orders=tuple(orders),
+            verdicts=np.full(shape, NOT_ASKED),
+            logprobs=np.full((*shape, len(task.labels)), np.nan),
+            has_probabilities=scoring == "options",
+        )
+
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def asked(self) -> Bools:
+        """Which prompts were asked, shape (n, T, O)."""
+        asked: Bools = self.verdicts != NOT_ASKED
+        return asked
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -90,22 +126,43 @@ class AnswerArray:
     @property
     def both_orders(self) -> bool:
         """Whether some wording was asked in both option orders."""
-        asked = (self.verdicts != NOT_ASKED).any(axis=0)
-        return len(self.orders) == 2 and bool(asked.all(axis=1).any())
+        in_order = np.any(self.asked, axis=0)
+        return len(self.orders) == 2 and bool(np.all(in_order, axis=1).any())
 
     def of(self, variant_class: str) -> list[int]:
         """The wordings of a variant class."""
         return [n for n, w in enumerate(self.wordings) if w.variant_class == variant_class]
 
+    def place(self, wording: str) -> int:
+        """The place of a wording, by its name."""
+        return self._places[wording]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {wording.name: n for n, wording in enumerate(self.wordings)}
+
     def take(self, items: Codes) -> AnswerArray:
         """The array of some of the items."""
+        return self.under([each.name for each in self.wordings], self.orders, items)
+
+    def under(
+        self,
+        wordings: Sequence[str],
+        orders: Sequence[str],
+        items: Codes | slice = slice(None),
+    ) -> AnswerArray:
+        """The array of some wordings, by name, and orders; of some of the items, or of all."""
+        columns = [self.place(name) for name in wordings]
+        places = [self.orders.index(order) for order in orders]
         return replace(
             self,
             items=self.items[items],
             clusters=self.clusters[items],
             gold=self.gold[items],
-            verdicts=self.verdicts[items],
-            logprobs=self.logprobs[items],
+            wordings=tuple(self.wordings[n] for n in columns),
+            orders=tuple(orders),
+            verdicts=self.verdicts[items][:, columns][:, :, places],
+            logprobs=self.logprobs[items][:, columns][:, :, places],
         )
 
 

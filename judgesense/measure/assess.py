@@ -86,9 +86,10 @@ def conclusions(
     if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
         from judgesense.measure.remedies import cheapest_that_passes, remedies
 
-        found["remedies"] = remedies(stream, card, thresholds, mislabelled)
-        best = cheapest_that_passes(found["remedies"])
-        shown["remedy"] = best["remedy"] if best else None
+        rows = remedies(stream, card, thresholds, mislabelled)
+        best = cheapest_that_passes(rows)
+        shown["remedy"] = best.remedy if best else None
+        found["remedies"] = [row.to_dict() for row in rows]
     if stream.variants:
         found["variants"] = variants(stream, mislabelled)
     return found

@@ -211,8 +211,8 @@ def trust_card(
     ``mislabelled`` templates, whose answers mean the opposite of what their label map says, are
     left out of `steady`, `responsive` and `right`: they tell of the wording, not of the judge.
     ``gold`` is what the gold labels are, in words, ``panel`` how many wordings decide a verdict
-    together, ``attacked`` the `resistant` check where the answers have no attacks: that of the judge
-    as asked.
+    together, ``attacked`` the `resistant` check of answers without attacks: that of the judge as
+    asked.
     """
     return conclude(
         {

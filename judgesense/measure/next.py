@@ -16,7 +16,7 @@ from judgesense.log.invocation import another_folder, command_line
 from judgesense.measure.card import TRUST
 from judgesense.measure.planning import chances_text, plan
 from judgesense.measure.thresholds import FEW_CLUSTERS, MANY_CUT_OFF
-from judgesense.recipes.fitting import AS_ASKED
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.text import join, number, percent, quoted, s
 
 Entry = Mapping[str, Any]

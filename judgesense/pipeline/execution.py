@@ -20,7 +20,7 @@ from judgesense.measure.thresholds import Thresholds
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.requirements import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
-from judgesense.recipes.fitting import AS_ASKED
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -359,10 +359,10 @@ def _judge(
         if price := getattr(judge, "price", None):
             facts["price"] = {"input": price[0], "output": price[1]}
         run.enter(judge.name, **facts)
-        stabilised = getattr(given, "stabilised", None)
+        improved = getattr(given, "improved", None)
         scorings = settings.scorings
-        if not settings.strict and stabilised is not None:
-            scorings = (stabilised.scoring,)
+        if not settings.strict and improved is not None:
+            scorings = (improved.scoring,)
         elif not settings.strict:
             offered = tuple(scoring for scoring in scorings if scoring in judge.scorings)
             if offered and offered != scorings:
@@ -370,14 +370,14 @@ def _judge(
             scorings = offered or scorings
         if "options" in scorings and (reading := facts["describe"].get("options")):
             note(f"{judge.name} reads option probabilities from {reading}")
-        if stabilised is not None and len(stabilised.rule.wordings) > 1 and len(benchmark.pairs):
+        if improved is not None and len(improved.recipe.wordings) > 1 and len(benchmark.pairs):
             note(
-                f"{judge.name} always asks its own {len(stabilised.rule.wordings)} wordings, "
+                f"{judge.name} always asks its own {len(improved.recipe.wordings)} wordings, "
                 "whatever the run's wording, so it is steady by construction"
             )
-        elif stabilised is not None and stabilised.rule.remedy != AS_ASKED:
+        elif improved is not None and improved.recipe.name != AS_ASKED:
             note(
-                f"{judge.name} applies its way of asking ({stabilised.rule.remedy}) to each wording"
+                f"{judge.name} applies its way of asking ({improved.recipe.name}) to each wording"
                 " of the run, not to the wording in its file"
             )
         plan: dict[str, Any] = {

@@ -14,23 +14,23 @@ from judgesense.pipeline.settings import Settings
 def require_fitting(spec: Any, benchmark: Benchmark, settings: Settings) -> None:
     """Raise JudgeSenseError if an improved judge is to judge another task than its own, or with
     another scoring."""
-    stabilised = getattr(spec, "stabilised", None)
-    if stabilised is None:
+    improved = getattr(spec, "improved", None)
+    if improved is None:
         return
-    task = stabilised.entry.task
+    task = improved.entry.task
     if others := [name for name in benchmark.tasks if name != task.name]:
         raise JudgeSenseError(
-            f"{stabilised.where} judges the task {task.name}, not {', '.join(others)}; add --tasks "
+            f"{improved.where} judges the task {task.name}, not {', '.join(others)}; add --tasks "
             f"{task.name}"
         )
     labels = benchmark.tasks[task.name].labels
     if set(labels) != set(task.labels):
         raise JudgeSenseError(
-            f"{stabilised.where} judges {task.name} with the labels {', '.join(task.labels)}, but "
+            f"{improved.where} judges {task.name} with the labels {', '.join(task.labels)}, but "
             f"the data has the labels {', '.join(labels)}"
         )
-    if settings.strict and "options" in settings.scorings and stabilised.scoring == "generate":
-        raise JudgeSenseError(f"{stabilised.where} counts votes; leave out --scoring")
+    if settings.strict and "options" in settings.scorings and improved.scoring == "generate":
+        raise JudgeSenseError(f"{improved.where} counts votes; leave out --scoring")
 
 
 def require_effort(spec: Any, benchmark: Benchmark, data: DataReference) -> None:

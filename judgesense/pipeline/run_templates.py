@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.log.answers import Answers
-from judgesense.log.array import AnswerArray
 from judgesense.log.folder import Run
-from judgesense.recipes.rules import OTHER_WORDINGS, Rule
+from judgesense.recipes.recipe import OTHER_WORDINGS, Recipe
 from judgesense.tasks import Task, Template, load_label_map
 from judgesense.text import join
 from judgesense_dataset.recognition import known_tasks, recognise
@@ -20,50 +19,50 @@ from judgesense_dataset.templates import TaskTemplates, load_templates
 
 
 def wordings_of(
-    run: Run, stream: Answers, array: AnswerArray, rule: Rule, templates: str | Path | None
+    run: Run, answers: Answers, recipe: Recipe, templates: str | Path | None
 ) -> TaskTemplates:
-    """The task and the rule's wordings with their texts; others with offsets where known."""
-    known = _own_templates(run, stream.task.name, templates)
+    """The task and a recipe's wordings with their texts; others with offsets where known."""
+    known = _own_templates(run, answers.task.name, templates)
     if run.prompts is None and known is None:
         raise JudgeSenseError(
             f"{run.folder} is an import without the texts of the wordings; give the template "
             "file with --templates FILE"
         )
-    formed = in_reply_form(run, stream)
-    if refused := [wording for wording in rule.wordings if wording in formed]:
+    formed = in_reply_form(run, answers)
+    if refused := [wording for wording in recipe.wordings if wording in formed]:
         raise JudgeSenseError(
             f"an improved judge cannot ask {refused[0]!r}, whose verdict is read in a reply form. "
             "Choose a --remedy with another wording, or use a run with more wordings"
         )
-    found = [_template(run, stream.task.name, wording, known) for wording in rule.wordings]
-    for wording in rule.offsets:
-        if wording not in (*rule.wordings, *formed, OTHER_WORDINGS):
+    found = [_template(run, answers.task.name, wording, known) for wording in recipe.wordings]
+    for wording in recipe.offsets:
+        if wording not in (*recipe.wordings, *formed, OTHER_WORDINGS):
             # Not asked by the file itself, so it may be absent.
             with suppress(JudgeSenseError):
-                found.append(_template(run, stream.task.name, wording, known))
+                found.append(_template(run, answers.task.name, wording, known))
     if known is not None:
         task = known.task
     else:
-        name = stream.task.name
+        name = answers.task.name
         recorded = (run.record.get("tasks") or {}).get(name) or {}
         options = dict(recorded.get("options") or {})
-        if not options and array.task.comparative and name in known_tasks():
+        if not options and answers.task.comparative and name in known_tasks():
             options = dict(known_tasks()[name].task.options)
-        task = Task(name, array.labels, bool(recorded.get("ordinal")), options)
-    if task.labels != rule.labels:
+        task = Task(name, answers.task.labels, bool(recorded.get("ordinal")), options)
+    if task.labels != recipe.labels:
         raise JudgeSenseError(
             f"the template file's task {task.name} has the labels {join(task.labels)}, but the "
-            f"run has {join(rule.labels)}"
+            f"run has {join(recipe.labels)}"
         )
     return TaskTemplates(task, tuple(found))
 
 
-def in_reply_form(run: Run, stream: Answers) -> list[str]:
-    """The wordings of a stream whose options were scored inside the form of a reply."""
-    if stream.scoring != "options":
+def in_reply_form(run: Run, answers: Answers) -> list[str]:
+    """The wordings whose options were scored inside the form of a reply."""
+    if answers.scoring != "options":
         return []
     forms = run.record.get("reply_forms") or ()
-    return [name for name in stream.log.templates if name.rpartition("+")[2] in forms]
+    return [name for name in answers.log.templates if name.rpartition("+")[2] in forms]
 
 
 def _own_templates(run: Run, task: str, path: str | Path | None) -> TaskTemplates | None:

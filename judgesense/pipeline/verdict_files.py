@@ -17,7 +17,7 @@ from judgesense.files.tables import csv_text, read_table
 from judgesense.tasks import Item
 from judgesense_dataset.sources.loader import Reader
 from judgesense_dataset.sources.own import OwnData, collect
-from local_judges.stabilised_file import Stabilised
+from local_judges.improved_judge import ImprovedJudge
 
 Row = Mapping[str, Any]
 
@@ -66,20 +66,20 @@ SCHEMA = pa.schema(
 
 
 def read_items(
-    items: str | Path, stabilised: Stabilised, columns: Mapping[str, str]
+    items: str | Path, improved: ImprovedJudge, columns: Mapping[str, str]
 ) -> tuple[list[Item], dict[str, Any], list[Row]]:
     """The items of a file, what identifies them, and their rows, with the columns as they are.
 
     ``columns`` maps columns of items to those of the data. Raises JudgeSenseError naming the place,
     row and column of what is missing or invalid.
     """
-    known = {*stabilised.fields, "item_id", "cluster_id", "system_id", "gold"}
+    known = {*improved.fields, "item_id", "cluster_id", "system_id", "gold"}
     if unknown := sorted(columns.keys() - known):
         raise JudgeSenseError(
             f"columns: {unknown[0]!r} is not a field of the items; choose from "
             f"{', '.join(sorted(known))}"
         )
-    asked = stabilised.asked
+    asked = improved.wordings
     path = Path(items)
     place: dict[str, Any] = {"columns": dict(columns)} if columns else {}
     if not path.is_file():

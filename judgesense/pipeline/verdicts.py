@@ -20,18 +20,17 @@ from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.execution import execute, folder_for, require_known, resolve_all
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.pipeline.verdict_files import FORMATS, ItemVerdict, read_items, write_verdicts
-from judgesense.recipes.fitting import AS_ASKED
-from judgesense.recipes.rules import TIE, Rule
+from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe
 from judgesense.tasks import Item, is_scale
 from judgesense_dataset.recognition import known_tasks
 from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
-from local_judges.combined import StabilisedJudge, margin_of_votes
+from local_judges.improved_judge import ImprovedJudge, read_improved
+from local_judges.messages import Messages
 from local_judges.protocol import Answer, Judge, Request
+from local_judges.recipe_judge import RecipeJudge, margin_of_votes
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decide
 from local_judges.runner import ask_all
-from local_judges.stabilised import Messages
-from local_judges.stabilised_file import Stabilised, read_stabilised
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def judge_items(
         wording: for any other judge, the template to ask (the task's first).
         scoring: ``options`` (the default) or ``generate``, for any other judge.
         templates: your own template file, or its content as a dict, for a judge that is not
-            stabilised.
+            improved.
         columns: your names of the columns: ``{"query": "question"}``.
         note: called with progress notes; they go to stderr by default.
         judge_options: options of the engine.
@@ -112,18 +111,18 @@ def judge_items(
         templates = kept_templates(templates, beside)
     cluster, options = cluster_of(judge_options)
     spec = _resolved(judge, task, wording, scoring, templates, options)
-    stabilised: Stabilised = spec.stabilised
+    improved: ImprovedJudge = spec.improved
     file = kept(items, beside, "items")
-    read, identity, rows = read_items(file, stabilised, columns or {})
+    read, identity, rows = read_items(file, improved, columns or {})
     data = DataReference(
-        {"items": identity, "stabilised": stabilised.digest},
-        lambda: benchmark_of(stabilised, read),
+        {"items": identity, "stabilised": improved.digest},
+        lambda: benchmark_of(improved, read),
     )
     target = Path(out or f"{folder_for(RUNS, file.stem, [spec], data.identity)}.csv")
     folder = target.with_name(f"{target.name}.run")
-    settings = Settings.of(stabilised.scoring)
+    settings = Settings.of(improved.scoring)
     execute([spec], data, settings, folder, note or to_stderr, cluster)
-    found = verdicts_of(read_log(folder), stabilised, read)
+    found = verdicts_of(read_log(folder), improved, read)
     write_verdicts(found, target, rows)
     asked = [v.ask_person for v in found if v.ask_person is not None]
     costs = [v.cost_usd for v in found if v.cost_usd is not None]
@@ -131,8 +130,8 @@ def judge_items(
         target,
         folder,
         len(found),
-        sum(v.verdict in stabilised.rule.labels for v in found),
-        sum(asked) if stabilised.threshold is not None else None,
+        sum(v.verdict in improved.recipe.labels for v in found),
+        sum(asked) if improved.threshold is not None else None,
         sum(costs) if costs else None,
     )
 
@@ -144,8 +143,8 @@ class ItemJudge:
     DataFrame, a ``datasets.Dataset`` or the path of a file.
     """
 
-    def __init__(self, stabilised: Stabilised, judge: Judge) -> None:
-        self.stabilised, self.judge = stabilised, judge
+    def __init__(self, improved: ImprovedJudge, judge: Judge) -> None:
+        self.improved, self.judge = improved, judge
 
     @property
     def prompt_judge(self) -> Judge:
@@ -158,22 +157,22 @@ class ItemJudge:
         Raises JudgeSenseError naming the row and the field for an item that lacks one.
         """
         if isinstance(items, (str, Path)):
-            read = load_items(items, self.stabilised.entry.task, self.stabilised.fields)
+            read = load_items(items, self.improved.entry.task, self.improved.fields)
         else:
-            task, fields = self.stabilised.entry.task, self.stabilised.fields
+            task, fields = self.improved.entry.task, self.improved.fields
             rows = enumerate(rows_in(items, "items"), 1)
             given = (Record(row, f"items, row {n}") for n, row in rows)
             read = items_of(given, "items", task, fields)
-        stabilised, kind = self.stabilised, self.stabilised.scoring
-        options = tuple(stabilised.base.label_map)
-        messages = map(Messages(stabilised).of_item, read)
+        improved, kind = self.improved, self.improved.scoring
+        options = tuple(improved.base.label_map)
+        messages = map(Messages(improved).of_item, read)
         requests = [Request(each.prompt_id, each.text, options) for each in messages]
         distinct = {request.prompt_id: request for request in requests}
         answers = dict(
             zip(distinct, ask_all(self.judge, list(distinct.values()), {kind}), strict=True)
         )
         return [
-            verdict_in(stabilised, item, answers[request.prompt_id], options, kind, self.judge.name)
+            verdict_in(improved, item, answers[request.prompt_id], options, kind, self.judge.name)
             for item, request in zip(read, requests, strict=True)
         ]
 
@@ -221,15 +220,15 @@ def load_judge(
     if judge is None:
         found = _resolved(file, task, wording, scoring, None, judge_options)
         loaded = found.load() if isinstance(found, JudgeSpec) else found
-        return ItemJudge(found.stabilised, loaded)
-    stabilised = read_stabilised(file)
+        return ItemJudge(found.improved, loaded)
+    improved = read_improved(file)
     judges = judge if isinstance(judge, (list, tuple)) else [judge]
-    names = [str(each.judge.get("name")) for each in (stabilised, *stabilised.others)]
+    names = [str(each.get("name")) for each in improved.judges]
     if len(set(names)) == len(judges) == 1:
         judges = [*judges] * len(names)
-    inner = resolve_all(judges, stabilised.scoring, judge_options)
+    inner = resolve_all(judges, improved.scoring, judge_options)
     loaded = [each.load() if isinstance(each, JudgeSpec) else each for each in inner]
-    return ItemJudge(stabilised, StabilisedJudge(stabilised, *loaded, same_judge=False))
+    return ItemJudge(improved, RecipeJudge(improved, *loaded, same_judge=False))
 
 
 def _resolved(
@@ -240,12 +239,12 @@ def _resolved(
     templates: str | Path | None,
     options: Mapping[str, Any],
 ) -> Any:
-    """The judge with its rule, not loaded if it was named: an object with ``stabilised``."""
+    """The judge with its recipe, not loaded if it was named: an object with ``improved``."""
     (found,) = resolve_all([judge], scoring or "options", options)
-    if isinstance(found, JudgeSpec) and found.stabilised is not None:
-        if task not in (None, found.stabilised.entry.task.name):
+    if isinstance(found, JudgeSpec) and found.improved is not None:
+        if task not in (None, found.improved.entry.task.name):
             raise JudgeSenseError(
-                f"{judge} judges the task {found.stabilised.entry.task.name}, not {task}"
+                f"{judge} judges the task {found.improved.entry.task.name}, not {task}"
             )
         return found
     if task is None:
@@ -253,16 +252,16 @@ def _resolved(
             "no task: give --task, or an improved judge's file as the judge (judgesense "
             "improve makes one)"
         )
-    stabilised = _as_asked(task, wording, scoring or "options", templates)
+    improved = _as_asked(task, wording, scoring or "options", templates)
     if isinstance(found, JudgeSpec):
-        return replace(found, stabilised=stabilised)
-    return StabilisedJudge(stabilised, found)
+        return replace(found, improved=improved)
+    return RecipeJudge(improved, found)
 
 
 def _as_asked(
     task: str, wording: str | None, scoring: str, templates: str | Path | None
-) -> Stabilised:
-    """One wording of a task, asked once: the rule of a judge that is not stabilised."""
+) -> ImprovedJudge:
+    """One wording of a task, asked once: the recipe of a judge that is not improved."""
     tasks = known_tasks() if templates is None else load_templates(templates)
     if task not in tasks:
         raise JudgeSenseError(f"unknown task {task!r}; choose from {', '.join(tasks)}")
@@ -273,19 +272,19 @@ def _as_asked(
             f"task {task} has no template {wording!r}; choose from {', '.join(by_id)}"
         )
     chosen = by_id[wording] if wording else entry.templates[0]
-    rule = Rule(
+    recipe = Recipe(
         AS_ASKED,
         (chosen.template_id,),
         entry.task.orders[:1],
         entry.task.labels,
         "most probable" if scoring == "options" else "vote",
     )
-    return Stabilised({}, TaskTemplates(entry.task, (chosen,)), rule)
+    return ImprovedJudge(({},), TaskTemplates(entry.task, (chosen,)), recipe)
 
 
-def benchmark_of(stabilised: Stabilised, items: Sequence[Item]) -> Benchmark:
+def benchmark_of(improved: ImprovedJudge, items: Sequence[Item]) -> Benchmark:
     """One message per item, which the improved judge asks in its own wordings and orders."""
-    task, messages = stabilised.entry.task, Messages(stabilised)
+    task, messages = improved.entry.task, Messages(improved)
     prompts = [messages.of_item(item) for item in items]
     return Benchmark(
         {task.name: task},
@@ -295,7 +294,7 @@ def benchmark_of(stabilised: Stabilised, items: Sequence[Item]) -> Benchmark:
     )
 
 
-def verdicts_of(log: pa.Table, stabilised: Stabilised, items: Sequence[Item]) -> list[ItemVerdict]:
+def verdicts_of(log: pa.Table, improved: ImprovedJudge, items: Sequence[Item]) -> list[ItemVerdict]:
     """The verdicts in a log of :func:`benchmark_of`, in the items' order."""
     found: dict[str, ItemVerdict] = {}
     by_id = {item.item_id: item for item in items}
@@ -308,16 +307,16 @@ def verdicts_of(log: pa.Table, stabilised: Stabilised, items: Sequence[Item]) ->
             error=row["error"],
             refused=row["status"] == "refused",
         )
-        options = tuple(logprobs or stabilised.base.label_map)
+        options = tuple(logprobs or improved.base.label_map)
         item = by_id[row["item_id"]]
         found[item.item_id] = verdict_in(
-            stabilised, item, answer, options, row["scoring"], row["judge"]
+            improved, item, answer, options, row["scoring"], row["judge"]
         )
     return [found[item.item_id] for item in items]
 
 
 def verdict_in(
-    stabilised: Stabilised,
+    improved: ImprovedJudge,
     item: Item,
     answer: Answer,
     options: tuple[str, ...],
@@ -325,31 +324,32 @@ def verdict_in(
     judge: str,
 ) -> ItemVerdict:
     """The verdict on an item in the answer to its message, which allows ``options``."""
-    template, rule, alone = stabilised.base, stabilised.rule, not stabilised.others
+    template, recipe = improved.base, improved.recipe
+    alone = not recipe.members
     raw = decide(answer, scoring, options, template.aliases)
     verdict = template.label_map.get(raw, raw)
     probability = margin = nats = score = None
-    if rule.read == "vote" and verdict in rule.labels:
+    if recipe.read == "vote" and verdict in recipe.labels:
         margin = nats = margin_of_votes(answer.text or "", template)
-    elif answer.option_logprobs is not None and verdict in rule.labels:
-        shares: dict[str, float] = dict.fromkeys(rule.labels, 0.0)
+    elif answer.option_logprobs is not None and verdict in recipe.labels:
+        shares: dict[str, float] = dict.fromkeys(recipe.labels, 0.0)
         for option, value in zip(options, answer.option_logprobs, strict=True):
             shares[template.label_map[option]] += math.exp(value)
         total = sum(shares.values())
         first, second = sorted(shares.values(), reverse=True)[:2]
         margin = (first - second) / total
         nats = math.log(first) - math.log(max(second, 1e-304))
-        if rule.read == "expected score":
-            one, two = (math.log(max(shares[label], 1e-304)) for label in rule.labels[:2])
-            low, high = (float(label) for label in rule.labels[:2])
+        if recipe.read == "expected score":
+            one, two = (math.log(max(shares[label], 1e-304)) for label in recipe.labels[:2])
+            low, high = (float(label) for label in recipe.labels[:2])
             score = (one - two + low**2 - high**2) / (2 * (low - high))
         else:
             probability = shares[verdict] / total
-            if stabilised.entry.task.ordinal and is_scale(rule.labels):
+            if improved.entry.task.ordinal and is_scale(recipe.labels):
                 score = sum(float(label) * share for label, share in shares.items()) / total
-    ask = None if stabilised.threshold is None else nats is None or nats < stabilised.threshold
+    ask = None if improved.threshold is None else nats is None or nats < improved.threshold
     # Of two labels that are equally probable, the verdict is the first: that is no choice.
-    if verdict not in rule.labels or (nats is not None and nats <= TIE):
+    if verdict not in recipe.labels or (nats is not None and nats <= TIE):
         ask = True
     return ItemVerdict(
         item_id=item.item_id,
@@ -364,7 +364,7 @@ def verdict_in(
         system_id=item.system_id or None,
         judge=judge,
         task=item.task,
-        wording=rule.wordings[0] if alone and len(rule.wordings) == 1 else None,
-        order=rule.orders[0] if alone and len(rule.orders) == 1 else None,
+        wording=recipe.wordings[0] if alone and len(recipe.wordings) == 1 else None,
+        order=recipe.orders[0] if alone and len(recipe.orders) == 1 else None,
         gold=item.gold,
     )

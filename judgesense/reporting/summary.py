@@ -9,7 +9,7 @@ from judgesense.log.view import BASELINES
 from judgesense.measure.card import TRUST, clause
 from judgesense.measure.people import GOLD, MAJORITY
 from judgesense.measure.report_file import Key, identity, main_cells, task_rank
-from judgesense.recipes.fitting import AS_ASKED
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.tasks import is_scale
 from judgesense.text import (
     brackets,

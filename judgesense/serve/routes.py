@@ -183,7 +183,7 @@ async def judge(body: JudgeRequest, request: Request) -> Any:
     service = _service(request)
     served = service.served
     task, items = body.task, [body.model_extra or {}] if body.items is None else body.items
-    fields = served.judges[served.one].stabilised.fields if served.one else ()
+    fields = served.judges[served.one].improved.fields if served.one else ()
     if body.items is None and "task" in fields:
         task, items = None, [{**items[0], "task": body.task}]  # A column of the rubric.
     asks = [served.of_item(item, task, n) for n, item in enumerate(items, 1)]

@@ -11,7 +11,7 @@ from typing import Any
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.verdict_files import ItemVerdict
 from judgesense.pipeline.verdicts import ItemJudge, load_judge, verdict_in
-from judgesense.recipes.fitting import AS_ASKED
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.tasks import Item, Task, Template, prompt_id, render
 from judgesense.text import number
 from judgesense.version import __version__
@@ -19,11 +19,11 @@ from judgesense_dataset.recognition import known_tasks, recognise
 from judgesense_dataset.templates import TaskTemplates, layout_patterns
 from local_judges import registry
 from local_judges.api.systemone import Question, plain
+from local_judges.improved_judge import ImprovedJudge
+from local_judges.messages import Members, Messages
 from local_judges.protocol import Answer, Judge, Request
 from local_judges.rows import decide
 from local_judges.runner import ask_all
-from local_judges.stabilised import Members, Messages
-from local_judges.stabilised_file import Stabilised
 
 NAMES = {
     "question": ("input", "inputs", "query", "prompt"),
@@ -48,7 +48,7 @@ class Ask:
     judge: Judge
     scoring: str
     item: Item
-    read: Stabilised | None = None
+    read: ImprovedJudge | None = None
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,16 @@ class ServedJudge:
 
     def __init__(self, judges: Mapping[str, ItemJudge], name: str, plain: Judge) -> None:
         self.judges, self.name, self.plain = dict(judges), name, plain
-        self._messages = {task: Messages(each.stabilised) for task, each in self.judges.items()}
+        self._messages = {task: Messages(each.improved) for task, each in self.judges.items()}
         self.one = next(iter(self.judges)) if len(self.judges) == 1 else None
 
     def signature(self, task: str) -> str:
         """What fixes the verdicts on a task, in one line."""
-        own = self.judges[task].stabilised
-        rule = own.rule
+        own = self.judges[task].improved
+        recipe = own.recipe
         return (
-            f"judge:{self.judges[task].judge.name}|task:{task}|rule:{rule.remedy}"
-            f"|wordings:{','.join(rule.wordings)}|orders:{','.join(rule.orders)}"
+            f"judge:{self.judges[task].judge.name}|task:{task}|rule:{recipe.name}"
+            f"|wordings:{','.join(recipe.wordings)}|orders:{','.join(recipe.orders)}"
             f"|scoring:{own.scoring}|digest:{own.digest}|v:{__version__}"
         )
 
@@ -118,7 +118,7 @@ class ServedJudge:
         if task not in self.judges:
             what = f"unknown task {task!r}" if task else 'the field "task" is missing'
             raise JudgeSenseError(f"{what}; choose one of {', '.join(self.judges)}")
-        own = self.judges[task].stabilised
+        own = self.judges[task].improved
         fields = fields_in(given, own.fields)
         if lacking := sorted(own.fields - fields.keys()):
             raise JudgeSenseError(
@@ -147,7 +147,7 @@ class ServedJudge:
                     if isinstance(members, Members):
                         ask = self._ask(request, task, members.template)
                         return ask, _wording(whole, members.template)
-        labels = self.judges[self.one].stabilised.entry.task.labels if self.one else ()
+        labels = self.judges[self.one].improved.entry.task.labels if self.one else ()
         return self._as_sent(Request(prompt_id(text), text, labels, system=system)), ""
 
     def of_question(self, state: Any, question: Question) -> Ask:
@@ -159,7 +159,7 @@ class ServedJudge:
         """
         wording = plain(question.instructions or "")
         for task, judge in self.judges.items():
-            own = judge.stabilised
+            own = judge.improved
             labels, fields = question.labels(own.entry.task), fields_in(state, own.fields)
             if labels is None:
                 continue
@@ -176,7 +176,7 @@ class ServedJudge:
                 if isinstance(members, Members):
                     return self._ask(request, task, members.template)
         if self.one:
-            own = self.judges[self.one].stabilised
+            own = self.judges[self.one].improved
             raise JudgeSenseError(
                 f"this server judges only {self.one}; ask for {', '.join(own.entry.task.labels)}, "
                 f"with a state that has the fields {', '.join(sorted(own.fields))}"
@@ -185,15 +185,14 @@ class ServedJudge:
         return self._as_sent(Request(prompt_id(text), text, question.options))
 
     def _ask(self, request: Request, task: str, template: Template) -> Ask:
-        own = self.judges[task].stabilised
+        own = self.judges[task].improved
+        part = own.recipe.leaves[0]
         read = replace(
             own,
+            judges=own.judges[:1],
             entry=TaskTemplates(own.entry.task, (template,)),
-            rule=replace(own.rule, wordings=(template.template_id,), offsets={}),
+            recipe=replace(part, wordings=(template.template_id,), offsets={}),
             data={"rule": "edited"} if own.edited else {},
-            others=(),
-            combine=None,
-            margin=None,
         )
         item = Item("message", task, {})
         return Ask(request, self.judges[task].judge, own.scoring, item, read)
@@ -238,8 +237,8 @@ class ServedJudge:
         labels = read.base.label_map
         verdict = verdict_in(read, ask.item, answer, options, ask.scoring, ask.judge.name)
         probabilities, votes = None, None
-        if shares is not None and read.rule.read != "expected score":
-            probabilities = dict.fromkeys(read.rule.labels, 0.0)
+        if shares is not None and read.recipe.read != "expected score":
+            probabilities = dict.fromkeys(read.recipe.labels, 0.0)
             for option, share in shares.items():
                 probabilities[labels[option]] += share
         if listed := (answer.text or "").partition("\n\nvotes: ")[2]:
@@ -247,7 +246,7 @@ class ServedJudge:
             votes = {labels[option]: int(n) for option, _, n in counts}
             shares = {option: int(n) / sum(votes.values()) for option, _, n in counts}
         raw = decide(answer, ask.scoring, options, read.base.aliases)
-        judged = "as asked" if read.rule.remedy == AS_ASKED else "as the file says"
+        judged = "as asked" if read.recipe.name == AS_ASKED else "as the file says"
         return Verdict(verdict, raw, shares, probabilities, votes, answer, judged)
 
     def close(self) -> None:
@@ -257,7 +256,7 @@ class ServedJudge:
     def task(self, ask: Ask) -> Task | None:
         """The task of a message; None if it is not known."""
         own = self.judges.get(ask.item.task)
-        return own.stabilised.entry.task if own else None
+        return own.improved.entry.task if own else None
 
 
 def load_served(judge: Any, **options: Any) -> ServedJudge:
@@ -269,7 +268,7 @@ def load_served(judge: Any, **options: Any) -> ServedJudge:
         one = load_judge(judge, **options)
         # What is asked as it was sent goes to the first judge of several.
         plain = one.judge.inner[0]  # type: ignore[attr-defined]
-        return ServedJudge({one.stabilised.entry.task.name: one}, Path(judge).stem, plain)
+        return ServedJudge({one.improved.entry.task.name: one}, Path(judge).stem, plain)
     task, wording = options.pop("task", None), options.pop("wording", None)
     scoring = options.pop("scoring", None)
     plain = registry.load_judge(judge, **options)

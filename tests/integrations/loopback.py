@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from judgesense.recipes.rules import Rule
+from judgesense.recipes.recipe import Recipe
 from judgesense_dataset.embedded import embedded_templates
+from local_judges.improved_judge import ImprovedJudge
 from local_judges.registry import resolve
-from local_judges.stabilised_file import Stabilised
 
 
 class Loopback:
@@ -85,9 +85,9 @@ def factual(text: str) -> str:
 
 
 def stable_file(path: Path, url: str) -> Path:
-    """A stabilised judge: the loopback, asked in three wordings of factuality."""
+    """An improved judge: the loopback, asked in three wordings of factuality."""
     entry = embedded_templates()["factuality"]
-    rule = Rule(
+    recipe = Recipe(
         "panel of 3",
         ("factuality-1", "factuality-2", "factuality-3"),
         ("-",),
@@ -97,7 +97,7 @@ def stable_file(path: Path, url: str) -> Path:
     judge = {"judge": "rule", "engine": "api", "model": "rule", "options": {"base_url": url}}
     judge["name"] = resolve("rule", base_url=url).load().name
     asks = {"max_error": 0.1, "threshold": 0.5, "confidence": 0.95}
-    Stabilised(judge, entry, rule, asks).write(path)
+    ImprovedJudge((judge,), entry, recipe, asks).write(path)
     return path
 
 

@@ -14,13 +14,13 @@ from typing import Any
 import uvicorn
 
 from judgesense.pipeline.verdicts import load_judge
-from judgesense.recipes.rules import Rule
+from judgesense.recipes.recipe import Recipe
 from judgesense.serve.served_judge import ServedJudge
 from judgesense.serve.server import app_of
 from judgesense_dataset.embedded import embedded_templates
 from judgesense_dataset.recognition import known_tasks
 from local_judges.callable_judge import CallableJudge
-from local_judges.stabilised_file import Stabilised
+from local_judges.improved_judge import ImprovedJudge
 
 
 def rule(messages: Sequence[str]) -> list[dict[str, float]]:
@@ -42,9 +42,9 @@ def file_of(path: Path, task: str, wordings: int, orders: tuple[str, ...]) -> Pa
     """A judge's file: a panel, or both orders."""
     entry = embedded_templates()[task]
     names = tuple(template.template_id for template in entry.templates[:wordings])
-    made = Rule("panel of wordings", names, orders, entry.task.labels, "most probable")
+    made = Recipe("panel of wordings", names, orders, entry.task.labels, "most probable")
     asks = {"max_error": 0.1, "threshold": 0.5, "confidence": 0.95}
-    Stabilised({"name": "rule@callable"}, entry, made, asks).write(path)
+    ImprovedJudge(({"name": "rule@callable"},), entry, made, asks).write(path)
     return path
 
 
@@ -53,7 +53,7 @@ def served_of(path: Path | None = None, inner: Any = None, task: str = "factuali
     if path is not None:
         one = load_judge(path, judge=inner)
         plain = inner[0] if isinstance(inner, list) else inner
-        return ServedJudge({one.stabilised.entry.task.name: one}, path.stem, plain)
+        return ServedJudge({one.improved.entry.task.name: one}, path.stem, plain)
     scoring = min(inner.scorings)
     tasks = [task] if task else list(known_tasks())
     judges = {each: load_judge(inner, task=each, scoring=scoring) for each in tasks}

@@ -27,7 +27,7 @@ ANSWERS = {"France": "Paris.", "Spain": "Nice.", "Italy": "Lyon."}
 
 
 def rule(text: str) -> str:
-    """The evaluated model, and the judge of the stabilised judge."""
+    """The evaluated model, and the judge of the improved judge."""
     if "Response:" in text:
         said = factual(text)
         return "YES" if said.startswith("Hard") else said

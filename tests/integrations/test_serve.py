@@ -19,7 +19,7 @@ import yaml
 from served import file_of, judge_of, rule, running, served_of
 
 from judgesense import load_judge
-from judgesense.ask.forms import alone_wordings
+from judgesense.ask.wordings import alone_wordings
 from judgesense.errors import JudgeSenseError
 from judgesense.serve.gate import MOST_BYTES
 from judgesense.serve.server import serve

@@ -16,7 +16,7 @@ from judgesense.statistics.rates import higher_than_others
 from judgesense.tasks import Item, Task, Template
 from judgesense_dataset.attacks import attacked_copies, chosen_attacks, load_attacks
 from judgesense_dataset.templates import TaskTemplates
-from local_judges.stabilised_file import read_stabilised
+from local_judges.improved_judge import read_improved
 
 TASKS = ("factuality", "coherence", "relevance", "preference")
 
@@ -276,7 +276,7 @@ def test_improve_judges_attacked_copies_and_tries_guards(tmp_path: Path) -> None
     assert "stripped" in best["way"]
     assert (best["right"], best["resistant"], best["resistant_gain"]) == (1, 1, 1)
     assert (found.n_held_out, best["n_items"]) == (20, 20)
-    held = read_stabilised(tmp_path / "judge.yaml")
+    held = read_improved(tmp_path / "judge.yaml")
     assert (held.expected["items"], held.expected["resistant"]) == (20, 1)
     assert "{text|stripped}" in (tmp_path / "judge.yaml").read_text("utf-8")
     with judgesense.load_judge(tmp_path / "judge.yaml", judge=judge) as improved:

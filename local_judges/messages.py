@@ -1,4 +1,4 @@
-"""The messages of an improved judge: taken apart, and the prompts of its rule for them."""
+"""The messages of an improved judge: taken apart, and the prompts of its recipe for them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from judgesense.recipes.rules import Rule
+from judgesense.recipes.recipe import Recipe
 from judgesense.tasks import Item, Prompt, Template, prompt_id, render
-from judgesense_dataset.templates import LayoutPattern, layout_patterns, patterns_of
+from judgesense_dataset.templates import (
+    LayoutPattern,
+    is_alone,
+    layout_patterns,
+    patterns_of,
+)
+from local_judges.improved_judge import ImprovedJudge
 from local_judges.protocol import Request
-from local_judges.stabilised_file import Stabilised
 
 _ITEM = "judgesense_item"
 """The key of a message that holds an item's fields as JSON."""
@@ -33,7 +38,7 @@ class Members:
     requests: tuple[tuple[Request, ...], ...]
     templates: tuple[Template, ...]
     template: Template
-    rule: Rule
+    recipe: Recipe
 
     @cached_property
     def by_key(self) -> dict[str, Request]:
@@ -47,35 +52,43 @@ def key_of(request: Request) -> str:
 
 
 class Messages:
-    """Takes messages apart, and renders the prompts of the rule from their fields.
+    """Takes messages apart, and renders the prompts of a recipe of one judge from their fields.
 
-    A message is one of the file's wordings, or another wording in one of its layouts.
+    A message is one of the file's wordings, or another wording in one of its layouts. Without
+    ``part``, the recipe is that of the file's first judge, and a message shows what any judge
+    needs.
     """
 
-    def __init__(self, stabilised: Stabilised) -> None:
-        self.stabilised = stabilised
-        self.by_id = {template.template_id: template for template in stabilised.entry.templates}
+    def __init__(self, improved: ImprovedJudge, part: Recipe | None = None) -> None:
+        self.improved, self.recipe = improved, part or improved.recipe.leaves[0]
+        self.by_id = {template.template_id: template for template in improved.entry.templates}
+        chosen = [self.by_id[name] for name in self.recipe.wordings]
+        # A recipe of one wording is applied to the message's own wording.
+        task = improved.entry.task
+        self.asks_own = len(chosen) > 1 or any(is_alone(task, each) for each in chosen)
+        self.base = chosen[0]
+        self.fields = improved.wordings_of(part).fields if part else improved.fields
 
     def of_item(self, item: Item) -> Prompt:
-        """The message for an item: the rule's first wording.
+        """The message for an item: the recipe's first wording.
 
         Where that cannot be taken apart because a field looks like the layout, the message is the
         fields as JSON, which stands for the same prompts.
 
         Raises JudgeSenseError if the item lacks a field.
         """
-        task = self.stabilised.entry.task
-        prompt = render(task, self.stabilised.base, item, task.orders[0])
-        request = Request(prompt.prompt_id, prompt.text, tuple(self.stabilised.base.label_map))
-        if not self.stabilised.others and isinstance(self.members(request), Members):
+        task = self.improved.entry.task
+        prompt = render(task, self.base, item, task.orders[0])
+        request = Request(prompt.prompt_id, prompt.text, tuple(self.base.label_map))
+        if not self.improved.recipe.members and isinstance(self.members(request), Members):
             return prompt
-        shown = {name: item.fields[name] for name in sorted(self.stabilised.fields)}
+        shown = {name: item.fields[name] for name in sorted(self.improved.fields)}
         text = json.dumps({_ITEM: shown}, ensure_ascii=False)
         return replace(prompt, text=text, prompt_id=prompt_id(text))
 
     def members(self, request: Request) -> Members | str:
         """The prompts behind a message, or why it cannot be judged."""
-        task, rule, where = self.stabilised.entry.task, self.stabilised.rule, self.stabilised.where
+        task, recipe, where = self.improved.entry.task, self.recipe, self.improved.where
         known = [set(task.labels), *(set(t.label_map) for t in self.by_id.values())]
         if set(request.options) not in known:
             return (
@@ -87,16 +100,16 @@ class Messages:
             return taken
         template, readings = taken
         templates: tuple[Template, ...] = (template,)
-        if self.stabilised.asks_own or request.text.startswith(_AS_JSON):
-            templates = tuple(self.by_id[wording] for wording in rule.wordings)
-            if lacking := sorted(self.stabilised.fields - set(readings[0])):
+        if self.asks_own or request.text.startswith(_AS_JSON):
+            templates = tuple(self.by_id[wording] for wording in recipe.wordings)
+            if lacking := sorted(self.fields - set(readings[0])):
                 return f"the message does not show {lacking[0]}, which the judge's wordings show"
         rendered = []
         for fields in readings:
             # The message shows its options in the order that counts as AB here.
             item = Item("message", task.name, fields)
             texts = [
-                [render(task, each, item, order).text for order in rule.orders]
+                [render(task, each, item, order).text for order in recipe.orders]
                 for each in templates
             ]
             rendered.append(texts)
@@ -111,16 +124,16 @@ class Messages:
             for each, row in zip(templates, rendered[0], strict=True)
         )
         names = tuple(each.template_id for each in templates)
-        if names != rule.wordings:
-            offsets = {name: rule.offsets_for(name) for name in names} if rule.offsets else {}
-            rule = replace(rule, wordings=names, offsets=offsets)
-        return Members(requests, templates, template, rule)
+        if names != recipe.wordings:
+            offsets = {name: recipe.offsets_for(name) for name in names} if recipe.offsets else {}
+            recipe = replace(recipe, wordings=names, offsets=offsets)
+        return Members(requests, templates, template, recipe)
 
     def _taken_apart(self, request: Request) -> tuple[Template, list[dict[str, str]]] | str:
         """The template of a message and the item's fields in it, in every way they can be split."""
         if (fields := self._as_json(request.text)) is not None:
-            own = (self.stabilised.base, *self.by_id.values())
-            return next(t for t in own if set(t.label_map) == set(request.options)), [fields]
+            known = (self.base, *self.by_id.values())
+            return next(t for t in known if set(t.label_map) == set(request.options)), [fields]
         for template, patterns in self._patterns:
             matches = [pattern.fullmatch(request.message) for pattern in patterns]
             if matches[0] is None or set(request.options) != set(template.label_map):
@@ -138,8 +151,8 @@ class Messages:
             template = replace(template, template_id=name, text=f"{{{_WORDING}}}")
             return template, [{**reading, _WORDING: wording} for reading in readings]
         return (
-            f"the message is not laid out as the templates of {self.stabilised.where}; judge items "
-            f"of the task {self.stabilised.entry.task.name} instead"
+            f"the message is not laid out as the templates of {self.improved.where}; judge items "
+            f"of the task {self.improved.entry.task.name} instead"
         )
 
     def _as_json(self, text: str) -> dict[str, str] | None:
@@ -151,7 +164,7 @@ class Messages:
         except (ValueError, RecursionError):
             return None
         fields = held[_ITEM] if held.keys() == {_ITEM} else None
-        if not isinstance(fields, dict) or not fields.keys() >= self.stabilised.fields:
+        if not isinstance(fields, dict) or not fields.keys() >= self.fields:
             return None
         return {name: str(value) for name, value in fields.items()}
 
@@ -162,6 +175,6 @@ class Messages:
         Each is there twice, matching as little and as much as possible per field: where the two
         differ, a field's text looks like the layout.
         """
-        own = [(template, patterns_of(template)) for template in self.by_id.values()]
+        wordings = [(template, patterns_of(template)) for template in self.by_id.values()]
         layouts = {t.layout: t for t in self.by_id.values() if not t.inverted}
-        return own + [(t, layout_patterns(layout)) for layout, t in layouts.items()]
+        return wordings + [(t, layout_patterns(layout)) for layout, t in layouts.items()]

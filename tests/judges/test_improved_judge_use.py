@@ -1,4 +1,4 @@
-"""Using a stabilised judge: in other commands, on awkward items, from an edited file."""
+"""Using an improved judge: in other commands, on awkward items, from an edited file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from stabilised_trial import biased, edit, items, judged, options, stable
+from improved_trial import biased, edit, items, judged, options, stable
 from typer.testing import CliRunner
 
 import judgesense
@@ -22,12 +22,12 @@ from judgesense.log.folder import read_record
 from judgesense.log.schema import read_log
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
-from local_judges.combined import StabilisedJudge
+from local_judges.improved_judge import read_improved
+from local_judges.messages import Members, Messages
 from local_judges.protocol import Request
+from local_judges.recipe_judge import RecipeJudge
 from local_judges.registry import JudgeSpec, load_writer, resolve
 from local_judges.runner import ask_all
-from local_judges.stabilised import Members, Messages
-from local_judges.stabilised_file import read_stabilised
 
 BIASED = options()
 
@@ -40,18 +40,20 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_travels_to_other_processes(run_dir: Path, tmp_path: Path) -> None:
     spec = resolve(str(stable(run_dir, tmp_path / "s.yaml", "calibrated", model="smollm2-135m")))
     there = pickle.loads(pickle.dumps(spec))  # noqa: S301
-    assert there.stabilised == spec.stabilised
+    assert there.improved == spec.improved
     assert there.identity() == spec.identity()
 
 
 def test_a_calibrated_judge_knows_every_wording_of_its_run(run_dir: Path, tmp_path: Path) -> None:
     path = stable(run_dir, tmp_path / "s.yaml", "calibrated", model="smollm2-135m")
-    found = read_stabilised(path)
-    assert set(found.rule.offsets) == {"r1", "r2", "r3", "r4", "other wordings"}
+    found = read_improved(path)
+    assert set(found.recipe.offsets) == {"r1", "r2", "r3", "r4", "other wordings"}
     assert [t.template_id for t in found.entry.templates] == ["r1", "r2", "r3", "r4"]
     # It prefers A by 3 nats and is right by 2: the mean share of A is that of 5 and of 1 nat.
     share = (1 / (1 + np.exp(-5)) + 1 / (1 + np.exp(-1))) / 2
-    assert found.rule.offsets["r3"]["A"] == pytest.approx(np.log(share / (1 - share)) / 2, abs=1e-6)
+    assert found.recipe.offsets["r3"]["A"] == pytest.approx(
+        np.log(share / (1 - share)) / 2, abs=1e-6
+    )
 
 
 def test_votes_keep_their_margin(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_votes_keep_their_margin(tmp_path: Path) -> None:
 
     who = CallableJudge(said, name="said")
     path = stable(judged(tmp_path, who), tmp_path / "s.yaml", "panel of 3")
-    assert read_stabilised(path).rule.wordings == ("r1", "r2", "r3")
+    assert read_improved(path).recipe.wordings == ("r1", "r2", "r3")
     edit(path, ask_person={"max_error": 0.1, "threshold": 1.0})
     with judgesense.load_judge(path, judge=who) as own:
         sure, unsure = own(items(60, 62))
@@ -106,8 +108,8 @@ def test_an_item_that_looks_like_the_layout_is_judged(run_dir: Path, tmp_path: P
 def test_a_split_that_does_not_matter_is_no_error(run_dir: Path, tmp_path: Path) -> None:
     text = "Which passage answers the query? Answer A or B.\n\nQuery: q\nA: one\nB: two\nB: three"
     request = Request(prompt_id(text), text, ("A", "B"))
-    one = Messages(read_stabilised(stable(run_dir, tmp_path / "a.yaml", "calibrated")))
-    both = Messages(read_stabilised(stable(run_dir, tmp_path / "b.yaml", "both orders")))
+    one = Messages(read_improved(stable(run_dir, tmp_path / "a.yaml", "calibrated")))
+    both = Messages(read_improved(stable(run_dir, tmp_path / "b.yaml", "both orders")))
     members = one.members(request)
     assert isinstance(members, Members)
     assert members.requests[0][0].text == text
@@ -134,13 +136,13 @@ def test_an_edited_rule_runs_without_its_promises(
     run_dir: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = stable(run_dir, tmp_path / "s.yaml", "calibrated")
-    before = read_stabilised(path)
+    before = read_improved(path)
     assert before.threshold is not None
     assert not caplog.records
     rule = yaml.safe_load(path.read_text())["rule"]
     rule["offsets"]["r1"] = {"A": 1.5, "B": -1.5}
     edit(path, rule=rule)
-    after = read_stabilised(path)
+    after = read_improved(path)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert (after.edited, after.threshold) == (True, None)
     with judgesense.load_judge(path, judge=BIASED) as own:
@@ -164,7 +166,7 @@ def test_a_tie_asks_a_person_with_and_without_a_threshold(run_dir: Path, tmp_pat
         assert [verdict.ask_person for verdict in told] == [False if threshold else None, True]
 
 
-def test_variants_of_a_wording_are_stabilised_with_their_texts(tmp_path: Path) -> None:
+def test_variants_of_a_wording_are_written_with_their_texts(tmp_path: Path) -> None:
     judged(tmp_path, variants=["instruction-last", "separators", "casing"])
     made = judgesense.stabilise(tmp_path / "run", out=tmp_path / "s.yaml", remedy="panel of 3")
     assert [template.template_id for template in made.entry.templates] == [
@@ -252,6 +254,6 @@ def test_a_request_for_text_goes_to_the_judge_itself(run_dir: Path, tmp_path: Pa
 
     inner = Both(biased, name="biased")
     inner.scorings = frozenset({"generate", "options"})
-    judge = StabilisedJudge(read_stabilised(stable(run_dir, tmp_path / "s.yaml")), inner)
+    judge = RecipeJudge(read_improved(stable(run_dir, tmp_path / "s.yaml")), inner)
     (answer,) = ask_all(judge, [Request("p", "Say hello", ())], judge.scorings)
     assert answer.text == "Hello"

@@ -46,7 +46,7 @@ _REWRITES = (
 
 
 @dataclass(frozen=True)
-class Wording:
+class WordingToTry:
     """A template to try, and where it comes from: ``given``, ``paraphrase``, ``form``, ``alone``
     or ``reasoning`` (its answer is at the end of a text)."""
 
@@ -61,7 +61,7 @@ def wordings_to_try(
     reasons: bool,
     probabilities: bool,
     defences: bool = False,
-) -> list[Wording]:
+) -> list[WordingToTry]:
     """All wordings for a task, the base first.
 
     ``reasons`` says whether a judge can write its reasons first, ``probabilities`` whether one
@@ -69,22 +69,36 @@ def wordings_to_try(
     that guard the judged text.
     """
     task = entry.task
-    made = [Wording(template) for template in entry.templates]
+    made = [WordingToTry(template) for template in entry.templates]
     if probabilities and task.comparative:
-        made += [Wording(each, "alone") for each in alone_wordings(entry)]
+        made += [WordingToTry(each, "alone") for each in alone_wordings(entry)]
     if defences:
         starts = [entry.templates[0], *(each.template for each in made if each.kind == "alone")][:2]
         made += [
-            Wording(each, "form" if start is entry.templates[0] else "alone")
+            WordingToTry(each, "form" if start is entry.templates[0] else "alone")
             for start in starts
             for each in _varied(TaskTemplates(task, (start,)), load_variants(DEFENCES), False)
         ]
-    made += [Wording(each, "form") for each in _varied(entry, FORMS, probabilities)]
-    made += [Wording(each, "paraphrase") for each in paraphrases]
+    made += [WordingToTry(each, "form") for each in _varied(entry, FORMS, probabilities)]
+    made += [WordingToTry(each, "paraphrase") for each in paraphrases]
     if reasons:
-        made += [Wording(each, "reasoning") for each in _varied(entry, REASONING, False)]
+        made += [WordingToTry(each, "reasoning") for each in _varied(entry, REASONING, False)]
     distinct = {(each.template.text, each.template.layout): each for each in reversed(made)}
-    return [each for each in made if distinct[each.template.text, each.template.layout] is each]
+    return _with_names_apart(
+        [each for each in made if distinct[each.template.text, each.template.layout] is each]
+    )
+
+
+def _with_names_apart(wordings: Sequence[WordingToTry]) -> list[WordingToTry]:
+    """The wordings with numbers after names that another one has: two files may both number theirs
+    from 1."""
+    named: dict[str, WordingToTry] = {}
+    for wording in wordings:
+        name, number = wording.template.template_id, 2
+        while name in named:
+            name, number = f"{wording.template.template_id}-{number}", number + 1
+        named[name] = replace(wording, template=replace(wording.template, template_id=name))
+    return list(named.values())
 
 
 def _varied(entry: TaskTemplates, names: Iterable[str], probabilities: bool) -> list[Template]:

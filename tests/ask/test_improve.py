@@ -18,18 +18,19 @@ import yaml
 from typer.testing import CliRunner
 
 import judgesense
-from judgesense.ask.candidates import Answers, Voice, first_candidates
-from judgesense.ask.forms import Wording, rule_paraphrases, wordings_to_try
+from judgesense.ask.answers import AnswersSoFar, JudgeScoring
+from judgesense.ask.candidates import first_recipes
 from judgesense.ask.search import halves, race
+from judgesense.ask.wordings import WordingToTry, rule_paraphrases, wordings_to_try
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.recipes.rules import Rule
+from judgesense.recipes.recipe import Recipe
 from judgesense.statistics.calibration import longest_safe
 from judgesense_dataset.embedded import embedded_templates
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.callable_judge import CallableJudge
+from local_judges.improved_judge import ImprovedJudge, parse_improved, read_improved
 from local_judges.registry import resolve
-from local_judges.stabilised_file import Stabilised, parse_stabilised, read_stabilised
 
 RUBRIC = "Which passage answers the query? Answer A or B.\n\nQuery: {query}\nA: {one}\nB: {two}"
 PAIR = {"A": "one", "B": "two"}
@@ -147,8 +148,8 @@ def test_several_judges_decide_together_from_a_file(tmp_path: Path, combine: str
         "others": [{"judge": {"name": "dear@callable"}, "rule": rule}],
     }
     found.out.write_text(yaml.safe_dump(held))
-    made = read_stabilised(found.out)
-    assert [each.judge["name"] for each in made.others] == ["dear@callable"]
+    made = read_improved(found.out)
+    assert [each["name"] for each in made.judges[1:]] == ["dear@callable"]
     with judgesense.load_judge(found.out, judge=[CHEAP, DEAR]) as own:
         both = own(ROWS)
     single = {}
@@ -224,9 +225,9 @@ def test_every_wording_that_is_tried_can_be_read_from_a_file(task: str) -> None:
         )
         templates = tuple(each.template for each in tried)
         order = entry.task.orders[:1]
-        rule = Rule("x", (templates[0].template_id,), order, entry.task.labels, "vote")
-        made = Stabilised({"name": "m"}, TaskTemplates(entry.task, templates), rule)
-        assert parse_stabilised(made.text(), "judge.yaml").digest == made.digest
+        rule = Recipe("x", (templates[0].template_id,), order, entry.task.labels, "vote")
+        made = ImprovedJudge(({"name": "m"},), TaskTemplates(entry.task, templates), rule)
+        assert parse_improved(made.text(), "judge.yaml").digest == made.digest
 
 
 def labelled(n: int, gold: str = "AB") -> list[dict[str, str]]:
@@ -298,27 +299,26 @@ def raced(right: Any, budget: float, clusters: Any = None) -> tuple[str, int]:
     """The winner of a race of wordings by text, right as in an array (ways, items), and prompts."""
     k, n = right.shape
     template = embedded_templates()["factuality"].templates[0]
-    wordings = [Wording(replace(template, template_id=f"w{way}")) for way in range(k)]
-    gold = np.zeros(n, dtype=np.int64)
-    task = embedded_templates()["factuality"].task
-    table = Answers(
-        task,
-        [Voice(0, "j", "generate")],
+    wordings = [WordingToTry(replace(template, template_id=f"w{way}")) for way in range(k)]
+    clusters = np.arange(n) if clusters is None else clusters
+    answers = AnswersSoFar.empty(
+        embedded_templates()["factuality"].task,
+        [JudgeScoring(0, "j", "generate")],
         wordings,
-        gold,
-        np.arange(n) if clusters is None else clusters,
+        np.zeros(n, dtype=np.int64),
+        clusters,
     )
 
     def ask(columns: Any, items: Any) -> None:
-        for _, way, _ in columns:
-            table.logprobs[0, items, way, 0, 0] = np.where(right[way, items], 0.0, -np.inf)
-            table.logprobs[0, items, way, 0, 1] = np.where(right[way, items], -np.inf, 0.0)
-            table.asked[0, items, way, 0] = True
+        for column in columns:
+            hits = right[column[1], items]
+            verdicts = np.stack([hits, ~hits], axis=1)
+            answers.record(column, items, np.where(verdicts, 0.0, -np.inf))
 
     left, _ = race(
-        table, first_candidates(table), np.arange(n), budget, ask, lambda *_: [], lambda _: None
+        answers, first_recipes(answers), np.arange(n), budget, ask, lambda *_: [], lambda _: None
     )
-    return left[0].name, int(table.asked.sum())
+    return left[0].name, int(answers.spent)
 
 
 def test_the_race_keeps_to_its_budget_and_finds_the_best() -> None:

@@ -1,4 +1,4 @@
-"""The stabilised judge: its file, and its verdicts through every way of asking."""
+"""An improved judge: its file, and its verdicts through every way of asking."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from stabilised_trial import biased, edit, items, judged, options, stable
+from improved_trial import biased, edit, items, judged, options, stable
 from typer.testing import CliRunner
 
 import judgesense
@@ -19,18 +19,18 @@ from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import read_log
 from judgesense.tasks import prompt_id
 from local_judges.callable_judge import CallableJudge
-from local_judges.combined import StabilisedJudge
+from local_judges.improved_judge import MARK, read_improved
 from local_judges.protocol import Request
+from local_judges.recipe_judge import RecipeJudge
 from local_judges.registry import JudgeSpec, resolve
 from local_judges.runner import ask_all
-from local_judges.stabilised_file import MARK, read_stabilised
 
 BIASED = options()
 
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return judged(tmp_path_factory.mktemp("stabilised"))
+    return judged(tmp_path_factory.mktemp("improved"))
 
 
 @pytest.fixture(name="stable")
@@ -47,10 +47,10 @@ def named(run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 def test_the_cheapest_remedy_that_passes_is_written(run_dir: Path, tmp_path: Path) -> None:
     made = judgesense.stabilise(run_dir, out=tmp_path / "s.yaml")
-    assert made.rule.remedy == "calibrated"
+    assert made.recipe.name == "calibrated"
     assert made.card["as asked"]["trust"] == "avoid"
     assert made.card["with the remedy"]["trust"] in ("use", "care")
-    assert read_stabilised(tmp_path / "s.yaml") == made
+    assert read_improved(tmp_path / "s.yaml") == made
     assert made.expected["accuracy"] == 1.0
     assert made.expected["prompts_per_item"] == 1
 
@@ -106,7 +106,7 @@ def test_a_prompt_is_asked_once_for_both_orders(stable: Path) -> None:
         asked.extend(messages)
         return biased(messages)
 
-    judge = StabilisedJudge(read_stabilised(stable), options(counting))
+    judge = RecipeJudge(read_improved(stable), options(counting))
     both = [message(items(0, 1)[0]), message(swapped(items(0, 1)[0]))]
     requests = [Request(prompt_id(text), text, ("A", "B")) for text in both]
     answers = ask_all(judge, requests, judge.scorings)
@@ -125,7 +125,7 @@ def swapped(item: dict[str, str]) -> dict[str, str]:
 
 
 def answer(path: Path, text: str, allowed: tuple[str, ...] = ("A", "B")) -> Any:
-    judge = StabilisedJudge(read_stabilised(path), BIASED)
+    judge = RecipeJudge(read_improved(path), BIASED)
     return ask_all(judge, [Request(prompt_id(text), text, allowed)], judge.scorings)[0]
 
 
@@ -204,7 +204,7 @@ def test_a_file_that_is_not_consistent_is_refused(
     place[keys[-1]] = value
     stable.write_text(yaml.safe_dump(held, sort_keys=False))
     with pytest.raises(JudgeSenseError, match=said) as raised:
-        read_stabilised(stable)
+        read_improved(stable)
     assert str(stable) in str(raised.value)
 
 
@@ -241,11 +241,11 @@ def test_a_judge_that_is_not_there_is_refused(stable: Path, judge: Any, said: st
 
 
 def test_another_judge_and_one_without_probabilities_are_refused(stable: Path) -> None:
-    held = read_stabilised(stable)
+    held = read_improved(stable)
     with pytest.raises(JudgeSenseError, match="made with the judge biased@callable"):
-        StabilisedJudge(held, options(name="other"))
+        RecipeJudge(held, options(name="other"))
     with pytest.raises(JudgeSenseError, match="needs options scoring"):
-        StabilisedJudge(held, CallableJudge(biased, name="biased"))
+        RecipeJudge(held, CallableJudge(biased, name="biased"))
     text = CallableJudge(biased, name="text")
     with pytest.raises(JudgeSenseError, match=r"^judge text@callable .* use --scoring generate$"):
         judgesense.load_judge(text, task="relevance")
@@ -282,7 +282,7 @@ def test_what_a_run_does_not_have_is_refused(
     assert not (tmp_path / "s.yaml").exists()
 
 
-def test_a_judge_that_no_remedy_saves_is_not_stabilised(tmp_path: Path) -> None:
+def test_a_judge_that_no_remedy_saves_is_not_improved(tmp_path: Path) -> None:
     def coin(messages: list[str]) -> list[dict[str, float]]:
         return [{"A": -0.7, "B": -0.7} for _ in messages]
 

@@ -1,8 +1,6 @@
-"""The file of an improved judge: a judge, its wordings, and the rule that makes one verdict.
+"""The file of an improved judge: judges, their wordings, and the recipe that makes one verdict.
 
-Several judges decide together as a cascade (the next decides where a margin is small) or a jury
-(the mean decides). It is plain YAML without keys or code. Everything in it is checked before a
-model is loaded.
+It is plain YAML without keys or code. Everything in it is checked before a model is loaded.
 """
 
 from __future__ import annotations
@@ -13,9 +11,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import yaml
 from pydantic import ConfigDict, Field
@@ -30,7 +27,7 @@ from judgesense.files.documents import (
     parse_nodes,
     parse_yaml,
 )
-from judgesense.recipes.rules import OTHER_WORDINGS, Read, Rule
+from judgesense.recipes.recipe import OTHER_WORDINGS, Combine, Read, Recipe
 from judgesense.tasks import Template
 from judgesense_dataset.templates import TaskTemplates, is_alone, read_tasks
 
@@ -44,8 +41,6 @@ MARK = "judgesense_judge"
 
 EARLIER = {"judgesense_stabilised": 1}
 """The keys and versions of earlier files, which are read as well."""
-
-Combine = Literal["cascade", "jury"]
 
 Plain = Mapping[str, Any]
 
@@ -76,19 +71,16 @@ class _AskPerson(OwnShape, extra="allow"):
     threshold: _Margin = None
 
 
-class _Next(_Strict):
+class _Stage(_Strict):
     judge: _Judge
     rule: Any
     margin: _Margin = None
 
 
-class _File(_Strict):
-    judge: _Judge
+class _File(_Stage):
     tasks: Any
-    rule: Any
-    margin: _Margin = None
     combine: Combine | None = None
-    others: list[_Next] = []  # noqa: RUF012
+    others: list[_Stage] = []  # noqa: RUF012
     search: dict[str, Any] | None = None
     ask_person: _AskPerson | None = None
     expected: dict[str, Any] | None = None
@@ -97,58 +89,52 @@ class _File(_Strict):
 
 
 @dataclass(frozen=True)
-class Stabilised:
+class ImprovedJudge:
     """An improved judge as its file states it; nothing is loaded.
 
-    ``judge`` says which judge to ask: ``name`` as in the decision log (with its fingerprint), and
-    ``judge``, ``engine``, ``model`` and ``options`` as in a run's record; without an engine it is a
-    Python function that the caller must pass. ``ask_person`` has the margin below which a person
-    is to be asked (``threshold``, None if none keeps ``max_error``). ``expected``, ``data`` and
-    ``card`` say what it was measured on and what to expect; ``data["rule"]`` is the digest of the
-    measured rule and wordings. ``others`` decide with the first judge: in a cascade each is asked
-    where the margin of the one before is below that one's ``margin`` (nats; share of votes), in a
-    jury all are. ``search`` records how the judge was found.
+    ``judges`` says which judge each part of the recipe asks: ``name`` as in the decision log (with
+    its fingerprint), and ``judge``, ``engine``, ``model`` and ``options`` as in a run's record;
+    without an engine it is a Python function that the caller must pass. ``ask_person`` has the
+    margin below which a person is to be asked (``threshold``, None if none keeps ``max_error``).
+    ``expected``, ``data`` and ``card`` say what it was measured on and what to expect;
+    ``data["rule"]`` is the digest of the measured recipe and wordings. ``search`` records how the
+    judge was found.
     """
 
-    judge: Plain
+    judges: tuple[Plain, ...]
     entry: TaskTemplates
-    rule: Rule
+    recipe: Recipe
     ask_person: Plain = field(default_factory=dict)
     expected: Plain = field(default_factory=dict)
     data: Plain = field(default_factory=dict)
     card: Plain = field(default_factory=dict)
     where: str = "the improved judge"
-    combine: Combine | None = None
-    others: tuple[Stabilised, ...] = ()
-    margin: float | None = None
     search: Plain = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        task, rule = self.entry.task, self.rule
-        if bool(self.others) != bool(self.combine):
-            raise JudgeSenseError(f"{self.where}: combine (cascade, jury) and others go together")
-        stages = (self, *self.others)
-        if self.others and (
-            len({each.rule.read == "vote" for each in stages}) > 1
-            or any(each.rule.read == "expected score" for each in stages)
+        task, parts = self.entry.task, self.recipe.leaves
+        if len(parts) > 1 and (
+            len({part.read == "vote" for part in parts}) > 1
+            or any(part.read == "expected score" for part in parts)
         ):
             raise JudgeSenseError(
                 f"{self.where}: read all judges that decide together by their most probable "
                 "label, or all by votes"
             )
-        if self.combine == "cascade" and any(each.margin is None for each in stages[:-1]):
+        if self.recipe.combine == "cascade" and None in self.recipe.margins[:-1]:
             raise JudgeSenseError(f"{self.where}: all judges of a cascade but the last need margin")
         templates = [template.template_id for template in self.entry.templates]
-        for what, used, known in (
-            ("asks the wording", rule.wordings, templates),
-            ("has offsets for the wording", rule.offsets, [*templates, OTHER_WORDINGS]),
-            ("asks in the order", rule.orders, task.orders),
-        ):
-            if absent := [name for name in used if name not in known]:
-                raise JudgeSenseError(
-                    f"{self.where}: the rule {what} {absent[0]!r}, which is not among those of the "
-                    f"task {task.name}: {', '.join(known)}"
-                )
+        for part in parts:
+            for what, used, known in (
+                ("asks the wording", part.wordings, templates),
+                ("has offsets for the wording", part.offsets, [*templates, OTHER_WORDINGS]),
+                ("asks in the order", part.orders, task.orders),
+            ):
+                if absent := [name for name in used if name not in known]:
+                    raise JudgeSenseError(
+                        f"{self.where}: the rule {what} {absent[0]!r}, which is not among those of "
+                        f"the task {task.name}: {', '.join(known)}"
+                    )
         if hidden := sorted({*task.options.values()} - self.fields):
             raise JudgeSenseError(
                 f"{self.where}: no wording shows {{{hidden[0]}}}, which the task's options name"
@@ -157,48 +143,54 @@ class Stabilised:
     @cached_property
     def digest(self) -> str:
         """Eight hex digits of everything that fixes the verdicts, apart from the first judge."""
-        own = digest_of(self.entry, self.rule)
-        if not self.others:
+        own, *others = self.digests
+        if not others:
             return own
-        others = [[each.judge.get("name"), each.digest, each.margin] for each in self.others]
-        stated = json.dumps([own, self.combine, self.margin, others])
+        margin, *margins = self.recipe.margins
+        names = [judge.get("name") for judge in self.judges[1:]]
+        stages = [list(stage) for stage in zip(names, others, margins, strict=True)]
+        stated = json.dumps([own, self.recipe.combine, margin, stages])
         return hashlib.sha256(stated.encode()).hexdigest()[:8]
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """The digest of each judge's part of the recipe."""
+        return tuple(digest_of(self.entry, part) for part in self.recipe.leaves)
 
     @property
     def scoring(self) -> str:
         """How the judge is asked: ``options``, or ``generate`` for votes."""
-        return "options" if self.rule.needs_probabilities else "generate"
+        return "options" if self.recipe.needs_probabilities else "generate"
 
     @cached_property
     def base(self) -> Template:
-        """The template that items are rendered with: the rule's first wording."""
-        first = self.rule.wordings[0]
+        """The template that items are rendered with: the recipe's first wording."""
+        first = self.recipe.wordings[0]
         return next(each for each in self.entry.templates if each.template_id == first)
 
+    def wordings_of(self, *parts: Recipe) -> TaskTemplates:
+        """The wordings that recipes ask, after one that shows both options if theirs do not."""
+        task, names = self.entry.task, {name for part in parts for name in part.wordings}
+        asked = tuple(t for t in self.entry.templates if t.template_id in names)
+        if any(is_alone(task, template) for template in asked):
+            whole = next((t for t in self.entry.templates if not is_alone(task, t)), None)
+            if whole is not None and whole not in asked:
+                asked = (whole, *asked)
+        return TaskTemplates(task, asked)
+
+    @cached_property
+    def wordings(self) -> TaskTemplates:
+        """The wordings that are asked, of all judges."""
+        return self.wordings_of(*self.recipe.leaves)
+
     @property
-    def asked(self) -> TaskTemplates:
-        """The wordings that are asked, after one that shows both options if theirs do not."""
-        names = {name for each in (self, *self.others) for name in each.rule.wordings}
-        shown = tuple(t for t in self.entry.templates if t.template_id in names)
-        if any(is_alone(self.entry.task, t) for t in shown):
-            whole = (t for t in self.entry.templates if not is_alone(self.entry.task, t))
-            shown = (*(t for t in islice(whole, 1) if t not in shown), *shown)
-        return TaskTemplates(self.entry.task, shown)
-
-    @cached_property
-    def asks_own(self) -> bool:
-        """Whether it asks its own wordings, whatever a message's wording."""
-        chosen = [t for t in self.entry.templates if t.template_id in self.rule.wordings]
-        return len(chosen) > 1 or any(is_alone(self.entry.task, t) for t in chosen)
-
-    @cached_property
     def fields(self) -> frozenset[str]:
         """The fields of an item that the wordings asked show, of all judges."""
-        return self.asked.fields
+        return self.wordings.fields
 
     @property
     def edited(self) -> bool:
-        """Whether the rule or a wording was changed after the card was measured."""
+        """Whether the recipe or a wording was changed after the card was measured."""
         return self.data.get("rule") not in (None, self.digest)
 
     @property
@@ -207,31 +199,27 @@ class Stabilised:
 
         None if no margin is good enough, and in an edited file, whose error nobody measured.
         """
-        found: float | None = self.ask_person.get("threshold")
-        return None if self.edited else found
+        threshold: float | None = self.ask_person.get("threshold")
+        return None if self.edited else threshold
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of the file."""
-        stages = (self, *self.others)
-        rule, *rules = [
-            {key: value for key, value in each.rule.to_dict().items() if key != "labels"}
-            for each in stages
-        ]
-        others = [
+        first, *others = (
             {
-                "judge": dict(each.judge),
-                "rule": own,
-                **({} if each.margin is None else {"margin": each.margin}),
+                "judge": dict(judge),
+                "rule": {key: value for key, value in part.to_dict().items() if key != "labels"},
+                **({} if margin is None else {"margin": margin}),
             }
-            for each, own in zip(self.others, rules, strict=True)
-        ]
+            for judge, part, margin in zip(
+                self.judges, self.recipe.leaves, self.recipe.margins or (None,), strict=True
+            )
+        )
         return {
             MARK: VERSION,
-            "judge": dict(self.judge),
+            "judge": first.pop("judge"),
             "tasks": {self.entry.task.name: self.entry.to_dict()},
-            "rule": rule,
-            **({} if self.margin is None else {"margin": self.margin}),
-            **({"combine": self.combine, "others": others} if others else {}),
+            **first,
+            **({"combine": self.recipe.combine, "others": others} if others else {}),
             "ask_person": dict(self.ask_person),
             "expected": dict(self.expected),
             "data": dict(self.data),
@@ -254,7 +242,7 @@ class Stabilised:
     def __reduce__(self) -> tuple[Any, ...]:
         # Templates hold read-only mappings, which cannot be pickled (for Ray's actors); the text
         # is also checked where it arrives.
-        return parse_stabilised, (self.text(), self.where)
+        return parse_improved, (self.text(), self.where)
 
 
 def judge_entry(name: str, identity: Plain) -> Plain:
@@ -266,11 +254,11 @@ def judge_entry(name: str, identity: Plain) -> Plain:
     return {"name": name, **stated, "options": options}
 
 
-def digest_of(entry: TaskTemplates, rule: Rule) -> str:
-    """Eight hex digits of a rule and the wordings that it may ask."""
+def digest_of(entry: TaskTemplates, recipe: Recipe) -> str:
+    """Eight hex digits of a recipe of one judge and the wordings that it may ask."""
     templates = {t.template_id: (t.text, t.layout, dict(t.label_map)) for t in entry.templates}
     task = [entry.task.name, list(entry.task.labels), dict(entry.task.options)]
-    fixed = json.dumps([task, rule.to_dict(), templates], sort_keys=True)
+    fixed = json.dumps([task, recipe.to_dict(), templates], sort_keys=True)
     return hashlib.sha256(fixed.encode()).hexdigest()[:8]
 
 
@@ -306,26 +294,26 @@ _Dumper.add_representer(list, _represent_list)
 _Dumper.add_representer(dict, _represent_mapping)
 
 
-def read_stabilised(path: str | Path) -> Stabilised:
+def read_improved(path: str | Path) -> ImprovedJudge:
     """Read and check the file of an improved judge; warn of one that was edited by hand.
 
     Raises JudgeSenseError naming the file and the key or line: another version, a missing or
     unknown key, labels of the offsets that are not the task's, a wording that is not there, a
     number out of range.
     """
-    found = parse_stabilised(read_text(Path(path)), str(path))
-    if found.edited:
+    improved = parse_improved(read_text(Path(path)), str(path))
+    if improved.edited:
         log.warning(
             "%s: the rule or a wording was edited, so the file's card, expected accuracy and "
             "ask_person threshold no longer apply; ask_person stays empty",
             path,
         )
-    return found
+    return improved
 
 
-def parse_stabilised(text: str, where: str) -> Stabilised:
+def parse_improved(text: str, where: str) -> ImprovedJudge:
     """The improved judge in the text of a file; ``where`` names it. Raises as
-    :func:`read_stabilised`."""
+    :func:`read_improved`."""
     plain = parse_yaml(text, where)
     marks = {MARK: VERSION, **EARLIER}
     mark = next((key for key in marks if isinstance(plain, dict) and key in plain), None)
@@ -346,45 +334,39 @@ def parse_stabilised(text: str, where: str) -> Stabilised:
     if len(tasks) != 1:
         raise nodes["tasks"].fail(f"a judge's file has one task, got {', '.join(tasks)}")
     (entry,) = tasks.values()
-    more = {
-        key: plain.get(key) or {} for key in ("ask_person", "expected", "data", "card", "search")
-    }
-    others = tuple(
-        Stabilised(
-            stage["judge"],
-            entry,
-            _rule(node.value["rule"], entry),
-            where=where,
-            margin=stage.get("margin"),
-        )
-        for stage, node in zip(
-            plain.get("others") or (),
-            nodes["others"].value if plain.get("others") else (),
-            strict=True,
-        )
-    )
-    return Stabilised(
-        plain["judge"],
+    stages, rules = [plain], [nodes["rule"]]
+    if others := plain.get("others"):
+        stages += others
+        rules += [stage.value["rule"] for stage in nodes["others"].value]
+    if bool(others) != bool(plain.get("combine")):
+        raise JudgeSenseError(f"{where}: combine (cascade, jury) and others go together")
+    parts = [_recipe(rule, entry, judge) for judge, rule in enumerate(rules)]
+    recipe = parts[0]
+    if others:
+        margins = [stage.get("margin") for stage in stages]
+        recipe = Recipe.together(recipe.name, plain["combine"], parts, margins)
+    stated = ("ask_person", "expected", "data", "card", "search")
+    return ImprovedJudge(
+        tuple(stage["judge"] for stage in stages),
         entry,
-        _rule(nodes["rule"], entry),
-        **more,
+        recipe,
         where=where,
-        others=others,
-        combine=plain.get("combine"),
-        margin=plain.get("margin"),
+        **{key: plain.get(key) or {} for key in stated},
     )
 
 
-def _rule(node: YamlNode, entry: TaskTemplates) -> Rule:
+def _recipe(node: YamlNode, entry: TaskTemplates, judge: int) -> Recipe:
     stated = fit_node(_Rule, node, "the rule")
     try:
-        return Rule(
+        return Recipe(
             stated.remedy,
             tuple(stated.wordings),
             tuple(stated.orders),
             entry.task.labels,
             stated.read,
-            stated.offsets,
+            calibrated=bool(stated.offsets),
+            offsets=stated.offsets,
+            judge=judge,
         )
     except JudgeSenseError as error:
         raise node.fail(str(error)) from error

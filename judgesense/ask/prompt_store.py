@@ -1,0 +1,126 @@
+"""Answers from judges, each prompt asked once: the run folder behind a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from judgesense.ask.answers import AnswersSoFar, Column
+from judgesense.benchmark import Benchmark, table_of_prompts
+from judgesense.log.array import label_logprobs
+from judgesense.log.folder import PAIR_SCHEMA, RunFolder, save_run
+from judgesense.log.schema import part_files, read_log
+from judgesense.pipeline.settings import Note
+from judgesense.statistics.arrays import Codes
+from judgesense.tasks import Item, Prompt, Template, render
+from local_judges.runner import run_judge
+
+Key = tuple[str, str, str]
+"""Judge, scoring and prompt."""
+
+
+class _Wanted(NamedTuple):
+    """A prompt to ask for a column on an item."""
+
+    prompt: Prompt
+    column: Column
+    item: int
+
+
+class PromptStore:
+    """Fill in answers from a run folder, and ask judges for those that it lacks.
+
+    Every prompt is asked once per judge and scoring, whatever the budget or the seed: a search that
+    was interrupted, or that gets more budget, goes on from the answers in the folder.
+
+    Args:
+        run: the folder; its ``asked`` names the data.
+        judges: the loaded judges, by their numbers.
+        answers: the answers to fill in; ``shown`` gives its items as a wording shows them in an
+            order.
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        judges: Sequence[Any],
+        answers: AnswersSoFar,
+        shown: Sequence[Callable[[Template, str], Item]],
+        note: Note,
+    ) -> None:
+        self.run, self.judges, self.answers = run, judges, answers
+        self.shown, self.note = shown, note
+        self.prompts: dict[str, Prompt] = {}
+        self.rows: dict[Key, Mapping[str, Any]] = {}
+        self.failed = 0
+        self._read()
+        numbers = [int(path.name.split("-")[1]) for path in part_files(run.folder)]
+        self._turn = max(numbers, default=-1) + 1
+
+    def _read(self) -> None:
+        if part_files(self.run.folder):
+            for row in read_log(self.run.folder).to_pylist():
+                if row["status"] != "error":
+                    self.rows[row["judge"], row["scoring"], row["prompt_id"]] = row
+
+    def ask(self, columns: Iterable[Column], items: Codes) -> None:
+        """The answers to some columns on some items; those in the folder are not asked again."""
+        wanted = [each for column in columns for each in self._wanted(column, items)]
+        wanted.sort(key=lambda each: each.column[0])
+        for judge, prompts in groupby(wanted, key=lambda each: each.column[0]):
+            self._ask_judge(judge, list(prompts))
+
+    def _wanted(self, column: Column, items: Codes) -> Iterable[_Wanted]:
+        _, wording, order = column
+        task, template = self.answers.task, self.answers.wordings[wording].template
+        for item in items[self.answers.unanswered(column, items)].tolist():
+            shown = self.shown[item](template, task.orders[order])
+            prompt = render(task, template, shown, task.orders[order])
+            yield _Wanted(prompt, column, item)
+
+    def _ask_judge(self, number: int, wanted: Sequence[_Wanted]) -> None:
+        """Ask a judge for what the folder lacks, and fill in its answers."""
+        asked = self.answers.judges[number]
+        judge, scoring = self.judges[asked.judge], asked.scoring
+        self.prompts |= {each.prompt.prompt_id: each.prompt for each in wanted}
+        if fresh := [
+            each.prompt
+            for each in wanted
+            if (judge.name, scoring, each.prompt.prompt_id) not in self.rows
+        ]:
+            run_judge(
+                judge,
+                self._benchmark(fresh),
+                self.run.folder,
+                [scoring],
+                judge_index=self._turn,
+                begin=lambda: save_run(self.run.folder, self.run.record),
+                note=self.note,
+            )
+            self._turn += 1
+            self._read()
+        for prompt, column, item in wanted:
+            row = self.rows.get((judge.name, scoring, prompt.prompt_id), {})
+            self.failed += not row
+            options = {each["option"]: each["logprob"] for each in row.get("option_logprobs") or ()}
+            label_map = self.answers.wordings[column[1]].template.label_map
+            labels, verdict = self.answers.task.labels, row.get("raw_decision")
+            self.answers.record(column, item, label_logprobs(label_map, labels, options, verdict))
+
+    def _benchmark(self, prompts: Sequence[Prompt]) -> Benchmark:
+        task, templates = self.answers.task, [each.template for each in self.answers.wordings]
+        aliases = {each.template_id: each.aliases for each in templates if each.aliases}
+        return Benchmark(
+            {task.name: task},
+            table_of_prompts(prompts),
+            PAIR_SCHEMA.empty_table(),
+            {"name": "improve"},
+            aliases,
+        )
+
+    @property
+    def spent_usd(self) -> float | None:
+        """US dollars of all answers in the folder; None if none has a cost."""
+        costs = [row["cost_usd"] for row in self.rows.values() if row["cost_usd"] is not None]
+        return float(sum(costs)) if costs else None
