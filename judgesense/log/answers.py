@@ -88,10 +88,10 @@ class Answers:
 
     @property
     def clusters(self) -> Codes:
-        """The cluster of each pair, coded as those of the log's rows; a judge's stream only."""
+        """The cluster of each pair, coded as those of the log's rows; not of a baseline."""
         assert self.row_a is not None
-        found: Codes = self.log.cluster[self.row_a]
-        return found
+        clusters: Codes = self.log.cluster[self.row_a]
+        return clusters
 
     @property
     def same_labels(self) -> bool:
@@ -134,9 +134,10 @@ class Answers:
             return None
         log, rows = self.log, self.others
         shows_other = np.array([name.endswith(OTHER_ITEM) for name in log.variants])
-        kept = log.variant_class[rows] == VARIANT_CLASSES.index(CONTRAST)
-        found = self._with_base(rows[kept & (shows_other[log.variant[rows]] == other_item)])
-        return found if len(found[0]) else None
+        contrasts = log.variant_class[rows] == VARIANT_CLASSES.index(CONTRAST)
+        contrasts &= shows_other[log.variant[rows]] == other_item
+        base, changed = self._with_base(rows[contrasts])
+        return (base, changed) if len(base) else None
 
     @cached_property
     def variants(self) -> dict[str, tuple[Codes, Codes, Codes]]:
@@ -147,12 +148,12 @@ class Answers:
         log = self.log
         rows = self.rows if self.others is None else np.concatenate([self.rows, self.others])
         rows = rows[log.variant_class[rows] != VARIANT_CLASSES.index(ATTACK)]
-        found = {}
+        variants = {}
         for code, name in enumerate(log.variants):
             of_variant = rows[log.variant[rows] == code]
             if name != REWORDING and len(of_variant):
-                found[name] = (of_variant, *self._with_base(of_variant))
-        return found
+                variants[name] = (of_variant, *self._with_base(of_variant))
+        return variants
 
     def _with_base(self, changed: Codes) -> tuple[Codes, Codes]:
         """Each row with its base: the first kind of base that its item and order have."""
@@ -160,11 +161,12 @@ class Answers:
         place = log.item * len(log.orders) + log.order
         of_base = place * len(log.bases) + log.base
         plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]
-        found: list[tuple[Codes, Codes]] = []
+        pairs: list[tuple[Codes, Codes]] = []
         for keys, bases in ((of_base, self.rows[plain]), (of_base, self.rows), (place, self.rows)):
-            found.append(joined(keys, bases, changed))
-            changed = changed[~np.isin(changed, found[-1][1])]
-        one, two = (np.concatenate(side) for side in zip(*found, strict=True))
+            pairs.append(joined(keys, bases, changed))
+            # A row that has a base of one kind is not compared with the next kind.
+            changed = changed[~np.isin(changed, pairs[-1][1])]
+        one, two = (np.concatenate(side) for side in zip(*pairs, strict=True))
         return one, two
 
     def sides(self, labels: str) -> tuple[Codes, Codes]:
@@ -188,8 +190,8 @@ class Answers:
     def decided(self, labels: str = "mapped") -> Bools:
         """The pairs with a decision on both sides."""
         one, two = self.sides(labels)
-        found: Bools = self.known & ~(self.log.undecided[one] | self.log.undecided[two])
-        return found
+        decided: Bools = self.known & ~(self.log.undecided[one] | self.log.undecided[two])
+        return decided
 
     @cached_property
     def templates(self) -> tuple[Words, Words]:
@@ -224,12 +226,11 @@ class Answers:
             return frozenset()
         usual = np.array(Counter(map(maps.__getitem__, sorted(maps))).most_common(1)[0][0])
         labels = np.isin(self.log.labels, self.task.labels)
-        found = set()
-        for code, meaning in maps.items():
-            other = np.array(meaning) != usual
-            if (other & labels & labels[np.array(meaning)]).any():
-                found.add(self.log.templates[code])
-        return frozenset(found)
+        return frozenset(
+            self.log.templates[code]
+            for code, meaning in maps.items()
+            if ((np.array(meaning) != usual) & labels & labels[np.array(meaning)]).any()
+        )
 
     @cached_property
     def with_inverted(self) -> Bools:
@@ -262,15 +263,15 @@ class Answers:
         pairs, n_labels, renamed = self.pairs, len(self.log.labels), self.renamed[used, None]
         if labels == "raw" and not renamed.any():
             return first, second, used
-        found = [
+        mapped = [
             mapped_shares(shares, columns, maps[used], pairs, n_labels)
             for shares, maps in ((first, pairs.map_a), (second, pairs.map_b))
         ]
         if labels == "raw":
             wide = np.zeros((2, len(first), n_labels))
             wide[0][:, columns], wide[1][:, columns] = first, second
-            found = [np.where(renamed, m, r) for m, r in zip(found, wide, strict=True)]
-        return found[0], found[1], used
+            mapped = [np.where(renamed, m, r) for m, r in zip(mapped, wide, strict=True)]
+        return mapped[0], mapped[1], used
 
     @cached_property
     def _shares(self) -> tuple[Floats, Floats, Codes] | None:
@@ -344,8 +345,8 @@ def cube_of(log: Log, rows: Codes, wording: Codes) -> Cube:
 def has_foreign_gold(answers: Answers) -> bool:
     """Whether a log has gold labels, but those of another vocabulary than its verdicts."""
     gold = answers.log.gold[answers.rows]
-    known = gold >= 0
-    return bool(known.any()) and vocabularies(answers, gold[known], answers.decision[known])[2]
+    graded = gold >= 0
+    return bool(graded.any()) and vocabularies(answers, gold[graded], answers.decision[graded])[2]
 
 
 def vocabularies(
@@ -354,7 +355,8 @@ def vocabularies(
     """The gold labels, the verdicts, and whether these are two vocabularies."""
     log = answers.log
     codes = np.unique(decision)
-    wanted = log.labels[np.unique(gold)].tolist()
-    given = log.labels[codes[~log.undecided[codes]]].tolist()
-    apart = len(given) > 1 and not set(wanted) & set(given) and not is_scale([*wanted, *given])
-    return wanted, given, apart or not set(wanted) & set(answers.task.labels)
+    labels = log.labels[np.unique(gold)].tolist()
+    verdicts = log.labels[codes[~log.undecided[codes]]].tolist()
+    apart = len(verdicts) > 1 and not set(labels) & set(verdicts)
+    apart = apart and not is_scale([*labels, *verdicts])
+    return labels, verdicts, apart or not set(labels) & set(answers.task.labels)

@@ -1,7 +1,7 @@
 """A judge's answers as an array, item x wording x order x label: what recipes decide on.
 
-`array_of` makes it from the answers in a log, and `answers_from` turns what a recipe decides into
-answers again, so that the same checks measure a judge as asked and with a recipe.
+`array_of` makes it from the answers in a log; :mod:`judgesense.recipes.units` turns the verdicts of
+a recipe into answers again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.log.answers import Answers, cube_of, has_foreign_gold
-from judgesense.log.pairs import pairs_of
-from judgesense.log.rows import Log, TaskWords, option_shares, with_variants
+from judgesense.log.rows import TaskWords, option_shares
 from judgesense.log.schema import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
-from judgesense.log.view import answers_of
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.statistics.calibration import UNDECIDED
-from judgesense.tasks import ERROR, UNCLEAR
-from judgesense.tasks import UNDECIDED as NO_VERDICT
+from judgesense.tasks import ERROR
 
 NOT_ASKED = -2
 """The code of a prompt that the log does not have."""
@@ -245,13 +242,13 @@ def _meaning(answers: Answers, rows: Codes) -> Codes:
     forward = np.arange(len(log.labels))
     decided = rows[~log.undecided[log.decision[rows]]]
     forward[log.raw[decided]] = log.decision[decided]
-    known = np.flatnonzero(np.isin(log.labels, answers.task.labels))
+    own = np.flatnonzero(np.isin(log.labels, answers.task.labels))
     # Of two answers, one that never came means what the other does not.
-    if len(known) == 2 and forward[known[0]] == forward[known[1]]:
-        seen = set(log.raw[decided].tolist())
-        one, two = known.tolist()
+    if len(own) == 2 and forward[own[0]] == forward[own[1]]:
+        raw = set(log.raw[decided].tolist())
+        one, two = own.tolist()
         for came, other in ((one, two), (two, one)):
-            if came in seen and other not in seen and forward[came] in known:
+            if came in raw and other not in raw and forward[came] in own:
                 forward[other] = one if forward[came] == two else two
     return forward
 
@@ -337,8 +334,8 @@ def log_of_shares(shares: Floats) -> Floats:
     """
     with np.errstate(divide="ignore"):
         logs = np.log(shares)
-    seen = np.where(shares > 0, logs, np.inf).min(axis=1, keepdims=True)
-    floored: Floats = np.where(shares > 0, logs, np.minimum(seen, _UNSEEN))
+    least = np.where(shares > 0, logs, np.inf).min(axis=1, keepdims=True)
+    floored: Floats = np.where(shares > 0, logs, np.minimum(least, _UNSEEN))
     return floored
 
 
@@ -348,113 +345,7 @@ def _in_own_order(gold: Codes, swapped: Bools, item: Codes, n: int) -> Codes:
     # A third label (a tie) has no counterpart in the other order: then all stay as they are.
     if (gold[swapped] < 2).all():
         labels[swapped] = np.array([1, 0, UNDECIDED])[gold[swapped]]
-    own = np.full(n, UNDECIDED)
-    known = np.flatnonzero(labels >= 0)[::-1]
-    own[item[known]] = labels[known]
-    return own
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What gives one verdict per item: a wording or a panel of wordings, with a recipe.
-
-    ``codes`` are verdicts in the items' own order, shape (n,), -1 where undecided and -2 where not
-    asked. ``orders`` are the option orders that the verdict holds for: one as asked, both if
-    averaged. ``tied`` are the items whose two best labels are equally probable, so that the verdict
-    is the first; None for votes.
-    """
-
-    wording: Wording
-    orders: tuple[str, ...]
-    codes: Codes
-    tied: Bools | None = None
-
-
-def answers_from(array: AnswerArray, units: Iterable[Unit]) -> Answers | None:
-    """The verdicts of units as answers, which the checks take; None without any.
-
-    Units of contrast wordings ask another question than the others.
-    """
-    asked = [
-        (unit, order, np.flatnonzero(unit.codes != NOT_ASKED))
-        for unit in units
-        for order in unit.orders
-    ]
-    asked = [part for part in asked if len(part[2])]
-    if not asked:
-        return None
-    wordings = list(dict.fromkeys(unit.wording for unit, _, _ in asked))
-    names = [each for unit in wordings for each in unit.raw]
-    # The words that are no verdict come first, as in a log that is read from a file.
-    words = list(dict.fromkeys([*NO_VERDICT, *names, *array.labels]))
-    size = np.array([len(items) for _, _, items in asked])
-
-    def repeated(values: list[int]) -> Codes:
-        return np.repeat(np.array(values, dtype=np.int64), size)
-
-    def coded(values: Iterable[str]) -> tuple[Codes, list[str]]:
-        texts = list(values)
-        distinct = list(dict.fromkeys(texts))
-        return repeated([distinct.index(text) for text in texts]), distinct
-
-    raw, decision, gold = [], [], []
-    for unit, order, items in asked:
-        # As shown: in the order BA, the second label stands for the first.
-        turned = np.arange(len(array.labels) + 1)
-        turned[:2] = [1, 0] if order == _SWAPPED else [0, 1]
-        turned[-1] = -1
-        shown, said = turned[array.gold[items]], turned[unit.codes[items]]
-        unclear = words.index(UNCLEAR)
-        labels = np.array([*map(words.index, array.labels), unclear])
-        raw.append(np.array([*map(words.index, unit.wording.raw or array.labels), unclear])[said])
-        decision.append(labels[said])
-        gold.append(np.where(shown >= 0, labels[shown], -1))
-    place = np.concatenate([items for _, _, items in asked])
-    # Numbered as they appear, as in a log that is read from a file: sums then round alike.
-    item, items_at = _by_appearance(place)
-    cluster, _ = _by_appearance(array.clusters[place])
-    base, bases = coded(unit.wording.template for unit, _, _ in asked)
-    variant, variants = coded(unit.wording.variant or REWORDING for unit, _, _ in asked)
-    template, templates = with_variants(base, bases, variant, variants)
-    order_code, orders = coded(order for _, order, _ in asked)
-    key = (item * len(orders) + order_code) * len(templates) + template
-    distinct, stimulus = np.unique(key, return_inverse=True)
-    none, one = np.zeros(len(item), np.int64), [array.task.name]
-    log = Log(
-        table=pa.table({"prompt_id": pa.nulls(len(item), pa.string())}),
-        judge=none,
-        judges=one,
-        task=none,
-        tasks=one,
-        scoring=none,
-        scorings=[array.scoring],
-        order=order_code,
-        orders=orders,
-        template=template,
-        templates=templates,
-        item=item,
-        items=array.items[items_at].tolist(),
-        cluster=cluster,
-        repeat=none,
-        raw=np.concatenate(raw),
-        decision=np.concatenate(decision),
-        gold=np.concatenate(gold),
-        labels=np.array(words, dtype=object),
-        stimulus=stimulus,
-        n_stimuli=len(distinct),
-        variant=variant,
-        variants=variants,
-        variant_class=repeated(
-            [VARIANT_CLASSES.index(unit.wording.variant_class) for unit, _, _ in asked]
-        ),
-        base=base,
-        bases=bases,
-    )
-    return answers_of(log, array.task, pairs_of(log, 0), np.arange(len(item)))
-
-
-def _by_appearance(codes: Codes) -> tuple[Codes, Codes]:
-    """Codes from 0 on in the order in which they first appear, and what each stands for."""
-    distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return np.argsort(order)[inverse], distinct[order]
+    of_item = np.full(n, UNDECIDED)
+    graded = np.flatnonzero(labels >= 0)[::-1]
+    of_item[item[graded]] = labels[graded]
+    return of_item

@@ -56,7 +56,7 @@ class Log:
     `judgesense.log.schema.VARIANT_CLASSES`. ``base`` is the template without its variant and
     indexes ``bases``; where a log has several variants of one template, each has a ``template`` of
     its own, named ``TEMPLATE+VARIANT``. ``table`` is the decision log behind them; a recipe's
-    answers (`judgesense.log.array.answers_from`) have null prompt ids there, and nothing else.
+    answers (`judgesense.recipes.units.answers_from`) have null prompt ids there, and nothing else.
     """
 
     table: pa.Table
@@ -90,14 +90,14 @@ class Log:
 
     def chances_of(self, rows: Codes) -> Floats | None:
         """The chances of some labelled rows to be picked; None if one is unknown."""
-        found = None if self.chances is None else self.chances[self.item[rows]]
-        return None if found is None or np.isnan(found).any() else found
+        chances = None if self.chances is None else self.chances[self.item[rows]]
+        return None if chances is None or np.isnan(chances).any() else chances
 
     @cached_property
     def undecided(self) -> Bools:
         """Which labels are not decisions, shape (labels,)."""
-        found: Bools = np.isin(self.labels, UNDECIDED)
-        return found
+        undecided: Bools = np.isin(self.labels, UNDECIDED)
+        return undecided
 
     @cached_property
     def equivalent(self) -> Bools:
@@ -110,10 +110,10 @@ class Log:
 
         Shape (labels + 1,): the last entry, that of the code -1, is -1 as well.
         """
-        found = np.full(len(self.labels) + 1, -1)
+        places = np.full(len(self.labels) + 1, -1)
         for code, label in enumerate(labels):
-            found[:-1][self.labels == label] = code
-        return found
+            places[:-1][self.labels == label] = code
+        return places
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,8 @@ def read_rows(
             for label_map in map(load_label_map, pc.unique(column).to_pylist()):
                 words.update(dict.fromkeys([*label_map, *label_map.values()]))
     # A label that no row has may still be the other one of a comparison in the order BA.
-    for known in (run.get("tasks") or {}).values():
-        words.update(dict.fromkeys(known["labels"]))
+    for stated in (run.get("tasks") or {}).values():
+        words.update(dict.fromkeys(stated["labels"]))
     judge, judges = encode(log["judge"])
     task, tasks = encode(log["task"])
     scoring, scorings = encode(log["scoring"])
@@ -298,18 +298,18 @@ def _variant_class(column: pa.ChunkedArray, form: Bools) -> Codes:
 def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
     """The task as in the run's record, or as its rows show it."""
     name = log.tasks[code]
-    known = (run.get("tasks") or {}).get(name)
-    if known:
-        labels = tuple(known["labels"])
-        ordinal = known.get("ordinal", is_scale(labels))
-        wins = known.get("wins") or ""
-        return TaskWords(name, labels, bool(known.get("comparative")), bool(ordinal), wins)
+    stated = (run.get("tasks") or {}).get(name)
+    if stated:
+        labels = tuple(stated["labels"])
+        ordinal = stated.get("ordinal", is_scale(labels))
+        wins = stated.get("wins") or ""
+        return TaskWords(name, labels, bool(stated.get("comparative")), bool(ordinal), wins)
     rows = log.task == code
     used = np.unique(np.concatenate([log.decision[rows], log.gold[rows]]))
-    found = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]
-    ordered = sorted(found, key=int) if is_scale(found) else sorted(found)
-    shown = {log.orders[c] for c in np.unique(log.order[rows])}
-    return TaskWords(name, tuple(ordered), bool(shown - {NO_ORDER}), is_scale(ordered))
+    words = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]
+    ordered = sorted(words, key=int) if is_scale(words) else sorted(words)
+    orders = {log.orders[c] for c in np.unique(log.order[rows])}
+    return TaskWords(name, tuple(ordered), bool(orders - {NO_ORDER}), is_scale(ordered))
 
 
 def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:

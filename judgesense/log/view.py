@@ -50,7 +50,7 @@ class View:
 def view(
     log: pa.Table, pairs: pa.Table | None = None, record: Mapping[str, Any] | None = None
 ) -> View:
-    """Line up a decision log with its pairs, one stream per judge, task and scoring.
+    """Line up a decision log with its pairs, with the answers of each judge, task and scoring.
 
     Args:
         log: a decision log with the columns of `judgesense.log.schema.SCHEMA`, n rows.
@@ -66,9 +66,9 @@ def view(
     >>> import pyarrow as pa
     >>> from judgesense.log.schema import SCHEMA
     >>> row = {"judge": "j", "task": "t", "scoring": "generate", "item_id": "i", "status": "ok"}
-    >>> said = [{**row, "template_id": t, "decision": d} for t, d in [("1", "YES"), ("2", "NO")]]
-    >>> (stream,) = view(pa.Table.from_pylist(said, schema=SCHEMA)).judged
-    >>> stream.as_rows().label.tolist(), stream.agreement("mapped").flip_rate
+    >>> rows = [{**row, "template_id": t, "decision": d} for t, d in [("1", "YES"), ("2", "NO")]]
+    >>> (answers,) = view(pa.Table.from_pylist(rows, schema=SCHEMA)).judged
+    >>> answers.as_rows().label.tolist(), answers.agreement("mapped").flip_rate
     (['YES', 'NO'], 1.0)
     """
     rows, tasks, ids = read_rows(log, pairs, record or {})
@@ -88,7 +88,7 @@ def view(
 
 
 def answers_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Answers:
-    """The stream of some rows of a log, which are one judge's on one task under one scoring."""
+    """The answers at some rows of a log, which are one judge's on one task under one scoring."""
     # The first answer to a prompt and item need not be repeat 0.
     repeats, prompt = log.repeat[rows], _prompt(log, rows)
     _, at = np.unique(prompt, return_inverse=True)
@@ -98,10 +98,10 @@ def answers_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Answers:
     first, later = rows[is_first], rows[~is_first & log.equivalent[rows]]
     once, others = first[log.equivalent[first]], first[~log.equivalent[first]]
     row_of = np.full(log.n_stimuli + 1, _NOT_JUDGED)
-    seen = once[log.stimulus[once] >= 0][::-1]
-    row_of[log.stimulus[seen]] = seen
-    # A prompt that is equivalent with another scoring only has pairs, but none of this stream's.
-    apart = np.setdiff1d(log.stimulus[others], log.stimulus[seen]) if len(others) else others
+    paired = once[log.stimulus[once] >= 0][::-1]
+    row_of[log.stimulus[paired]] = paired
+    # A prompt that is equivalent with another scoring only has pairs, but none in this scoring.
+    apart = np.setdiff1d(log.stimulus[others], log.stimulus[paired]) if len(others) else others
     if len(apart := apart[apart >= 0]):
         pairs = pairs.only(~(np.isin(pairs.first, apart) | np.isin(pairs.second, apart)))
     row_a, row_b = row_of[pairs.first], row_of[pairs.second]
@@ -142,8 +142,8 @@ def _reruns(log: Log, once: Codes, later: Codes) -> tuple[Codes, Codes] | None:
         return None
     ranked = once[np.argsort(_prompt(log, once), kind="stable")]
     place = np.searchsorted(_prompt(log, ranked), _prompt(log, later))
-    known = log.stimulus[later] >= 0
-    return ranked[place][known], later[known]
+    paired = log.stimulus[later] >= 0
+    return ranked[place][paired], later[paired]
 
 
 def _baselines(log: Log, task: TaskWords, pairs: Pairs) -> Iterator[Answers]:

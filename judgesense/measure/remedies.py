@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.log.answers import Answers
-from judgesense.log.array import (
-    NOT_ASKED,
-    AnswerArray,
-    Unit,
-    Wording,
-    answers_from,
-    array_of,
-)
+from judgesense.log.array import NOT_ASKED, AnswerArray, Wording, array_of
 from judgesense.log.schema import CONTRAST, EQUIVALENT
 from judgesense.measure.card import CHECKS, TRUST, Check, Trust, TrustCard
 from judgesense.measure.checks import trust_card
@@ -32,6 +25,7 @@ from judgesense.recipes.fitting import (
     verdicts_by_wording,
 )
 from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe
+from judgesense.recipes.units import Unit, answers_from
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.statistics.comparison import Gain, paired_gain
