@@ -82,23 +82,23 @@ class Messages:
         request = Request(prompt.prompt_id, prompt.text, tuple(self.base.label_map))
         if not self.improved.recipe.members and isinstance(self.members(request), Members):
             return prompt
-        shown = {name: item.fields[name] for name in sorted(self.improved.fields)}
-        text = json.dumps({_ITEM: shown}, ensure_ascii=False)
+        fields = {name: item.fields[name] for name in sorted(self.improved.fields)}
+        text = json.dumps({_ITEM: fields}, ensure_ascii=False)
         return replace(prompt, text=text, prompt_id=prompt_id(text))
 
     def members(self, request: Request) -> Members | str:
         """The prompts behind a message, or why it cannot be judged."""
         task, recipe, where = self.improved.entry.task, self.recipe, self.improved.where
-        known = [set(task.labels), *(set(t.label_map) for t in self.by_id.values())]
-        if set(request.options) not in known:
+        option_sets = [set(task.labels), *(set(t.label_map) for t in self.by_id.values())]
+        if set(request.options) not in option_sets:
             return (
                 f"the message allows {', '.join(request.options)}, but the task {task.name} of "
                 f"{where} has the labels {', '.join(task.labels)}"
             )
-        taken = self._taken_apart(request)
-        if isinstance(taken, str):
-            return taken
-        template, readings = taken
+        parts = self._taken_apart(request)
+        if isinstance(parts, str):
+            return parts
+        template, readings = parts
         templates: tuple[Template, ...] = (template,)
         if self.asks_own or request.text.startswith(_AS_JSON):
             templates = tuple(self.by_id[wording] for wording in recipe.wordings)
@@ -132,8 +132,8 @@ class Messages:
     def _taken_apart(self, request: Request) -> tuple[Template, list[dict[str, str]]] | str:
         """The template of a message and the item's fields in it, in every way they can be split."""
         if (fields := self._as_json(request.text)) is not None:
-            known = (self.base, *self.by_id.values())
-            return next(t for t in known if set(t.label_map) == set(request.options)), [fields]
+            templates = (self.base, *self.by_id.values())
+            return next(t for t in templates if set(t.label_map) == set(request.options)), [fields]
         for template, patterns in self._patterns:
             matches = [pattern.fullmatch(request.message) for pattern in patterns]
             if matches[0] is None or set(request.options) != set(template.label_map):
@@ -160,10 +160,10 @@ class Messages:
         if not text.startswith(_AS_JSON):
             return None
         try:
-            held = json.loads(text)
+            message = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        fields = held[_ITEM] if held.keys() == {_ITEM} else None
+        fields = message[_ITEM] if message.keys() == {_ITEM} else None
         if not isinstance(fields, dict) or not fields.keys() >= self.fields:
             return None
         return {name: str(value) for name, value in fields.items()}

@@ -350,8 +350,8 @@ def _with_cost(verdict: StageAnswer, answers: Sequence[StageAnswer]) -> StageAns
 def _summed(answers: Iterable[Answer], *names: str) -> dict[str, Any]:
     """Sums of fields over answers; None where no answer has the field."""
     rows = list(answers)
-    known = {name: [v for row in rows if (v := getattr(row, name)) is not None] for name in names}
-    return {name: sum(values) if values else None for name, values in known.items()}
+    values = {name: [v for row in rows if (v := getattr(row, name)) is not None] for name in names}
+    return {name: sum(known) if known else None for name, known in values.items()}
 
 
 def _logprobs(rows: list[list[Answer]], members: Members) -> Floats:
@@ -365,8 +365,8 @@ def _logprobs(rows: list[list[Answer]], members: Members) -> Floats:
                 raw = parse(answer.text or "", options, template.aliases)
                 values[0, w, o] = label_logprobs(template.label_map, recipe.labels, verdict=raw)
             elif recipe.read != "vote" and answer.option_logprobs is not None:
-                shown = dict(zip(options, answer.option_logprobs, strict=True))
-                values[0, w, o] = label_logprobs(template.label_map, recipe.labels, shown)
+                logprobs = dict(zip(options, answer.option_logprobs, strict=True))
+                values[0, w, o] = label_logprobs(template.label_map, recipe.labels, logprobs)
     return values
 
 

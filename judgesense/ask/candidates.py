@@ -99,7 +99,7 @@ def combined_recipes(
     """
     right = {recipe.name: answers.right(recipe, items, items).mean() for recipe in alive}
     best = sorted(alive, key=lambda recipe: (-right[recipe.name], len(recipe.wordings)))
-    made = list(_panels(answers, best))
+    combined = list(_panels(answers, best))
     tops = [each for each in best if not each.members and each.read != "expected score"]
     by_judge: dict[int, Recipe] = {}
     for recipe in tops:
@@ -111,14 +111,14 @@ def combined_recipes(
             # Two votes that differ decide nothing.
             if len(votes) == 1 and (size > 2 or votes == {False}):
                 parts = " + ".join(_label(answers, each) for each in members)
-                made.append(Recipe.together(f"jury ({parts})", "jury", members))
+                combined.append(Recipe.together(f"jury ({parts})", "jury", members))
     good = [*leaders, *(each for each in tops[:_TOPS] if each not in leaders)]
     for dear, cheap in product(good, good):
         if answers.cost(cheap, items, items)[1] < answers.cost(dear, items, items)[1] and (
             (cheap.read == "vote") == (dear.read == "vote")
         ):
-            made += _cascades(answers, cheap, dear, items)
-    return [recipe for recipe in made if recipe.name not in known]
+            combined += _cascades(answers, cheap, dear, items)
+    return [recipe for recipe in combined if recipe.name not in known]
 
 
 def _panels(answers: AnswersSoFar, best: Sequence[Recipe]) -> Iterator[Recipe]:

@@ -76,12 +76,12 @@ def stabilise(
     >>> from local_judges.callable_judge import CallableJudge
     >>> def prefers_a(messages):
     ...     return [{"A": -0.1, "B": -2.4} for _ in messages]
-    >>> own = CallableJudge(prefers_a, scoring="options")
+    >>> judge = CallableJudge(prefers_a, scoring="options")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     told = {"tasks": ["relevance"], "limit": 4, "scoring": "options", "note": str}
-    ...     _ = run(own, out=f"{folder}/run", **told)
-    ...     made = stabilise(f"{folder}/run", out=f"{folder}/stable.yaml", remedy="both orders")
-    >>> made.recipe.wordings, made.recipe.prompts_per_item
+    ...     settings = {"tasks": ["relevance"], "limit": 4, "scoring": "options", "note": str}
+    ...     _ = run(judge, out=f"{folder}/run", **settings)
+    ...     improved = stabilise(f"{folder}/run", out=f"{folder}/j.yaml", remedy="both orders")
+    >>> improved.recipe.wordings, improved.recipe.prompts_per_item
     (('relevance-1',), 2)
     """
     if Path(out).suffix not in (".yaml", ".yml"):
@@ -106,19 +106,16 @@ def stabilise(
     name = _chosen(rows) if remedy is None else remedy
     recipe, held_out = fitted_for_file(array, recipe_named(name, array), flags)
     entry = wordings_of(run, answers, recipe, templates)
-    shown = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
-    offsets = {name: _short(row) for name, row in recipe.offsets.items() if name in shown}
+    names = {template.template_id for template in entry.templates} | {OTHER_WORDINGS}
+    offsets = {name: _short(row) for name, row in recipe.offsets.items() if name in names}
     recipe = replace(recipe, offsets=offsets)
     after = next((row for row in rows if row.remedy == recipe.name), None)
-    names = [entry.get("name") for entry in record.get("judges") or []]
-    identities = (record.get("asked") or {}).get("judges") or []
-    known = answers.judge in names and len(names) == len(identities)
-    identity = identities[names.index(answers.judge)] if known else {}
+    identity = _identity_in(record, answers.judge)
     if "stabilised" in identity:
         raise JudgeSenseError(
             f"{answers.judge} is already an improved judge; improve the judge that it asks"
         )
-    made = ImprovedJudge(
+    improved = ImprovedJudge(
         (judge_entry(answers.judge, identity),),
         entry,
         recipe,
@@ -138,11 +135,21 @@ def stabilise(
         "task": answers.task.name,
         "scoring": answers.scoring,
         "judgesense": (record.get("versions") or {}).get("judgesense"),
-        "rule": made.digest,
+        "rule": improved.digest,
     }
-    made = replace(made, data=data)
-    made.write(Path(out))
-    return made
+    improved = replace(improved, data=data)
+    improved.write(Path(out))
+    return improved
+
+
+def _identity_in(record: Mapping[str, Any], judge: str) -> Mapping[str, Any]:
+    """The identity of a judge in a run's record; {} where it has none, as in an import."""
+    names = [entry.get("name") for entry in record.get("judges") or []]
+    identities = (record.get("asked") or {}).get("judges") or []
+    if judge not in names or len(names) != len(identities):
+        return {}
+    identity: Mapping[str, Any] = identities[names.index(judge)]
+    return identity
 
 
 def _chosen(rows: Sequence[RemedyFigures]) -> str:
@@ -205,21 +212,21 @@ def _ask_person(
     chosen = decided & (verdicts.margin > TIE)
     if not chosen.any():
         return {"max_error": max_error, "threshold": None, "verdicts": 0}
-    found = ask_threshold(
+    safe = ask_threshold(
         verdicts.margin[chosen],
         verdicts.codes[chosen] != array.gold[chosen],
         array.clusters[chosen],
         max_error=max_error,
         confidence=CONFIDENCE,
     )
-    figures = asdict(found)
+    figures = asdict(safe)
     figures["verdicts"] = figures.pop("n")
     figures["answered"] *= float(chosen.sum() / decided.sum())
     # A file that people read. A threshold rounded up answers no more than was tested; margins of
     # votes are a few shares far apart, and the one that was tested is to be answered.
-    if found.threshold is not None:
+    if safe.threshold is not None:
         rounded = np.floor if recipe.read == "vote" else np.ceil
-        figures["threshold"] = float(rounded(found.threshold * 1e6) / 1e6)
+        figures["threshold"] = float(rounded(safe.threshold * 1e6) / 1e6)
     return {"max_error": max_error, "confidence": CONFIDENCE, **_short(figures)}
 
 

@@ -93,9 +93,9 @@ def improve(
     ...     return [{"EVEN": -1.0 - 2 * (int(m[-1]) % 2), "ODD": -1.2} for m in messages]
     >>> rows = [{"digit": f"{n} {n % 10}", "gold": "ODD" if n % 2 else "EVEN"} for n in range(40)]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = improve("Is it EVEN or ODD?\\n{digit}", rows, judge, scoring="options",
+    ...     best = improve("Is it EVEN or ODD?\\n{digit}", rows, judge, scoring="options",
     ...                     budget=6, out=f"{folder}/judge.yaml", note=str)
-    >>> found.better, found.way, found.written["right"]
+    >>> best.better, best.way, best.written["right"]
     (False, 'as asked', 1.0)
     """
     require_known(improve, judge_options)
@@ -143,8 +143,8 @@ def improve(
         record = read_json(done)
         if record.pop("request") == [request, sha256_of(plan.out)]:
             paths = {name: Path(record[name]) for name in ("out", "run_folder")}
-            known = {field.name: record[field.name] for field in fields(Improved)}
-            return Improved(**{**known, **paths})
+            stated = {field.name: record[field.name] for field in fields(Improved)}
+            return Improved(**{**stated, **paths})
     with ExitStack() as stack:
         stack.enter_context(claimed(folder))
         run = RunFolder(folder, {"data": plan.identity})
@@ -175,9 +175,13 @@ def improve(
                 pq.write_table(table_of_prompts(store.prompts.values()), folder / PROMPTS_FILE)
         run.finish()
         with writing(folder):
-            shown = {"table": as_table(result.rows), "footnotes": footnotes(result)}
-            stated = {**result.to_dict(), **shown, "request": [request, sha256_of(plan.out)]}
-            write_text(done, json.dumps(stated, indent=1, ensure_ascii=False) + "\n")
+            record = {
+                **result.to_dict(),
+                "table": as_table(result.rows),
+                "footnotes": footnotes(result),
+                "request": [request, sha256_of(plan.out)],
+            }
+            write_text(done, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return result
 
 
@@ -208,7 +212,7 @@ def _as_file(
     }
     if row["resistant"] is not None:
         expected["resistant"] = row["resistant"]
-    made = ImprovedJudge(
+    improved = ImprovedJudge(
         tuple(_entry_of(plan.specs[number], judges[number]) for number in numbers),
         TaskTemplates(plan.entry.task, tuple(templates)),
         recipe,
@@ -227,11 +231,11 @@ def _as_file(
     data = {
         "hash": plan.identity["items"],
         "task": plan.entry.task.name,
-        "scoring": made.scoring,
+        "scoring": improved.scoring,
         "judgesense": __version__,
-        "rule": made.digest,
+        "rule": improved.digest,
     }
-    return replace(made, data=data)
+    return replace(improved, data=data)
 
 
 def _with_other_wordings(recipe: Recipe) -> Recipe:

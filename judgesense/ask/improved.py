@@ -62,8 +62,8 @@ class Improved(ResultMapping):
 
     def __str__(self) -> str:
         lines = [f"{self.text}.", ""]
-        shown = as_table(self.rows)
-        lines += aligned(shown, [True, *[False] * (len(shown[0]) - 1)])
+        table = as_table(self.rows)
+        lines += aligned(table, [True, *[False] * (len(table[0]) - 1)])
         lines += ["", *(f"  {line}" for line in footnotes(self))]
         return "\n".join(lines)
 
@@ -96,7 +96,7 @@ def as_table(rows: Sequence[Row]) -> list[list[str]]:
     + each one that is right more often than every cheaper one."""
     priced = any(row["usd_per_item"] is not None for row in rows)
     attacked = any(row["resistant"] is not None for row in rows)
-    found = [
+    table = [
         [
             "way",
             "USD per item" if priced else "prompts per item",
@@ -112,7 +112,7 @@ def as_table(rows: Sequence[Row]) -> list[list[str]]:
     for row in sorted(rows, key=lambda row: (row["prompts_per_item"], -row["right"])):
         cost = row["usd_per_item"] if priced else row["prompts_per_item"]
         gain = "" if row["gain"] is None else figure(row, "gain", _points)
-        found.append(
+        table.append(
             [
                 row["way"],
                 f"{cost:.3g}",
@@ -125,22 +125,24 @@ def as_table(rows: Sequence[Row]) -> list[list[str]]:
                 "*" * row["written"] + "+" * row["pareto"],
             ]
         )
-    return found
+    return table
 
 
-def footnotes(found: Improved) -> list[str]:
+def footnotes(result: Improved) -> list[str]:
     """What the table's figures are about, the promise, and what was spent."""
-    spent = f"{found.prompts} prompts"
-    if found.usd is not None:
-        spent += f", ${found.usd:.4f}"
+    spent = f"{result.prompts} prompts"
+    if result.usd is not None:
+        spent += f", ${result.usd:.4f}"
     return [
-        f"The figures are from {found.n_held_out} items that were not used to choose a way to ask.",
+        f"The figures are from {result.n_held_out} items that were not used to choose a way to "
+        "ask.",
         "* marks the row written to the file. + marks each row that is right more often than every "
         "cheaper row.",
-        f"The search tried {found.n_candidates} ways to ask on up to {found.n_search} other items.",
-        f"{found.run_folder} contains {spent} (budget: {found.budget}).",
-        promise(found.ask_person),
-        *(f"Note: {note}." for note in found.notes),
+        f"The search tried {result.n_candidates} ways to ask on up to {result.n_search} other "
+        "items.",
+        f"{result.run_folder} contains {spent} (budget: {result.budget}).",
+        promise(result.ask_person),
+        *(f"Note: {note}." for note in result.notes),
     ]
 
 

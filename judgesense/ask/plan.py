@@ -109,14 +109,17 @@ class Plan:
         amount, out, note = Budget.of(budget), Path(out), note or to_stderr
         if out.suffix not in (".yaml", ".yml"):
             raise JudgeSenseError(f"--out {out}: name a .yaml file for the judge")
-        given = judge if isinstance(judge, (list, tuple)) else [judge]
-        specs = resolve_all(given, scoring, judge_options)
+        judges = judge if isinstance(judge, (list, tuple)) else [judge]
+        specs = resolve_all(judges, scoring, judge_options)
         if any(getattr(spec, "improved", None) is not None for spec in specs):
             raise JudgeSenseError("improve takes a judge, not a judge's file: name the judge")
-        known = [json.dumps(identity_of(spec), sort_keys=True) for spec in specs]
-        if len(set(known)) < len(known):
-            name = next(s.name for s, own in zip(specs, known, strict=True) if known.count(own) > 1)
-            raise JudgeSenseError(f"two judges are named {name}: leave one out, or rename it")
+        identities: set[str] = set()
+        for spec in specs:
+            if (stated := json.dumps(identity_of(spec), sort_keys=True)) in identities:
+                raise JudgeSenseError(
+                    f"two judges are named {spec.name}: leave one out, or rename it"
+                )
+            identities.add(stated)
         if limit is not None and limit < 1:
             raise JudgeSenseError(f"limit must be at least 1, got {limit}")
         rows_file = kept(data, out.parent if str(out.parent) != "." else RUNS, "data")
@@ -146,10 +149,11 @@ class Plan:
                 [t.template_id, t.text, t.layout, dict(t.label_map)] for t in entry.templates
             ],
         }
-        own = rule_paraphrases(entry)
+        paraphrases = rule_paraphrases(entry)
         if is_wordings_file(paraphraser):
-            own = [*validated(paraphrases_in(Path(paraphraser), entry), entry, note), *own]
-        return cls(entry, items, copies, specs, amount, out, identity, scoring, notes, own)
+            of_file = paraphrases_in(Path(paraphraser), entry)
+            paraphrases = [*validated(of_file, entry, note), *paraphrases]
+        return cls(entry, items, copies, specs, amount, out, identity, scoring, notes, paraphrases)
 
     @property
     def folder(self) -> Path:
@@ -179,18 +183,18 @@ class Plan:
             probabilities=any("options" in each for each in offered),
             defences=bool(self.copies),
         )
-        asked = []
+        judge_scorings = []
         for n, (spec, kinds) in enumerate(zip(self.specs, offered, strict=True)):
             scorings = ["options"] if "options" in kinds else ["generate"]
             if reasons[n] and {"options", "generate"} <= kinds:
                 scorings.append("generate")
             name = str(getattr(spec, "name", judges[n].name)).split("@")[0]
             price = self._price(spec, [each.template for each in wordings])
-            asked += [JudgeScoring(n, name, scoring, price) for scoring in scorings]
+            judge_scorings += [JudgeScoring(n, name, scoring, price) for scoring in scorings]
         labels = self.entry.task.labels
         return AnswersSoFar.empty(
             self.entry.task,
-            asked,
+            judge_scorings,
             wordings,
             np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64),
             _clusters(self.items),
@@ -209,8 +213,8 @@ class Plan:
         task = self.entry.task
         longest = max(templates, key=lambda each: len(each.text) + len(each.layout))
         texts = [render(task, longest, item, task.orders[0]).text for item in self.items]
-        asked = [[Request("", text, task.labels)] for text in texts]
-        costs = [most_cost(each, spec.options) if remote else spec.estimate(each) for each in asked]
+        requests = [[Request("", text, task.labels)] for text in texts]
+        costs = [most_cost(r, spec.options) if remote else spec.estimate(r) for r in requests]
         if None in costs:
             raise JudgeSenseError(
                 f"a budget in US dollars needs the price of {spec.name} per million tokens: add "
@@ -312,9 +316,9 @@ def _task(
         entry = entries[task] if task else next(iter(entries.values()))
         return entry, load_items(data, entry.task, entry.fields)
     rows = labelled_rows(data, human, shown_in(path), note)
-    own = read_rubric(path, data, answers, options, rows)
+    entry = read_rubric(path, data, answers, options, rows)
     for suffix in (".wordings.yaml", ".wordings.txt"):
         if (beside := path.with_suffix(suffix)).exists():
-            own = read_wordings(beside, own)
+            entry = read_wordings(beside, entry)
             break
-    return own, items_of(rows, str(data), own.task, own.fields)
+    return entry, items_of(rows, str(data), entry.task, entry.fields)

@@ -135,11 +135,16 @@ def with_person(
     Returns:
         ``ask_person`` as in a judge's file, and the margins of all but the last judge.
     """
-    maps = [_confidence(one.margin, one.codes, one.codes == searched_gold) for one in searched]
-    levels = [own(one.margin) for own, one in zip(maps, promised, strict=True)]
-    tops = np.stack(
-        [np.where(one.codes >= 0, level, -1.0) for one, level in zip(promised, levels, strict=True)]
-    ).max(axis=0)
+    confidences = [
+        _confidence(verdicts.margin, verdicts.codes, verdicts.codes == searched_gold)
+        for verdicts in searched
+    ]
+    levels = [
+        confidence(verdicts.margin)
+        for confidence, verdicts in zip(confidences, promised, strict=True)
+    ]
+    pairs = list(zip(promised, levels, strict=True))
+    tops = np.max([np.where(verdicts.codes >= 0, level, -1.0) for verdicts, level in pairs], axis=0)
     record: dict[str, Any] = {
         "max_error": max_error,
         "confidence": 0.95,
@@ -153,28 +158,28 @@ def with_person(
     steps = np.unique(np.quantile(tops[tops >= 0], np.linspace(1, 0, _STEPS), method="lower"))[::-1]
     decided = np.zeros((len(steps), len(gold)), bool)
     wrong = decided.copy()
-    tried = []
+    policies = []
     for n, step in enumerate(steps):
-        margins = [
-            max(own, _least(one.margin, level, step))
-            for own, one, level in zip([*least, 0.0], promised, levels, strict=True)
-        ]
-        tried.append(tuple(margins))
-        for margin, one in zip(margins, promised, strict=True):
-            fresh = ~decided[n] & one.is_confident(margin) & (one.margin > TIE)
+        margins = tuple(
+            max(floor, _least(verdicts.margin, level, step))
+            for floor, (verdicts, level) in zip([*least, 0.0], pairs, strict=True)
+        )
+        policies.append(margins)
+        for margin, verdicts in zip(margins, promised, strict=True):
+            fresh = ~decided[n] & verdicts.is_confident(margin) & (verdicts.margin > TIE)
             decided[n] |= fresh
-            wrong[n] |= fresh & (one.codes != gold)
+            wrong[n] |= fresh & (verdicts.codes != gold)
     safe = longest_safe(decided, wrong, clusters, max_error=max_error)
     if safe.step is None:
         return {**record, "needed": safe.needed}, ()
     done = decided[safe.step]
     record |= {
-        "threshold": float(np.round(tried[safe.step][-1], 6)),
+        "threshold": float(np.round(policies[safe.step][-1], 6)),
         "answered": float(done.mean()),
         "error": float(wrong[safe.step].sum() / done.sum()),
         "error_bound": safe.bound,
     }
-    return record, tried[safe.step][:-1]
+    return record, policies[safe.step][:-1]
 
 
 def _confidence(margin: Floats, codes: Codes, right: Bools) -> Callable[[Floats], Floats]:
@@ -182,15 +187,15 @@ def _confidence(margin: Floats, codes: Codes, right: Bools) -> Callable[[Floats]
     little where that is flat."""
     from scipy.optimize import isotonic_regression
 
-    known = np.sort(margin[codes >= 0])
-    if not len(known):
+    margins = np.sort(margin[codes >= 0])
+    if not len(margins):
         return lambda values: np.zeros(len(values))
     order = np.argsort(margin[codes >= 0], kind="stable")
     shares = isotonic_regression(right[codes >= 0][order].astype(float)).x
 
     def confidence(values: Floats) -> Floats:
-        rank = np.searchsorted(known, values, side="right") / len(known)
-        level: Floats = np.interp(values, known, shares) + 1e-3 * rank + 1e-6 * np.tanh(values)
+        rank = np.searchsorted(margins, values, side="right") / len(margins)
+        level: Floats = np.interp(values, margins, shares) + 1e-3 * rank + 1e-6 * np.tanh(values)
         return level
 
     return confidence

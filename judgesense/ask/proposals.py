@@ -29,7 +29,7 @@ def proposals(
     if paraphraser is None or is_wordings_file(paraphraser):
         return [], 0.0
     place, cost_file = run.folder / "paraphrases.yaml", run.folder / "paraphrases.json"
-    own = TaskTemplates(plan.entry.task, plan.entry.templates[:1])
+    base = TaskTemplates(plan.entry.task, plan.entry.templates[:1])
     if not cost_file.exists():
         share, usd = 0.2 * plan.total, plan.budget.usd
         # Each proposal can be asked for five times, and is checked.
@@ -44,30 +44,31 @@ def proposals(
                 paraphraser, temperature=0.7, seed=seed, max_tokens=512, system_prompt="", **more
             )
         try:
-            made = paraphrase(own, writer, n, note=note)
-            answered = made.asked - made.dropped["empty"]
+            proposed = paraphrase(base, writer, n, note=note)
+            answered = proposed.asked - proposed.dropped["empty"]
             if not answered:
                 raise JudgeSenseError(
-                    f"the paraphraser {made.judge} answered none of {made.asked} requests: check "
-                    "that it is reachable, choose another one, or leave out --paraphraser"
+                    f"the paraphraser {proposed.judge} answered none of {proposed.asked} requests: "
+                    "check that it is reachable, choose another one, or leave out --paraphraser"
                 )
-            votes = len(made.candidates) + made.dropped["called different by the judge"]
-            spent = getattr(writer, "spent", 0.0) if usd else made.asked + votes
+            votes = len(proposed.candidates) + proposed.dropped["called different by the judge"]
+            spent = getattr(writer, "spent", 0.0) if usd else proposed.asked + votes
         finally:
             if writer is not paraphraser:
                 writer.close()
-        if made.candidates:
+        if proposed.candidates:
             place.unlink(missing_ok=True)
-            write_candidates(place, own, made, unread=True)
+            write_candidates(place, base, proposed, unread=True)
         write_text(cost_file, json.dumps({"by": name_of(paraphraser), "spent": spent}))
-        note(f"{len(made.candidates)} of {made.asked} paraphrases by {made.judge} can be used")
+        usable = f"{len(proposed.candidates)} of {proposed.asked}"
+        note(f"{usable} paraphrases by {proposed.judge} can be used")
     record = read_json(cost_file)
     if (by := record.get("by")) != name_of(paraphraser):
         raise JudgeSenseError(
             f"{run.folder} has proposals by {by}: pass it as --paraphraser, or use another --out"
         )
-    proposed = paraphrases_in(place, plan.entry) if place.exists() else []
-    return proposed, float(record["spent"])
+    templates = paraphrases_in(place, plan.entry) if place.exists() else []
+    return templates, float(record["spent"])
 
 
 def name_of(paraphraser: Any) -> str:

@@ -68,28 +68,27 @@ def wordings_to_try(
     gives option probabilities, which judging each option alone needs. ``defences`` adds ways to ask
     that guard the judged text.
     """
-    task = entry.task
-    made = [WordingToTry(template) for template in entry.templates]
-    if probabilities and task.comparative:
-        made += [WordingToTry(each, "alone") for each in alone_wordings(entry)]
-    if defences:
-        starts = [entry.templates[0], *(each.template for each in made if each.kind == "alone")][:2]
-        made += [
-            WordingToTry(each, "form" if start is entry.templates[0] else "alone")
-            for start in starts
-            for each in _varied(TaskTemplates(task, (start,)), load_variants(DEFENCES), False)
+    task, base = entry.task, entry.templates[0]
+    wordings = [WordingToTry(template) for template in entry.templates]
+    alone = alone_wordings(entry) if probabilities and task.comparative else []
+    wordings += [WordingToTry(template, "alone") for template in alone]
+    for start, kind in [(base, "form"), *((each, "alone") for each in alone[:1])]:
+        guarded = load_variants(DEFENCES) if defences else ()
+        wordings += [
+            WordingToTry(template, kind)
+            for template in _varied(TaskTemplates(task, (start,)), guarded, False)
         ]
-    made += [WordingToTry(each, "form") for each in _varied(entry, FORMS, probabilities)]
-    made += [WordingToTry(each, "paraphrase") for each in paraphrases]
+    wordings += [WordingToTry(each, "form") for each in _varied(entry, FORMS, probabilities)]
+    wordings += [WordingToTry(template, "paraphrase") for template in paraphrases]
     if reasons:
-        made += [WordingToTry(each, "reasoning") for each in _varied(entry, REASONING, False)]
-    distinct = {(each.template.text, each.template.layout): each for each in reversed(made)}
-    return _with_names_apart(
-        [each for each in made if distinct[each.template.text, each.template.layout] is each]
-    )
+        wordings += [WordingToTry(each, "reasoning") for each in _varied(entry, REASONING, False)]
+    distinct: dict[tuple[str, str], WordingToTry] = {}
+    for wording in wordings:
+        distinct.setdefault((wording.template.text, wording.template.layout), wording)
+    return _with_names_apart(distinct.values())
 
 
-def _with_names_apart(wordings: Sequence[WordingToTry]) -> list[WordingToTry]:
+def _with_names_apart(wordings: Iterable[WordingToTry]) -> list[WordingToTry]:
     """The wordings with numbers after names that another one has: two files may both number theirs
     from 1."""
     named: dict[str, WordingToTry] = {}
@@ -103,17 +102,17 @@ def _with_names_apart(wordings: Sequence[WordingToTry]) -> list[WordingToTry]:
 
 def _varied(entry: TaskTemplates, names: Iterable[str], probabilities: bool) -> list[Template]:
     """The base wording as variants show it; those that do not fit the task are left out."""
-    known, maker = load_variants() | load_variants(DEFENCES), VariantMaker(entry)
-    made = []
+    variants, maker = load_variants() | load_variants(DEFENCES), VariantMaker(entry)
+    templates = []
     for name in names:
-        variant = known[name]
+        variant = variants[name]
         # Options are scored where the reply begins, which is no verdict inside a JSON reply.
         if variant.reply_form and probabilities:
             continue
         changed = maker.template(variant)
         if changed is not None and set(changed.label_map.values()) == set(entry.task.labels):
-            made.append(replace(changed, template_id=f"{maker.base.template_id}+{name}"))
-    return made
+            templates.append(replace(changed, template_id=f"{maker.base.template_id}+{name}"))
+    return templates
 
 
 def alone_wordings(entry: TaskTemplates) -> list[Template]:
@@ -126,13 +125,13 @@ def alone_wordings(entry: TaskTemplates) -> list[Template]:
     first, second = (task.options[label] for label in task.labels)
     noun = re.sub(r"[_-]?(a|1|one|first)$", "", first).replace("_", " ").strip() or "option"
     lines = base.layout.split("\n")
-    shown = [line for line in lines if f"{{{second}}}" not in line]
-    places = [n for n, line in enumerate(shown) if f"{{{first}}}" in line]
+    left = [line for line in lines if f"{{{second}}}" not in line]
+    places = [n for n, line in enumerate(left) if f"{{{first}}}" in line]
     whole = re.compile(r"\s*[^{}]{0,40}\{" + re.escape(first) + r"\}\s*")
-    if len(places) != 1 or len(shown) == len(lines) or not whole.fullmatch(shown[places[0]]):
+    if len(places) != 1 or len(left) == len(lines) or not whole.fullmatch(left[places[0]]):
         return []
-    shown[places[0]] = f"{noun.capitalize()}: {{{first}}}"
-    layout = "\n".join(shown).rstrip()
+    left[places[0]] = f"{noun.capitalize()}: {{{first}}}"
+    layout = "\n".join(left).rstrip()
     if "{instruction}" not in layout or f"{{{second}}}" in base.text + layout:
         return []
     texts = read_yaml(DATA / "alone.yaml")
@@ -163,17 +162,14 @@ def rule_paraphrases(entry: TaskTemplates) -> list[Template]:
 
 def is_wordings_file(paraphraser: Any) -> bool:
     """Whether a paraphraser is a file with wordings, and no model."""
-    return isinstance(paraphraser, (str, Path)) and Path(paraphraser).suffix in (
-        ".txt",
-        ".yaml",
-        ".yml",
-    )
+    suffixes = (".txt", ".yaml", ".yml")
+    return isinstance(paraphraser, (str, Path)) and Path(paraphraser).suffix in suffixes
 
 
 def paraphrases_in(path: Path, entry: TaskTemplates) -> list[Template]:
     """The wordings of a file (see :func:`judgesense_dataset.rubric.read_wordings`)."""
-    own = TaskTemplates(entry.task, entry.templates[:1])
-    return list(read_wordings(path, own).templates[1:])
+    base = TaskTemplates(entry.task, entry.templates[:1])
+    return list(read_wordings(path, base).templates[1:])
 
 
 def validated(
@@ -181,19 +177,22 @@ def validated(
 ) -> list[Template]:
     """The paraphrases that pass the checks of ``judgesense dataset paraphrase``; a note names each
     of the others. Without an embedding model the meaning is not compared, which a note says."""
-    base, kept = entry.templates[0], []
-    for each in proposed:
-        if reason := reason_to_drop(each.text, base, entry, set()):
-            note(f"paraphrase {each.template_id} left out: {reason}")
+    base, fitting = entry.templates[0], []
+    for template in proposed:
+        if reason := reason_to_drop(template.text, base, entry, set()):
+            note(f"paraphrase {template.template_id} left out: {reason}")
         else:
-            kept.append(each)
+            fitting.append(template)
     try:
-        measures = measure([(base.text, each.text) for each in kept])
+        measures = measure([(base.text, template.text) for template in fitting])
     except JudgeSenseError as error:
-        note(f"the meaning of {len(kept)} paraphrases is not compared: {error}")
-        return kept
-    for each, at in zip(tuple(kept), measures, strict=True):
-        if at.verdict is False:
-            note(f"paraphrase {each.template_id} left out: too far in meaning ({at.cosine:.2f})")
-            kept.remove(each)
-    return kept
+        note(f"the meaning of {len(fitting)} paraphrases is not compared: {error}")
+        return fitting
+    near = []
+    for template, distance in zip(fitting, measures, strict=True):
+        if distance.verdict is False:
+            name, cosine = template.template_id, distance.cosine
+            note(f"paraphrase {name} left out: too far in meaning ({cosine:.2f})")
+        else:
+            near.append(template)
+    return near

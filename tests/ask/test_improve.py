@@ -18,14 +18,10 @@ import yaml
 from typer.testing import CliRunner
 
 import judgesense
-from judgesense.ask.answers import AnswersSoFar, JudgeScoring
-from judgesense.ask.candidates import first_recipes
-from judgesense.ask.search import halves, race
-from judgesense.ask.wordings import WordingToTry, rule_paraphrases, wordings_to_try
+from judgesense.ask.wordings import rule_paraphrases, wordings_to_try
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.recipes.recipe import Recipe
-from judgesense.statistics.calibration import longest_safe
 from judgesense_dataset.embedded import embedded_templates
 from judgesense_dataset.templates import TaskTemplates
 from local_judges.callable_judge import CallableJudge
@@ -295,68 +291,10 @@ def test_the_command_plans_and_refuses(tmp_path: Path) -> None:
     assert isinstance(CliRunner().invoke(app, args).exception, JudgeSenseError)
 
 
-def raced(right: Any, budget: float, clusters: Any = None) -> tuple[str, int]:
-    """The winner of a race of wordings by text, right as in an array (ways, items), and prompts."""
-    k, n = right.shape
-    template = embedded_templates()["factuality"].templates[0]
-    wordings = [WordingToTry(replace(template, template_id=f"w{way}")) for way in range(k)]
-    clusters = np.arange(n) if clusters is None else clusters
-    answers = AnswersSoFar.empty(
-        embedded_templates()["factuality"].task,
-        [JudgeScoring(0, "j", "generate")],
-        wordings,
-        np.zeros(n, dtype=np.int64),
-        clusters,
-    )
-
-    def ask(columns: Any, items: Any) -> None:
-        for column in columns:
-            hits = right[column[1], items]
-            verdicts = np.stack([hits, ~hits], axis=1)
-            answers.record(column, items, np.where(verdicts, 0.0, -np.inf))
-
-    left, _ = race(
-        answers, first_recipes(answers), np.arange(n), budget, ask, lambda *_: [], lambda _: None
-    )
-    return left[0].name, int(answers.spent)
-
-
-def test_the_race_keeps_to_its_budget_and_finds_the_best() -> None:
-    truth = np.random.default_rng(0).random((60, 200)) < np.linspace(0.5, 0.9, 60)[:, None]
-    name, prompts = raced(truth, 3600)
-    assert prompts <= 3600
-    assert truth[int(name[1:])].mean() > 0.84
-
-
-def test_many_wordings_are_first_tried_on_items_of_their_own() -> None:
-    # 20 items would be tried with 200 wordings only twice; the last ones are the best.
-    good = np.linspace(0.4, 0.95, 200)
-    for seed, budget in ((0, 680), (1, 681), (2, 1500)):
-        truth = np.random.default_rng(seed).random((200, 20)) < good[:, None]
-        name, prompts = raced(truth, budget)
-        assert prompts <= budget
-        assert raced(truth, budget) == (name, prompts)
-        assert truth[int(name[1:])].mean() >= 0.85
-
-
-def test_the_race_asks_for_evidence_from_clusters() -> None:
-    # The second is right on 4 more of 40 items, which are 40 clusters, or 4 of 10 items.
-    right = np.repeat([[1, 0, 0, 1], [1, 1, 0, 0]], [14, 10, 10, 6], axis=1).astype(bool)
-    assert raced(right, 80)[0] == "w1"
-    assert raced(right, 80, np.arange(40) // 10)[0] == "as asked"
-
-
-def test_halves_share_no_cluster_and_safe_levels_stop_at_the_first_failure() -> None:
-    clusters = np.repeat(np.arange(30), 3)
-    one, two = halves(np.arange(90) % 2, clusters, 0)
-    assert not set(clusters[one]) & set(clusters[two])
-    assert len(one) + len(two) == 90
-    rare = (np.arange(40) > 37).astype(int)
-    shares = [rare[halves(rare, np.arange(40), seed)[0]].sum() for seed in range(20)]
-    assert shares == [1] * 20  # A rare label is in both halves; beyond that, chance decides:
-    even = np.arange(40) % 2
-    assert len({int(even[halves(even, np.arange(40), seed)[0]].sum()) for seed in range(20)}) > 2
-    decided = np.tril(np.ones((200, 200), bool))
-    safe = longest_safe(decided, decided & (np.arange(200) == 61))
-    assert safe.step == 60
-    assert longest_safe(decided[:, :40], decided[:, :40] * False).step is None
+def test_wordings_of_two_files_that_are_named_alike_are_kept_apart() -> None:
+    entry = embedded_templates()["factuality"]
+    given = [replace(entry.templates[0], template_id="wording-1", text=text) for text in "ab"]
+    entry = TaskTemplates(entry.task, (entry.templates[0], given[0]))
+    tried = wordings_to_try(entry, given[1:], reasons=False, probabilities=False)
+    by_text = {each.template.text: each.template.template_id for each in tried}
+    assert (by_text["a"], by_text["b"]) == ("wording-1", "wording-1-2")
