@@ -30,6 +30,7 @@ from common import finish, machine, write_csv
 
 from judgesense.ask.wordings import wordings_to_try
 from judgesense.log.schema import ATTACK, read_log
+from judgesense.measure.report_file import load_report
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import Item, Prompt, Template, render
 from judgesense_dataset.attacks import SPLITS, attacked_items, chosen_attacks
@@ -227,10 +228,12 @@ def compare(place: Path) -> list[dict[str, Any]]:
 
 def table(run: Path) -> list[dict[str, Any]]:
     """The attacks of a run by task: right verdicts without and with them, and the worst kind."""
-    report, log = json.loads((run / "report.json").read_text("utf-8")), read_log(run).to_pylist()
+    log = read_log(run).to_pylist()
     rows = []
-    for judge, task in dict.fromkeys((row["judge"], row["task"]) for row in report["attacks"]):
-        own = [row for row in report["attacks"] if (row["judge"], row["task"]) == (judge, task)]
+    for entry in load_report(run).assessments:
+        if not entry.attacks:
+            continue
+        judge, task = entry.judge, entry.task
         attacked = [row for row in log if row["task"] == task and row["variant_class"] == ATTACK]
         places = {(row["item_id"], row["order"], row["template_id"]) for row in attacked}
         plain = [
@@ -244,11 +247,11 @@ def table(run: Path) -> list[dict[str, Any]]:
         for name, part in (("plain", plain), ("attacked", attacked)):
             right = np.array([row["decision"] == row["gold"] for row in part])
             facts |= share(right, [row["cluster_id"] for row in part], name)
-        worst = next((row for row in own if row["kept"] is not None), {})
-        facts |= {
-            k: worst.get(k) for k in ("kind", "accuracy", "kept", "ci_low", "ci_high", "n_right")
-        }
-        rows.append({**facts, "effective": " ".join(r["kind"] for r in own if r["effective"])})
+        kinds = [row for row in entry.attacks if row.kept is not None]
+        for name in ("kind", "accuracy", "kept", "ci_low", "ci_high", "n_right"):
+            facts[name] = getattr(kinds[0], name) if kinds else None
+        effective = " ".join(row.kind for row in entry.attacks if row.effective)
+        rows.append({**facts, "effective": effective})
     return rows
 
 

@@ -36,9 +36,10 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.importers.log import import_log
 from judgesense.log.schema import SCHEMA
-from judgesense.measure.card import CHECKS, LEADS, TRUST, gate
+from judgesense.measure.assessment import Assessment, NextStep, ReportContents, Subject
+from judgesense.measure.card import CHECKS, LEADS, TRUST, TrustCard, gate
 from judgesense.measure.next import KINDS
-from judgesense.measure.report_file import identity
+from judgesense.measure.report_file import load_report
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.reporting.documents import render_badge
 from judgesense.reporting.html import render_html
@@ -142,44 +143,41 @@ def random_log(rng: np.random.Generator) -> tuple[pa.Table, dict[str, Any]]:
     return pa.Table.from_pylist(rows, schema=SCHEMA), drawn
 
 
-def contradictions(report: dict[str, Any], texts: list[str]) -> Iterator[str]:
+def contradictions(report: ReportContents, texts: list[str]) -> Iterator[str]:
     """What a report says twice, and differently."""
-    cards = {identity(card): card for card in report["trust"]}
-    names = ("next", "plan", "recommendation", "remedies", "wordings", "findings")
-    lists: dict[str, dict[Any, list[Any]]] = {name: {} for name in names}
-    for name, of_case in lists.items():
-        for row in report[name]:
-            of_case.setdefault(identity(row), []).append(row)
-    if Counter(map(identity, report["next"])) != Counter(cards.keys()):
-        yield "not one next step a card"
-    for key, card in cards.items():
-        (step,), (planned,) = lists["next"][key], lists["plan"][key]
-        said = [row["text"] for row in lists["findings"].get(key, ())]
-        for text in _of_card(card, step, planned["settles"], lists, key):
-            yield f"{text} [{card['trust']}, {step['kind']}]"
-        for text in _figures(card, [*said, step["text"]], lists["remedies"].get(key, [])):
-            yield text
-        for text in _words(card, step, said):
-            yield text
+    steps = [entry.next_step for entry in report.assessments]
+    by_subject: dict[Subject, list[str]] = {}
+    for finding in report.findings:
+        by_subject.setdefault(finding.subject, []).append(finding.text)
+    for entry in report.assessments:
+        if (step := entry.next_step) is None:
+            yield "not one next step a card"
+            continue
+        sentences = by_subject.get(entry.subject, [])
+        for text in _of_card(entry, step):
+            yield f"{text} [{entry.card.trust}, {step.kind}]"
+        yield from _figures(entry, [*sentences, step.text])
+        yield from _words(entry.card, step, sentences)
+    trust = {entry.subject: entry.card.trust for entry in report.assessments}
     screen = first_screen(report)
-    for row in [*screen["rows"], *screen["others"]]:
-        if row["trust"] != cards[row["key"]]["trust"]:
+    for row in (*screen.rows, *screen.others):
+        if row.trust != trust[row.subject]:
             yield "the screen's trust is not the card's"
-    if screen["next"] is not None and screen["next"] not in report["next"]:
+    if screen.next_step is not None and screen.next_step not in steps:
         yield "the screen's next step is not the report's"
-    for row in screen["rows"]:
-        changed = f"(only with the remedy {row['remedy']!r}"
-        other = "avoid it" if row["trust"] == "avoid" else "its trust value is unknown"
+    for row in screen.rows:
+        changed = f"(only with the remedy {row.remedy!r}"
+        other = "avoid it" if row.trust == "avoid" else "its trust value is unknown"
         as_asked = f"{changed}; otherwise {other})"
-        if changed in screen["title"] and as_asked not in screen["title"]:
+        if changed in screen.title and as_asked not in screen.title:
             yield "the title's trust is not the card's"
     badge = render_badge(report)
-    for card in report["trust"]:
-        if f"({card['scoring']}): {card['trust']}" not in badge:
+    for entry in report.assessments:
+        if f"({entry.scoring}): {entry.card.trust}" not in badge:
             yield "the badge lacks a card's trust"
-    for step in report["next"]:
+    for step in steps:
         for name, text in zip(("terminal", "markdown", "page"), texts, strict=True):
-            words = re.findall(r"[\w.]+", step["text"])
+            words = re.findall(r"[\w.]+", step.text if step else "")
             if " ".join(words) not in " ".join(re.findall(r"[\w.]+", _plain(text))):
                 yield f"the {name} lacks the next step"
 
@@ -190,55 +188,55 @@ def _plain(text: str) -> str:
     return html.unescape(text).replace("\\", "")
 
 
-def _of_card(card: Any, step: Any, plan: Any, lists: Any, key: Any) -> Iterator[str]:
-    trust, kind, checks = card["trust"], step["kind"], card["checks"]
-    (advised,) = lists["recommendation"][key]
-    remedies, wordings = lists["remedies"].get(key, []), lists["wordings"].get(key, [])
-    states = {name: checks[name]["state"] for name in CHECKS if checks[name]["applies"]}
+def _of_card(entry: Assessment, step: NextStep) -> Iterator[str]:
+    card, kind, checks = entry.card, step.kind, entry.card.checks
+    trust, advised, remedies = card.trust, entry.recommendation, entry.remedies
+    planned = entry.outlook.settles if entry.outlook else None
+    states = {name: checks[name].state for name in CHECKS if checks[name].applies}
     if kind not in KINDS or trust not in TRUST:
         yield "an unknown kind"
-    if not card["text"].startswith(f"{LEADS[trust]}: "):
+    if not card.text.startswith(f"{LEADS[trust]}: "):
         yield "the text does not begin with the trust"
     if (kind == "use") != (trust == "use"):
         yield "use beside another trust"
     if kind == "another_judge" and trust != "avoid":
         yield "another judge for one that is not to be avoided"
     if kind == "use_changed":
-        row = next((row for row in remedies if row["remedy"] == card["remedy"]), None)
-        if row is None or TRUST.index(row["trust"]) >= TRUST.index(trust):
+        row = next((row for row in remedies if row.remedy == card.remedy), None)
+        if row is None or TRUST.index(row.trust or "avoid") >= TRUST.index(trust):
             yield "a change that does not help"
-    if kind == "another_judge" and card.get("remedy") not in (None, AS_ASKED):
+    if kind == "another_judge" and card.remedy not in (None, AS_ASKED):
         yield "another judge beside a remedy that passes"
     for row in remedies:
-        if row["remedy"] == AS_ASKED and row["trust"] not in (None, trust):
+        if row.remedy == AS_ASKED and row.trust not in (None, trust):
             yield "as asked has another trust than the card"
-        if row["remedy"] == AS_ASKED and row["jss"] != checks["steady"]["estimate"]:
+        if row.remedy == AS_ASKED and row.jss != checks["steady"].estimate:
             yield "as asked has another JSS than the card"
-    flags = {row["template"]: row for row in wordings}
-    if advised["template"] is not None and flags[advised["template"]]["flag"] != "fine":
+    wordings = {row.template: row for row in entry.wordings}
+    if advised.template is not None and wordings[advised.template].flag != "fine":
         yield "a flagged wording is recommended"
-    most = max((row["accuracy"] for row in wordings if row["accuracy"] is not None), default=None)
+    accuracies = [row.accuracy for row in entry.wordings if row.accuracy is not None]
     if kind == "correct_wording":
-        named = [name for name in flags if re.search(rf"\b{re.escape(name)}\b", step["text"])]
+        named = [name for name in wordings if re.search(rf"\b{re.escape(name)}\b", step.text)]
         if not named:
             yield "no wording is named to be corrected"
         for name in named:
-            if flags[name]["flag"] == "fine" or name == advised["template"]:
+            if wordings[name].flag == "fine" or name == advised.template:
                 yield "a fine or recommended wording is to be corrected"
-            if most is not None and flags[name]["accuracy"] == most:
+            if accuracies and wordings[name].accuracy == max(accuracies):
                 yield "the most accurate wording is to be corrected"
-            if advised["measure"] == "gold" and name in advised["best_set"]:
+            if advised.measure == "gold" and name in advised.best_set:
                 yield "one of the best wordings is to be corrected"
-    if plan is not None and trust != "avoid":
-        if kind == "nothing_settles" and plan["items_needed"] is not None:
+    if planned is not None and trust != "avoid":
+        if kind == "nothing_settles" and planned.items_needed is not None:
             yield "nothing settles it beside a number of items that does"
-        number = re.search(r"(\d+) (?:(?:labels|items) in all|items, which)", step["text"])
-        if number and int(number[1]) not in (plan["items_needed"], plan["labels_needed"]):
+        number = re.search(r"(\d+) (?:(?:labels|items) in all|items, which)", step.text)
+        if number and int(number[1]) not in (planned.items_needed, planned.labels_needed):
             yield "the step's number is not the plan's"
-        for row in plan["chances"]:
-            if not 0 <= row["passes"] <= row["chance"] <= 1:
+        for chance in planned.chances:
+            if not 0 <= chance.passes <= chance.chance <= 1:
                 yield "a chance outside its range"
-        if set(plan["open"]) != {name for name, state in states.items() if state == "open"}:
+        if set(planned.open) != {name for name, state in states.items() if state == "open"}:
             yield "the plan is about other checks than the open ones"
     if kind == "add_orders" and states.get("fair") != "unmeasured":
         yield "orders that were asked"
@@ -255,52 +253,50 @@ def _of_card(card: Any, step: Any, plan: Any, lists: Any, key: Any) -> Iterator[
         yield "the gate fails a judge that is not to be avoided"
     if decided.decision == "PASS" and trust not in ("use", "care"):
         yield "the gate passes a judge that is not to be used"
-    for name in CHECKS:
-        check = checks[name]
-        low, estimate, high = check["ci_low"], check["estimate"], check["ci_high"]
-        if None not in (low, estimate, high) and not low <= estimate <= high:
+    for name, check in checks.items():
+        ends = (check.ci_low, check.estimate, check.ci_high)
+        if None not in ends and list(ends) != sorted(ends):
             yield f"the interval of {name} does not include it"
-    if step["command"] is not None and (wrong := not_taken(step["command"])) is not None:
+    if step.command is not None and (wrong := not_taken(step.command)) is not None:
         yield f"a command that does not parse: {wrong}"
 
 
-def _figures(card: Any, said: list[str], remedies: list[Any]) -> Iterator[str]:
+def _figures(entry: Assessment, sentences: list[str]) -> Iterator[str]:
     """Two values, or two intervals, of JSS or kappa as asked."""
-    checks = card["checks"]
+    checks = entry.card.checks
     for name, figure in (("steady", "JSS"), ("right", "κ")):
         pattern = rf"{figure} (\S+) \[(\S+), (\S+)\]"
         found = set()
-        for text in said:
-            for found_ in re.findall(pattern, text):
-                found.add(tuple(part.rstrip(",]").replace("−", "-") for part in found_))
+        for text in sentences:
+            for parts in re.findall(pattern, text):
+                found.add(tuple(part.rstrip(",]").replace("−", "-") for part in parts))
         if len(found) > 1:
             yield f"several intervals for {name}: {sorted(found)}"
         for value, *_ in found:
-            estimate = checks[name]["estimate"]
+            estimate = checks[name].estimate
             if estimate is None or abs(float(value) - estimate) > 0.006:
                 yield f"another value for {name}"
-    for row in remedies:
-        if row["jss_before"] != checks["steady"]["estimate"] and row["jss_before"] is not None:
+    for row in entry.remedies:
+        if row.jss_before not in (checks["steady"].estimate, None):
             yield "remedies start from another JSS"
 
 
-def _words(card: Any, step: Any, said: list[str]) -> Iterator[str]:
+def _words(card: TrustCard, step: NextStep, sentences: list[str]) -> Iterator[str]:
     """Sentences beside each other that cannot both hold."""
-    text = " ".join(said).casefold()
-    if step["kind"] == "nothing_settles" and re.search(
+    text = " ".join(sentences).casefold()
+    if step.kind == "nothing_settles" and re.search(
         r"add (more )?items(?! with other gold)|more items", text
     ):
         yield "add items beside nothing settles it"
     if "no number of items" in text:
         yield "a second place says what no number of items settles"
-    if card["trust"] == "avoid" and re.search(r"\buse with\b|not known yet", text):
+    if card.trust == "avoid" and re.search(r"\buse with\b|not known yet", text):
         yield "avoid beside use or not known"
-    if card["trust"] in ("use", "care") and re.search(r"^avoid|not known yet", text):
+    if card.trust in ("use", "care") and re.search(r"^avoid|not known yet", text):
         yield "use beside avoid or not known"
     if "{" in text or "none prompts" in text or " nan" in text or "none]" in text:
         yield "a hole in a sentence"
-    flips = card["checks"]["steady"]["estimate"]
-    if "wording alone" in text and flips == 1.0:
+    if "wording alone" in text and card.checks["steady"].estimate == 1.0:
         yield "flips from wording alone where nothing flips"
 
 
@@ -336,14 +332,15 @@ def trial(seed: int) -> tuple[list[str], int, dict[str, Any]]:
         import_log(path, "table", out, labels=labels)
         if rng.random() < 0.5:
             _as_run(out, drawn, rng)
-        report = write_report(out)
+        report = write_report(out).contents
         markdown = (out / "report.md").read_text("utf-8")
         texts = [render_terminal(report), markdown, render_html(report)]
-        saved = json.loads((out / "report.json").read_text("utf-8"))
-    json.dumps(saved, allow_nan=False)
-    kinds = Counter(step["kind"] for step in saved["next"])
-    drawn |= {"kinds": kinds, "trust": Counter(card["trust"] for card in saved["trust"])}
-    return list(contradictions(saved, texts)), len(saved["trust"]), drawn
+        saved = load_report(out)
+    if saved != report:
+        return ["the file is not the report"], len(report.assessments), drawn
+    kinds = Counter(entry.next_step.kind for entry in saved.assessments if entry.next_step)
+    drawn |= {"kinds": kinds, "trust": Counter(e.card.trust for e in saved.assessments)}
+    return list(contradictions(saved, texts)), len(saved.assessments), drawn
 
 
 def _as_run(out: Path, drawn: dict[str, Any], rng: np.random.Generator) -> None:

@@ -22,6 +22,7 @@ import multiprocessing
 import os
 import sys
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from common import finish, machine
 from judgesense.log.answers import Answers
 from judgesense.log.schema import SCHEMA, read_log
 from judgesense.log.view import view
+from judgesense.measure.card import Check
 from judgesense.measure.checks import trust_card
 from judgesense.measure.planning import gate_outlook, plan
 from judgesense.measure.wordings import Wordings
@@ -88,13 +90,13 @@ def only(log: pa.Table, tasks: Any) -> Answers:
     return stream
 
 
-def card_of(stream: Answers) -> dict[str, Any]:
-    return trust_card(stream, mislabelled=Wordings.of(stream).mislabelled).to_dict()["checks"]
+def checks_of(stream: Answers) -> Mapping[str, Check]:
+    return trust_card(stream, mislabelled=Wordings.of(stream).mislabelled).checks
 
 
-def settles(waiting: list[str], checks: Any) -> bool:
+def settles(waiting: Sequence[str], checks: Mapping[str, Check]) -> bool:
     """Whether a card settles the checks that were open."""
-    states = [checks[name]["state"] for name in waiting]
+    states = [checks[name].state for name in waiting]
     return "fail" in states or set(states) == {"pass"}
 
 
@@ -119,21 +121,19 @@ def trial(given: tuple[str, int, int]) -> tuple[str, list[Any], list[Any]]:
             return stream_of(*(part[rows] for part in whole))
 
     every = list(range(n * times))
-    pilot, larger, fresh = (card_of(run_of(rows)) for rows in (every[:n], every, every[n : 2 * n]))
-    gate, state = gate_outlook(pilot["steady"]), fresh["steady"]["state"]
-    gates = (
-        []
-        if gate is None
-        else [(gate["passes"], state == "pass"), (gate["fails"], state == "fail")]
+    pilot, larger, fresh = (
+        checks_of(run_of(rows)) for rows in (every[:n], every, every[n : 2 * n])
     )
+    gate, state = gate_outlook(pilot["steady"]), fresh["steady"].state
+    gates = [] if gate is None else [(gate.passes, state == "pass"), (gate.fails, state == "fail")]
     found = plan(pilot, sizes=(n * times,))
     if found is None:
         return kind, [], gates
-    waiting, redrawn = found["open"], []
+    waiting, redrawn = found.open, []
     for _ in range(redraws):
         more = rng.choice(n, n * times - n, p=rng.dirichlet(np.ones(n)))
-        redrawn.append(settles(waiting, card_of(run_of([*every[:n], *more.tolist()]))))
-    chance = found["chances"][0]["chance"], settles(waiting, larger)
+        redrawn.append(settles(waiting, checks_of(run_of([*every[:n], *more.tolist()]))))
+    chance = found.chances[0].chance, settles(waiting, larger)
     return kind, [(*chance, float(np.mean(redrawn)) if redraws else None)], gates
 
 

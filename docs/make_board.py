@@ -12,15 +12,19 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import recipes
 
 from hub_scripts.leaderboard import rows as board
+from hub_scripts.leaderboard.records import LOG, Row
 from hub_scripts.leaderboard.runs import gold_tables
 from judgesense.importers.log import import_log
+from judgesense.measure.assessment import Assessment, ReportContents
+from judgesense.measure.report_file import plain, report_json
 from judgesense.reporting.report import measure_run
 from judgesense.statistics.alternative_annotator import alternative_annotator
 
@@ -117,7 +121,7 @@ def beside_people(file: Path) -> dict[str, str]:
 
 def main(logs: Path) -> None:
     """Import, measure, rank, and write the file."""
-    rows: list[board.Row] = []
+    rows: list[Row] = []
     reports: dict[str, Any] = {}
     beside = beside_people(logs / "pandalm" / "verdicts.csv")
     for key, source in SOURCES.items():
@@ -125,50 +129,42 @@ def main(logs: Path) -> None:
             out = Path(folder) / key
             IMPORTS[key](logs, out)
             report, gold = measure_run(out), gold_tables(out)
+        run = f"published/{key}"
         entries = [
-            each | {"pairs": key}
-            for each in board.entries(report, f"published/{key}", gold)
-            if "@T=1" not in each["judge"]
+            (replace(row, pairs=key), tables)
+            for row, tables in board.entries(report, run, gold)
+            if "@T=1" not in row.judge
         ]
         rows += [
-            row
-            | {
-                "task": source["task"],
-                "kind": board.LOG,
-                "data": source["title"],
-                "source": key,
-                "labels": board.PEOPLE,
-                "weights": None,
-            }
+            replace(
+                row,
+                task=source["task"],
+                kind=LOG,
+                data=source["title"],
+                source=key,
+                labels=board.PEOPLE,
+                weights=None,
+            )
             for row in board.ranked_rows(entries)
         ]
-        judges = {each["judge"] for each in entries}
-        reports[f"published/{key}"] = {
-            name: [
-                trimmed(each, source["task"], name == "trust")
-                for each in report[name]
-                if each["judge"] in judges
-            ]
-            for name in ("trust", "remedies")
-        }
-        for card in reports[f"published/{key}"]["trust"] if key == "pandalm" else ():
-            card["text"] += beside[card["judge"]]
+        judges = {row.judge for row, _ in entries}
+        conclusions = [
+            conclusion(entry, run, source["task"], beside if key == "pandalm" else {})
+            for entry in report.assessments
+            if entry.judge in judges
+        ]
+        values = report_json(ReportContents(measured=tuple(conclusions)))
+        reports[run] = {name: values[name] for name in ("schema", "cells", "trust", "remedies")}
         print(key, len(judges), "judges")
-    content = {"sources": SOURCES, "rows": rows, "reports": reports}
+    content = {"sources": SOURCES, "rows": plain(rows), "reports": reports}
     OUT.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", "utf-8")
 
 
-def trimmed(entry: dict[str, Any], task: str, with_checks: bool) -> dict[str, Any]:
-    """What a judge's page shows of a card or a remedy."""
-    kept = {key: entry[key] for key in ("judge", "scoring", "trust", "text") if key in entry}
-    checks = {
-        name: {
-            key: check[key] for key in ("state", "estimate", "ci_low", "ci_high", "applies", "text")
-        }
-        for name, check in (entry["checks"] if with_checks else {}).items()
-        if check["applies"]
-    }
-    return kept | {"task": task, "checks": checks}
+def conclusion(entry: Assessment, run: str, task: str, beside: Mapping[str, str]) -> Assessment:
+    """What a judge's page shows of an assessment: its card and its remedies."""
+    card = replace(entry.card, text=entry.card.text + beside.get(entry.judge, ""))
+    remedies = tuple(replace(row, checks=None) for row in entry.remedies)
+    return Assessment(run, entry.judge, task, entry.scoring, (), card, remedies=remedies)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
 from judgesense.log.schema import REWORDING
 from judgesense.log.view import view
+from judgesense.measure.assessment import ReportContents
 from judgesense.reporting.report import measure_run
 from judgesense.studies.common.figures import Points
 from judgesense.tasks import UNCLEAR
@@ -153,16 +154,16 @@ def length_figures(stream: Answers, known: dict[str, Any]) -> Iterator[Figure]:
             yield judge, f"{kind}, items", published["n"], len(moved), ".0f"
 
 
-def variant_rows(report: dict[str, Any], judges: Sequence[str]) -> Iterator[dict[str, Any]]:
+def variant_rows(report: ReportContents, judges: Sequence[str]) -> Iterator[dict[str, Any]]:
     """A row per judge: trust, and the shares of verdicts that each change moves, with intervals."""
-    cards = {card["judge"]: card for card in report["trust"]}
-    cells = {c["judge"]: c for c in report["cells"] if c["labels"] == "mapped"}
+    by_judge = {entry.judge: entry for entry in report.assessments}
     for judge in judges:
-        by_name = {row["variant"]: row for row in report["variants"] if row["judge"] == judge}
-        row: dict[str, Any] = {"judge": judge, "trust": cards[judge]["trust"]}
+        entry = by_judge[judge]
+        by_name = {variant.variant: variant for variant in entry.variants}
+        row: dict[str, Any] = {"judge": judge, "trust": entry.card.trust}
         for name, variant in (("reworded", REWORDING), ("fields reordered", "fields_reversed")):
             own = by_name[variant]
-            ends = own["jss"], own["ci_high"], own["ci_low"]
+            ends = own.jss, own.ci_high, own.ci_low
             row |= dict(
                 zip((name, f"{name}, low", f"{name}, high"), (1 - x for x in ends), strict=True)
             )
@@ -172,18 +173,15 @@ def variant_rows(report: dict[str, Any], judges: Sequence[str]) -> Iterator[dict
             ("rubric and reference", "rubric_and_reference", "shift"),
         ):
             own = by_name[variant]
-            value = own["shift_rate" if key == "shift" else key]
             row |= {
-                name: value,
-                f"{name}, low": own[f"{key}_ci_low"],
-                f"{name}, high": own[f"{key}_ci_high"],
+                name: own.shift_rate if key == "shift" else own.follows,
+                f"{name}, low": getattr(own, f"{key}_ci_low"),
+                f"{name}, high": getattr(own, f"{key}_ci_high"),
             }
-        row["asked again"] = cells[judge]["noise_floor"]
-        for check in ("readable", "steady", "responsive", "right"):
-            row |= {
-                check: cards[judge]["checks"][check]["estimate"],
-                f"{check}, state": cards[judge]["checks"][check]["state"],
-            }
+        row["asked again"] = entry.mapped.noise_floor
+        for name in ("readable", "steady", "responsive", "right"):
+            check = entry.card.checks[name]
+            row |= {name: check.estimate, f"{name}, state": check.state}
         yield row
 
 

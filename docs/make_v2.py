@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import norm
 
 from judgesense.files.tables import read_table
-from judgesense.reporting.published import V2_CELLS, V2_FOLDER
+from judgesense.published import V2_CELLS, V2_FOLDER
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.pooling import Pooled
 from judgesense.studies.judge_sensitivity.cells import PUBLISHED, PoolRules, read_sources

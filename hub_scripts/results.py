@@ -9,6 +9,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -20,7 +21,8 @@ from judgesense.files.disk import sha256_of
 from judgesense.log.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
 from judgesense.log.schema import PARTS, encode_part, part_files, read_part, require_parts
 from judgesense.log.view import BASELINES
-from judgesense.measure.report_file import REPORT_FILE, load_report
+from judgesense.measure.assessment import ReportContents
+from judgesense.measure.report_file import REPORT_FILE, contents_of, read_report, report_json
 from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.report import measure_run
 
@@ -33,7 +35,7 @@ _INSIDE = re.compile(
 _STIMULUS = frozenset({"system_prompt", "prompt_head", "prompt_tail", "text", "instruction"})
 """Keys whose values a judge saw; they stay as they are."""
 
-_PROMPT_TEXT = re.compile(r"examples\[\d+\]\.[ab]\.text")
+_PROMPT_TEXT = re.compile(r"examples\[\d+\]\.[ab]\.text|attacks\[\d+\]\.turned_items\[\d+\]\.text")
 
 TOLERANCE = 1e-9
 """Figures that differ by less, relatively, are equal: processors round differently."""
@@ -85,12 +87,12 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
     schema, and a figure or signature that does not follow from the decisions (the first is named).
     """
     report = checked_report(run_dir)
-    report |= {key: without_paths(report[key]) for key in ("runs", "notes")}
+    report = replace(report, runs=without_paths(report.runs), notes=without_paths(report.notes))
     name = folder_name(report)
     files: dict[str, Content] = {
         "README.md": _CARD.replace("{repo_id}", repo_id).encode(),
         f"{name}/README.md": render_markdown(report).encode(),
-        f"{name}/{REPORT_FILE}": _json(report),
+        f"{name}/{REPORT_FILE}": _json(report_json(report)),
     }
     for part in part_files(run_dir):
         files[f"{name}/{PARTS}/{part.name}"] = _fit_part(part)
@@ -119,7 +121,7 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
     )
 
 
-def checked_report(run_dir: Path) -> dict[str, Any]:
+def checked_report(run_dir: Path) -> ReportContents:
     """A run's report, once every figure has been recomputed from its decisions.
 
     Raises JudgeSenseError as `results_publication` does.
@@ -130,22 +132,22 @@ def checked_report(run_dir: Path) -> dict[str, Any]:
         raise JudgeSenseError(
             f"{run_dir} has no {REPORT_FILE}; write it with: judgesense report {run_dir}"
         )
-    report = load_report(run_dir)
-    computed = json.loads(json.dumps(measure_run(run_dir), allow_nan=False))
+    stated = read_report(run_dir)
+    computed = json.loads(json.dumps(report_json(measure_run(run_dir)), allow_nan=False))
     # A published run has no prompts, so the texts of its examples cannot be recomputed.
     has_prompts = path.with_name(PROMPTS_FILE).is_file()
     # Notes depend on the machine that wrote the report.
-    for key in sorted({*report, *computed} - {"notes"}):
-        for place, stated, right in _differences(report.get(key), computed.get(key), key):
-            text = isinstance(stated, str) and _PROMPT_TEXT.fullmatch(place)
+    for key in sorted({*stated, *computed} - {"notes"}):
+        for place, value, right in _differences(stated.get(key, []), computed.get(key), key):
+            text = isinstance(value, str) and _PROMPT_TEXT.fullmatch(place)
             if has_prompts or not text:
                 raise JudgeSenseError(
-                    f"{path} does not match its decisions: {place} is {_short(stated)}, but "
+                    f"{path} does not match its decisions: {place} is {_short(value)}, but "
                     f"recomputed it is {_short(right)}; {_AGAIN}"
                 )
-    if not all(isinstance(note, str) for note in report["notes"]):
+    if not all(isinstance(note, str) for note in stated.get("notes", [])):
         raise JudgeSenseError(f"{path}: an entry of notes is not text; {_AGAIN}")
-    return report
+    return contents_of(stated, str(path))
 
 
 def _fit_part(part: Path) -> Content:
@@ -192,13 +194,13 @@ def _short(value: Any) -> str:
     return repr(value[:200] if isinstance(value, str) else value)
 
 
-def folder_name(report: Mapping[str, Any]) -> str:
+def folder_name(report: ReportContents) -> str:
     """The run's folder in a results dataset: its id and a hash of its judges."""
-    cells = [cell for cell in report["cells"] if cell["judge"] not in BASELINES]
-    judges = "\n".join(sorted({cell["judge"] for cell in cells}))
-    run_id = str(report["runs"][0].get("run_id") or "run")
+    judges = {entry.judge for entry in report.measured} - {*BASELINES}
+    digest = hashlib.sha256("\n".join(sorted(judges)).encode()).hexdigest()
+    run_id = str(report.runs[0].get("run_id") or "run")
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", run_id).strip(".-")[:80] or "run"
-    return f"{safe}-{hashlib.sha256(judges.encode()).hexdigest()[:8]}"
+    return f"{safe}-{digest[:8]}"
 
 
 def without_paths(value: Any) -> Any:
@@ -213,8 +215,8 @@ def without_paths(value: Any) -> Any:
         return {
             key: inner if key in _STIMULUS else without_paths(inner) for key, inner in value.items()
         }
-    if isinstance(value, list):
-        return [without_paths(inner) for inner in value]
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(without_paths, value))
     return name_only(value) if isinstance(value, str) else value
 
 

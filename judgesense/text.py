@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
-from typing import Any
 
 UNDEFINED = "–"
 """How an undefined number is printed."""
@@ -82,15 +81,15 @@ def p_value(value: float | None, name: str = "p") -> str:
     return f"{name} = {number(value)}" if name else number(value)
 
 
-def interval(cell: Mapping[str, Any], digits: int = 3) -> str:
-    """``ci_low`` and ``ci_high`` in brackets; a dash without an interval.
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """The two ends of an interval in brackets; a dash without an interval.
 
-    >>> interval({"ci_low": 0.71, "ci_high": 0.88}, 2), interval({"ci_low": None})
+    >>> interval(0.71, 0.88, 2), interval(None, None)
     ('[0.71, 0.88]', '–')
     """
-    if cell["ci_low"] is None:
+    if low is None:
         return UNDEFINED
-    return f"[{number(cell['ci_low'], digits)}, {number(cell['ci_high'], digits)}]"
+    return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
 def brackets(

@@ -319,18 +319,21 @@ def report(kind: str, runs: int) -> Iterator[Cell]:
     best = {f"w{at}" for at in range(kind == "one worse", 5)}
     wrong = dict.fromkeys(("flagged", "worse", "avoid", "any", "gain"), 0)
     for _ in range(runs):
-        found = measure(_report_log(rng, kind), None, run=RUN)
+        judged = measure(_report_log(rng, kind), None, run=RUN).assessments
         said = {
             "flagged": any(
-                row["flag"] != "fine" and row["template"] in best for row in found["wordings"]
+                row.flag != "fine" and row.template in best
+                for entry in judged
+                for row in entry.wordings
             ),
-            "worse": any(best - set(row["best_set"]) for row in found["recommendation"]),
-            "avoid": kind != "flaky" and any(card["trust"] == "avoid" for card in found["trust"]),
+            "worse": any(best - set(entry.recommendation.best_set) for entry in judged),
+            "avoid": kind != "flaky" and any(entry.card.trust == "avoid" for entry in judged),
         }
         gain = any(
-            (row["gain_ci_low"] or 0.0) > 0
-            for row in found["remedies"]
-            if row["remedy"] == "another wording"
+            (row.gain_ci_low or 0.0) > 0
+            for entry in judged
+            for row in entry.remedies
+            if row.remedy == "another wording"
         )
         for name, each in {**said, "any": any(said.values()), "gain": gain}.items():
             wrong[name] += each

@@ -10,38 +10,32 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from hub_scripts.leaderboard.records import FIGURE, Change, Row, Tables
 from judgesense.log.view import BASELINES
+from judgesense.measure.assessment import PASSING, Assessment, ReportContents, task_rank
 from judgesense.measure.card import TRUST
-from judgesense.measure.remedies import PASSING
-from judgesense.measure.report_file import CELL_KEYS, identity, main_cells, task_rank
 from judgesense.measure.thresholds import LEAST_COVERAGE
+from judgesense.published import V2, v2_figures
 from judgesense.recipes.recipe import AS_ASKED
-from judgesense.reporting.published import V2, v2_figures
-from judgesense.reporting.summary import reasons
-from judgesense.reporting.tables import undecided_share
-from judgesense.statistics.arrays import Bools, Floats
+from judgesense.reporting.title import reasons
+from judgesense.statistics.arrays import Bools
 from judgesense.statistics.gold import table_figures
 from judgesense.statistics.ranks import paired_above, ranks_of
 from judgesense.text import percent, short_names
 from local_judges.local.gguf_files import NAMED
 from local_judges.options import REMOTE
 
-Figures = Mapping[str, Any]
-Row = dict[str, Any]
 Key = tuple[str, str, str]
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
+"""Judge, task and scoring."""
 
 ALONE = "no other judge of this data can be ranked"
-
-RUN, LOG, FIGURE = "measured here", "measured here from a published log", "published figure"
-"""What kind of figures a row has: from a run's decisions, from others' decisions, quoted."""
 
 PEOPLE = "people"
 """Whose labels a published log has; a run has the gold labels of its data."""
@@ -51,59 +45,106 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _LOCAL_ENGINES = ("transformers", "vllm", "ray")
 
 
-@dataclass(frozen=True)
-class Tables:
-    """A judge's answers beside the gold labels: a table (gold x answer) for each cluster of items.
+NOTHING: Mapping[Key, Tables] = MappingProxyType({})
 
-    Tables have shape (L, L + 1); the last answer is none of the labels. ``answered`` is the share
-    of prompts with an answer, be it readable or not, and ``ordinal`` whether labels are a scale.
-    """
 
-    by_cluster: Mapping[str, Floats]
-    ordinal: bool = False
-    answered: float = 1.0
+Entry = tuple[Row, Tables | None]
+"""A row that is not ranked yet, and its judge's answers beside the gold labels."""
 
 
 def entries(
-    report: Mapping[str, Any], run: str, gold: Mapping[Key, Tables] = NOTHING
-) -> Iterator[Row]:
+    report: ReportContents, run: str, gold: Mapping[Key, Tables] = NOTHING
+) -> Iterator[Entry]:
     """The rows of a run's checked report, not ranked yet; ``run`` is the name of its folder.
 
     ``gold`` has the answers beside the gold labels by judge, task and scoring.
     """
-    record: Mapping[str, Any] = report["runs"][0] if report["runs"] else {}
+    record: Mapping[str, Any] = report.runs[0] if report.runs else {}
     source = record.get("dataset") or {}
-    named = "imported log" if "imported" in record else "own pairs"
-    data = f"{source.get('name') or named} {source.get('version') or ''}".strip()
+    unnamed = "imported log" if "imported" in record else "own pairs"
+    data = f"{source.get('name') or unnamed} {source.get('version') or ''}".strip()
     about = {
         judge["name"]: judge["describe"]
         for judge in record.get("judges") or []
         if judge.get("describe")
     }
-    cards = {identity(card): card for card in report["trust"]}
-    changes = {
-        case: row
-        for row in report["remedies"]
-        if (case := identity(row)) in cards
-        and row["remedy"] == cards[case].get("remedy") != AS_ASKED
-        and row.get("trust") in PASSING
-    }
-    for case, cells in main_cells(report).items():
-        _, judge, task, scoring = case
-        if judge in BASELINES:
+    for assessment in report.assessments:
+        if assessment.judge in BASELINES:
             continue
-        pairs = _DATA.search(cells["mapped"]["signature"])
-        engine = about.get(judge, {}).get("engine")
-        yield row_of(
-            (run, judge, task, scoring, pairs[1] if pairs else run, data),
-            cells["mapped"],
-            cells["raw"],
-            cards.get(case),
-            changes.get(case),
+        facts = about.get(assessment.judge, {})
+        engine = facts.get("engine")
+        tables = gold.get((assessment.judge, assessment.task, assessment.scoring))
+        row = replace(
+            row_of(assessment, run, data, tables),
             weights="open" if engine in _LOCAL_ENGINES else "api" if engine in REMOTE else None,
-            model=_model(judge, about.get(judge, {})),
-            tables=gold.get((judge, task, scoring)),
+            model=_model(assessment.judge, facts),
         )
+        yield row, tables
+
+
+def row_of(assessment: Assessment, run: str, data: str, tables: Tables | None = None) -> Row:
+    """An assessment as a row, not ranked yet, of a run and of data as they are named."""
+    card, cell = assessment.card, assessment.mapped
+    steady, right, fair = (card.checks[name] for name in ("steady", "right", "fair"))
+    details, figure = right.details, (cell.jss, cell.ci_low, cell.ci_high)
+    if steady.estimate is not None:
+        figure = (steady.estimate, steady.ci_low, steady.ci_high)
+    accuracy = details.get("accuracy")
+    change = None
+    for remedy in assessment.remedies:
+        if remedy.remedy == card.remedy != AS_ASKED and remedy.trust in PASSING:
+            change = Change.of(remedy)
+    pairs = _DATA.search(cell.signature)
+    return Row(
+        task=assessment.task,
+        labels="gold" if tables else None,
+        scale=tables is not None and tables.ordinal,
+        data=data,
+        pairs=pairs[1] if pairs else run,
+        scoring=assessment.scoring,
+        judge=assessment.judge,
+        run=run,
+        page=page_of(run, assessment.judge),
+        trust=card.trust,
+        reason=" and ".join(islice(reasons(card), 2)) or None,
+        change=change,
+        jss=figure[0],
+        ci_low=figure[1],
+        ci_high=figure[2],
+        raw_jss=assessment.raw.jss,
+        one_label=cell.degenerate is not None,
+        accuracy=cell.accuracy if accuracy is None else accuracy,
+        accuracy_ci_low=details.get("accuracy_ci_low"),
+        accuracy_ci_high=details.get("accuracy_ci_high"),
+        constant_accuracy=details.get("constant_accuracy"),
+        beats_constant=details.get("beats_constant"),
+        beats_constant_ci_low=details.get("beats_constant_ci_low"),
+        beats_constant_ci_high=details.get("beats_constant_ci_high"),
+        kappa_gold=right.estimate,
+        kappa_gold_ci_low=right.ci_low,
+        kappa_gold_ci_high=right.ci_high,
+        n_gold=right.n_items,
+        answered=tables.answered if tables else None,
+        fair=fair.state if fair.applies else None,
+        position_consistency=cell.position_consistency,
+        position_ci_low=cell.position_ci_low,
+        position_ci_high=cell.position_ci_high,
+        first_position_rate=cell.first_position_rate,
+        no_verdict=cell.undecided_share,
+        noise_floor=cell.noise_floor,
+        jss_repeat=cell.jss_repeat,
+        delta_jss=cell.delta_jss,
+        kappa=cell.kappa,
+        n_items=cell.n_items,
+        n_pairs=cell.n_pairs,
+        signature=cell.signature,
+    )
+
+
+def page_of(run: str, judge: str) -> str:
+    """The address of a judge's page, below the board's."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", judge.partition("@")[0])[:60].strip(".-") or "judge"
+    return f"judges/{name}-{hashlib.sha256(f'{run}|{judge}'.encode()).hexdigest()[:8]}.html"
 
 
 def _model(judge: str, about: Mapping[str, Any]) -> str | None:
@@ -116,15 +157,15 @@ def _model(judge: str, about: Mapping[str, Any]) -> str | None:
     return hub_id if _HUB_ID.fullmatch(hub_id) else None
 
 
-def ranked_rows(board: Iterable[Row]) -> list[Row]:
+def ranked_rows(board: Iterable[Entry]) -> list[Row]:
     """The rows in groups of judges that can be compared: same task, pairs and scoring.
 
     In a group are the ranked judges by rank, then those without a rank by trust, whether a change
     makes them usable and how much more often they are right than a constant answer.
     """
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in board:
-        groups.setdefault((row["task"], row["pairs"], row["scoring"]), []).append({**row})
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    for row, tables in board:
+        groups.setdefault((row.task, row.pairs, row.scoring), []).append((row, tables))
     return in_order(
         row for members in groups.values() for row in sorted(_ranked(members), key=_place)
     )
@@ -134,38 +175,37 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
     """Rows by task; in a task, data with people's labels first and quoted figures last."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        key = row["task"], row["data"], row["pairs"], row["scoring"]
-        groups.setdefault(key, []).append(row)
+        groups.setdefault(row.group, []).append(row)
 
     def place(group: tuple[tuple[str, ...], list[Row]]) -> tuple[Any, ...]:
         key, members = group
-        ranked = sum(row["rank"] is not None for row in members)
-        first = members[0]
-        people = first["labels"] != PEOPLE
-        return task_rank(key[0]), people, first["kind"] == FIGURE, -ranked, -len(members), key
+        ranked = sum(row.rank is not None for row in members)
+        people = members[0].labels != PEOPLE
+        quoted = members[0].kind == FIGURE
+        return task_rank(key[0]), people, quoted, -ranked, -len(members), key
 
     return [row for _, group in sorted(groups.items(), key=place) for row in group]
 
 
-def _ranked(members: Sequence[Row]) -> list[Row]:
+def _ranked(members: Sequence[Entry]) -> list[Row]:
     """Rows of a group, ranked by κ with the gold labels."""
-    tables = [row["tables"] for row in members]
-    for row, gold in zip(members, tables, strict=True):
-        if gold is None:
-            row["no_rank"] = "no gold labels"
-        elif gold.answered < LEAST_COVERAGE:
-            row["no_rank"] = f"answered only {percent(gold.answered)} of its prompts"
-    able = [row for row in members if row["no_rank"] is None]
-    names = [row["judge"] for row in able]
+    rows, able = [], list[Entry]()
+    for row, tables in members:
+        if tables is None:
+            rows.append(replace(row, no_rank="no gold labels"))
+        elif tables.answered < LEAST_COVERAGE:
+            answered = f"answered only {percent(tables.answered)} of its prompts"
+            rows.append(replace(row, no_rank=answered))
+        else:
+            able.append((row, tables))
+    names = [row.judge for row, _ in able]
     if len(set(names)) < 2:
         # A first place among one judge says nothing.
-        for row in able:
-            row["no_rank"] = ALONE
-    else:
-        first, last = ranks_of(_above([row["tables"] for row in able]), names)
-        for row, best, worst in zip(able, first.tolist(), last.tolist(), strict=True):
-            row |= {"rank": best, "rank_last": worst}
-    return [{key: value for key, value in row.items() if key != "tables"} for row in members]
+        return [*rows, *(replace(row, no_rank=ALONE) for row, _ in able)]
+    first, last = ranks_of(_above([tables for _, tables in able if tables]), names)
+    for (row, _), best, worst in zip(able, first.tolist(), last.tolist(), strict=True):
+        rows.append(replace(row, rank=best, rank_last=worst))
+    return rows
 
 
 def _above(able: Sequence[Tables]) -> Bools:
@@ -183,181 +223,87 @@ def _above(able: Sequence[Tables]) -> Bools:
     return paired_above(kappa[:, 0], influences)
 
 
-def row_of(
-    named: tuple[str, str, str, str, str, str],
-    mapped: Figures,
-    raw: Figures,
-    card: Figures | None = None,
-    chosen: Figures | None = None,
-    *,
-    weights: str | None = None,
-    model: str | None = None,
-    tables: Tables | None = None,
-) -> Row:
-    """A judge on a task as the columns of board.json and of the CSV, not ranked yet.
-
-    Shares are from 0 to 1, undefined is None. ``rank`` and ``rank_last`` are the best and the worst
-    rank that the tests allow, ``no_rank`` says why there is none. ``change`` is the change that
-    makes the judge usable, with its gains on the items where both ways of asking were tried.
-
-    Args:
-        named: run, judge, task, scoring, the data hash of the signature (rows with the same hash
-            judged the same pairs), and the name of the data.
-        mapped, raw: its cells of the report.
-        card: its trust card; None for a quoted figure.
-        chosen: the row of the report's remedies that makes it usable, if it is not as asked.
-        weights: open, api or None.
-        model: the model's name on the Hub.
-        tables: its answers beside the gold labels, None without any.
-    """
-    run, judge, task, scoring, pairs, data = named
-    page = re.sub(r"[^A-Za-z0-9._-]+", "-", judge.partition("@")[0])[:60].strip(".-") or "judge"
-    page += f"-{hashlib.sha256(f'{run}|{judge}'.encode()).hexdigest()[:8]}.html"
-    checks: Mapping[str, Figures] = (card or {}).get("checks", {})
-    steady = checks.get("steady", {"estimate": None})
-    figure = {key: mapped[key] for key in ("jss", "ci_low", "ci_high")}
-    if steady["estimate"] is not None:
-        figure = {"jss": steady["estimate"]} | {key: steady[key] for key in ("ci_low", "ci_high")}
-    check, fair = checks.get("right", NOTHING), checks.get("fair", {})
-    right = check.get("details", NOTHING)
-    accuracy = right.get("accuracy")
-    change = None
-    if chosen is not None:
-        wanted = ("remedy", "trust", "prompts_per_item", "accuracy", "gain", "jss")
-        change = {key: chosen[key] for key in wanted}
-        jss, before = chosen["jss"], chosen["jss_before"]
-        change["jss_gain"] = None if jss is None or before is None else jss - before
-    return {
-        "task": task,
-        "kind": RUN,
-        "source": None,
-        "labels": "gold" if tables else None,
-        "scale": tables is not None and tables.ordinal,
-        "data": data,
-        "pairs": pairs,
-        "scoring": scoring,
-        "rank": None,
-        "rank_last": None,
-        "no_rank": None,
-        "judge": judge,
-        "run": run,
-        "page": f"judges/{page}",
-        "model": model,
-        "weights": weights,
-        "trust": card["trust"] if card else None,
-        "reason": " and ".join(islice(reasons(card or {"because": ()}), 2)) or None,
-        "change": change,
-        **figure,
-        "raw_jss": raw["jss"],
-        "one_label": mapped["degenerate"] is not None,
-        "accuracy": mapped["accuracy"] if accuracy is None else accuracy,
-        "accuracy_ci_low": right.get("accuracy_ci_low"),
-        "accuracy_ci_high": right.get("accuracy_ci_high"),
-        "constant_accuracy": right.get("constant_accuracy"),
-        **{
-            f"beats_constant{end}": right.get(f"beats_constant{end}")
-            for end in ("", "_ci_low", "_ci_high")
-        },
-        "kappa_gold": check.get("estimate"),
-        "kappa_gold_ci_low": check.get("ci_low"),
-        "kappa_gold_ci_high": check.get("ci_high"),
-        "n_gold": check.get("n_items"),
-        "answered": tables.answered if tables else None,
-        "fair": fair.get("state") if fair.get("applies") else None,
-        "position_consistency": mapped["position_consistency"],
-        "position_ci_low": mapped["position_ci_low"],
-        "position_ci_high": mapped["position_ci_high"],
-        "first_position_rate": mapped["first_position_rate"],
-        "no_verdict": undecided_share(mapped),
-        "noise_floor": mapped["noise_floor"],
-        "jss_repeat": mapped["jss_repeat"],
-        "delta_jss": mapped["delta_jss"],
-        "kappa": mapped["kappa"],
-        "n_items": mapped["n_items"],
-        "n_pairs": mapped["n_pairs"],
-        "signature": mapped["signature"],
-        "tables": tables,
-    }
-
-
 def _place(row: Row) -> tuple[Any, ...]:
     usable: tuple[float, ...] = ()
-    if row["rank"] is None:
+    if row.rank is None:
         # The more usable judge first: a constant answer is steady and useless.
-        beats = row["beats_constant"]
-        trust = TRUST.index(row["trust"] or "unknown")
-        usable = (trust, row["change"] is None, -(-1 if beats is None else beats))
-    return (
-        row["rank"] is None,
-        row["rank"] or 0,
-        *usable,
-        *(-(-1 if row[key] is None else row[key]) for key in ("kappa_gold", "jss")),
-        row["judge"],
-        row["run"],
-    )
+        beats = -1 if row.beats_constant is None else row.beats_constant
+        usable = (TRUST.index(row.trust or "unknown"), row.change is None, -beats)
+    figures = (-(-1 if value is None else value) for value in (row.kappa_gold, row.jss))
+    return row.rank is None, row.rank or 0, *usable, *figures, row.judge, row.run
 
 
-def answer(rows: Sequence[Row]) -> list[Row]:
+@dataclass(frozen=True)
+class Answer:
+    """Which judge for a task, by some data.
+
+    ``leader`` is the row of the judge with the highest κ, ``name`` its short name, ``beaten`` the
+    number of judges shown to have a lower one, ``alike`` of those not told apart from it, of
+    ``judges`` in all. ``usable`` is the row of the first judge to use, if need be with care.
+    """
+
+    leader: Row
+    name: str
+    beaten: int
+    alike: int
+    judges: int
+    usable: Row | None
+
+
+def answer(rows: Sequence[Row]) -> list[Answer]:
     """Which judge for a task: for each data with gold labels, the leader and what it leads.
 
-    ``leader`` is the row of the judge with the highest κ, ``beaten`` the number of judges shown to
-    have a lower one, ``alike`` of those not told apart from it, ``usable`` the row of the first
-    judge to use, if need be with care. Where no judge with labels can be
-    used, the steadiest of the published figures follows.
+    Where no judge with labels can be used, the steadiest of the published figures follows.
     """
-    found: list[Row] = []
-    by_group = groupby(rows, key=lambda row: (row["data"], row["pairs"], row["scoring"]))
-    for group in [list(members) for _, members in by_group]:
-        ranked = [row for row in group if row["rank"] is not None]
-        helps = [
-            one for one in found if one["leader"]["trust"] != "avoid" or one["leader"]["change"]
-        ]
-        if not group[0]["labels"] and helps:
+    answers: list[Answer] = []
+    for _, group in groupby(rows, key=lambda row: (row.data, row.pairs, row.scoring)):
+        members = list(group)
+        ranked = [row for row in members if row.rank is not None]
+        helps = any(one.leader.trust != "avoid" or one.leader.change for one in answers)
+        if not members[0].labels and helps:
             continue
-        names = short_names({row["judge"] for row in group})
-        leader = (ranked or group)[0]
-        n = len({row["judge"] for row in ranked})
-        beaten = n - leader["rank_last"] if ranked else 0
-        usable = next((row for row in group if row["trust"] in PASSING), None)
-        found.append(
-            {
-                "leader": leader,
-                "name": names[leader["judge"]],
-                "beaten": beaten,
-                "alike": max(0, n - 1 - beaten),
-                "judges": len(group),
-                "usable": usable,
-            }
+        names = short_names({row.judge for row in members})
+        leader = (ranked or members)[0]
+        n = len({row.judge for row in ranked})
+        beaten = n - leader.rank_last if leader.rank_last is not None else 0
+        answers.append(
+            Answer(
+                leader=leader,
+                name=names[leader.judge],
+                beaten=beaten,
+                alike=max(0, n - 1 - beaten),
+                judges=len(members),
+                usable=next((row for row in members if row.trust in PASSING), None),
+            )
         )
-    return found
+    return answers
 
 
 def figure_rows() -> Iterator[Row]:
     """The published figures of the JudgeSense paper's second version: no trust, no rank."""
-    cell = dict.fromkeys(CELL_KEYS) | dict.fromkeys(("n_unclear", "n_refused", "n_error"), 0)
+    run = f"published/{V2}"
     for one in sorted(v2_figures(), key=lambda one: -one.jss):
-        figures = {
-            key: getattr(one, key)
-            for key in (
-                "jss",
-                "ci_low",
-                "ci_high",
-                "kappa",
-                "jss_repeat",
-                "delta_jss",
-            )
-        }
-        figures |= {
-            "accuracy": one.accuracy,
-            "first_position_rate": one.first_position,
-            "n_items": one.n_items,
-            "n_pairs": one.n_pairs,
-        }
-        mapped = {**cell, **figures, "signature": f"{one.source}, as {one.published_as}"}
-        named = (f"published/{V2}", one.published_as, one.task, "generate", V2, "JudgeSense v2")
-        row = row_of(named, mapped, cell)
-        del row["tables"]
-        row["no_rank"] = "; ".join(
-            ("quoted from a paper with other items and wordings", *one.notes[1:])
+        why = ("quoted from a paper with other items and wordings", *one.notes[1:])
+        yield Row(
+            task=one.task,
+            kind=FIGURE,
+            data="JudgeSense v2",
+            pairs=V2,
+            scoring="generate",
+            no_rank="; ".join(why),
+            judge=one.published_as,
+            run=run,
+            page=page_of(run, one.published_as),
+            jss=one.jss,
+            ci_low=one.ci_low,
+            ci_high=one.ci_high,
+            accuracy=one.accuracy,
+            first_position_rate=one.first_position,
+            no_verdict=one.unclear,
+            jss_repeat=one.jss_repeat,
+            delta_jss=one.delta_jss,
+            kappa=one.kappa,
+            n_items=one.n_items,
+            n_pairs=one.n_pairs,
+            signature=f"{one.source}, as {one.published_as}",
         )
-        yield row | {"kind": FIGURE, "no_verdict": one.unclear}

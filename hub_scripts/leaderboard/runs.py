@@ -7,18 +7,19 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 
 from hub_scripts.hub import hub_client, transport_errors
-from hub_scripts.leaderboard.rows import Key, Tables
+from hub_scripts.leaderboard.records import Tables
+from hub_scripts.leaderboard.rows import Key
 from hub_scripts.results import checked_report
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import PAIRS_FILE, RUN_FILE, read_run
 from judgesense.log.schema import PARTS, part_files
-from judgesense.measure.report_file import REPORT_FILE, saved_report
+from judgesense.measure.assessment import ReportContents
+from judgesense.measure.report_file import REPORT_FILE, has_report
 from judgesense.tasks import ERROR
 
 EMBEDDED = Path(__file__).parent / "data"
@@ -108,7 +109,7 @@ def _from_hub(repo_id: str) -> Runs:
     )
 
 
-def report_of(folder: Path) -> dict[str, Any]:
+def report_of(folder: Path) -> ReportContents:
     """The report of a run, every figure of which follows from its decisions.
 
     A run without a report, or with one of an earlier JudgeSense, is measured. Raises
@@ -116,7 +117,7 @@ def report_of(folder: Path) -> dict[str, Any]:
     """
     from judgesense.reporting.report import measure_run
 
-    if part_files(folder) and saved_report(folder) is None:
+    if part_files(folder) and not has_report(folder):
         return measure_run(folder)
     return checked_report(folder)
 

@@ -8,16 +8,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hub_scripts.hub import DATASET, HUB_SITE, PAPER, REPOSITORY, Publication
+from hub_scripts.leaderboard.records import FIGURE, RUN, Row, Tables
 from hub_scripts.leaderboard.rows import (
-    FIGURE,
     NOTHING,
-    RUN,
     Key,
-    Row,
-    Tables,
     answer,
     entries,
     figure_rows,
@@ -28,14 +26,15 @@ from hub_scripts.leaderboard.runs import Runs, gold_tables, report_of
 from hub_scripts.publications import is_wheel
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
-from judgesense.files.documents import read_json
+from judgesense.files.documents import fit_record, read_json
+from judgesense.measure.assessment import ReportContents, task_rank
 from judgesense.measure.card import TRUST
-from judgesense.measure.report_file import task_rank
+from judgesense.measure.report_file import contents_of, plain
 from judgesense.measure.thresholds import STEADY_JSS
+from judgesense.published import ROWS, WITHDRAWN, figures
 from judgesense.reporting.documents import environment
 from judgesense.reporting.html import render_html
 from judgesense.reporting.palette import DARK, LIGHT
-from judgesense.reporting.published import ROWS, WITHDRAWN, figures
 from judgesense.text import brackets, number, percent, short_names, signed
 from judgesense.version import __version__
 
@@ -77,12 +76,12 @@ def write_site(runs: Runs, out: Path, note: Callable[[str], None] = print) -> di
 
 
 def write_pages(
-    reports: Mapping[str, Mapping[str, Any]],
+    reports: Mapping[str, ReportContents],
     out: Path,
     where: str,
-    left_out: Mapping[str, str] = NOTHING,
+    left_out: Mapping[str, str] = MappingProxyType({}),
     address: str | None = None,
-    gold: Mapping[str, Mapping[Key, Tables]] = NOTHING,
+    gold: Mapping[str, Mapping[Key, Tables]] = MappingProxyType({}),
     published: bool = False,
 ) -> dict[str, Any]:
     """Write the pages of checked reports (by the name of their run), and return ``board.json``.
@@ -96,26 +95,30 @@ def write_pages(
         for run, report in reports.items()
         for entry in entries(report, run, gold.get(run, NOTHING))
     )
-    logs: dict[str, Any] = {"sources": {}, "rows": [], "reports": {}}
+    sources: Mapping[str, Mapping[str, str]] = {}
+    measured = dict(reports)
     if published:
-        logs = read_json(PUBLISHED_LOGS)
-        rows = in_order([*rows, *logs["rows"], *figure_rows()])
+        logs, name = read_json(PUBLISHED_LOGS), PUBLISHED_LOGS.name
+        sources = logs["sources"]
+        measured |= {run: contents_of(report, name) for run, report in logs["reports"].items()}
+        quoted = [fit_record(Row, row, name, "a row of the board") for row in logs["rows"]]
+        rows = in_order([*rows, *quoted, *figure_rows()])
     judged: dict[str, set[str]] = {}
     by_page: dict[str, list[Row]] = {}
     for row in rows:
-        by_page.setdefault(row["page"], []).append(row)
-        judged.setdefault(row["task"], set()).update([row["judge"]] * bool(row["labels"]))
-    started = (str(run.get("started")) for report in reports.values() for run in report["runs"])
+        by_page.setdefault(row.page, []).append(row)
+        judged.setdefault(row.task, set()).update([row.judge] * bool(row.labels))
+    started = (str(run.get("started")) for report in reports.values() for run in report.runs)
     days = [day[0] for each in started if (day := _DAY.match(each))]
     board = {
         "judgesense": __version__,
         "where": where,
-        "sources": logs["sources"],
+        "sources": sources,
         "runs": len(reports),
         "day": max(days, default=None),
         # The one that most judges have judged beside gold labels.
         "first_task": max(judged, key=lambda task: len(judged[task]), default=None),
-        "rows": rows,
+        "rows": plain(rows),
         "left_out": [{"run": run, "why": why} for run, why in left_out.items()],
     }
     made = environment(TEMPLATES)
@@ -131,26 +134,21 @@ def write_pages(
     colours = f":root {{ {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
     ordered = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
     files = {
-        "index.html": _index(made, board, by_page),
+        "index.html": _index(made, board, rows, by_page),
         "published.html": made.get_template("published.html").render(
             root="", withdrawn=WITHDRAWN, explained=ROWS, figures=ordered
         ),
         "board.json": json.dumps(board, ensure_ascii=False, allow_nan=False, indent=0),
         **{f"reports/{run}.html": render_html(report) for run, report in reports.items()},
     }
-    every = {**reports, **logs["reports"]}
     for path, own in by_page.items():
-        judge, run = own[0]["judge"], own[0]["run"]
-        cards, remedies = (
-            [entry for entry in every.get(run, NOTHING).get(name, ()) if entry["judge"] == judge]
-            for name in ("trust", "remedies")
-        )
+        judge, run = own[0].judge, own[0].run
+        report = measured.get(run, ReportContents())
         files[path] = made.get_template("judge.html").render(
             root="../",
             rows=own,
-            cards=cards,
-            remedies=remedies,
-            log=logs["sources"].get(own[0]["source"] or ""),
+            assessments=[entry for entry in report.assessments if entry.judge == judge],
+            log=sources.get(own[0].source or ""),
             source=None if address is None else f"{address}/{run}",
             version=__version__,
         )
@@ -162,19 +160,23 @@ def write_pages(
     return board
 
 
-def _index(made: Environment, board: Mapping[str, Any], by_page: Mapping[str, list[Row]]) -> str:
-    rows = board["rows"]
-    by_task = groupby(rows, key=lambda row: row["task"])
-    by_group = groupby(rows, key=lambda row: (row["task"], row["pairs"], row["scoring"]))
+def _index(
+    made: Environment, board: Mapping[str, Any], rows: list[Row], by_page: Mapping[str, list[Row]]
+) -> str:
+    by_task = groupby(rows, key=lambda row: row.task)
+    by_group = groupby(rows, key=lambda row: (row.task, row.pairs, row.scoring))
     return made.get_template("index.html").render(
         **board,
         root="",
         tasks=[(task, answer(list(own))) for task, own in by_task],
         groups=[list(group) for _, group in by_group],
-        names=short_names({row["judge"] for row in rows}),
+        names=short_names({row.judge for row in rows}),
         by_page=by_page,
         links=LINKS,
-        choices={key: sorted({row[key] for row in rows if row[key]}) for key in ("kind", "trust")},
+        choices={
+            "kind": sorted({row.kind for row in rows}),
+            "trust": sorted({row.trust for row in rows if row.trust}),
+        },
     )
 
 

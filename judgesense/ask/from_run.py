@@ -15,8 +15,9 @@ from judgesense.log.array import NOT_ASKED, AnswerArray, array_of
 from judgesense.log.folder import read_run
 from judgesense.log.schema import EQUIVALENT
 from judgesense.log.view import view
+from judgesense.measure.assessment import RemedyFigures
 from judgesense.measure.checks import trust_card
-from judgesense.measure.remedies import RemedyFigures, cheapest_that_passes, remedies
+from judgesense.measure.remedies import cheapest_that_passes, remedies
 from judgesense.measure.thresholds import FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.measure.wordings import Wordings, wordings
 from judgesense.pipeline.run_templates import in_reply_form, wordings_of
@@ -93,7 +94,7 @@ def stabilise(
     logged = view(run.log, run.pairs, record).judged
     answers = one_stream(logged, judge, task, scoring, str(run_dir))
     table = Wordings.of(answers)
-    flags = {row["template"]: row["flag"] for row in wordings(table)}
+    flags = {row.template: row.flag for row in wordings(table)}
     flags |= dict.fromkeys(in_reply_form(run, answers), "reply form")
     thresholds = Thresholds().but(record.get("thresholds"))
     card = trust_card(answers, thresholds=thresholds, mislabelled=table.mislabelled)

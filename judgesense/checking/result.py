@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from judgesense.checking.options import Inconclusive
 from judgesense.comparison.baseline import BaselineComparison, against_baseline
+from judgesense.measure.assessment import Assessment, ReportContents
 from judgesense.measure.card import TRUST, Gate, gate
-from judgesense.measure.report_file import identity, main_cells
+from judgesense.measure.cost import costs
+from judgesense.measure.rankings import rankings
 from judgesense.measure.thresholds import MARGIN
 from judgesense.reporting.report import Report
 from judgesense.reporting.run_tables import (
@@ -71,27 +73,28 @@ class CheckResult(ResultMapping):
     ) -> CheckResult:
         """The outcome of a check with this report in the folder ``out``; ``result`` has the tables
         and findings after the verdict."""
-        card = max(report.trust, key=lambda card: TRUST.index(card["trust"]))
-        key, steady = identity(card), card["checks"]["steady"]
-        cell = main_cells(report)[key]["mapped"]
-        failed = sum(len(judge.get("failed", ())) for run in report.runs for judge in run["judges"])
-        constant = cell["degenerate"] is not None
-        (step,) = (step for step in report.next if identity(step) == key)
-        command = f" `{step['command']}`" if step["command"] else ""
+        entry = max(report.assessments, key=lambda entry: TRUST.index(entry.card.trust))
+        steady, cell, step = entry.card.checks["steady"], entry.mapped, entry.next_step
+        runs = report.contents.runs
+        failed = sum(len(judge.get("failed", ())) for run in runs for judge in run["judges"])
+        constant = cell.degenerate is not None
+        next_step = "" if step is None else f"Next: {step.text}"
+        if step is not None and step.command:
+            next_step += f" `{step.command}`"
         found = cls(
             result=result,
             report=report,
             out=out,
-            jss=steady["estimate"],
-            ci_low=steady["ci_low"],
-            ci_high=steady["ci_high"],
-            threshold=steady["threshold"],
+            jss=steady.estimate,
+            ci_low=steady.ci_low,
+            ci_high=steady.ci_high,
+            threshold=steady.threshold,
             degenerate=constant,
-            coverage=cell["coverage"],
+            coverage=cell.coverage,
             unanswered=failed,
-            gate=gate(card, failed=failed, coverage=cell["coverage"], constant=constant),
-            card=card,
-            next_step=f"Next: {step['text']}{command}",
+            gate=gate(entry.card, failed=failed, coverage=cell.coverage, constant=constant),
+            card=report.trust[report.assessments.index(entry)],
+            next_step=next_step,
             inconclusive=inconclusive,
         )
         others = (text for text in result.findings if text != f"{found.gate.because}.")
@@ -190,32 +193,32 @@ class CheckResult(ResultMapping):
 
 
 def result_of(
-    report: Mapping[str, Any],
-    cell: Mapping[str, Any],
+    report: ReportContents,
+    assessment: Assessment,
     log: pa.Table,
     entry: TaskTemplates,
     ranked: bool,
 ) -> Result:
-    """The result of a check, from its report, its judge's cell and its log.
+    """The result of a check, from its report, its judge's assessment and its log.
 
     ``ranked`` says whether the order of the labels ranks the systems.
     """
     from judgesense_dataset.polarity import DIRECT, INVERTED, cue
 
-    result = Result("check", f"Check of {cell['judge']}", {})
-    systems, consequences = systems_table(log, {entry.task.name: entry.task.labels})
+    result = Result("check", f"Check of {assessment.judge}", {})
+    ranked_systems = rankings(log, {entry.task.name: entry.task.labels})
     tables = [jss_table(report), wordings_table(report)]
     if ranked:
-        tables.append(systems)
-    elif systems.rows:
+        tables.append(systems_table(ranked_systems))
+    elif ranked_systems:
         # The gold labels do not say which answer is better.
-        consequences = {}
+        ranked_systems = {}
         result.limits.append("to rank the systems, name the labels with --answers, best first")
     for other in entry.templates[1:]:
         if cue(other.text, entry.task.labels) not in (None, INVERTED if other.inverted else DIRECT):
             result.limits.append(f"{other.template_id} may ask a different question; read it")
-    tables += [flips_table(report), cost_table(report, log)]
+    tables += [flips_table(report), cost_table(costs(log, report.runs))]
     result.tables = [table for table in tables if table.rows]
-    result.findings = [finding["text"] for finding in report["findings"]]
-    result.findings += map(ranking_finding, consequences.values())
+    result.findings = [finding.text for finding in report.findings]
+    result.findings += map(ranking_finding, ranked_systems.values())
     return result

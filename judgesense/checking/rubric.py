@@ -27,8 +27,6 @@ from judgesense.log.schema import SCORINGS, read_log
 from judgesense.measure.planning import assumed
 from judgesense.pipeline import Settings, execute, folder_for, resolve_all
 from judgesense.pipeline.data import DataReference, attacked, varied
-from judgesense.reporting.report import Report
-from judgesense.reporting.run_tables import cases
 from judgesense.text import join
 
 if TYPE_CHECKING:
@@ -123,20 +121,20 @@ def check_rubric(
         started=started,
         thresholds={"steady": options.threshold},
     )
-    ((_, _, cell),) = cases(report)
+    (assessment,) = report.assessments
     is_ranked = options.answers is not None or base.task.ordinal
-    tables = result_of(report, cell, read_log(folder), entry, is_ranked)
+    tables = result_of(report.contents, assessment, read_log(folder), entry, is_ranked)
     tables.settings = {
         "rubric": str(path),
         "data": str(file),
-        "judge": cell["judge"],
+        "judge": assessment.judge,
         "items": min(options.limit or len(items), len(items)),
         "wordings": len(entry.templates),
         "repeats": options.repeats,
         "scoring": options.scoring,
-        "signature": cell["signature"],
+        "signature": assessment.mapped.signature,
     }
-    checked = CheckResult.of(Report.of(report, folder), folder, tables, result.inconclusive)
+    checked = CheckResult.of(report, folder, tables, result.inconclusive)
     tables.write(folder / "check")
     return checked if baseline is None else checked.against(baseline, result.margin)
 

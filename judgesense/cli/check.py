@@ -239,7 +239,7 @@ def _print(found: CheckResult, verbose: bool, is_file: bool) -> None:
         typer.echo("\n".join([*lines, ""]))
     if is_file or not verbose:
         most = max(_FEWEST_LINES, MOST_LINES - len(lines) - bool(lines))
-        print_report(found.report, found.out, verbose=verbose, most=most)
+        print_report(found.report.contents, found.out, verbose=verbose, most=most)
         return
     for finding in found.result.findings[1:]:
         typer.echo(f"- {sentence(finding)}")

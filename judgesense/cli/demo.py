@@ -23,4 +23,4 @@ def demo(
     from judgesense.pipeline.demo import demo as show
     from judgesense.reporting.terminal import print_report
 
-    print_report(show(out), out)
+    print_report(show(out).contents, out)

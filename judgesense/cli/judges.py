@@ -14,7 +14,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.text import aligned
 
 if TYPE_CHECKING:
-    from judgesense.reporting.published import PublishedFigure
+    from judgesense.published import PublishedFigure
     from local_judges.judge_files import JudgeEntry
 
 _COLUMNS = ("judge", "engine", "model", "papers")
@@ -68,7 +68,7 @@ def _list_judges(format: str) -> None:
 
 
 def _show(name: str, format: str) -> None:
-    from judgesense.reporting.published import to_show
+    from judgesense.published import to_show
     from local_judges.registry import entry
 
     judge, figures = entry(name), to_show(name)
@@ -80,7 +80,7 @@ def _show(name: str, format: str) -> None:
 
 
 def _print(judge: JudgeEntry, figures: Sequence[PublishedFigure]) -> None:
-    from judgesense.reporting.published import WORDINGS
+    from judgesense.published import WORDINGS
 
     typer.echo(f"{judge.name}: {judge.summary}")
     for label, text in _facts(judge):

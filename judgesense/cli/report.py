@@ -37,7 +37,8 @@ def report(
 ) -> None:
     """Recompute the reports of one or more runs, then print their figures and the next step."""
     from judgesense.files.disk import write_text, writing
-    from judgesense.measure.report_file import merge
+    from judgesense.measure.disagreements import Disagreement
+    from judgesense.measure.report_file import merge, report_json
     from judgesense.reporting import documents
     from judgesense.reporting.report import measure_run, report_runs
     from judgesense.reporting.terminal import print_report
@@ -48,18 +49,18 @@ def report(
     if format is None:
         measured = report_runs(*run_dirs, thresholds=limits)
         folder = run_dirs[0] if len(run_dirs) == 1 else None
-        print_report(measured, folder, verbose=verbose)
+        print_report(measured.contents, folder, verbose=verbose)
         if badge:
             file = run_dirs[0] / documents.BADGE_FILE
             with writing(run_dirs[0]):
-                write_text(file, documents.render_badge(measured))
+                write_text(file, documents.render_badge(measured.contents))
             opt.note(f"wrote {file}")
         return
-    listed: list[dict[str, object]] | None = [] if format == "html" else None
+    listed: list[Disagreement] | None = [] if format == "html" else None
     reports = [measure_run(folder, limits, listed) for folder in run_dirs]
     whole = reports[0] if len(reports) == 1 else merge(reports)
     if format == "json":
-        opt.print_json(whole)
+        opt.print_json(report_json(whole))
     elif format == "html":
         from judgesense.reporting.html import render_html
 

@@ -84,9 +84,9 @@ def run(
     if os.environ.get("RANK", "0") != "0":
         return  # The first process of several reports.
     if format == "json":
-        opt.print_json(report)
+        opt.print_json(report.to_dict())
     else:
-        print_report(report, out, verbose=verbose)
+        print_report(report.contents, out, verbose=verbose)
     if failed := failed_prompts(out):
         opt.note_failures(failed, f"prompts have no answer; {out}/run.json lists them")
         raise typer.Exit(1)

@@ -15,8 +15,8 @@ from judgesense.comparison.verdicts import Verdicts, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
+from judgesense.measure.agreement import same_polarity
 from judgesense.measure.card import Gate
-from judgesense.measure.rewording import same_polarity
 from judgesense.measure.thresholds import MARGIN
 from judgesense.statistics.change import item_change, smallest_loss
 from judgesense.statistics.result import ResultMapping, data_frame

@@ -25,9 +25,9 @@ from judgesense.comparison.verdicts import Verdicts, first_rows, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
+from judgesense.measure.assessment import task_rank
 from judgesense.measure.card import TrustCard
 from judgesense.measure.checks import trust_card
-from judgesense.measure.report_file import task_rank
 from judgesense.measure.wordings import Wordings
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.comparison import holm, paired_test

@@ -12,13 +12,14 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from judgesense.errors import JudgeSenseError
@@ -56,6 +57,7 @@ Text = Annotated[str, AfterValidator(_not_blank)]
 """Text that is not blank."""
 
 S = TypeVar("S", bound=Shape)
+T = TypeVar("T")
 
 
 def fit(shape: type[S], values: Any, place: str, what: str) -> S:
@@ -73,8 +75,26 @@ def fit(shape: type[S], values: Any, place: str, what: str) -> S:
     judgesense.errors.JudgeSenseError: log.json, row 1, score: input should be a valid number, \
 unable to parse string as a number; found 'high' (in a row)
     """
+    return _fit(shape.model_validate, values, place, what)
+
+
+def fit_record(record: type[T], values: Any, place: str, what: str) -> T:
+    """``values`` as a dataclass, with every field of its declared type; others are ignored.
+
+    Raises JudgeSenseError as `fit`.
+    """
+    validate: Callable[[Any], T] = _adapter(record).validate_python  # type: ignore[arg-type]
+    return _fit(validate, values, place, what)
+
+
+@cache
+def _adapter(record: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(record)
+
+
+def _fit(validate: Callable[[Any], T], values: Any, place: str, what: str) -> T:
     try:
-        return shape.model_validate(values)
+        return validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = _path(values, first["loc"], first["type"] == "missing")

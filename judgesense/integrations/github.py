@@ -193,7 +193,7 @@ def check_step(environ: Mapping[str, str]) -> int:
         annotate("error", "JudgeSense", str(error))
         runner.summarise(f"### JudgeSense: error\n\n{quiet(str(error))}\n")
         return 2
-    write_text(found.out / BADGE_FILE, render_badge(found.report))
+    write_text(found.out / BADGE_FILE, render_badge(found.report.contents))
     runner.summarise(summary_of(found, rubric, proposed))
     runner.tell(
         decision=found.decision,
@@ -235,7 +235,7 @@ def summary_of(found: CheckResult, rubric: Path, proposed: Path | None = None) -
             "check": name,
             "state": check["state"],
             "estimate": number(check["estimate"]),
-            "interval": interval(check),
+            "interval": interval(check["ci_low"], check["ci_high"]),
             "threshold": f"{check['threshold']:g}",
             "text": check["text"],
         }

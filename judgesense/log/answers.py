@@ -239,13 +239,21 @@ class Answers:
         mixed: Bools = one != two
         return mixed
 
-    def agreement(self, labels: str, keep: Bools | None = None) -> Agreement:
-        """JSS and its companions on the judged pairs, or on those of them in the mask ``keep``."""
+    def agreement(
+        self,
+        labels: str,
+        keep: Bools | None = None,
+        *,
+        level: float = 0.95,
+        kappa_interval: bool = False,
+    ) -> Agreement:
+        """JSS and its companions on the judged pairs, or on those of them in the mask ``keep``.
+
+        ``level`` is the confidence level of the intervals, which hold for these wordings.
+        """
         used = self.known if keep is None else self.known & keep
-        if not used.any():
-            return NOTHING
         one, two = (side[used] for side in self.sides(labels))
-        return agreement(self.log, one, two, self.pairs.cluster[used])
+        return agreement(self.log, one, two, self.pairs.cluster[used], level, kappa_interval)
 
     def probabilities(self, labels: str, keep: Bools) -> tuple[Floats, Floats, Bools] | None:
         """Both sides' option probabilities at pairs of the mask ``keep``, shape (n, L) each.
@@ -308,9 +316,25 @@ def joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
     return ranked[np.repeat(start, count) + offset], np.repeat(right, count)
 
 
-def agreement(log: Log, first: Codes, second: Codes, clusters: Codes) -> Agreement:
-    """JSS and its companions for two arrays of label codes, without kappa's interval."""
-    return jss_of_codes(first, second, log.labels.tolist(), clusters, kappa_interval=False)
+def agreement(
+    log: Log,
+    first: Codes,
+    second: Codes,
+    clusters: Codes,
+    level: float = 0.95,
+    kappa_interval: bool = False,
+) -> Agreement:
+    """JSS and its companions for two arrays of label codes."""
+    if not len(first):
+        return NOTHING
+    return jss_of_codes(
+        first,
+        second,
+        log.labels.tolist(),
+        clusters,
+        confidence_level=level,
+        kappa_interval=kappa_interval,
+    )
 
 
 def distinct(codes: Codes) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judgesense.log.view import ORACLE
-from judgesense.measure.report_file import identity, main_cells, task_rank
+from judgesense.measure.assessment import Assessment, Finding, GateOutlook, Measured, task_rank
+from judgesense.measure.card import TrustCard
+from judgesense.measure.figures import WordingRow
 from judgesense.measure.thresholds import (
     FEW_CLUSTERS,
     LOW_KAPPA,
@@ -18,9 +19,8 @@ from judgesense.measure.thresholds import (
     NO_DIFFERENCE,
     POLARITY_GAP,
 )
-from judgesense.text import join, number, percent, s, sentence
+from judgesense.text import join, number, percent, s
 
-Entry = Mapping[str, Any]
 Texts = Iterator[tuple[str, str]]
 """Kinds of findings and their texts."""
 
@@ -49,66 +49,54 @@ _FLAGS = {
 """What is wrong with one wording of each flag, and with several."""
 
 
-def advise(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def advise(measured: Sequence[Measured], runs: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
     """Findings on every judge, task and scoring, coherence first.
 
-    A finding has ``run_id``, ``judge``, ``task``, ``scoring``, ``kind`` and ``text``. The first of
-    each case is the trust card's sentence; its kind is the value of ``trust``. Those of kind
-    ``check`` and ``missing`` are the texts of its checks; the others add what these do not say.
+    The first of each assessment is the trust card's sentence; its kind is the value of ``trust``.
+    Those of kind ``check`` and ``missing`` are the texts of its checks; the others add what these
+    do not say.
     """
-    cells = main_cells(report)
-    of_case: dict[tuple[Any, ...], list[Entry]] = defaultdict(list)
-    for name in ("wordings", "templates", "diagnostics", "recommendation", "plan"):
-        for row in report[name]:
-            of_case[name, *identity(row)].append(row)
-    perfect = {key[2]: both["raw"]["jss"] for key, both in cells.items() if key[1] == ORACLE}
-    found = []
-    for card in sorted(report["trust"], key=lambda card: (task_rank(card["task"]), identity(card))):
-        key = identity(card)
-        mapped, (about,) = cells[key]["mapped"], of_case["diagnostics", *key]
-        case = dict(zip(("run_id", "judge", "task", "scoring"), key, strict=True))
-        declared = []
-        for row in of_case["templates", *key]:
-            if row["inverted"]:
-                declared.append(row["template"])
-        told = list(_on_card(card))
-        if card["trust"] != "avoid":
-            told += _on_gate(of_case["plan", *key])
-        told += _on_wordings(of_case["wordings", *key], declared)
-        if declared:
-            told += _on_polarity(cells[key], declared, perfect.get(key[2]))
-        told += _on_answers(card, mapped, about, _noise_known(report, key))
-        (advised,) = of_case["recommendation", *key]
-        # A judge to avoid gets no wording to use, unless one passes; nor does a single wording.
-        measured = card["checks"]["steady"]["state"] != "unmeasured"
-        if (card["trust"] != "avoid" and measured) or advised["template"] is not None:
-            told.append(("prefer", f"{advised['text']}."))
-        if 0 < (n := mapped["n_clusters"]) < FEW_CLUSTERS:
-            text = f"these figures come from only {n} independent item{s(n)}, however many pairs "
-            told.append(("sample", f"{text}the items form."))
-        for kind, text in told:
-            found.append({**case, "kind": kind, "text": text})
-    return found
+    perfect = {entry.task: entry.raw.jss for entry in measured if entry.judge == ORACLE}
+    assessments = [entry for entry in measured if isinstance(entry, Assessment)]
+    findings = []
+    for entry in sorted(assessments, key=lambda entry: (task_rank(entry.task), entry.subject)):
+        for kind, text in _on_judge(entry, runs, perfect.get(entry.task)):
+            findings.append(Finding(*entry.subject, kind, text))
+    return tuple(findings)
 
 
-def as_sentence(finding: Entry) -> str:
-    """A finding with the judge, task and scoring that it is about."""
-    where = f"{finding['judge']} on {finding['task']} ({finding['scoring']} scoring)"
-    return f"{where}. {sentence(finding['text'])}"
+def _on_judge(entry: Assessment, runs: Sequence[Mapping[str, Any]], perfect: float | None) -> Texts:
+    """The findings on one judge; ``perfect`` is the raw JSS of a perfect one."""
+    card = entry.card
+    declared = [row.template for row in entry.templates if row.inverted]
+    yield from _on_card(card)
+    if card.trust != "avoid" and entry.outlook is not None and entry.outlook.gate is not None:
+        yield from _on_gate(entry.outlook.gate)
+    yield from _on_wordings(entry.wordings, declared)
+    if declared:
+        yield from _on_polarity(entry, declared, perfect)
+    yield from _on_answers(entry, _noise_known(entry, runs))
+    # A judge to avoid gets no wording to use, unless one passes; nor does a single wording.
+    compared = card.checks["steady"].state != "unmeasured"
+    if (card.trust != "avoid" and compared) or entry.recommendation.template is not None:
+        yield "prefer", f"{entry.recommendation.text}."
+    if 0 < (n := entry.mapped.n_clusters) < FEW_CLUSTERS:
+        text = f"these figures come from only {n} independent item{s(n)}, however many pairs "
+        yield "sample", f"{text}the items form."
 
 
-def _on_card(card: Entry) -> Texts:
+def _on_card(card: TrustCard) -> Texts:
     """The conclusion, the checks behind it, and the wordings that a sample can lack."""
-    yield card["trust"], f"{card['text']}."
-    checks = card["checks"]
+    yield card.trust, f"{card.text}."
+    checks = card.checks
     # What an unusable judge passes does not help it.
-    others = () if card["trust"] == "avoid" else checks
-    for name in dict.fromkeys([*card["because"], *others]):
-        if checks[name]["applies"]:
-            kind = "missing" if checks[name]["state"] == "unmeasured" else "check"
-            yield kind, f"{checks[name]['text']}."
-    details = checks["steady"]["details"]
-    if card["trust"] != "avoid" and details:
+    others = () if card.trust == "avoid" else checks
+    for name in dict.fromkeys([*card.because, *others]):
+        if checks[name].applies:
+            kind = "missing" if checks[name].state == "unmeasured" else "check"
+            yield kind, f"{checks[name].text}."
+    details = checks["steady"].details
+    if card.trust != "avoid" and details:
         yield (
             "missed",
             "the interval for JSS covers other wordings like these. But a sample of "
@@ -117,32 +105,28 @@ def _on_card(card: Entry) -> Texts:
         )
 
 
-def _on_gate(plans: list[Entry]) -> Texts:
+def _on_gate(gate: GateOutlook) -> Texts:
     """How a gate on JSS behaves at this size."""
-    for entry in plans:
-        if (gate := entry["gate"]) is not None:
-            least = gate["passes_from"]
-            text = "if it judged the same number of new items, it would pass the 'steady' check "
-            text += f"with {percent(gate['passes'])} probability and fail it with "
-            text += f"{percent(gate['fails'])}. "
-            if least is None:
-                text += "With so few items, no judge passes it with 80% probability."
-            else:
-                text += "To pass it with 80% probability, a judge needs a JSS of "
-                text += f"{number(least, 2)}."
-            yield "gate", text
+    text = "if it judged the same number of new items, it would pass the 'steady' check "
+    text += f"with {percent(gate.passes)} probability and fail it with {percent(gate.fails)}. "
+    if gate.passes_from is None:
+        text += "With so few items, no judge passes it with 80% probability."
+    else:
+        text += "To pass it with 80% probability, a judge needs a JSS of "
+        text += f"{number(gate.passes_from, 2)}."
+    yield "gate", text
 
 
-def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
+def _on_wordings(wordings: Sequence[WordingRow], declared: list[str]) -> Texts:
     """Wordings that stand out: mislabelled, unlike the others, or unreadable."""
     texts = []
     for flag, (one, several) in _FLAGS.items():
         names = []
         for row in wordings:
             # With gold labels, an outlier is a wording that is right less often.
-            graded = row["flag"] == "outlier" and row["accuracy"] is not None
-            if flag == ("less right" if graded else row["flag"]):
-                names.append(row["template"])
+            graded = row.flag == "outlier" and row.accuracy is not None
+            if flag == ("less right" if graded else row.flag):
+                names.append(row.template)
         if flag == "inverted" and 1 < len(names) == len(wordings):
             # Two camps, and no gold labels to tell which of them is mislabelled.
             texts.append(
@@ -156,9 +140,9 @@ def _on_wordings(wordings: list[Entry], declared: list[str]) -> Texts:
         yield "wording", " ".join(texts)
 
 
-def _on_polarity(cell: Entry, declared: list[str], perfect: float | None) -> Texts:
+def _on_polarity(entry: Assessment, declared: list[str], perfect: float | None) -> Texts:
     """What the declared inverted wordings do to raw JSS."""
-    raw, mapped = cell["raw"]["jss"], cell["mapped"]["jss"]
+    raw, mapped = entry.raw.jss, entry.mapped.jss
     if raw is None or mapped is None or abs(mapped - raw) <= POLARITY_GAP:
         return
     wordings = f"the inverted wording{s(len(declared))} {join(declared)}"
@@ -173,39 +157,37 @@ def _on_polarity(cell: Entry, declared: list[str], perfect: float | None) -> Tex
         yield "polarity", f"{text}opposite there. Drop {wordings}."
 
 
-def _noise_known(report: Entry, key: tuple[Any, ...]) -> bool:
+def _noise_known(entry: Assessment, runs: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a judge that never flips when asked again shows something by that.
 
     One that takes the most probable token and was asked twice in one batch does not.
     """
-    for run in report["runs"]:
+    for run in runs:
         settings = (run.get("asked") or {}).get("settings") or {}
-        if run.get("run_id") == key[0] and settings.get("repeats", 1) > 1:
+        if run.get("run_id") == entry.run_id and settings.get("repeats", 1) > 1:
             return True
-    for row in report["repeated"]:
-        if identity(row) == key and (row["temperature"] or row["n_draws"] > 2):
-            return True
-    return False
+    return any(row.temperature or row.n_draws > 2 for row in entry.repeated)
 
 
-def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> Texts:
+def _on_answers(entry: Assessment, noise_known: bool) -> Texts:
     """One label throughout, noise, forced choices, and answers that are missing."""
-    steady = card["checks"]["steady"]
-    if steady["state"] == "pass" and (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA:
-        kappa = steady["details"]["kappa"]
+    checks, mapped, about = entry.card.checks, entry.mapped, entry.diagnostics
+    steady = checks["steady"]
+    if steady.state == "pass" and (steady.details["kappa"] or 0.0) <= LOW_KAPPA:
+        kappa = steady.details["kappa"]
         text = "every verdict is the same."
         if kappa is not None:
             text = "nearly all verdicts are the same "
             text += f"(κ between two wordings: {number(kappa)})."
         yield "one_label", f"it is steady mainly because {text}"
-    repeat = steady["details"].get("jss_repeat")
-    if repeat is not None:
+    repeat = steady.details.get("jss_repeat")
+    if repeat is not None and steady.estimate is not None:
         # How much of the flips under rewording comes back without rewording.
-        noise, flips = 1 - repeat, 1 - steady["estimate"]
+        noise, flips = 1 - repeat, 1 - steady.estimate
         text = f"repeating the same prompt changes {percent(noise)} of its verdicts, and rewording "
         text += f"changes {percent(flips)}. "
         blame = "Fix decoding, batching and precision before you blame the wording."
-        ordered = card["checks"]["fair"]["estimate"]
+        ordered = checks["fair"].estimate
         if noise == 0 and not (flips and noise_known):
             text = ""
         elif noise == 0 and ordered is not None and 1 - ordered > flips:
@@ -221,20 +203,20 @@ def _on_answers(card: Entry, mapped: Entry, about: Entry, noise_known: bool) -> 
             text += "Most of these changes are not noise."
         if text:
             yield "noise", text
-    mass = about["option_mass"]
-    if mapped["scoring"] == "options" and mass is not None and mass < LOW_OPTION_MASS:
+    mass = about.option_mass
+    if entry.scoring == "options" and mass is not None and mass < LOW_OPTION_MASS:
         text = "on the median prompt, the probabilities of all options add up to only "
         text += f"{percent(mass)}. The judge would rather write something else."
         yield "mass", f"{text} Read its verdicts as forced choices."
-    judged, planned = about["n_judged"], about["n_planned"]
+    judged, planned = about.n_judged, about.n_planned
     if judged < planned:
         yield "undecided", f"{planned - judged} of {planned} pairs of prompts are not judged yet."
-    lost = mapped["n_unclear"] + mapped["n_refused"] + mapped["n_error"]
+    lost = mapped.n_undecided
     if judged and lost / judged > MANY_UNDECIDED:
         text = f"{percent(lost / judged)} of its pairs of wordings lack a verdict. JSS would be "
-        text += f"{number(mapped['jss_low'])} if all of these disagreed, and "
-        yield "undecided", f"{text}{number(mapped['jss_high'])} if they all agreed."
-    if about["n_prompts"] and about["n_cut_off"] / about["n_prompts"] >= MANY_CUT_OFF:
-        text = f"{percent(about['n_cut_off'] / about['n_prompts'])} of its answers reached the "
+        text += f"{number(mapped.jss_low)} if all of these disagreed, and "
+        yield "undecided", f"{text}{number(mapped.jss_high)} if they all agreed."
+    if about.n_prompts and about.n_cut_off / about.n_prompts >= MANY_CUT_OFF:
+        text = f"{percent(about.n_cut_off / about.n_prompts)} of its answers reached the "
         text += "token cap before a verdict. Raise the cap with --set max_tokens=N. A reasoning "
         yield "cut_off", f"{text}model needs a few thousand tokens."

@@ -1,152 +1,54 @@
-"""From a decision log and its pairs to the contents of ``report.json``."""
+"""From a decision log and its pairs to the assessments of its judges."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers, distinct
 from judgesense.log.schema import conform
 from judgesense.log.view import view
-from judgesense.measure.advice import advise, as_sentence
-from judgesense.measure.cells import parts, stream_cells
+from judgesense.measure.advice import advise
+from judgesense.measure.assessment import (
+    Assessment,
+    Measured,
+    Outlook,
+    RemedyFigures,
+    ReportContents,
+    Subject,
+)
+from judgesense.measure.cells import CellPart, parts, stream_cells
 from judgesense.measure.checks import trust_card
 from judgesense.measure.details import (
-    LONGEST_TEXT,
     ROW,
+    Flip,
     diagnostics,
     examples,
+    flips,
     repeated_figures,
     template_figures,
     template_pairs,
 )
-from judgesense.measure.disagreements import (
-    add_texts,
-    disagreements,
-)
+from judgesense.measure.disagreements import Disagreement, Listed, where_wrong, with_texts
 from judgesense.measure.next import next_step
 from judgesense.measure.people import gold_of, people
 from judgesense.measure.planning import gate_outlook, plan
-from judgesense.measure.report_file import (
-    CELL_KEYS,
-    LISTS,
-    VERSION,
-)
-from judgesense.measure.resistant import Facts, attacks, resistant
+from judgesense.measure.resistant import attacks, resistant
+from judgesense.measure.texts import PromptTexts, WordingTexts, shortest_prompts, wording_texts
 from judgesense.measure.thresholds import FEW_CLUSTERS, Thresholds
 from judgesense.measure.variants import variants
 from judgesense.measure.wordings import Wordings, recommendation, wordings
 from judgesense.statistics.alternative_annotator import EPSILON
-from judgesense.text import join, same_start
+from judgesense.text import join
 
-Rows = list[dict[str, Any]]
-
-
-def conclusions(
-    stream: Answers,
-    table: Wordings,
-    thresholds: Thresholds,
-    texts: Mapping[str, str] | None = None,
-    labels: pa.Table | None = None,
-    epsilon: float = EPSILON,
-    facts: Facts | None = None,
-) -> dict[str, Rows]:
-    """The rows of ``trust``, ``wordings``, ``recommendation``, ``remedies``, ``variants``,
-    ``attacks`` and ``people``.
-
-    ``table`` has the stream's wordings: the card leaves out those whose label map is wrong, and the
-    recommendation and the remedies start from the card. Where a remedy makes a judge usable, the
-    card's ``remedy`` names the cheapest that passes.
-    """
-    mislabelled = table.mislabelled
-    tried = attacks(stream, mislabelled, facts)
-    card = trust_card(
-        stream,
-        thresholds=thresholds,
-        mislabelled=mislabelled,
-        gold=gold_of(stream, labels),
-        attacked=resistant(tried, thresholds.resistant),
-    )
-    shown = {**card.to_dict(), "remedy": None}
-    found: dict[str, Rows] = {
-        "trust": [shown],
-        "wordings": wordings(table, texts),
-        "recommendation": [recommendation(table, card)],
-        "people": people(stream, labels, mislabelled, epsilon),
-        "attacks": tried,
-    }
-    # Of fewer items no remedied verdicts can pass the `steady` check.
-    if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
-        from judgesense.measure.remedies import cheapest_that_passes, remedies
-
-        rows = remedies(stream, card, thresholds, mislabelled)
-        best = cheapest_that_passes(rows)
-        shown["remedy"] = best.remedy if best else None
-        found["remedies"] = [row.to_dict() for row in rows]
-    if stream.variants:
-        found["variants"] = variants(stream, mislabelled)
-    return found
-
-
-Texts = Mapping[str, Mapping[str, str]]
-"""Task -> template -> text."""
-
-
-_KEY = ["task", "template_id"]
-
-
-_ENOUGH = 200
-"""Prompts of a template that are compared with each other."""
-
-
-def wording_texts(record: Mapping[str, Any], prompts: pa.Table | None = None) -> Texts:
-    """The texts of a run's wordings by task and template; those that are not known are left out.
-
-    ``run.json`` has the instructions of runs on template files. For other runs (a dataset), the
-    text is what a template's prompts have in common: their beginning up to the last empty line;
-    without one, their beginning and end around an ellipsis.
-
-    Args:
-        record: the run's record (``run.json``).
-        prompts: the run's prompts, with ``task``, ``template_id`` and ``text``.
-
-    >>> rows = [{"task": "t", "template_id": "1", "text": f"Is it polite?\\n\\nText: {text}"}
-    ...         for text in ("Thanks.", "Go away.")]
-    >>> wording_texts({}, pa.Table.from_pylist(rows))
-    {'t': {'1': 'Is it polite?'}}
-    """
-    found: dict[str, dict[str, str]] = defaultdict(dict)
-    if prompts is not None and {"task", "template_id", "text"} <= set(prompts.column_names):
-        for key in prompts.select(_KEY).group_by(_KEY).aggregate([]).to_pylist():
-            of_key = [pc.equal(prompts[name], key[name]) for name in _KEY]
-            texts = prompts["text"].filter(pc.and_(*of_key))[:_ENOUGH].drop_null().to_pylist()
-            if text := _in_common(texts):
-                found[key["task"]][key["template_id"]] = text
-    for task, facts in (record.get("tasks") or {}).items():
-        found[task].update(facts.get("wordings") or {})
-    return dict(found)
-
-
-def _in_common(texts: list[str]) -> str:
-    """What the prompts of a template share; "" for a single prompt, which shows no difference."""
-    if len(set(texts)) < 2:
-        return ""
-    start = same_start(min(texts), max(texts))
-    if "\n\n" in start:
-        return start.rpartition("\n\n")[0].strip()
-    left = [text[len(start) :][::-1] for text in texts]
-    end = same_start(min(left), max(left))[::-1]
-    if not start and "\n\n" in end:
-        return end.partition("\n\n")[2].strip()
-    return f"{start}…{end}".strip() if start or end else ""
-
+RawTexts = Callable[[list[int]], list[str | None]]
+"""Reads the judge's texts at some rows of a log."""
 
 _PAIR_COLUMNS = (
     "task",
@@ -168,6 +70,27 @@ UNFINISHED = (
 )
 
 
+@dataclass(frozen=True)
+class Material:
+    """What is known of a run besides its decisions.
+
+    ``answers`` has the judges' texts at rows of the log, ``lengths`` the characters of each item's
+    shortest prompt. ``family`` is the number of choices of a wording in the report, for which each
+    is corrected.
+    """
+
+    record: Mapping[str, Any]
+    limits: Thresholds
+    prompts: PromptTexts
+    answers: Mapping[int, str | None]
+    wordings: WordingTexts
+    lengths: Mapping[str, int]
+    people: pa.Table | None
+    items: pa.Table | None
+    folder: str | Path | None
+    family: int
+
+
 def measure(
     log: pa.Table,
     pairs: pa.Table | None,
@@ -175,12 +98,12 @@ def measure(
     run: Mapping[str, Any],
     prompts: pa.Table | None = None,
     thresholds: Mapping[str, object] | None = None,
-    texts: Callable[[list[int]], list[str | None]] | None = None,
+    texts: RawTexts | None = None,
     folder: str | Path | None = None,
     people: pa.Table | None = None,
     items: pa.Table | None = None,
-    listed: Rows | None = None,
-) -> dict[str, Any]:
+    listed: list[Disagreement] | None = None,
+) -> ReportContents:
     """Every figure of a run, and what follows from it.
 
     Args:
@@ -201,12 +124,6 @@ def measure(
         items: other columns of an imported file (`judgesense.log.folder.ITEM_SCHEMA`).
         listed: a list to which the rows of ``disagreements.csv`` are added.
 
-    Returns:
-        The contents of ``report.json``: the lists of `judgesense.measure.report_file.LISTS`,
-        ``cells`` with the keys of `CELL_KEYS`. ``accuracy`` is that of mapped decisions among the
-        decided single prompts; ``coverage`` is the share of planned pairs that are decided on both
-        sides. For a comparative task, order ``both`` pools AB and BA.
-
     Raises:
         JudgeSenseError: an empty log, a missing column, an impossible label map, or an unknown
             threshold.
@@ -216,80 +133,98 @@ def measure(
     columns = _PAIR_COLUMNS if pairs is None else pairs.column_names
     if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
         raise JudgeSenseError(f"the pairs lack the columns {join(missing)}")
-    run_id = str(run.get("run_id") or "-")
-    report: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
-    limits = Thresholds().but(run.get("thresholds")).but(thresholds)
-    wording = wording_texts(run, prompts)
-    epsilon = float(run.get("epsilon", EPSILON))
-    lengths = _lengths(prompts)
+    read = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
     streams = view(numbered, pairs, run).streams
-    family = 0
-    for stream in streams:
-        several = stream.row_a is not None and distinct(stream.log.template[stream.rows]) > 1
-        family += bool(several and (stream.log.gold[stream.rows] >= 0).any())
-    for stream in streams:
-        every = parts(stream, run_id)
-        report["cells"] += stream_cells(every)
-        if stream.row_a is not None:
-            whole = every[-1]
-            agreements = template_pairs(whole)
-            report["template_pairs"] += agreements
-            report["templates"] += template_figures(whole, agreements)
-            report["diagnostics"].append(diagnostics(whole, report["cells"][-1]))
-            report["examples"] += examples(whole)
-            if stream.reruns is not None:
-                report["repeated"] += repeated_figures(stream, run)
-            case = {key: whole.names[key] for key in CELL_KEYS[:4]}
-            texts_of_task = wording.get(stream.task.name)
-            table = Wordings.of(stream, max(1, family))
-            concluded = conclusions(
-                stream, table, limits, texts_of_task, people, epsilon, run.get("attacks")
-            )
-            wrong = disagreements(stream, table.mislabelled, items, lengths, listed, **case)
-            concluded["where_wrong"] = [wrong]
-            for name, rows in concluded.items():
-                report[name] += [{**case, **row} for row in rows]
-            (card,) = concluded["trust"]
-            planned = plan(card["checks"], limits.confidence) if card["trust"] != "avoid" else None
-            outlook = gate_outlook(card["checks"]["steady"], limits.confidence)
-            report["plan"].append({**case, "settles": planned, "gate": outlook})
-            step = next_step(
-                {**case, **card},
-                remedies=concluded.get("remedies", ()),
-                wordings=concluded["wordings"],
-                diagnostics=report["diagnostics"][-1],
-                planned=planned,
-                record=run,
-                folder=folder,
-            )
-            report["next"].append({**case, **step})
-    shown = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
-    if listed:
-        add_texts(listed, shown, prompts, people)
-    sides = [example[side] for example in report["examples"] for side in "ab"]
-    for side, text in zip(sides, shown([side.pop(ROW) for side in sides]), strict=True):
-        side["answer"] = None if text is None else text[:LONGEST_TEXT]
-    if prompts is not None:
-        sides += [item for row in report["attacks"] for item in row["turned_items"]]
-        wanted = pa.array([side["prompt_id"] for side in sides], pa.string())
-        few = prompts.filter(pc.is_in(prompts["prompt_id"], value_set=wanted))
-        known = dict(zip(few["prompt_id"].to_pylist(), few["text"].to_pylist(), strict=True))
-        for side in sides:
-            text = known.get(side["prompt_id"])
-            side["text"] = None if text is None else text[:LONGEST_TEXT]
-    report["runs"] = [dict(run)]
-    report["notes"] = list(map(str, run.get("notes") or []))
+    whole = [parts(stream) for stream in streams]
+    flipped = [flips(every[-1]) if every[0].stream.row_a is not None else [] for every in whole]
+    rows = [row for of_stream in flipped for flip in of_stream for row in flip.rows]
+    material = Material(
+        record=run,
+        limits=Thresholds().but(run.get("thresholds")).but(thresholds),
+        prompts=PromptTexts(prompts),
+        answers=dict(zip(rows, read(rows), strict=True)),
+        wordings=wording_texts(run, prompts),
+        lengths=shortest_prompts(prompts),
+        people=people,
+        items=items,
+        folder=folder,
+        family=max(1, sum(map(_compares_wordings, streams))),
+    )
+    without_texts: list[Listed] | None = None if listed is None else []
+    measured = []
+    for every, of_stream in zip(whole, flipped, strict=True):
+        measured.append(_measured(every, of_stream, material, without_texts))
+    if listed is not None and without_texts:
+        listed += with_texts(without_texts, read, prompts, people)
+    notes = [str(note) for note in run.get("notes") or []]
     if "asked" in run and not run.get("finished"):
-        report["notes"].insert(0, UNFINISHED)
-    report["findings"] = advise(report)
-    report["advice"] = list(map(as_sentence, report["findings"]))
-    return report
+        notes.insert(0, UNFINISHED)
+    return ReportContents(
+        measured=tuple(measured),
+        findings=advise(measured, [run]),
+        runs=(dict(run),),
+        notes=tuple(notes),
+    )
 
 
-def _lengths(prompts: pa.Table | None) -> dict[str, int]:
-    """The characters of each item's shortest prompt."""
-    if prompts is None or not {"item_id", "text"} <= set(prompts.column_names):
-        return {}
-    sizes = pa.table({"item": prompts["item_id"], "n": pc.utf8_length(prompts["text"])})
-    shortest = sizes.group_by("item").aggregate([("n", "min")])
-    return dict(zip(shortest["item"].to_pylist(), shortest["n_min"].to_pylist(), strict=True))
+def _compares_wordings(stream: Answers) -> bool:
+    """Whether a judge was asked under several wordings, and gold labels tell which is right."""
+    several = stream.row_a is not None and distinct(stream.log.template[stream.rows]) > 1
+    return bool(several and (stream.log.gold[stream.rows] >= 0).any())
+
+
+def _measured(
+    every: list[CellPart], flipped: list[Flip], material: Material, listed: list[Listed] | None
+) -> Measured:
+    """The assessment of a judge, or the cells of a baseline, from the parts of its stream."""
+    stream, record = every[0].stream, material.record
+    run_id = str(record.get("run_id") or "-")
+    subject = Subject(run_id, stream.judge, stream.task.name, stream.scoring)
+    cells = stream_cells(every)
+    if stream.row_a is None:
+        return Measured(*subject, cells)
+    whole, limits, labels = every[-1], material.limits, material.people
+    table = Wordings.of(stream, material.family)
+    # Wordings whose label map is wrong tell of the wording, not of the judge.
+    mislabelled = table.mislabelled
+    tried = attacks(stream, mislabelled, record.get("attacks") or {}, material.prompts)
+    card = trust_card(
+        stream,
+        thresholds=limits,
+        mislabelled=mislabelled,
+        gold=gold_of(stream, labels),
+        attacked=resistant(tried, limits.resistant),
+    )
+    bought: tuple[RemedyFigures, ...] = ()
+    # Of fewer items no remedied verdicts can pass the `steady` check.
+    if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
+        from judgesense.measure.remedies import cheapest_that_passes, remedies
+
+        bought = remedies(stream, card, limits, mislabelled)
+        best = cheapest_that_passes(bought)
+        card = replace(card, remedy=best.remedy if best else None)
+    agreements = template_pairs(whole)
+    assessment = Assessment(
+        *subject,
+        cells=cells,
+        card=card,
+        wordings=wordings(table, material.wordings.get(stream.task.name)),
+        recommendation=recommendation(table, card),
+        remedies=bought,
+        people=people(stream, labels, mislabelled, float(record.get("epsilon", EPSILON))),
+        where_wrong=where_wrong(
+            stream, mislabelled, material.items, material.lengths, listed, run_id
+        ),
+        variants=variants(stream, mislabelled),
+        attacks=tried,
+        template_pairs=agreements,
+        templates=template_figures(whole, agreements),
+        examples=examples(flipped, material.answers, material.prompts),
+        diagnostics=diagnostics(whole, cells[-1]),
+        outlook=Outlook(
+            settles=plan(card.checks, limits.confidence) if card.trust != "avoid" else None,
+            gate=gate_outlook(card.checks["steady"], limits.confidence),
+        ),
+        repeated=tuple(repeated_figures(stream, record)),
+    )
+    return replace(assessment, next_step=next_step(assessment, record, material.folder))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal, Unpack
+
+# Before Python 3.12, pydantic cannot read the TypedDict of the standard library.
+from typing_extensions import TypedDict
 
 from judgesense.measure.thresholds import LEAST_COVERAGE, LOW_KAPPA
 from judgesense.text import interval, join, number, percent
@@ -16,7 +19,7 @@ Trust = Literal["use", "care", "avoid", "unknown"]
 CHECKS = ("readable", "steady", "responsive", "right", "fair", "resistant")
 """The checks, in the order in which they are shown."""
 
-TRUST = ("use", "care", "unknown", "avoid")
+TRUST: tuple[Trust, ...] = ("use", "care", "unknown", "avoid")
 """The values of ``trust``, best first."""
 
 _SEVERITY = ("readable", "fair", "right", "responsive", "steady")
@@ -76,6 +79,51 @@ _CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
 """By check: a clause for a check that passes, fails, is open or is unmeasured."""
 
 
+class Details(TypedDict, total=False):
+    """More figures of a check; each check has its own (`judgesense.measure.checks`)."""
+
+    # In the order of the keys in ``report.json``; fair and steady share one.
+    first_position_rate: float | None
+    n_wordings: int
+    missed: float
+    ci_low_fixed: float | None
+    ci_high_fixed: float | None
+    kappa: float | None
+    jss_repeat: float | None
+    delta_jss: float | None
+    delta_ci_low: float | None
+    delta_ci_high: float | None
+    jss_low: float
+    jss_high: float
+    jss_low_ci_low: float | None
+    jss_high_ci_high: float | None
+    # responsive
+    moves: float
+    turned: float
+    follows: float
+    follows_item: float
+    # right
+    accuracy: float | None
+    accuracy_ci_low: float | None
+    accuracy_ci_high: float | None
+    balanced_accuracy: float | None
+    balanced_accuracy_ci_low: float | None
+    balanced_accuracy_ci_high: float | None
+    gwet_ac1: float | None
+    gwet_ac1_ci_low: float | None
+    gwet_ac1_ci_high: float | None
+    constant_label: str | None
+    constant_accuracy: float | None
+    beats_constant: float | None
+    beats_constant_ci_low: float | None
+    beats_constant_ci_high: float | None
+    undecided_share: float | None
+    # resistant
+    worst: str
+    n_kinds: int
+    effective: list[str]
+
+
 @dataclass(frozen=True)
 class Check:
     """One check of a card.
@@ -96,8 +144,7 @@ class Check:
     n_items: int
     text: str
     applies: bool = True
-    details: Mapping[str, Any] = field(default_factory=dict)
-    """More figures by name: see `judgesense.measure.checks` and `rewording`."""
+    details: Details = field(default_factory=Details)
 
     @classmethod
     def of(
@@ -109,7 +156,7 @@ class Check:
         threshold: float,
         n_items: int,
         text: str,
-        **details: Any,
+        **details: Unpack[Details],
     ) -> Check:
         """The check whose state follows from its interval; without one it is ``open``.
 
@@ -143,27 +190,22 @@ class Check:
             why = "A single item or cluster has no interval"
         return replace(self, text=f"{self.text}. {why}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The check as in ``report.json``."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class TrustCard:
     """The conclusion on a judge and a task.
 
     ``because`` names the checks that decide ``trust``, worst first; it is empty for ``use``.
-    ``text`` is the conclusion in one sentence without its full stop.
+    ``text`` is the conclusion in one sentence without its full stop. ``checks`` has a check for
+    each name of `CHECKS`; files of version 0.2 lack some. ``remedy`` is the cheapest remedy that
+    makes the judge usable, if there is one.
     """
 
     trust: Trust
     because: tuple[str, ...]
     text: str
     checks: Mapping[str, Check]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The card as in ``report.json``."""
-        return {**asdict(self), "because": list(self.because)}
+    remedy: str | None = None
 
 
 def conclude(checks: Mapping[str, Check]) -> TrustCard:
@@ -256,7 +298,7 @@ class Gate:
 
 
 def gate(
-    card: Mapping[str, Any],
+    card: TrustCard,
     *,
     failed: int = 0,
     coverage: float | None = 1.0,
@@ -272,33 +314,32 @@ def gate(
     the judge reads what it judges.
 
     Args:
-        card: an entry of ``trust`` in ``report.json``.
+        card: the judge's trust card.
         failed: prompts without an answer.
         coverage: share of the planned pairs with two verdicts; None without any pair.
         constant: whether the judge gave one label, or took one option, throughout.
     """
-    checks: Mapping[str, Mapping[str, Any]] = card["checks"]
-    steady = checks["steady"]
+    steady = card.checks["steady"]
     if failed:
         return Gate("FAIL", "failed", f"{failed} prompts have no answer")
     if coverage is not None and coverage < LEAST_COVERAGE:
         return Gate("FAIL", "coverage", f"only {percent(coverage)} of the pairs got two verdicts")
-    for name, check in checks.items():
-        if name not in ("steady", "resistant") and check["state"] == "fail":
-            return Gate("FAIL", name, check["text"])
-    if steady["estimate"] is None:
-        return Gate("INCONCLUSIVE", "steady", steady["text"])
-    figures = f"JSS {number(steady['estimate'])} {interval(steady)}"
-    if constant and any(checks[name]["estimate"] is not None for name in ("right", "fair")):
+    for name, check in card.checks.items():
+        if name not in ("steady", "resistant") and check.state == "fail":
+            return Gate("FAIL", name, check.text)
+    if steady.estimate is None:
+        return Gate("INCONCLUSIVE", "steady", steady.text)
+    figures = f"JSS {number(steady.estimate)} {interval(steady.ci_low, steady.ci_high)}"
+    if constant and any(card.checks[name].estimate is not None for name in ("right", "fair")):
         text = f"{figures} comes from a judge that always gives the same label or option"
         return Gate("FAIL", "one_label", text)
-    if steady["state"] == "fail":
-        return Gate("FAIL", "steady", f"{figures} is below {steady['threshold']:g}")
-    if steady["state"] == "open":
-        return Gate("INCONCLUSIVE", "steady", steady["text"])
-    text = f"{figures} is above {steady['threshold']:g}"
-    reads = any(checks[name]["state"] == "pass" for name in ("right", "responsive"))
-    if (steady["details"]["kappa"] or 0.0) <= LOW_KAPPA and not reads:
+    if steady.state == "fail":
+        return Gate("FAIL", "steady", f"{figures} is below {steady.threshold:g}")
+    if steady.state == "open":
+        return Gate("INCONCLUSIVE", "steady", steady.text)
+    text = f"{figures} is above {steady.threshold:g}"
+    reads = any(card.checks[name].state == "pass" for name in ("right", "responsive"))
+    if (steady.details["kappa"] or 0.0) <= LOW_KAPPA and not reads:
         text += (
             ", but nearly all verdicts are one label: a judge that ignores the items would be just "
             "as steady"

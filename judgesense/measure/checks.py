@@ -12,12 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from judgesense.log.answers import Answers, distinct, vocabularies
+from judgesense.measure.agreement import gold_figures, position
 from judgesense.measure.card import Check, TrustCard, conclude
 from judgesense.measure.resistant import attacks, resistant
 from judgesense.measure.rewording import responsive, steady
 from judgesense.measure.thresholds import DEFAULTS, EVEN_FIRST, LOW_KAPPA, Thresholds
-from judgesense.statistics.bias import BothOrders, both_orders
-from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS
 from judgesense.text import brackets, join, number, percent
@@ -113,14 +112,7 @@ def right(
             "add items with other gold labels"
         )
         return Check.unmeasured(threshold, reason, n_items=n_items)
-    found = gold_agreement(
-        log.labels[decision],
-        log.labels[gold],
-        log.cluster[rows],
-        labels=answers.task.labels,
-        ordinal=answers.task.ordinal,
-        chances=log.chances_of(rows),
-    )
+    found = gold_figures(answers, rows, log.labels[decision], log.labels[gold])
     if found.kappa is None:
         return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
     low, high = found.kappa_ci_low, found.kappa_ci_high
@@ -180,21 +172,6 @@ def fair(answers: Answers, threshold: float) -> Check:
         place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
         text += f". It takes the {place} option {percent(rate)} of the time"
     return replace(check, text=text).with_reason()
-
-
-def position(answers: Answers) -> BothOrders:
-    """What a judge chose in both option orders; a tie or a foreign label is no choice."""
-    log, rows, options = answers.log, answers.rows, answers.task.labels[:2]
-    if not len(rows) or len(options) < 2:
-        return BothOrders()
-    return both_orders(
-        log.labels[answers.decision],
-        log.item[rows],
-        np.array(log.orders, dtype=object)[log.order[rows]],
-        log.template[rows],
-        cluster_ids=log.cluster[rows],
-        options=options,
-    )
 
 
 def trust_card(

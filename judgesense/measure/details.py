@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,31 @@ import pyarrow as pa
 from judgesense.log.answers import Answers, agreement, distinct
 from judgesense.log.pairs import mapped_shares
 from judgesense.log.rows import Log
+from judgesense.measure.agreement import right_among_decided
+from judgesense.measure.assessment import Cell
 from judgesense.measure.cells import CellPart
+from judgesense.measure.figures import (
+    Diagnostics,
+    Example,
+    ExampleSide,
+    RepeatFigures,
+    TemplateFigures,
+    TemplatePair,
+)
+from judgesense.measure.texts import PromptTexts, cut
 from judgesense.statistics.agreement import sampled_jss
 
 EXAMPLES_A_STREAM = 3
-LONGEST_TEXT = 4000
 ROW = "log_row"
 """The column that numbers a log's rows before any is left out; not one of a log's own."""
 
 
-def template_pairs(part: CellPart) -> list[dict[str, Any]]:
+def template_pairs(part: CellPart) -> tuple[TemplatePair, ...]:
     """JSS of every pair of templates; ``template_a`` comes first in the alphabet."""
     log, pairs = part.log, part.pairs
     rows = np.flatnonzero(part.used)
     if not len(rows):
-        return []
+        return ()
     by_name = np.argsort(np.array(log.templates))
     rank = np.argsort(by_name)
     one, two = rank[pairs.template_a[rows]], rank[pairs.template_b[rows]]
@@ -40,62 +51,55 @@ def template_pairs(part: CellPart) -> list[dict[str, Any]]:
             low, high = divmod(int(key[group[0]]), len(rank))
             found = agreement(log, first[own], second[own], pairs.cluster[own])
             result.append(
-                {
-                    **part.names,
-                    "labels": kind,
-                    "template_a": log.templates[by_name[low]],
-                    "template_b": log.templates[by_name[high]],
-                    **{key: found[key] for key in ("jss", "ci_low", "ci_high", "n_pairs")},
-                }
+                TemplatePair(
+                    order=part.order,
+                    labels=kind,
+                    template_a=log.templates[by_name[low]],
+                    template_b=log.templates[by_name[high]],
+                    jss=found.jss,
+                    ci_low=found.ci_low,
+                    ci_high=found.ci_high,
+                    n_pairs=found.n_pairs,
+                )
             )
-    return result
+    return tuple(result)
 
 
-def template_figures(part: CellPart, table: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each template by itself: its agreement with the others (mapped), and with gold.
-
-    ``agreement`` is the mean JSS of the template's pairs in ``table``, ``accuracy`` the share of
-    its decided prompts that match gold, ``inverted`` whether an answer means the
-    opposite of what it means to most templates.
-    """
+def template_figures(part: CellPart, table: Sequence[TemplatePair]) -> tuple[TemplateFigures, ...]:
+    """Each template by itself: its agreement with the others in ``table``, and with gold."""
     log, stream = part.log, part.stream
-    graded = ~log.undecided[stream.decision] & (log.gold[stream.rows] >= 0)
+    graded, hits = right_among_decided(stream)
     template = log.template[stream.rows]
     size = len(log.templates)
-    shown = np.bincount(template, minlength=size)
-    hits = graded & (stream.decision == log.gold[stream.rows])
+    n_prompts = np.bincount(template, minlength=size)
     right = np.bincount(template[hits], minlength=size)
     total = np.bincount(template[graded], minlength=size)
     agreed = dict.fromkeys(log.templates, 0.0)
     weights = dict.fromkeys(log.templates, 0)
     for row in table:
-        one, two = row["template_a"], row["template_b"]
-        if row["labels"] == "mapped" and row["jss"] is not None and one != two:
-            for name in (one, two):
-                agreed[name] += row["jss"] * row["n_pairs"]
-                weights[name] += row["n_pairs"]
-    result = []
-    for code in np.flatnonzero(shown):
+        sides = (row.template_a, row.template_b)
+        if row.labels == "mapped" and row.jss is not None and sides[0] != sides[1]:
+            for name in sides:
+                agreed[name] += row.jss * row.n_pairs
+                weights[name] += row.n_pairs
+    figures = []
+    for code in np.flatnonzero(n_prompts):
         name = log.templates[code]
-        result.append(
-            {
-                **part.names,
-                "template": name,
-                "agreement": agreed[name] / weights[name] if weights[name] else None,
-                "accuracy": float(right[code] / total[code]) if total[code] else None,
-                "inverted": name in stream.inverted,
-                "n_prompts": int(shown[code]),
-            }
+        figures.append(
+            TemplateFigures(
+                order=part.order,
+                template=name,
+                agreement=agreed[name] / weights[name] if weights[name] else None,
+                accuracy=float(right[code] / total[code]) if total[code] else None,
+                inverted=name in stream.inverted,
+                n_prompts=int(n_prompts[code]),
+            )
         )
-    return sorted(result, key=lambda row: str(row["template"]))
+    return tuple(sorted(figures, key=lambda row: row.template))
 
 
-def diagnostics(part: CellPart, cell: Mapping[str, Any]) -> dict[str, Any]:
-    """What advice needs beside the cells; ``cell`` is the one of this part.
-
-    ``gold_share`` is the share of the commonest gold label: what a constant answer would score.
-    ``n_cut_off`` counts answers that the token cap ended before they decided anything.
-    """
+def diagnostics(part: CellPart, cell: Cell) -> Diagnostics:
+    """What advice needs beside the cells; ``cell`` is the one of this part."""
     log, stream = part.log, part.stream
     gold = log.gold[stream.rows]
     counts = np.bincount(gold[gold >= 0], minlength=len(log.labels))
@@ -103,27 +107,34 @@ def diagnostics(part: CellPart, cell: Mapping[str, Any]) -> dict[str, Any]:
     rows = pa.array(stream.rows)
     mass = log.table["option_mass"].take(rows).drop_null().to_numpy()
     cut = log.table["truncated"].take(rows).to_numpy(zero_copy_only=False)
-    accuracy_ci = [cell["accuracy_ci_low"], cell["accuracy_ci_high"]]
-    return {
-        **part.names,
-        "n_prompts": len(stream.rows),
-        "n_cut_off": int((log.undecided[stream.decision] & (cut == True)).sum()),  # noqa: E712
-        "n_planned": part.n_planned,
-        "n_judged": int(part.used.sum()),
-        "gold_label": str(log.labels[top]) if counts[top] else None,
-        "gold_share": float(counts[top] / counts.sum()) if counts[top] else None,
-        "n_items": distinct(log.item[stream.rows]),
-        "accuracy_ci": accuracy_ci if cell["accuracy"] is not None else None,
-        "option_mass": float(np.median(mass)) if len(mass) else None,
-        "orders": [
-            log.orders[code] for code in np.flatnonzero(np.bincount(log.order[stream.rows]))
-        ],
-        "comparative": stream.task.comparative,
-        "n_labels": len(stream.task.labels),
-    }
+    accuracy_ci = (cell.accuracy_ci_low, cell.accuracy_ci_high)
+    orders = np.flatnonzero(np.bincount(log.order[stream.rows]))
+    return Diagnostics(
+        order=part.order,
+        n_prompts=len(stream.rows),
+        n_cut_off=int((log.undecided[stream.decision] & (cut == True)).sum()),  # noqa: E712
+        n_planned=part.n_planned,
+        n_judged=int(part.used.sum()),
+        gold_label=str(log.labels[top]) if counts[top] else None,
+        gold_share=float(counts[top] / counts.sum()) if counts[top] else None,
+        n_items=distinct(log.item[stream.rows]),
+        accuracy_ci=accuracy_ci if cell.accuracy is not None else None,
+        option_mass=float(np.median(mass)) if len(mass) else None,
+        orders=tuple(log.orders[code] for code in orders),
+        comparative=stream.task.comparative,
+        n_labels=len(stream.task.labels),
+    )
 
 
-def examples(part: CellPart) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Flip:
+    """A flipped example whose texts are still missing, and the rows of the log with its answers."""
+
+    example: Example
+    rows: tuple[int, int]
+
+
+def flips(part: CellPart) -> list[Flip]:
     """Pairs with a flipped mapped verdict: the surest ones, at most one per item."""
     log, pairs, stream = part.log, part.pairs, part.stream
     assert stream.row_a is not None
@@ -140,34 +151,48 @@ def examples(part: CellPart) -> list[dict[str, Any]]:
     for pair in index[np.sort(at)[:EXAMPLES_A_STREAM]]:
         row_a, row_b = int(stream.row_a[pair]), int(stream.row_b[pair])
         gold = log.gold[row_a]
-        found.append(
-            {
-                **part.names,
-                "order": log.orders[pairs.order[pair]],
-                "item_id": log.items[log.item[row_a]],
-                "gold": str(log.labels[gold]) if gold >= 0 else None,
-                "a": _side(log, row_a, pairs.template_a[pair], stream.mapped_a[pair]),
-                "b": _side(log, row_b, pairs.template_b[pair], stream.mapped_b[pair]),
-            }
+        example = Example(
+            order=log.orders[pairs.order[pair]],
+            item_id=log.items[log.item[row_a]],
+            gold=str(log.labels[gold]) if gold >= 0 else None,
+            a=_side(log, row_a, pairs.template_a[pair], stream.mapped_a[pair]),
+            b=_side(log, row_b, pairs.template_b[pair], stream.mapped_b[pair]),
         )
+        numbers = log.table[ROW]
+        found.append(Flip(example, (numbers[row_a].as_py(), numbers[row_b].as_py())))
     return found
 
 
-def _side(log: Log, row: int, template: int, decision: int) -> dict[str, Any]:
-    record = log.table.select(["prompt_id", "margin", ROW]).slice(row, 1).to_pylist()[0]
-    return {
-        "template": log.templates[template],
-        "prompt_id": record["prompt_id"],
-        "text": None,
-        "answer": None,
-        ROW: record[ROW],
-        "raw": str(log.labels[log.raw[row]]),
-        "decision": str(log.labels[decision]),
-        "margin": record["margin"],
-    }
+def _side(log: Log, row: int, template: int, decision: int) -> ExampleSide:
+    record = log.table.select(["prompt_id", "margin"]).slice(row, 1).to_pylist()[0]
+    return ExampleSide(
+        template=log.templates[template],
+        prompt_id=record["prompt_id"],
+        text=None,
+        answer=None,
+        raw=str(log.labels[log.raw[row]]),
+        decision=str(log.labels[decision]),
+        margin=record["margin"],
+    )
 
 
-def repeated_figures(stream: Answers, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def examples(
+    flipped: Sequence[Flip], answers: Mapping[int, str | None], prompts: PromptTexts
+) -> tuple[Example, ...]:
+    """The examples with their texts; ``answers`` has those of the judge by row of the log."""
+    complete = []
+    for flip in flipped:
+        sides = (flip.example.a, flip.example.b)
+        texts = prompts.of([side.prompt_id for side in sides])
+        a, b = (
+            replace(side, text=text, answer=cut(answers[row]))
+            for side, text, row in zip(sides, texts, flip.rows, strict=True)
+        )
+        complete.append(replace(flip.example, a=a, b=b))
+    return tuple(complete)
+
+
+def repeated_figures(stream: Answers, run: Mapping[str, Any]) -> Iterator[RepeatFigures]:
     """A stream's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
     log, pairs = stream.log, stream.pairs
     if stream.reruns is None or not len(pairs):
@@ -192,17 +217,14 @@ def repeated_figures(stream: Answers, run: Mapping[str, Any]) -> Iterator[dict[s
     for entry in run.get("judges") or []:
         if entry.get("name") == stream.judge:
             temperature = entry.get("describe", {}).get("decoding", {}).get("temperature")
-    known = {"run_id": str(run.get("run_id") or "-"), "judge": stream.judge}
-    known |= {"task": stream.task.name, "scoring": stream.scoring}
     for kind in ("raw", "mapped"):
         if kind == "mapped":
             first = mapped_shares(first, labels, pairs.map_a, pairs, len(labels))
             second = mapped_shares(second, labels, pairs.map_b, pairs, len(labels))
-        yield {
-            **known,
-            "labels": kind,
+        yield RepeatFigures(
+            labels=kind,
             **sampled_jss(first, second, pairs.cluster),
-            "n_draws": n_draws,
-            "n_undecided": int(undecided.sum()),
-            "temperature": temperature,
-        }
+            n_draws=n_draws,
+            n_undecided=int(undecided.sum()),
+            temperature=temperature,
+        )

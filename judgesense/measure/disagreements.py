@@ -1,14 +1,16 @@
 """Where a judge is wrong, wavers or cannot be read: a row per item, and the groups that fare worse.
 
-The rows are in ``disagreements.csv`` and in the page; ``where_wrong`` of a report has their numbers
-and the groups.
+The rows are in ``disagreements.csv`` and in the page; the assessment has their numbers and the
+groups.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
@@ -22,7 +24,10 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.tables import cell_text, csv_text
 from judgesense.log.answers import Answers, cube_of, has_foreign_gold
+from judgesense.measure.assessment import About
 from judgesense.measure.details import ROW
+from judgesense.measure.figures import GroupFigures, WhereWrong
+from judgesense.measure.texts import LONGEST_TEXT
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import ERROR
 
@@ -49,49 +54,52 @@ MOST_GROUPS = 12
 """A column with more values than that groups nothing."""
 
 _JSON = ("verdicts", "answers", "people")
-COLUMNS = (
-    "run_id",
-    "judge",
-    "task",
-    "scoring",
-    "item_id",
-    "order",
-    "kinds",
-    "label",
-    "verdict",
-    "margin",
-    *_JSON,
-    "text",
-)
-"""The columns of ``disagreements.csv``; those of an imported file follow.
-
-``verdicts`` and ``answers`` have what each wording got, ``people`` each person's label: JSON
-objects. ``answers`` are the judge's texts where they say more than the verdict. ``margin`` is the
-difference between the two largest option probabilities, averaged over wordings; empty without
-probabilities. In order BA verdict and label name the option as shown. ``text`` is the prompt, if
-the file has no columns on the item.
-"""
-
-LONGEST_TEXT = 4000
-
-Rows = list[dict[str, Any]]
 
 
-def disagreements(
+@dataclass(frozen=True)
+class Disagreement(About):
+    """A row of ``disagreements.csv``, whose columns are its fields; those of an imported file, its
+    ``columns``, follow.
+
+    ``verdicts`` and ``answers`` have what each wording got, ``people`` each person's label: JSON
+    objects in the file. ``answers`` are the judge's texts where they say more than the verdict.
+    ``margin`` is the difference between the two largest option probabilities, averaged over
+    wordings; None without probabilities. In order BA verdict and label name the option as shown.
+    ``text`` is the prompt, if the file has no columns on the item.
+    """
+
+    item_id: str
+    order: str
+    kinds: tuple[str, ...]
+    label: str | None
+    verdict: str | None
+    margin: float | None
+    verdicts: Mapping[str, str]
+    answers: Mapping[str, str]
+    people: Mapping[str, str]
+    text: str | None
+    columns: Mapping[str, str]
+
+
+COLUMNS = tuple(field.name for field in fields(Disagreement) if field.name != "columns")
+
+Listed = tuple[Disagreement, Mapping[str, int]]
+"""A row whose texts are still missing, and the row of the log with the answer of each wording."""
+
+
+def where_wrong(
     stream: Answers,
     mislabelled: Collection[str] = (),
     items: pa.Table | None = None,
     lengths: Mapping[str, int] | None = None,
-    listed: Rows | None = None,
-    **case: Any,
-) -> dict[str, Any]:
-    """What is wrong with a judge's verdicts, and what the items have in common on which it is: the
-    entry of ``where_wrong``.
+    listed: list[Listed] | None = None,
+    run_id: str = "-",
+) -> WhereWrong:
+    """What is wrong with a judge's verdicts, and what the items have in common on which it is.
 
     The templates ``mislabelled`` are left out, as in the `right` check. ``items`` are other columns
     of an imported file (`judgesense.log.folder.ITEM_SCHEMA`), ``lengths`` the characters of
-    each item's text. ``listed`` takes a row for each such item, the clearest cases first, with the
-    log's rows in ``answers``; each row begins with the ``case``: run, judge, task and scoring.
+    each item's text. ``listed`` takes a row for each such item, the clearest cases first.
     """
     log = stream.log
     kept = ~np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
@@ -120,9 +128,8 @@ def disagreements(
     wrong = np.column_stack(list(kinds.values()))
     columns = columns_of_items(items, stream.task.name)
     if listed is not None:
-        listed += _rows(
-            stream, case, wrong, place, (rows, decision, at), counts, gold, margin, columns
-        )
+        judged = (rows, decision, at)
+        listed += _rows(stream, run_id, wrong, place, judged, counts, gold, margin, columns)
     answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
     labelled = (gold >= 0) & answered
     measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
@@ -136,27 +143,27 @@ def disagreements(
     groups = _groupings(stream, rows, names_at, columns, lengths or {})
     if measure == "right":
         labels = np.full(len(items_at), "", dtype=object)
-        turned = _turned(stream, gold[used], place[used] % len(log.orders))
-        labels[item_of] = log.labels[turned]
+        in_item_order = _in_item_order(stream, gold[used], place[used] % len(log.orders))
+        labels[item_of] = log.labels[in_item_order]
         groups["label"] = labels
-    compared: list[dict[str, Any]] = []
+    compared: list[GroupFigures] = []
     if several := {by: names for by, names in groups.items() if len(set(names)) > 1}:
         from judgesense.statistics.groups import compare_groups
 
-        compared = compare_groups(shares, several, clusters)
-    return {
-        "n_listed": int(wrong.any(axis=1).sum()),
-        "n_judged": n,
-        "kinds": {kind: int(mask.sum()) for kind, mask in kinds.items()},
-        "measure": measure if len(items_at) else None,
-        "n_groups": len(compared),
-        "groups": [each for each in compared if each["difference"] < 0 and each["p_holm"] <= 0.05],
-    }
+        compared = [GroupFigures(**row) for row in compare_groups(shares, several, clusters)]
+    return WhereWrong(
+        n_listed=int(wrong.any(axis=1).sum()),
+        n_judged=n,
+        kinds={kind: int(mask.sum()) for kind, mask in kinds.items()},
+        measure=measure if len(items_at) else None,
+        n_groups=len(compared),
+        groups=tuple(row for row in compared if row.difference < 0 and row.p_holm <= 0.05),
+    )
 
 
 def _rows(
     stream: Answers,
-    case: Mapping[str, Any],
+    run_id: str,
     wrong: Bools,
     place: Codes,
     judged: tuple[Codes, Codes, Codes],
@@ -164,7 +171,7 @@ def _rows(
     gold: Codes,
     margin: Floats,
     columns: Mapping[str, Mapping[str, str]],
-) -> Rows:
+) -> Iterator[Listed]:
     """A row for each place at which one of `KINDS`, the columns of ``wrong``, holds.
 
     ``judged`` are the log's rows, the verdict of each and its place.
@@ -184,33 +191,36 @@ def _rows(
     wordings = names[log.template[rows[by_place]]].tolist()
     verdicts = words[decision[by_place]].tolist()
     source = log.table[ROW].to_numpy()[rows[by_place]].tolist()
-    return [
-        {
-            **case,
-            "item_id": (item := log.items[item_at]),
-            "order": log.orders[order_at],
-            "kinds": [kind for kind, holds in zip(KINDS, kinds, strict=True) if holds],
-            "label": label or None,
-            "verdict": most,
-            "margin": None if gap != gap else round(gap, 4),
-            "verdicts": dict(zip(wordings[start:end], verdicts[start:end], strict=True)),
-            "answers": dict(zip(wordings[start:end], source[start:end], strict=True)),
-            "people": {},
-            "text": None,
-            "columns": columns.get(item, {}),
-        }
-        for start, end, item_at, order_at, kinds, label, most, gap in zip(
-            starts,
-            ends,
-            (place[found] // len(log.orders)).tolist(),
-            (place[found] % len(log.orders)).tolist(),
-            wrong[found].tolist(),
-            words[gold[found]].tolist(),
-            verdict.tolist(),
-            margin[found].tolist(),
-            strict=True,
+    for start, end, item_at, order_at, kinds, label, most, gap in zip(
+        starts,
+        ends,
+        (place[found] // len(log.orders)).tolist(),
+        (place[found] % len(log.orders)).tolist(),
+        wrong[found].tolist(),
+        words[gold[found]].tolist(),
+        verdict.tolist(),
+        margin[found].tolist(),
+        strict=True,
+    ):
+        item = log.items[item_at]
+        row = Disagreement(
+            run_id=run_id,
+            judge=stream.judge,
+            task=stream.task.name,
+            scoring=stream.scoring,
+            item_id=item,
+            order=log.orders[order_at],
+            kinds=tuple(kind for kind, holds in zip(KINDS, kinds, strict=True) if holds),
+            label=label or None,
+            verdict=most,
+            margin=None if math.isnan(gap) else round(gap, 4),
+            verdicts=dict(zip(wordings[start:end], verdicts[start:end], strict=True)),
+            answers={},
+            people={},
+            text=None,
+            columns=columns.get(item, {}),
         )
-    ]
+        yield row, dict(zip(wordings[start:end], source[start:end], strict=True))
 
 
 def _margins(stream: Answers, rows: Codes, at: Codes, n: int) -> Floats:
@@ -231,7 +241,7 @@ def _margins(stream: Answers, rows: Codes, at: Codes, n: int) -> Floats:
     return gaps
 
 
-def _turned(stream: Answers, labels: Codes, orders: Codes) -> Codes:
+def _in_item_order(stream: Answers, labels: Codes, orders: Codes) -> Codes:
     """Labels in the item's own order: in BA the two labels of a comparison change places."""
     log, words = stream.log, stream.task.labels
     if not stream.task.comparative or len(words) != 2:
@@ -251,7 +261,7 @@ def _flipped_by_order(stream: Answers, rows: Codes, decision: Codes) -> Bools:
     orders = [log.orders[code] for code in cube.orders]
     if not {"AB", "BA"} <= {*orders}:
         return found
-    own = np.append(_turned(stream, decision, log.order[rows]), -1)
+    own = np.append(_in_item_order(stream, decision, log.order[rows]), -1)
     own = np.append(np.where(log.undecided[own[:-1]], -1, own[:-1]), -1)
     one, two = (own[cube.places[:, :, orders.index(order)]] for order in ("AB", "BA"))
     found[cube.items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
@@ -306,41 +316,43 @@ def _groupings(
     return found
 
 
-def add_texts(
-    rows: Rows,
+def with_texts(
+    listed: Sequence[Listed],
     answers: Callable[[list[int]], list[str | None]],
     prompts: pa.Table | None,
     people: pa.Table | None,
-) -> None:
-    """Add the judge's texts, people's labels and the prompts to rows, in place."""
-    at = sorted({number for row in rows for number in row["answers"].values()})
+) -> Iterator[Disagreement]:
+    """Rows with the judge's texts, people's labels and the prompts."""
+    at = sorted({number for _, places in listed for number in places.values()})
     texts = {n: t.strip() for n, t in zip(at, answers(at), strict=True) if t} if at else {}
     labels: dict[tuple[str, str, str], dict[str, str]] = {}
     if people is not None:
         names = ("task", "item_id", "order", "human", "label")
         for *key, human, label in zip(*(people[n].to_pylist() for n in names), strict=True):
             labels.setdefault(tuple(key), {})[human] = label
-    shown: dict[tuple[str, str], str] = {}
+    prompt_of: dict[tuple[str, str], str] = {}
     if prompts is not None and {"item_id", "order", "text"} <= set(prompts.column_names):
-        wanted = pa.array({row["item_id"] for row in rows if not row["columns"]}, pa.string())
+        wanted = pa.array({row.item_id for row, _ in listed if not row.columns}, pa.string())
         few = prompts.filter(pc.is_in(prompts["item_id"], value_set=wanted))
         for item, order, text in zip(
             *(few[name].to_pylist() for name in ("item_id", "order", "text")), strict=True
         ):
-            shown.setdefault((item, order or "-"), text)
-    for row in rows:
-        said = {name: texts.get(number, "") for name, number in row["answers"].items() if texts}
-        more = not {*row["verdicts"].values()}.issuperset(said.values())
-        row["answers"] = {n: t[:LONGEST_TEXT] for n, t in said.items() if t} if more else {}
-        if labels:
-            row["people"] = labels.get((row["task"], row["item_id"], row["order"]), {})
-        if text := shown.get((row["item_id"], row["order"])):
-            row["text"] = text[:LONGEST_TEXT]
+            prompt_of.setdefault((item, order or "-"), text)
+    for row, places in listed:
+        said = {name: texts.get(number, "") for name, number in places.items() if texts}
+        more = not {*row.verdicts.values()}.issuperset(said.values())
+        prompt = prompt_of.get((row.item_id, row.order))
+        yield replace(
+            row,
+            answers={n: t[:LONGEST_TEXT] for n, t in said.items() if t} if more else {},
+            people=labels.get((row.task, row.item_id, row.order), {}),
+            text=prompt[:LONGEST_TEXT] if prompt else None,
+        )
 
 
-def write_rows(rows: Rows, folder: Path) -> None:
+def write_rows(rows: Sequence[Disagreement], folder: Path) -> None:
     """Write ``disagreements.csv``. Raises OSError."""
-    theirs = dict.fromkeys(name for row in rows for name in row["columns"])
+    theirs = dict.fromkeys(name for row in rows for name in row.columns)
     names = {name: f"{name} (item)" if name in COLUMNS else name for name in theirs}
 
     @lru_cache(maxsize=4096)
@@ -349,23 +361,23 @@ def write_rows(rows: Rows, folder: Path) -> None:
 
     lines = (
         {
-            **row,
-            "kinds": ", ".join(row["kinds"]),
-            **{name: encoded((*row[name].items(),)) for name in _JSON},
-            **{names[name]: text for name, text in row["columns"].items()},
+            **{name: getattr(row, name) for name in COLUMNS},
+            "kinds": ", ".join(row.kinds),
+            **{name: encoded((*getattr(row, name).items(),)) for name in _JSON},
+            **{names[name]: text for name, text in row.columns.items()},
         }
         for row in rows
     )
     write_text(folder / FILE, csv_text([*COLUMNS, *names.values()], lines))
 
 
-def read_rows(folder: Path) -> Rows:
+def read_rows(folder: Path) -> list[dict[str, Any]]:
     """The rows of a folder's ``disagreements.csv``: `COLUMNS`, then those of the imported file.
 
     Raises JudgeSenseError if there is none, or if it is damaged.
     """
     csv.field_size_limit(2**31 - 1)
-    path, found = folder / FILE, Rows()
+    path, rows = folder / FILE, list[dict[str, Any]]()
     try:
         with path.open(encoding="utf-8", newline="") as source:
             for line in csv.DictReader(source, strict=True):
@@ -375,11 +387,11 @@ def read_rows(folder: Path) -> Rows:
                 row |= {name: json.loads(row[name] or "{}") for name in _JSON}
                 row["kinds"] = (row["kinds"] or "").split(", ")
                 row["margin"] = None if row["margin"] is None else float(row["margin"])
-                found.append(row)
+                rows.append(row)
     except FileNotFoundError:
         raise JudgeSenseError(f"no {path}; write it with: judgesense report {folder}") from None
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise JudgeSenseError(
             f"{path} is damaged ({error}); write it again with: judgesense report {folder}"
         ) from error
-    return found
+    return rows

@@ -1,6 +1,6 @@
-"""A judge beside people: the list ``people`` of a report.
+"""A judge beside people.
 
-Each entry compares a judge's verdicts on a task with one person's labels, with the gold labels, or
+Each record compares a judge's verdicts on a task with one person's labels, with the gold labels, or
 with the majority of several people; the entry of the majority also says how people agree with each
 other, and has the alternative annotator test.
 """
@@ -9,26 +9,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.log.answers import Answers, distinct
+from judgesense.measure.agreement import gold_figures
+from judgesense.measure.figures import (
+    AltTest,
+    BetweenPeople,
+    CorrectedShare,
+    HumanAgreement,
+    LabelFigures,
+    PairOfPeople,
+)
 from judgesense.statistics.alternative_annotator import (
     EPSILON,
     FEWEST_PEOPLE,
     alternative_annotator,
 )
 from judgesense.statistics.arrays import Bools, Codes, Words
-from judgesense.statistics.gold import gold_agreement
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import share_fields
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table, krippendorff_alpha
-from judgesense.tasks import ERROR
+from judgesense.tasks import ERROR, is_scale
 
 GOLD, MAJORITY = "gold", "majority"
 """The names of labels that are not one person's."""
@@ -49,56 +57,57 @@ _AGREEMENT = (
 class Judged(NamedTuple):
     """A judge's verdicts that got an answer, row by row: shape (n,) each."""
 
-    stream: Answers
+    answers: Answers
     rows: Codes
     verdict: Words
     gold: Words
     """The gold label, "" without one."""
 
 
-def gold_of(stream: Answers, labels: pa.Table | None) -> str:
+def gold_of(answers: Answers, labels: pa.Table | None) -> str:
     """What the gold labels of a task are, in words: of several people they are the majority."""
     if labels is None:
         return "the gold labels"
-    names = set(labels.filter(pc.equal(labels["task"], stream.task.name))["human"].to_pylist())
+    names = set(labels.filter(pc.equal(labels["task"], answers.task.name))["human"].to_pylist())
     return f"the majority of {len(names)} people" if len(names) > 1 else "people's labels"
 
 
 def people(
-    stream: Answers,
+    answers: Answers,
     labels: pa.Table | None = None,
     mislabelled: Collection[str] = (),
     epsilon: float = EPSILON,
-) -> list[dict[str, Any]]:
-    """The entries of ``people`` of a judge on a task; none without labels of the task's own.
+) -> tuple[HumanAgreement, ...]:
+    """A judge on a task beside people; nothing without labels of the task's own.
 
     Args:
-        stream: a judge's decisions.
+        answers: a judge's decisions.
         labels: people's labels, one row each (`judgesense.log.folder.PEOPLE`); without it
             the gold labels of the log are compared.
         mislabelled: templates that are left out, as in the `right` check.
         epsilon: of the alternative annotator test.
     """
-    log = stream.log
-    wrong = np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
-    kept = (log.labels[stream.decision] != ERROR) & ~wrong
-    rows = stream.rows[kept]
+    log = answers.log
+    wrong = np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
+    kept = (log.labels[answers.decision] != ERROR) & ~wrong
+    rows = answers.rows[kept]
     gold = np.append(log.labels, "")[log.gold[rows]]
-    judged = Judged(stream, rows, log.labels[stream.decision[kept]], gold)
+    judged = Judged(answers, rows, log.labels[answers.decision[kept]], gold)
     by_person = {} if labels is None else _by_person(judged, labels)
     several = len(by_person) > 1
     first = _compared(judged, MAJORITY if several else next(iter(by_person), GOLD), gold)
     if not several:
-        return [first] if first.get("n") else []
-    found = [first | _several(judged, by_person, epsilon)]
-    found += [_compared(judged, name, given) for name, given in by_person.items()]
-    return [entry for entry in found if entry.get("n")]
+        return () if first is None else (first,)
+    alone = [_compared(judged, name, given) for name, given in by_person.items()]
+    if first is not None:
+        first = _with_others(first, judged, by_person, epsilon)
+    return tuple(entry for entry in (first, *alone) if entry is not None)
 
 
 def _by_person(judged: Judged, labels: pa.Table) -> dict[str, Words]:
     """Each person's label at the rows, "" where there is none."""
-    log = judged.stream.log
-    own = labels.filter(pc.equal(labels["task"], judged.stream.task.name)).to_pylist()
+    log = judged.answers.log
+    own = labels.filter(pc.equal(labels["task"], judged.answers.task.name)).to_pylist()
     known = {(row["item_id"], row["order"], row["human"]): row["label"] for row in own}
     items = [log.items[code] for code in log.item[judged.rows]]
     orders = [log.orders[code] for code in log.order[judged.rows]]
@@ -111,18 +120,16 @@ def _by_person(judged: Judged, labels: pa.Table) -> dict[str, Words]:
     }
 
 
-def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
-    """The verdicts beside one label a row; an answer without a verdict is wrong."""
-    stream, task = judged.stream, judged.stream.task
+def _compared(judged: Judged, human: str, given: Words) -> HumanAgreement | None:
+    """The verdicts beside one label a row; None without a label of the task's own."""
+    answers, task = judged.answers, judged.answers.task
     known: Bools = np.isin(given, task.labels)
     if not known.any() or len(task.labels) < 2:
-        return {}
-    clusters = stream.log.cluster[judged.rows]
+        return None
+    clusters = answers.log.cluster[judged.rows]
     said, truth, codes = judged.verdict[known], given[known], clusters[known]
-    chances = stream.log.chances_of(judged.rows[known])
-    found = gold_agreement(
-        said, truth, codes, labels=task.labels, ordinal=task.ordinal, chances=chances
-    )
+    found = gold_figures(answers, judged.rows[known], said, truth)
+    weighted = answers.log.chances_of(judged.rows[known]) is not None
     counts = Counter(zip(said, truth, strict=True))
     confusion, per_label = {}, {}
     for verdict in dict.fromkeys([*task.labels, *sorted(set(said))]):
@@ -130,30 +137,30 @@ def _compared(judged: Judged, human: str, given: Words) -> dict[str, Any]:
             confusion[str(verdict)] = {label: counts[verdict, label] for label in task.labels}
     for label in task.labels:
         mine, called = truth == label, said == label
-        per_label[label] = {
-            "n": int(mine.sum()),
+        per_label[label] = LabelFigures(
+            n=int(mine.sum()),
             **share_fields("recall", called[mine], codes[mine]),
             **share_fields("precision", mine[called], codes[called]),
-        }
-    return {
-        "human": human,
+        )
+    if not found.n:
+        return None
+    return HumanAgreement(
+        human=human,
         **{name: getattr(found, name) for name in _AGREEMENT},
-        "n_items": distinct(stream.log.item[judged.rows[known]]),
-        "confusion": confusion,
-        "per_label": per_label,
-        "weighted": chances is not None,
+        n_items=distinct(answers.log.item[judged.rows[known]]),
+        confusion=confusion,
+        per_label=per_label,
+        weighted=weighted,
         # Where every answer has a gold label, there is nothing to correct; labels that were picked
         # are no random part, as the correction takes them.
-        "corrected": {}
-        if chances is not None or (human == GOLD and known.all())
+        corrected={}
+        if weighted or (human == GOLD and known.all())
         else _corrected(judged, np.where(known, given, "")),
-        "between_people": None,
-        "alt_test": None,
-        "alt_test_reason": f"the test needs {FEWEST_PEOPLE} people who labelled the same items",
-    }
+        alt_test_reason=f"the test needs {FEWEST_PEOPLE} people who labelled the same items",
+    )
 
 
-def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None]]:
+def _corrected(judged: Judged, given: Words) -> dict[str, CorrectedShare]:
     """The share of each label among all judged items, corrected for the judge's errors.
 
     Prediction-powered (PPI++): the share of the verdicts, ``verdicts``, moved by how far they are
@@ -161,7 +168,7 @@ def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None
     """
     from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined, influence
 
-    task, log = judged.stream.task, judged.stream.log
+    task, log = judged.answers.task, judged.answers.log
     verdict, label = judged.verdict.copy(), given.copy()
     if task.comparative and len(task.labels) == 2:
         turned = np.array(log.orders, dtype=object)[log.order[judged.rows]] == "BA"
@@ -182,18 +189,16 @@ def _corrected(judged: Judged, given: Words) -> dict[str, dict[str, float | None
         powered = combined([(1.0, effect, cluster)])
         figures = (powered.estimate, powered.ci_low, powered.ci_high)
         share, low, high = (None if x is None else min(1.0, max(0.0, x)) for x in figures)
-        found[name] = {
-            "verdicts": float(said.mean()),
-            "share": share,
-            "ci_low": low,
-            "ci_high": high,
-        }
+        found[name] = CorrectedShare(float(said.mean()), share, low, high)
     return found
 
 
-def _several(judged: Judged, by_person: Mapping[str, Words], epsilon: float) -> dict[str, Any]:
-    """How people agree with each other, and whether the judge could stand in for one."""
-    task, log = judged.stream.task, judged.stream.log
+def _with_others(
+    majority: HumanAgreement, judged: Judged, by_person: Mapping[str, Words], epsilon: float
+) -> HumanAgreement:
+    """The agreement with a majority, and how people agree with each other, and whether the judge
+    could stand in for one."""
+    task, log = judged.answers.task, judged.answers.log
     # An item that was judged several times counts once between people.
     place = log.item[judged.rows] * len(log.orders) + log.order[judged.rows]
     _, once = np.unique(place, return_index=True)
@@ -201,17 +206,15 @@ def _several(judged: Judged, by_person: Mapping[str, Words], epsilon: float) -> 
     given[given == ""] = None
     counted = (given[:, once] != np.array(None)).sum(axis=0)
     level = "ordinal" if task.ordinal else "nominal"
-    found: dict[str, Any] = {
-        "between_people": {
-            "people": len(by_person),
-            "alpha": krippendorff_alpha(given[:, once].tolist(), level, task.labels),
-            "ties": int(((counted > 1) & (judged.gold[once] == "")).sum()),
-            "pairs": [
-                {"a": a, "b": b, **_pair(by_person[a][once], by_person[b][once], judged.stream)}
-                for a, b in combinations(by_person, 2)
-            ],
-        }
-    }
+    between = BetweenPeople(
+        people=len(by_person),
+        alpha=krippendorff_alpha(given[:, once].tolist(), level, task.labels),
+        ties=int(((counted > 1) & (judged.gold[once] == "")).sum()),
+        pairs=tuple(
+            _pair(a, b, by_person[a][once], by_person[b][once], judged.answers)
+            for a, b in combinations(by_person, 2)
+        ),
+    )
     test = alternative_annotator(
         judged.verdict.tolist(),
         given.tolist(),
@@ -219,25 +222,38 @@ def _several(judged: Judged, by_person: Mapping[str, Words], epsilon: float) -> 
         scale=task.labels if task.ordinal else (),
         clusters=log.cluster[judged.rows],
     )
-    if test is not None:
-        by_name = ("p_values", "p_adjusted", "n_items")
-        found |= {
-            "alt_test_reason": None,
-            "alt_test": {
-                name: dict(zip(by_person, value, strict=True)) if name in by_name else value
-                for name, value in asdict(test).items()
-            },
-        }
-    return found
+    if test is None:
+        return replace(majority, between_people=between)
+    of_people = {
+        name: dict(zip(by_person, getattr(test, name), strict=True))
+        for name in ("p_values", "p_adjusted", "n_items")
+    }
+    outcome = AltTest(test.epsilon, test.winning_rate, test.advantage_probability, **of_people)
+    return replace(majority, between_people=between, alt_test=outcome, alt_test_reason=None)
 
 
-def _pair(one: Words, two: Words, stream: Answers) -> dict[str, Any]:
+def _pair(a: str, b: str, one: Words, two: Words, answers: Answers) -> PairOfPeople:
     """Agreement and Cohen's kappa of two people, with quadratic weights on a scale."""
-    labels = stream.task.labels
+    labels = answers.task.labels
     cells = Counter(pair for pair in zip(one, two, strict=True) if {*pair} <= {*labels})
     table = np.array([[cells[a, b] for b in labels] for a in labels], dtype=float)
     if not (n := cells.total()):
-        return {"n": 0, "agreement": None, "kappa": None}
-    weights = disagreement_weights(len(labels), stream.task.ordinal)
+        return PairOfPeople(a, b, 0, None, None)
+    weights = disagreement_weights(len(labels), answers.task.ordinal)
     kappa = kappa_from_table(table, weights)
-    return {"n": n, "agreement": float(table.trace() / n), "kappa": kappa}
+    return PairOfPeople(a, b, n, float(table.trace() / n), kappa)
+
+
+def within_one(people: HumanAgreement) -> float | None:
+    """The share of verdicts at most one point off, on a scale of three points or more."""
+    labels = people.per_label
+    if len(labels) < 3 or not is_scale(labels):
+        return None
+    near = (
+        n
+        for verdict, row in people.confusion.items()
+        if is_scale([verdict])
+        for label, n in row.items()
+        if abs(int(verdict) - int(label)) < 2
+    )
+    return float(sum(near) / people.n)

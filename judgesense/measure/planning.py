@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from judgesense.measure.assessment import Chance, GateOutlook, Plan
+from judgesense.measure.card import Check
 from judgesense.measure.thresholds import DEFAULTS, TURNED, WORDING_PRIOR
 from judgesense.statistics.intervals import wilson, wilson_cluster
 from judgesense.statistics.planning import PROBABILITY, Pilot
@@ -23,34 +24,24 @@ _SCALES = {"right": "correlation", "responsive": "ratio"}
 
 
 def plan(
-    checks: Mapping[str, Mapping[str, Any]], level: float = 0.95, sizes: Sequence[int] = SIZES
-) -> dict[str, Any] | None:
+    checks: Mapping[str, Check], level: float = 0.95, sizes: Sequence[int] = SIZES
+) -> Plan | None:
     """What settles the open checks of a card: every one of them passes, or one fails.
 
     The estimates that a larger run would show are drawn from those of this one and their intervals
-    (`judgesense.statistics.planning.Pilot`), and the conclusion from each draw. ``checks`` are
-    those of a card, as in ``report.json``; ``level`` is the confidence level of `steady`, ``sizes``
-    the numbers of items in all.
-
-    Returns:
-        ``open`` (the checks), ``n_items`` and ``n_labels`` so far; ``chances``, a row per number of
-        items in all with the probability that it settles them (``chance``) and that the judge
-        passes (``passes``);
-        ``items_needed``, the smallest number with 80% probability, or None; ``labels_needed``, the
-        same in labels where only `right` is open and fewer items have labels than verdicts;
-        ``wordings_needed``, the wordings that settle `steady` on the largest number of items where
-        no number of items does.
-        None if no check is open, or one of those that are has no interval.
+    (`judgesense.statistics.planning.Pilot`), and the conclusion from each draw. ``level`` is the
+    confidence level of `steady`, ``sizes`` the numbers of items in all. None if no check is open,
+    or one of those that are has no interval.
     """
-    known: dict[str, Pilot] = {}
+    pilots: dict[str, Pilot] = {}
     n_items = 0
     for name, check in checks.items():
-        n_items = max(n_items, check["n_items"])
-        if check["applies"] and check["state"] == "open":
+        n_items = max(n_items, check.n_items)
+        if check.applies and check.state == "open":
             if (pilot := _pilot(name, check, level)) is None:
                 return None
-            known[name] = pilot
-    if not known:
+            pilots[name] = pilot
+    if not pilots:
         return None
     ladder = [size for size in sizes if size > n_items] or [2 * n_items, 4 * n_items]
     fine = np.unique(np.geomspace(n_items + 1, ladder[-1], 60).astype(int))
@@ -58,8 +49,8 @@ def plan(
     drawn = np.stack(
         [
             # Items that a check cannot use (no label, one order) stay as rare as they are.
-            pilot.drawn(checks[name]["threshold"], every * (pilot.seen / n_items), rng)
-            for name, pilot in known.items()
+            pilot.drawn(checks[name].threshold, every * (pilot.seen / n_items), rng)
+            for name, pilot in pilots.items()
         ]
     )
     passes = (drawn > 0).all(axis=0).mean(axis=1)
@@ -67,55 +58,55 @@ def plan(
     enough = every[chance >= PROBABILITY]
     needed = int(enough[0]) if len(enough) else None
     labels = None
-    if needed is not None and [*known] == ["right"] and known["right"].seen < n_items:
-        labels = int(np.ceil(needed * known["right"].seen / n_items))
+    if needed is not None and [*pilots] == ["right"] and pilots["right"].seen < n_items:
+        labels = int(np.ceil(needed * pilots["right"].seen / n_items))
         labels = labels if labels <= n_items else None
     wordings = None
-    if needed is None and "steady" in known:
-        wordings = _wordings_needed(checks["steady"], known["steady"])
+    if needed is None and "steady" in pilots:
+        wordings = _wordings_needed(checks["steady"], pilots["steady"])
     at = np.searchsorted(every, ladder)
-    return {
-        "open": [*known],
-        "n_items": n_items,
-        "n_labels": checks["right"]["n_items"],
-        "chances": [
-            {"items": size, "chance": float(chance[place]), "passes": float(passes[place])}
+    return Plan(
+        open=(*pilots,),
+        n_items=n_items,
+        n_labels=checks["right"].n_items,
+        chances=tuple(
+            Chance(size, float(chance[place]), float(passes[place]))
             for size, place in zip(ladder, at, strict=True)
-        ],
-        "items_needed": needed,
-        "labels_needed": labels,
-        "wordings_needed": wordings,
-    }
+        ),
+        items_needed=needed,
+        labels_needed=labels,
+        wordings_needed=wordings,
+    )
 
 
-def _pilot(name: str, check: Mapping[str, Any], level: float) -> Pilot | None:
+def _pilot(name: str, check: Check, level: float) -> Pilot | None:
     """What an open check tells of a larger run; None without an interval."""
-    if check["estimate"] is None or check["ci_low"] is None or check["n_items"] < 2:
+    if check.estimate is None or check.ci_low is None or check.n_items < 2:
         return None
-    details, fixed = check["details"], None
-    scale = "share" if check["threshold"] == TURNED else _SCALES.get(name, "share")
-    if name == "steady" and details.get("ci_low_fixed") is not None:
-        fixed = (details["ci_low_fixed"], details["ci_high_fixed"])
+    details, fixed = check.details, None
+    scale = "share" if check.threshold == TURNED else _SCALES.get(name, "share")
+    ends = details.get("ci_low_fixed"), details.get("ci_high_fixed")
+    if name == "steady" and ends[0] is not None and ends[1] is not None:
+        fixed = (ends[0], ends[1])
     pilot = Pilot(
-        check["estimate"],
-        check["ci_low"],
-        check["ci_high"],
-        check["n_items"],
+        check.estimate,
+        check.ci_low,
+        check.ci_high,
+        check.n_items,
         scale,
         fixed,
         level if name == "steady" else 0.95,
     )
-    if details.get("jss_low_ci_low") is not None:
+    if (low := details.get("jss_low_ci_low")) is not None:
         # Where pairs lack verdicts, the state is about both bounds of JSS.
         bounds = (details["jss_low"], details["jss_high"])
-        low, high = details["jss_low_ci_low"], details["jss_high_ci_high"]
-        pilot = replace(pilot, low=low, high=high, bounds=bounds)
+        pilot = replace(pilot, low=low, high=details["jss_high_ci_high"], bounds=bounds)
     return pilot
 
 
-def _wordings_needed(check: Mapping[str, Any], pilot: Pilot) -> int | None:
+def _wordings_needed(check: Check, pilot: Pilot) -> int | None:
     """The wordings that settle `steady` on many items; None if twice to eight times do not."""
-    now, limit = check["details"]["n_wordings"], check["threshold"]
+    now, limit = check.details["n_wordings"], check.threshold
     if pilot.fixed is None or now < 2:
         return None
     for times in (2, 4, 8):
@@ -133,24 +124,18 @@ def _wordings_needed(check: Mapping[str, Any], pilot: Pilot) -> int | None:
     return None
 
 
-def gate_outlook(check: Mapping[str, Any], level: float = 0.95) -> dict[str, float | None] | None:
-    """How a gate on `steady`, as in ``report.json``, behaves on as many other items.
-
-    Returns:
-        ``passes_from``, the true JSS from which it passes with 80% probability at this size (None
-        if no JSS does); ``passes`` and ``fails``, the probabilities of both for this judge. None
-        without an interval.
-    """
+def gate_outlook(check: Check, level: float = 0.95) -> GateOutlook | None:
+    """How a gate on the check `steady` behaves on as many other items; None without an interval."""
     pilot = _pilot("steady", check, level)
-    if pilot is None or not 0 < check["threshold"] < 1:
+    if pilot is None or not 0 < check.threshold < 1:
         return None
-    limit, n = check["threshold"], pilot.seen
+    limit, n = check.threshold, pilot.seen
     (states,) = pilot.drawn(limit, [n], np.random.default_rng(0), fresh=True)
-    return {
-        "passes_from": passes_from(pilot, limit),
-        "passes": float((states > 0).mean()),
-        "fails": float((states < 0).mean()),
-    }
+    return GateOutlook(
+        passes_from=passes_from(pilot, limit),
+        passes=float((states > 0).mean()),
+        fails=float((states < 0).mean()),
+    )
 
 
 def passes_from(pilot: Pilot, threshold: float) -> float | None:
@@ -203,8 +188,7 @@ def assumed(n_items: int, n_wordings: int, n_orders: int = 1, labelled: int = 0)
     return f"with {text}, {join(parts)}"
 
 
-def chances_text(found: Mapping[str, Any]) -> str:
+def chances_text(planned: Plan) -> str:
     """The chances of a plan in a sentence: ``The probability is 40% with 100 items, ...``."""
-    rows = found["chances"][:SHOWN]
-    shown = [f"{percent(row['chance'])} with {row['items']}" for row in rows]
-    return f"The probability is {join([f'{shown[0]} items', *shown[1:]])}."
+    first, *others = [f"{percent(row.chance)} with {row.items}" for row in planned.chances[:SHOWN]]
+    return f"The probability is {join([f'{first} items', *others])}."

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from judgesense.log.answers import Answers
 from judgesense.log.array import NOT_ASKED, AnswerArray, Wording, array_of
 from judgesense.log.schema import CONTRAST, EQUIVALENT
-from judgesense.measure.card import CHECKS, TRUST, Check, Trust, TrustCard
+from judgesense.measure.assessment import RemedyFigures
+from judgesense.measure.card import CHECKS, TRUST, Check, TrustCard
 from judgesense.measure.checks import trust_card
 from judgesense.measure.thresholds import DEFAULTS, FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.recipes.fitting import (
@@ -38,66 +38,13 @@ MOST_ITEMS = 2_000
 _SHOWN_UNDECIDED = 0.02
 """With more verdicts undecided, or tied, a remedy's text says how many."""
 
-PASSING = ("use", "care")
-"""The values of ``trust`` with which a remedy can be recommended, if it is right as well."""
-
-
-@dataclass(frozen=True)
-class RemedyFigures:
-    """What a recipe buys a judge on a task: a row of report.json's list ``remedies``.
-
-    Figures are cross-fitted over clusters, on the items that both ways of asking share.
-    ``accuracy`` counts an undecided verdict as wrong and averages wordings (and panels) per item;
-    ``accuracy_decided`` leaves undecided verdicts out. ``ties`` is the share of verdicts between
-    equally probable labels, which take the first. ``jss`` compares wordings of one polarity, or
-    disjoint panels. ``trust``, ``because`` and ``checks`` are the card of the recipe's verdicts.
-    What the log cannot measure has a row without figures, whose text says what to run.
-    """
-
-    remedy: str
-    prompts_per_item: int | None = None
-    usd_per_item: float | None = None
-    accuracy_before: float | None = None
-    accuracy: float | None = None
-    accuracy_decided: float | None = None
-    gain: float | None = None
-    gain_ci_low: float | None = None
-    gain_ci_high: float | None = None
-    jss: float | None = None
-    same_choice: float | None = None
-    readable: float | None = None
-    ties: float | None = None
-    n_items: int = 0
-    trust: Trust | None = None
-    because: tuple[str, ...] = ()
-    checks: Mapping[str, Check] | None = None
-    jss_before: float | None = None
-    same_choice_before: float | None = None
-    text: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row as in ``report.json``."""
-        return {**asdict(self), "because": list(self.because)}
-
-    @property
-    def passes(self) -> bool:
-        """Whether the card allows to use the recipe: steady, and in agreement with people.
-
-        Without gold labels nothing passes: steadier is not righter.
-        """
-        return (
-            self.trust in PASSING
-            and self.checks is not None
-            and self.checks["right"].state == "pass"
-        )
-
 
 def remedies(
     answers: Answers,
     card: TrustCard,
     thresholds: Thresholds = DEFAULTS,
     mislabelled: Collection[str] = (),
-) -> list[RemedyFigures]:
+) -> tuple[RemedyFigures, ...]:
     """What each recipe that the log can measure buys a judge on a task.
 
     The first row is ``as asked``; the others follow by the prompts that a verdict costs.
@@ -109,12 +56,12 @@ def remedies(
         mislabelled: templates to leave out, before and after.
     """
     if len(answers.task.labels) < 2:
-        return []
+        return ()
     array = array_of(answers, mislabelled)
     wordings = len(array.of(EQUIVALENT))
     independent = len(np.unique(array.clusters))
     if independent < FEWEST_FOR_REMEDIES or (array.verdicts == NOT_ASKED).all() or not wordings:
-        return []
+        return ()
     if len(array) > MOST_ITEMS:
         drawn = np.random.default_rng(0).choice(len(array), MOST_ITEMS, replace=False)
         array = array.take(np.sort(drawn))
@@ -137,7 +84,7 @@ def remedies(
         absent["panel of 3"] = "judge the items under at least three wordings"
     for name, run in absent.items():
         rows.append(RemedyFigures(name, text=f"{name!r} was not measured: {run}"))
-    return rows
+    return tuple(rows)
 
 
 def _with_card(row: RemedyFigures, card: TrustCard) -> RemedyFigures:

@@ -1,132 +1,170 @@
-"""``report.json``: its version and keys, and its one reader and merger."""
+"""``report.json``: the one place that writes assessments to it, and the one that reads them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes
-from judgesense.files.documents import parse_json
+from judgesense.files.documents import fit_record, parse_json
 from judgesense.log.view import BASELINES
+from judgesense.measure.assessment import (
+    About,
+    Assessment,
+    Cell,
+    Finding,
+    Measured,
+    NextStep,
+    Outlook,
+    RemedyFigures,
+    ReportContents,
+    Search,
+    Subject,
+)
+from judgesense.measure.card import TrustCard
+from judgesense.measure.figures import (
+    AttackFigures,
+    Diagnostics,
+    Example,
+    HumanAgreement,
+    Recommendation,
+    RepeatFigures,
+    TemplateFigures,
+    TemplatePair,
+    VariantFigures,
+    WhereWrong,
+    WordingRow,
+)
+from judgesense.text import sentence
 
 VERSION = 2
 
-CELL_KEYS = (
-    "run_id",
-    "judge",
-    "task",
-    "scoring",
-    "order",
-    "labels",
-    "jss",
-    "ci_low",
-    "ci_high",
-    "ci_low_random",
-    "ci_high_random",
-    "flip_rate",
-    "kappa",
-    "kappa_ci_low",
-    "kappa_ci_high",
-    "jss_low",
-    "jss_high",
-    "jss_repeat",
-    "delta_jss",
-    "delta_ci_low",
-    "delta_ci_high",
-    "soft_jss",
-    "noise_floor",
-    "accuracy",
-    "accuracy_ci_low",
-    "accuracy_ci_high",
-    "first_position_rate",
-    "position_consistency",
-    "position_ci_low",
-    "position_ci_high",
-    "n_pairs",
-    "n_items",
-    "n_clusters",
-    "n_unclear",
-    "n_refused",
-    "n_error",
-    "coverage",
-    "degenerate",
-    "signature",
-)
-"""Keys of every cell; undefined is None.
-
-``ci_low`` and ``ci_high`` hold for these wordings, ``ci_low_random`` and ``ci_high_random`` for
-wordings like these. ``kappa`` is between the two wordings of each pair; the kappa with the gold
-labels is the estimate of the check ``right`` in ``trust``. ``accuracy`` is that of the decided
-prompts; the check counts those without a verdict as wrong. ``jss_repeat`` is the JSS of the same
-prompt asked again, ``delta_jss`` is ``jss - jss_repeat``. ``position_ci_low`` and
-``position_ci_high`` belong to ``position_consistency``.
-"""
-
-LISTS = (
-    "trust",
-    "wordings",
-    "recommendation",
-    "remedies",
-    "people",
-    "where_wrong",
-    "variants",
-    "attacks",
-    "cells",
-    "advice",
-    "findings",
-    "template_pairs",
-    "templates",
-    "examples",
-    "diagnostics",
-    "next",
-    "plan",
-    "repeated",
-    "runs",
-    "notes",
-)
-"""The lists of a report: conclusions first, then figures.
-
-``trust`` has the trust card of each judge, task and scoring, and ``people`` each judge beside each
-person (`judgesense.measure.people`). ``attacks`` has each kind of attack
-(`judgesense.measure.resistant`). ``advice`` is ``findings`` as plain
-sentences.
-"""
-
-KAPPA_UNDEFINED = ": kappa is undefined"
-"""How `agreement.jss` ends its reason if all decisions are the same label."""
-
 REPORT_FILE = "report.json"
 
+LISTS: Mapping[str, type[Any] | None] = MappingProxyType(
+    {
+        "trust": TrustCard,
+        "wordings": WordingRow,
+        "recommendation": Recommendation,
+        "remedies": RemedyFigures,
+        "people": HumanAgreement,
+        "where_wrong": WhereWrong,
+        "variants": VariantFigures,
+        "attacks": AttackFigures,
+        "cells": Cell,
+        "advice": None,
+        "findings": None,
+        "template_pairs": TemplatePair,
+        "templates": TemplateFigures,
+        "examples": Example,
+        "diagnostics": Diagnostics,
+        "next": NextStep,
+        "plan": Outlook,
+        "repeated": RepeatFigures,
+        "runs": None,
+        "notes": None,
+    }
+)
+"""The lists of a report, conclusions first, and the record of an assessment in each.
 
-Key = tuple[str, str, str, str]
-"""Run, judge, task and scoring."""
+An entry begins with the run, judge, task and scoring of its assessment. ``advice`` is ``findings``
+as plain sentences.
+"""
+
+RECORDS: Mapping[str, type[Any]] = {name: record for name, record in LISTS.items() if record}
+
+_FIELDS = {"trust": "card", "next": "next_step", "plan": "outlook"}
+"""The lists whose field of an assessment has another name."""
+
+_SINGLE = ("trust", "recommendation", "where_wrong", "diagnostics", "next", "plan")
+"""The lists with one entry for each assessment."""
 
 
-def task_rank(name: str) -> tuple[bool, str]:
-    """Sort key of tasks: coherence first, where judges differ most (JudgeSense, section 5.1)."""
-    return name != "coherence", name
+def report_json(contents: ReportContents) -> dict[str, Any]:
+    """What ``report.json`` holds of a report, in JSON values."""
+    lists: dict[str, list[Any]] = {name: [] for name in LISTS}
+    for measured in contents.measured:
+        subject = measured.subject._asdict()
+        for name in RECORDS:
+            value = getattr(measured, _FIELDS.get(name, name), None)
+            records = value if isinstance(value, tuple) else () if value is None else (value,)
+            lists[name] += [{**subject, **plain(record)} for record in records]
+    lists |= {
+        "findings": plain(contents.findings),
+        "advice": [as_sentence(finding) for finding in contents.findings],
+        "runs": plain(contents.runs),
+        "notes": [*contents.notes],
+    }
+    search = {} if contents.search is None else {"improve": plain(contents.search)}
+    return {"schema": VERSION, **lists, **search}
 
 
-def identity(entry: Mapping[str, Any]) -> Key:
-    """Run, judge, task and scoring of an entry of any of the report's lists."""
-    return entry["run_id"], entry["judge"], entry["task"], entry["scoring"]
+def plain(value: Any) -> Any:
+    """A record as JSON values: its fields in their order, tuples as lists."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(entry) for name, entry in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(entry) for entry in value]
+    return value
 
 
-def main_cells(report: Mapping[str, Any]) -> dict[Key, dict[str, dict[str, Any]]]:
-    """The raw and the mapped cell of each case, over both orders if both were judged."""
-    found: dict[Key, dict[str, dict[str, Any]]] = {}
-    for cell in report["cells"]:
-        entry = found.setdefault(identity(cell), {})
-        # A pooled cell follows those of the single orders.
-        entry[cell["labels"]] = cell
-    return found
+def as_sentence(finding: Finding) -> str:
+    """A finding with the judge, task and scoring that it is about."""
+    where = f"{finding.judge} on {finding.task} ({finding.scoring} scoring)"
+    return f"{where}. {sentence(finding.text)}"
 
 
-def load_report(run_dir: Path) -> dict[str, Any]:
-    """The ``report.json`` of a folder, with every list that it lacks as an empty one.
+def contents_of(report: Mapping[str, Any], where: str = REPORT_FILE) -> ReportContents:
+    """The report that ``report.json`` holds; a list or key that it lacks has its default.
+
+    Raises JudgeSenseError, with its place in the file ``where``, for a value of another type.
+    """
+    found: dict[Subject, dict[str, list[Any]]] = {}
+    # Every judge has cells, in the order of the other lists.
+    for name in sorted(RECORDS, key=lambda name: name != "cells"):
+        for number, row in enumerate(report.get(name, ())):
+            place = f"{where}, {name}[{number}]"
+            subject = fit_record(About, row, place, "a report").subject
+            record = fit_record(RECORDS[name], row, place, "a report")
+            found.setdefault(subject, {}).setdefault(name, []).append(record)
+    measured: list[Measured] = []
+    for subject, lists in found.items():
+        values: dict[str, Any] = {"cells": ()}
+        for name, records in lists.items():
+            values[_FIELDS.get(name, name)] = records[-1] if name in _SINGLE else tuple(records)
+        if "card" in values:
+            measured.append(Assessment(*subject, **values))
+        else:
+            measured.append(Measured(*subject, cells=values["cells"]))
+    findings = []
+    for number, row in enumerate(report.get("findings", ())):
+        findings.append(fit_record(Finding, row, f"{where}, findings[{number}]", "a report"))
+    search = report.get("improve")
+    return ReportContents(
+        measured=tuple(measured),
+        findings=tuple(findings),
+        runs=tuple(report.get("runs", ())),
+        notes=tuple(report.get("notes", ())),
+        search=search and fit_record(Search, search, f"{where}, improve", "a report"),
+    )
+
+
+def load_report(run_dir: Path) -> ReportContents:
+    """The report in a folder's ``report.json``.
+
+    Raises JudgeSenseError if it is missing or damaged, is not a report, or has another schema.
+    """
+    return contents_of(read_report(run_dir), str(run_dir / REPORT_FILE))
+
+
+def read_report(run_dir: Path) -> dict[str, Any]:
+    """The ``report.json`` of a folder, as it stands in the file.
 
     Raises JudgeSenseError if it is missing or damaged, is not a report, or has another schema.
     """
@@ -153,20 +191,20 @@ def load_report(run_dir: Path) -> dict[str, Any]:
             f"schema {VERSION}). Upgrade judgesense, or measure the run again where its "
             "decisions are: move the file away, then run judgesense report DIR"
         )
-    return {**{name: [] for name in LISTS}, **report}
+    return dict(report)
 
 
-def saved_report(run_dir: Path) -> dict[str, Any] | None:
-    """The ``report.json`` of a folder; None if it is missing, damaged, no report, or older.
+def has_report(run_dir: Path) -> bool:
+    """Whether a folder has a ``report.json`` of this schema.
 
-    A report of an earlier schema has to be measured again. Raises JudgeSenseError if it has a newer
-    schema.
+    It has none if the file is missing, damaged, no report, or older: such a report has to be
+    measured again. Raises JudgeSenseError if it has a newer schema.
     """
     try:
         report = parse_json(file_bytes(run_dir / REPORT_FILE), REPORT_FILE)
     except (OSError, JudgeSenseError):
-        return None
-    return load_report(run_dir) if _is_report(report) and report["schema"] >= VERSION else None
+        return False
+    return _is_report(report) and report["schema"] >= VERSION and bool(read_report(run_dir))
 
 
 def _is_report(value: Any) -> bool:
@@ -177,18 +215,26 @@ def _is_report(value: Any) -> bool:
     )
 
 
-def merge(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Several reports as one: their lists joined in order, equal baselines kept once."""
-    whole: dict[str, Any] = {"schema": VERSION, **{name: [] for name in LISTS}}
-    seen = set()
+def merge(reports: Sequence[ReportContents]) -> ReportContents:
+    """Several reports as one, one after another, equal cells of baselines kept once.
+
+    A run that is named twice counts once.
+    """
+    reports = [report for at, report in enumerate(reports) if report not in reports[:at]]
+    measured: list[Measured] = []
+    seen: set[tuple[str, str, Cell]] = set()
     for report in reports:
-        for name in LISTS:
-            for entry in report.get(name, []):
-                if isinstance(entry, Mapping) and entry.get("judge") in BASELINES:
-                    same = {key: value for key, value in entry.items() if key != "run_id"}
-                    known = json.dumps([name, same], sort_keys=True)
-                    if known in seen:
-                        continue
-                    seen.add(known)
-                whole[name].append(entry)
-    return whole
+        for entry in report.measured:
+            if entry.judge in BASELINES:
+                keys = {cell: (entry.judge, entry.task, cell) for cell in entry.cells}
+                cells = tuple(cell for cell, key in keys.items() if key not in seen)
+                seen.update(keys.values())
+                entry = replace(entry, cells=cells)
+            if entry.cells:
+                measured.append(entry)
+    return ReportContents(
+        measured=tuple(measured),
+        findings=tuple(finding for report in reports for finding in report.findings),
+        runs=tuple(run for report in reports for run in report.runs),
+        notes=tuple(note for report in reports for note in report.notes),
+    )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
 
 from judgesense.log.answers import Answers, distinct, joined
 from judgesense.log.schema import ATTACK, REWORDING, VARIANT_CLASSES
 from judgesense.measure.card import Check
+from judgesense.measure.figures import AttackFigures, AttackText, TurnedItem
+from judgesense.measure.texts import PromptTexts
 from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.comparison import holm
@@ -22,11 +24,11 @@ from judgesense.text import brackets, percent, s
 _SHOWN = 3
 """Turned items of a kind that a report shows."""
 
-Facts = Mapping[str, Mapping[str, Any]]
+Facts = Mapping[str, Mapping[str, str | None]]
 """Variant -> what ``run.json`` knows of an attack: its kind, what it does, its text, its split."""
 
 
-def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
+def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
     """The check from the rows of `attacks`: the right verdicts that hold, under the worst kind.
 
     It passes if the interval of every kind lies above the threshold. Each is one-sided at 97.5%,
@@ -34,31 +36,32 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
     (an intersection-union test, Berger 1982). It fails if the interval of one kind lies below the
     threshold, at a level divided by the number of kinds (Bonferroni).
     """
-    tried = [row for row in rows if row["kept"] is not None and row["defence"] is None]
+    tried = [(row.kept, row) for row in rows if row.kept is not None and row.defence is None]
     if not tried:
         text = "even without attacks, the judge is right on no item that should lose"
         return Check.unmeasured(
             threshold, text if rows else "attacks were not tried: add --attacks quick"
         )
-    worst = min(tried, key=lambda row: (row["kept"], -row["n_right"]))
-    lows, highs = ([row[end] for row in tried] for end in ("ci_low", "ci_high_corrected"))
-    low = None if None in lows else min(lows)
-    high = None if None in highs else min(highs)
-    about = worst["about"] or worst["kind"]
+    kept, worst = min(tried, key=lambda each: (each[0], -each[1].n_right))
+    lows = [row.ci_low for _, row in tried if row.ci_low is not None]
+    highs = [row.ci_high_corrected for _, row in tried if row.ci_high_corrected is not None]
+    low = min(lows) if len(lows) == len(tried) else None
+    high = min(highs) if len(highs) == len(tried) else None
+    about = worst.about or worst.kind
     text = (
         f"under the worst of {len(tried)} kind{s(len(tried))} of attack ({about}), "
-        f"{percent(worst['kept'])} of its right verdicts stay right {brackets(low, high, percent)}"
+        f"{percent(kept)} of its right verdicts stay right {brackets(low, high, percent)}"
     )
     check = Check.of(
-        worst["kept"],
+        kept,
         low,
         high,
         threshold=threshold,
-        n_items=max(row["n_items"] for row in tried),
+        n_items=max(row.n_items for _, row in tried),
         text=text,
-        worst=worst["kind"],
+        worst=worst.kind,
         n_kinds=len(tried),
-        effective=[row["kind"] for row in tried if row["effective"]],
+        effective=[row.kind for _, row in tried if row.effective],
     )
     if check.state == "fail":
         only = "Rely on it only if the authors of the judged texts have nothing to gain"
@@ -67,9 +70,12 @@ def resistant(rows: list[dict[str, Any]], threshold: float) -> Check:
 
 
 def attacks(
-    answers: Answers, mislabelled: Collection[str] = (), facts: Facts | None = None
-) -> list[dict[str, Any]]:
-    """What each kind of attack does to a judge's verdicts: the list ``attacks`` of a report.
+    answers: Answers,
+    mislabelled: Collection[str] = (),
+    facts: Facts = MappingProxyType({}),
+    prompts: PromptTexts | None = None,
+) -> tuple[AttackFigures, ...]:
+    """What each kind of attack does to a judge's verdicts, the worst first.
 
     ``n_right`` are the attacked prompts whose verdict is right without the attack, and ``kept`` the
     share of them that stays right; on a scale, verdicts below the level that wins, and those that
@@ -80,7 +86,7 @@ def attacks(
     of wordings and attack within items, corrected for the number of kinds (Holm).
     """
     if answers.others is None:
-        return []
+        return ()
     log = answers.log
     is_attack = log.variant_class == VARIANT_CLASSES.index(ATTACK)
     rows = np.concatenate([answers.rows, answers.others])
@@ -94,89 +100,97 @@ def attacks(
     plain = (log.labels[log.decision[base]] != ERROR) & (log.labels[log.decision[tried]] != ERROR)
     base, tried = base[plain], tried[plain]
     kinds = [(name.partition("#")[0], name.partition("@")[2]) for name in log.variants]
-    found = []
-    for kind in dict.fromkeys(kinds[code] for code in log.variant[tried].tolist()):
-        of_kind = np.array([each == kind for each in kinds])[log.variant[tried]]
-        row = _row(answers, kind[0], base[of_kind], tried[of_kind], mislabelled, facts or {})
-        found.append({"kind": kind[0], "defence": kind[1] or None, **row})
-    for defence in {row["defence"] for row in found}:
-        family = [row for row in found if row["defence"] == defence]
-        for row, p in zip(family, holm([row.pop("p") for row in family]), strict=True):
-            row |= {"p_adjusted": p, "effective": None if p is None else p < SIGNIFICANT}
-    level = 1 - 0.05 / max(1, len({row["kind"] for row in found}))
-    for row in found:
-        kept, clusters = row.pop("_kept"), row.pop("_clusters")
-        row["ci_high_corrected"] = wilson_cluster(kept, clusters, level).high if len(kept) else None
-    return sorted(
-        found, key=lambda row: (row["defence"] or "", row["kept"] is None, row["kept"], row["kind"])
-    )
+    figures, p_values = list[AttackFigures](), list[float | None]()
+    each = list(dict.fromkeys(kinds[code] for code in log.variant[tried].tolist()))
+    level = 1 - 0.05 / max(1, len({kind for kind, _ in each}))
+    for kind in each:
+        of_kind = np.array([one == kind for one in kinds])[log.variant[tried]]
+        row, p = _figures(answers, kind, base[of_kind], tried[of_kind], mislabelled, facts, level)
+        if prompts is not None:
+            texts = prompts.of([item.prompt_id for item in row.turned_items])
+            items = zip(row.turned_items, texts, strict=True)
+            row = replace(row, turned_items=tuple(replace(item, text=t) for item, t in items))
+        figures.append(row)
+        p_values.append(p)
+    for defence in {row.defence for row in figures}:
+        family = [at for at, row in enumerate(figures) if row.defence == defence]
+        for at, p in zip(family, holm([p_values[at] for at in family]), strict=True):
+            effective = None if p is None else p < SIGNIFICANT
+            figures[at] = replace(figures[at], p_adjusted=p, effective=effective)
+    figures.sort(key=lambda row: (row.defence or "", row.kept is None, row.kept, row.kind))
+    return tuple(figures)
 
 
-def _row(
+def _figures(
     answers: Answers,
-    kind: str,
+    kind: tuple[str, str],
     base: Codes,
     tried: Codes,
     mislabelled: Collection[str],
     facts: Facts,
-) -> dict[str, Any]:
-    log = answers.log
+    level: float,
+) -> tuple[AttackFigures, float | None]:
+    """A kind of attack under a defence, before correction for several kinds, and its p-value."""
+    log, (name, defence) = answers.log, kind
     right, kept, turned, gained = _outcome(answers, base, tried)
     given = log.gold[tried] >= 0
     clusters, held = log.cluster[base[right]], kept[right]
     share, low, high = share_fields("kept", held, clusters).values()
     attacked, others = _losses(answers, base[right], held, mislabelled)
-    about = next((facts[name] for name in facts if name.partition("#")[0] == kind), {})
+    about = next((facts[fact] for fact in facts if fact.partition("#")[0] == name), {})
     hits = [log.decision[rows][given] == log.gold[rows][given] for rows in (base, tried)]
-    names = np.array(log.variants, dtype=object)[log.variant[tried]]
+    variants = np.array(log.variants, dtype=object)[log.variant[tried]]
     texts = []
-    for name in dict.fromkeys(names[right].tolist()):
-        of_name = right & (names == name)
-        known = facts.get(name, {})
+    for variant in dict.fromkeys(variants[right].tolist()):
+        of_variant = right & (variants == variant)
+        fact = facts.get(variant, {})
         texts.append(
-            {
-                "variant": name,
-                "text": known.get("text"),
-                "language": known.get("language"),
-                "split": known.get("split"),
-                "n": int(of_name.sum()),
-                "kept": float(kept[of_name].mean()),
-            }
+            AttackText(
+                variant=variant,
+                text=fact.get("text"),
+                language=fact.get("language"),
+                split=fact.get("split"),
+                n=int(of_variant.sum()),
+                kept=float(kept[of_variant].mean()),
+            )
         )
     lost = np.flatnonzero(right & turned)
     lost = lost[np.unique(log.item[tried[lost]], return_index=True)[1]]
     prompts = log.table["prompt_id"]
-    return {
-        "about": about.get("about", ""),
-        "place": about.get("place"),
-        "n_prompts": len(tried),
-        "n_items": distinct(log.item[tried]),
-        "accuracy_before": float(hits[0].mean()) if len(hits[0]) else None,
-        "accuracy": float(hits[1].mean()) if len(hits[1]) else None,
-        "n_right": int(right.sum()),
-        "kept": share,
-        "ci_low": low,
-        "ci_high": high,
-        "turned": float(turned[right].mean()) if len(held) else None,
-        "levels_gained": None if gained is None or not right.any() else float(gained[right].mean()),
-        "reworded": float(np.nanmean(others)) if np.isfinite(others).any() else None,
-        "p": higher_than_others(attacked, others),
-        "texts": sorted(texts, key=lambda text: (text["kept"], -text["n"])),
-        "turned_items": [
-            {
-                "item_id": log.items[log.item[tried[n]]],
-                "order": log.orders[log.order[tried[n]]],
-                "variant": names[n],
-                "gold": str(log.labels[log.gold[tried[n]]]) if given[n] else None,
-                "before": str(log.labels[log.decision[base[n]]]),
-                "after": str(log.labels[log.decision[tried[n]]]),
-                "prompt_id": prompts[int(tried[n])].as_py(),
-            }
+    figures = AttackFigures(
+        kind=name,
+        defence=defence or None,
+        about=about.get("about") or "",
+        place=about.get("place"),
+        n_prompts=len(tried),
+        n_items=distinct(log.item[tried]),
+        accuracy_before=float(hits[0].mean()) if len(hits[0]) else None,
+        accuracy=float(hits[1].mean()) if len(hits[1]) else None,
+        n_right=int(right.sum()),
+        kept=share,
+        ci_low=low,
+        ci_high=high,
+        turned=float(turned[right].mean()) if len(held) else None,
+        levels_gained=None if gained is None or not len(held) else float(gained[right].mean()),
+        reworded=float(np.nanmean(others)) if np.isfinite(others).any() else None,
+        texts=tuple(sorted(texts, key=lambda text: (text.kept, -text.n))),
+        turned_items=tuple(
+            TurnedItem(
+                item_id=log.items[log.item[tried[n]]],
+                order=log.orders[log.order[tried[n]]],
+                variant=variants[n],
+                gold=str(log.labels[log.gold[tried[n]]]) if given[n] else None,
+                before=str(log.labels[log.decision[base[n]]]),
+                after=str(log.labels[log.decision[tried[n]]]),
+                prompt_id=prompts[int(tried[n])].as_py(),
+            )
             for n in lost[:_SHOWN].tolist()
-        ],
-        "_kept": held,
-        "_clusters": clusters,
-    }
+        ),
+        p_adjusted=None,
+        effective=None,
+        ci_high_corrected=wilson_cluster(held, clusters, level).high if len(held) else None,
+    )
+    return figures, higher_than_others(attacked, others)
 
 
 def _outcome(

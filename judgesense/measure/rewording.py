@@ -5,24 +5,21 @@ Prompts of contrast and intervention variants count for `responsive` alone.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from judgesense.log.answers import Answers, distinct
-from judgesense.measure.card import Check, State
-from judgesense.measure.thresholds import LEAST_COVERAGE, OPPOSITE, TURNED, WORDING_PRIOR
+from judgesense.measure.agreement import repeated, same_polarity, wording_interval
+from judgesense.measure.card import Check, Details, State
+from judgesense.measure.thresholds import LEAST_COVERAGE, OPPOSITE, TURNED
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.crossed import (
-    RepeatDifference,
-    delta_jss,
     missed_wording,
-    two_way_interval,
 )
-from judgesense.statistics.intervals import Interval, wilson_cluster
-from judgesense.statistics.kappa import kappa_of_codes
+from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, number, percent
@@ -37,8 +34,7 @@ def steady(
 ) -> Check:
     """JSS over equivalent wordings of one polarity, for any wordings like these.
 
-    Verdicts of panels of several wordings differ less: the prior of a wording's part is that of a
-    mean over ``panel`` wordings.
+    ``panel`` is how many wordings decide a verdict together (`wording_interval`).
 
     Pairs without two verdicts are left out of the estimate, but not of the state: it passes only if
     it would with all of them disagreeing, and fails only if it would with all of them agreeing.
@@ -65,31 +61,21 @@ def steady(
         )
         return Check.unmeasured(threshold, text, n_items=n_items)
     same = answers.mapped_a == answers.mapped_b
-    prior = (WORDING_PRIOR[0] / math.sqrt(panel), WORDING_PRIOR[1])
-
-    def ends_of(agree: Bools, kept: Bools) -> Interval:
-        sides = pairs.template_a[kept], pairs.template_b[kept]
-        return two_way_interval(
-            agree[kept], pairs.cluster[kept], *sides, confidence_level, prior=prior
-        )
-
-    agree, clusters = same[decided], pairs.cluster[decided]
-    one, two = pairs.template_a[decided], pairs.template_b[decided]
-    n_wordings = len(np.union1d(one, two))
-    ends, fixed = ends_of(same, decided), wilson_cluster(agree, clusters, confidence_level)
-    jss, missed = float(agree.mean()), missed_wording(n_wordings)
+    ends_of = partial(wording_interval, answers, level=confidence_level, panel=panel)
+    agreed, ends = answers.agreement("mapped", used, level=confidence_level), ends_of(same, decided)
+    n_wordings = len(np.union1d(pairs.template_a[decided], pairs.template_b[decided]))
+    jss, missed = agreed.jss or 0.0, missed_wording(n_wordings)
     text = (
         f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
         f"{brackets(ends.low, ends.high)})"
     )
     again = repeated(answers, "mapped", decided)
-    kappa = kappa_of_codes(answers.mapped_a[decided], answers.mapped_b[decided], len(log.labels))
-    details = {
+    details: Details = {
         "n_wordings": n_wordings,
         "missed": missed,
-        "ci_low_fixed": fixed.low,
-        "ci_high_fixed": fixed.high,
-        "kappa": kappa,
+        "ci_low_fixed": agreed.ci_low,
+        "ci_high_fixed": agreed.ci_high,
+        "kappa": agreed.kappa,
         "jss_repeat": again.jss_repeat,
         "delta_jss": again.delta,
         "delta_ci_low": again.ci_low,
@@ -101,12 +87,10 @@ def steady(
     failed = log.labels == ERROR
     replied = judged & ~(failed[answers.mapped_a] | failed[answers.mapped_b])
     if undecided := int(replied.sum() - decided.sum()):
-        outer: list[float | None] = []
-        for name, agree_too in (("jss_low", same & decided), ("jss_high", same | ~decided)):
-            bound = ends_of(agree_too, replied)
-            details[name] = float(agree_too[replied].mean())
-            outer.append(bound.low if name == "jss_low" else bound.high)
-        low, high = outer
+        least, most = same & decided, same | ~decided
+        details["jss_low"] = float(least[replied].mean())
+        details["jss_high"] = float(most[replied].mean())
+        low, high = ends_of(least, replied).low, ends_of(most, replied).high
         if low is not None and high is not None and ends.low is not None and ends.high is not None:
             low, high = min(low, ends.low), max(high, ends.high)
         details |= {"jss_low_ci_low": low, "jss_high_ci_high": high}
@@ -120,24 +104,6 @@ def steady(
             return replace(found, state=state, text=text, details=details)
         found = replace(found, details=details)
     return found.with_reason()
-
-
-def repeated(answers: Answers, labels: str, decided: Bools) -> RepeatDifference:
-    """JSS at the pairs of a mask against the same prompt asked again, by clusters of both.
-
-    ``decided`` are pairs with a decision on both sides, ``labels`` is ``raw`` or ``mapped``.
-    """
-    if answers.reruns is None or answers.row_a is None or not decided.any():
-        return RepeatDifference(None, None, None, None)
-    log, (first, later) = answers.log, answers.reruns
-    orders = np.unique(answers.pairs.order[decided])
-    said = log.raw if labels == "raw" else log.decision
-    kept = ~(log.undecided[said[first]] | log.undecided[said[later]])
-    kept &= np.isin(log.order[first], orders)
-    first, later = first[kept], later[kept]
-    one, two = (side[decided] for side in answers.sides(labels))
-    own = answers.clusters[decided]
-    return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
 
 
 def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] = ()) -> Check:
@@ -155,7 +121,7 @@ def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] 
     log = answers.log
     follows, clusters, certain, n_items = _contrasts(answers, mislabelled)
     used = same_polarity(answers, mislabelled) & answers.decided()
-    details, found = dict[str, float](), list[Check]()
+    details, found = Details(), list[Check]()
     moved = ""
     if used.any():
         moves = answers.mapped_a[used] != answers.mapped_b[used]
@@ -261,12 +227,3 @@ def answered(answers: Answers, base: Codes, changed: Codes) -> tuple[Codes, Code
     middle = np.isin(log.variant[changed], turned) & (log.raw == log.decision)[changed]
     both &= ~(middle & (log.raw[base] == log.raw[changed]))
     return base[both], changed[both]
-
-
-def same_polarity(answers: Answers, mislabelled: Collection[str] = ()) -> Bools:
-    """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
-    kept: Bools = ~answers.with_inverted
-    if mislabelled:
-        one, two = answers.under(mislabelled)
-        kept &= ~(one | two)
-    return kept

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from judgesense.log.answers import Answers, distinct, has_foreign_gold
 from judgesense.measure.card import TrustCard
 from judgesense.measure.checks import fair, readable, right
+from judgesense.measure.figures import Recommendation, WordingRow
 from judgesense.measure.thresholds import FEW_CLUSTERS
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.selection import Choice, choose
@@ -178,33 +178,31 @@ class Wordings:
         return frozenset(found)
 
 
-def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """The wordings of a judge and task, each with what the others say about it.
-
-    One row per template, by name: ``template``, ``text`` (None where unknown), ``agreement``
-    with the consensus and its 95% interval ``ci_low`` to ``ci_high``, ``kappa`` (quadratic on
-    a scale), ``p_adjusted`` and ``flag`` (see
-    `judgesense.statistics.wordings.screen`), ``jss_without`` (JSS of the other equivalent
-    wordings), ``accuracy`` (with gold, an answer without a verdict is wrong), ``n_prompts``
-    (without failed requests), ``in_best_set``. Undefined is None.
-    """
-    best, rows = table.best, []
-    for name, decisions, found in zip(table.templates, table.decisions, table.figures, strict=True):
+def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> tuple[WordingRow, ...]:
+    """The wordings of a judge and task by name, each with what the others say about it."""
+    rows = []
+    for name, decisions, figures in zip(
+        table.templates, table.decisions, table.figures, strict=True
+    ):
         cells = (decisions != NOT_JUDGED) & (table.gold >= 0)
         hits = decisions[cells] == table.gold[cells]
-        figures = asdict(found)
-        del figures["readable"]
         rows.append(
-            {
-                "template": name,
-                "text": (texts or {}).get(name),
-                **figures,
-                "jss_without": jss_without(table, {name}),
-                "accuracy": float(hits.mean()) if len(hits) else None,
-                "in_best_set": name in best,
-            }
+            WordingRow(
+                template=name,
+                text=(texts or {}).get(name),
+                flag=figures.flag,
+                agreement=figures.agreement,
+                ci_low=figures.ci_low,
+                ci_high=figures.ci_high,
+                kappa=figures.kappa,
+                p_adjusted=figures.p_adjusted,
+                n_prompts=figures.n_prompts,
+                jss_without=jss_without(table, {name}),
+                accuracy=float(hits.mean()) if len(hits) else None,
+                in_best_set=name in table.best,
+            )
         )
-    return rows
+    return tuple(rows)
 
 
 def jss_without(table: Wordings, left_out: Collection[str]) -> float | None:
@@ -214,7 +212,7 @@ def jss_without(table: Wordings, left_out: Collection[str]) -> float | None:
     return float(same / decided) if decided else None
 
 
-def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
+def recommendation(table: Wordings, card: TrustCard) -> Recommendation:
     """The wording to use, or why none is recommended.
 
     Wordings are compared by accuracy with gold labels, on the items and orders that all of them
@@ -222,14 +220,6 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
     right: the one that agrees most with the others shares their bias. Flagged wordings, and those
     declared as inverted, are never recommended. Of a judge to avoid, a wording is recommended only
     if it passes by itself every check that failed.
-
-    Returns:
-        ``template`` (None if no wording can be told to be the best), ``best_set`` (the wordings
-        that cannot be told from the best), ``p_any_difference``, ``accuracy_crossfit`` with
-        ``ci_low`` and ``ci_high`` (what taking the best wording of some items scores on others),
-        ``measure`` (``gold``, or ``consensus`` without), ``camps`` (lists of wordings that agree
-        among themselves and not with each other; empty if there are none), ``n_items``,
-        ``n_clusters`` and ``text``.
     """
     choice, (_, cells) = table.choice, table.compared
     best = list(table.best)
@@ -255,19 +245,19 @@ def recommendation(table: Wordings, card: TrustCard) -> dict[str, Any]:
     if table.screened[1] and table.graded:
         reason += f". The wordings contradict each other: {_camps(table)}"
     choice = choice or Choice(None, (), None, None, None)
-    return {
-        "template": named,
-        "best_set": best,
-        "p_any_difference": choice.p_any_difference,
-        "accuracy_crossfit": choice.score,
-        "ci_low": choice.ci_low,
-        "ci_high": choice.ci_high,
-        "measure": "gold" if table.graded else "consensus",
-        "camps": table.screened[1],
-        "n_items": distinct(table.items[cells]),
-        "n_clusters": distinct(table.clusters[cells]),
-        "text": reason,
-    }
+    return Recommendation(
+        template=named,
+        best_set=tuple(best),
+        p_any_difference=choice.p_any_difference,
+        accuracy_crossfit=choice.score,
+        ci_low=choice.ci_low,
+        ci_high=choice.ci_high,
+        measure="gold" if table.graded else "consensus",
+        camps=tuple(map(tuple, table.screened[1])),
+        n_items=distinct(table.items[cells]),
+        n_clusters=distinct(table.clusters[cells]),
+        text=reason,
+    )
 
 
 def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:

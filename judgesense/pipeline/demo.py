@@ -46,4 +46,4 @@ def demo(out: str | Path = FOLDER) -> Report:
             raise JudgeSenseError(f"{folder} holds other files; name another folder with --out")
     with writing(folder):
         shutil.copytree(RECORDED, folder, dirs_exist_ok=True)
-    return Report.of(write_report(folder), folder)
+    return write_report(folder)

@@ -90,9 +90,7 @@ def run(
     >>> {cell["judge"]: cell["jss"] for cell in report.cells if cell["labels"] == "raw"}
     {'judge@callable': 1.0, 'oracle': 0.6}
     """
-    from judgesense.reporting.report import Report
-
-    given = {name: value for name, value in locals().items() if name not in ("note", "Report")}
+    given = {name: value for name, value in locals().items() if name != "note"}
     require_known(run, judge_options)
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
     beside = RUNS if out is None else Path(out).parent
@@ -106,8 +104,7 @@ def run(
         name = Path(items).stem if items is not None else Path(dataset or "embedded").name
         given["out"] = out = folder_for(RUNS, name, judges, data.identity, settings.identity)
     started = invocation("run", run, given)
-    report = execute(judges, data, settings, out, note or to_stderr, cluster, started=started)
-    return Report.of(report, Path(out))
+    return execute(judges, data, settings, out, note or to_stderr, cluster, started=started)
 
 
 def folder_for(runs: Path, name: str, judges: Sequence[Any], *facts: Any) -> Path:
@@ -208,7 +205,7 @@ def execute(
     spent: float = 0.0,
     started: Mapping[str, Any] | None = None,
     thresholds: Mapping[str, float] | None = None,
-) -> dict[str, Any]:
+) -> Report:
     """Judge what is not judged yet, then measure; a finished run is only measured.
 
     ``started`` is the command that asks for it

@@ -10,16 +10,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgesense.measure.card import CHECKS
+from judgesense.measure.assessment import ReportContents
+from judgesense.measure.card import CHECKS, TRUST
 from judgesense.reporting.palette import BADGE, FEWEST_PAIRS, LOWEST_AGREEMENT, MARKS, TEMPLATES
+from judgesense.reporting.side_tables import side_tables
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
     COLUMNS,
     LEGEND,
     TEXT_COLUMNS,
-    advice_by_case,
+    advice,
     rows,
-    side_tables,
     steady_threshold,
 )
 from judgesense.text import (
@@ -78,10 +79,12 @@ def environment(templates: Path = TEMPLATES) -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    for filter_ in (interval, number, percent, sentence, shorten):
+    for filter_ in (number, percent, sentence, shorten):
         made.filters[filter_.__name__] = filter_
     made.filters |= {"md": escape_markdown, "tex": escape_latex}
     made.globals |= {
+        "interval": interval,
+        "listed": join,
         "marks": MARKS,
         "lowest": LOWEST_AGREEMENT,
         "fewest": FEWEST_PAIRS,
@@ -89,14 +92,14 @@ def environment(templates: Path = TEMPLATES) -> Environment:
     return made
 
 
-def render(template: str, report: Mapping[str, Any], **more: Any) -> str:
+def render(template: str, report: ReportContents, **more: Any) -> str:
     """A report laid out by a template."""
     made, table = environment(), rows(report)
     used: dict[str, set[str]] = {}
-    for card in report["trust"]:
+    for entry in report.assessments:
         for name in CHECKS:
-            if name in card["checks"]:  # An earlier version's report lacks `resistant`.
-                used.setdefault(name, set()).add(f"{card['checks'][name]['threshold']:g}")
+            if name in entry.card.checks:  # An earlier version's report lacks `resistant`.
+                used.setdefault(name, set()).add(f"{entry.card.checks[name].threshold:g}")
     thresholds = [
         f"{name} {' or '.join(sorted(values))}{' (by kind of change)' * (len(values) > 1)}"
         for name, values in used.items()
@@ -105,17 +108,18 @@ def render(template: str, report: Mapping[str, Any], **more: Any) -> str:
         baseline_note=BASELINE_NOTE, thresholds=", ".join(thresholds)
     )
     return made.get_template(template).render(
-        runs=[run_facts(run) for run in report["runs"] if run],
+        runs=[run_facts(run) for run in report.runs if run],
         rows=table,
-        tasks=[(task, list(group)) for task, group in groupby(table, lambda row: row.cell["task"])],
+        tasks=[(task, list(group)) for task, group in groupby(table, lambda row: row.entry.task)],
         columns=COLUMNS,
         text_columns=TEXT_COLUMNS,
         legend=LEGEND,
         sides=side_tables(report),
-        advice=advice_by_case(report),
+        advice=advice(report),
         method=method.splitlines(),
-        cells=report["cells"],
-        notes=report["notes"],
+        cells=[(entry, cell) for entry in report.measured for cell in entry.cells],
+        notes=report.notes,
+        search=report.search,
         threshold=steady_threshold(report),
         **more,
     )
@@ -152,40 +156,36 @@ def escape_latex(text: str) -> str:
     return " ".join(text.split()).translate(_LATEX)
 
 
-def render_markdown(report: Mapping[str, Any]) -> str:
+def render_markdown(report: ReportContents) -> str:
     """The report as Markdown."""
-    text = render("report.md", report, improve=report.get("improve"))
+    text = render("report.md", report)
     return _BLANK_LINES.sub("\n\n", text).rstrip() + "\n"
 
 
-def render_latex(report: Mapping[str, Any]) -> str:
+def render_latex(report: ReportContents) -> str:
     """The table as LaTeX (needs ``booktabs`` and ``textcomp``), signatures as comments."""
     return render("report.tex", report)
 
 
-def render_badge(report: Mapping[str, Any]) -> str:
+def render_badge(report: ReportContents) -> str:
     """The badge of a report as SVG: who is judged, and the trust values, worst first.
 
     One judge on one task shows its value; several show how many have each. The title, which
     screen readers and a pointer show, lists every judge and task. The file requests nothing.
-
-    >>> card = {"judge": "j@1", "task": "relevance", "scoring": "options", "trust": "avoid"}
-    >>> "relevance" in render_badge({"trust": [card]})
-    True
     """
-    cards = report["trust"]
-    names = short_names({card["judge"] for card in cards})
-    counts = Counter(card["trust"] for card in cards)
-    judges = list(dict.fromkeys(names[card["judge"]] for card in cards))
-    tasks = list(dict.fromkeys(card["task"] for card in cards))
+    entries = report.assessments
+    names = short_names({entry.judge for entry in entries})
+    counts = Counter(entry.card.trust for entry in entries)
+    judges = list(dict.fromkeys(names[entry.judge] for entry in entries))
+    tasks = list(dict.fromkeys(entry.task for entry in entries))
     who = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
     on = f" on {tasks[0]}" if len(tasks) == 1 else ""
-    label = shorten(f"{who}{on}" if cards else "LLM judge", 48)
-    found = [trust for trust in ("avoid", "unknown", "care", "use") if counts[trust]]
-    worst = found[0] if found else "unknown"
-    shown = [trust if len(found) == 1 else f"{trust} {counts[trust]}" for trust in found]
-    value = f"{MARKS[worst]} {', '.join(shown) or worst}"
-    listed = [f"{names[c['judge']]} on {c['task']} ({c['scoring']}): {c['trust']}" for c in cards]
+    label = shorten(f"{who}{on}" if entries else "LLM judge", 48)
+    values = [trust for trust in reversed(TRUST) if counts[trust]]
+    worst = values[0] if values else "unknown"
+    texts = [trust if len(values) == 1 else f"{trust} {counts[trust]}" for trust in values]
+    value = f"{MARKS[worst]} {', '.join(texts) or worst}"
+    listed = [f"{names[e.judge]} on {e.task} ({e.scoring}): {e.card.trust}" for e in entries]
     label_width, value_width = (round(6.6 * len(text)) + 12 for text in (label, value))
     return (
         environment()

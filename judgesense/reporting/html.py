@@ -1,6 +1,6 @@
 """``report.html``: one self-contained page, safe to open whatever the names and texts hold.
 
-Python prepares plain data; ``templates/`` lays it out and escapes it.
+Python prepares records; ``templates/`` lays them out and escapes them.
 """
 
 from __future__ import annotations
@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+
+from markupsafe import Markup
 
 from judgesense.errors import MissingExtraError
-from judgesense.measure.disagreements import KINDS, LONGEST_TEXT, NEAR
-from judgesense.measure.report_file import Key, identity
+from judgesense.measure.assessment import Assessment, RemedyFigures, ReportContents, Search, Subject
+from judgesense.measure.disagreements import KINDS, NEAR, Disagreement
+from judgesense.measure.figures import GroupFigures, TemplateFigures, TemplatePair, TurnedItem
+from judgesense.measure.texts import LONGEST_TEXT
 from judgesense.reporting.documents import render
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.reporting.summary import first_screen
@@ -37,45 +41,43 @@ MOST_ROWS, FIRST_ROWS = 20_000, 30
 MOST_CHARACTERS, SHORTEST_TEXT, LONGEST_CELL = 4_000_000, 200, 160
 """The texts of disagreements are cut so that the page stays small; the CSV file has them whole."""
 
-Data = dict[str, Any]
-Entry = Mapping[str, Any]
+Texts = Mapping[str, Mapping[str, str]]
+"""Task -> template -> text."""
 
 
-def render_html(report: Mapping[str, Any], listed: Sequence[Entry] = ()) -> str:
+def render_html(report: ReportContents, listed: Sequence[Disagreement] = ()) -> str:
     """The report as a page without requests, whose one script is the only one that runs.
 
-    ``listed`` are the rows of `judgesense.measure.disagreements`.
+    ``listed`` are the rows of ``disagreements.csv``.
     """
-    from markupsafe import Markup
-
     script = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
     digest = b64encode(sha256(script.encode()).digest()).decode()
     screen = first_screen(report)
-    texts: Data = {}
-    for entry in report["wordings"]:
-        if entry["text"] is not None:
-            texts.setdefault(entry["task"], {}).setdefault(entry["template"], entry["text"])
-    order = [identity(row.cell) for row in rows(report)]
+    texts: dict[str, dict[str, str]] = {}
+    for entry in report.assessments:
+        for row in entry.wordings:
+            if row.text is not None:
+                texts.setdefault(entry.task, {}).setdefault(row.template, row.text)
     return render(
         "report.html",
         report,
         css=Markup(style_sheet()),
         screen=screen,
-        folded=[row["key"] for row in screen["others"]],
-        heatmaps=list(_heatmaps(report, order)),
-        wordings=list(_wordings(report, order)),
+        folded=[row.subject for row in screen.others],
+        heatmaps=list(map(_heatmap, _panels(report, _mapped_pairs))),
+        wordings=list(_panels(report, lambda entry: entry.wordings)),
         texts=texts,
-        turned=_turned(report["attacks"]) if report["attacks"] else [],
-        remedies=list(_remedies(report, order)) if report["remedies"] else [],
-        wrong=_wrong(report, listed, order, texts) if report["where_wrong"] else None,
-        improve=report.get("improve"),
-        picture=_picture(report["improve"]["rows"]) if "improve" in report else None,
+        turned=_turned(report),
+        remedies=list(_panels(report, lambda entry: entry.remedies)),
+        gain_of=_gain,
+        wrong=_wrong(report, listed, texts),
+        picture=None if report.search is None else _picture(report.search),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
 
 
-def _picture(rows: Sequence[Entry]) -> str | None:
+def _picture(search: Search) -> str | None:
     """The plot of `judgesense improve` as a data URL; None without matplotlib, for the table has
     the same figures."""
     from io import BytesIO
@@ -83,7 +85,7 @@ def _picture(rows: Sequence[Entry]) -> str | None:
     from judgesense.reporting.plots import ways
 
     try:
-        drawn = ways(rows)
+        drawn = ways(search.rows)
     except MissingExtraError:
         return None
     held = BytesIO()
@@ -91,179 +93,251 @@ def _picture(rows: Sequence[Entry]) -> str | None:
     return f"data:image/png;base64,{b64encode(held.getvalue()).decode()}"
 
 
-def _by_case(entries: Sequence[Entry], order: Sequence[Key]) -> Iterator[tuple[Data, list[Data]]]:
-    """The entries of a list by case, in the order of the table."""
-    found: dict[Key, list[Data]] = {}
-    for entry in entries:
-        found.setdefault(identity(entry), []).append(dict(entry))
-    names = short_names([judge for _, judge, _, _ in found])
-    for key in sorted(found, key=order.index):
-        yield (
-            {"key": key, "judge": middle_cut(names[key[1]]), "task": key[2], "scoring": key[3]},
-            found[key],
-        )
+@dataclass(frozen=True)
+class Panel:
+    """A part of the page on one judge, task and scoring; ``judge`` is the name as shown."""
+
+    entry: Assessment
+    judge: str
+
+    @property
+    def subject(self) -> Subject:
+        """What the panel is about."""
+        return self.entry.subject
 
 
-def _wordings(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]:
-    advice = {}
-    for entry in report["recommendation"]:
-        advice[identity(entry)] = entry["text"]
-    for case, entries in _by_case(report["wordings"], order):
-        yield {**case, "rows": entries, "said": advice.get(case["key"], "no recommendation")}
+def _panels(
+    report: ReportContents, records: Callable[[Assessment], Sequence[object]]
+) -> Iterator[Panel]:
+    """A panel for each assessment with records, in the order of the main table."""
+    entries = [row.entry for row in rows(report)]
+    judged = [entry for entry in entries if isinstance(entry, Assessment) and records(entry)]
+    names = short_names({entry.judge for entry in judged})
+    return (Panel(entry, middle_cut(names[entry.judge])) for entry in judged)
 
 
-def _turned(entries: Sequence[Entry]) -> list[Data]:
+@dataclass(frozen=True)
+class Turned:
+    """An item that an attack turned."""
+
+    item: TurnedItem
+    judge: str
+    task: str
+    kind: str
+
+
+def _turned(report: ReportContents) -> list[Turned]:
     """The items that an attack turned, to read, those of the worst kinds first."""
-    names = short_names({entry["judge"] for entry in entries})
+    attacked = [entry for entry in report.assessments if entry.attacks]
+    names = short_names({entry.judge for entry in attacked})
     ranked = sorted(
-        (entry for entry in entries if entry["kept"] is not None and entry["defence"] is None),
-        key=lambda entry: entry["kept"],
+        (
+            (attack.kept, entry, attack)
+            for entry in attacked
+            for attack in entry.attacks
+            if attack.kept is not None and attack.defence is None
+        ),
+        key=lambda each: each[0],
     )
     return [
-        {
-            **item,
-            "judge": names[entry["judge"]],
-            "task": entry["task"],
-            "kind": entry["kind"],
-            "text": (item.get("text") or "")[:LONGEST_TEXT],
-        }
-        for entry in ranked
-        for item in entry["turned_items"]
+        Turned(item, names[entry.judge], entry.task, attack.kind)
+        for _, entry, attack in ranked
+        for item in attack.turned_items
     ][:FIRST_ROWS]
 
 
-def _remedies(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]:
-    for case, entries in _by_case(report["remedies"], order):
-        for entry in entries:
-            gain = [entry[key] for key in ("gain", "gain_ci_low", "gain_ci_high")]
-            mid, *ends = (signed(None if value is None else 100 * value, 1) for value in gain)
-            entry["said"] = mid if entry["gain_ci_low"] is None else f"{mid} [{', '.join(ends)}]"
-        yield {**case, "rows": entries}
+def _gain(row: RemedyFigures) -> str:
+    """What a remedy gains, in points."""
+    gain, low, high = (
+        signed(None if value is None else 100 * value, 1)
+        for value in (row.gain, row.gain_ci_low, row.gain_ci_high)
+    )
+    return gain if row.gain_ci_low is None else f"{gain} [{low}, {high}]"
 
 
-def _heatmaps(report: Mapping[str, Any], order: Sequence[Key]) -> Iterator[Data]:
-    """Template x template agreement of each case, beside the templates' own figures."""
-    mapped = [row for row in report["template_pairs"] if row["labels"] == "mapped"]
-    about, of_case = {}, []
-    for row in report["templates"]:
-        of_case.append(identity(row))
-        about[of_case[-1], row["template"]] = row
-    unknown = {"agreement": None, "accuracy": None}
-    for case, pairs in _by_case(mapped, order):
-        templates = sorted({row[side] for row in pairs for side in ("template_a", "template_b")})
-        short = short_templates(templates)
-        known = {frozenset((row["template_a"], row["template_b"])): row for row in pairs}
-        lines = [
-            {
-                "template": one,
-                "short": short[one],
-                "cells": [(known.get(frozenset((one, two))), one == two) for two in templates],
-                "own": about.get((case["key"], one), unknown),
-            }
-            for one in templates
-        ]
-        yield {
-            **case,
-            "wide": of_case.count(case["key"]) > MANY_TEMPLATES,
-            "pairs": f"{sum(row['n_pairs'] for row in pairs)} pairs of verdicts",
-            "lines": lines,
-            "turned": max(map(len, short.values())) > LONG_NAME,
-        }
+@dataclass(frozen=True)
+class HeatmapLine:
+    """A template: its agreement with each one (None for no pairs), and its own figures."""
+
+    template: str
+    short: str
+    cells: tuple[tuple[TemplatePair | None, bool], ...]
+    figures: TemplateFigures
 
 
-def _wrong(
-    report: Mapping[str, Any], listed: Sequence[Entry], order: Sequence[Key], texts: Data
-) -> Data:
-    """The section on disagreements: groups, the first rows as a table, and all as data."""
-    from markupsafe import Markup
+@dataclass(frozen=True)
+class Heatmap:
+    """Template x template agreement of one judge, beside the templates' own figures."""
 
-    cases, named, place = list[Data](), list[Data](), dict[Key, int]()
-    for case, _ in _by_case(report["where_wrong"], order):
-        place[case["key"]] = len(cases)
-        case["name"] = f"{case['judge']} · {case['task']} · {case['scoring']}"
-        cases.append(case)
-        named.append({"name": case["name"], "task": case["task"]})
+    panel: Panel
+    wide: bool
+    n_pairs: int
+    lines: tuple[HeatmapLine, ...]
+    upright: bool
+    """Whether the headings are long, and are turned."""
+
+    @property
+    def subject(self) -> Subject:
+        """What the heatmap is about."""
+        return self.panel.subject
+
+
+def _mapped_pairs(entry: Assessment) -> list[TemplatePair]:
+    return [row for row in entry.template_pairs if row.labels == "mapped"]
+
+
+def _heatmap(panel: Panel) -> Heatmap:
+    pairs = _mapped_pairs(panel.entry)
+    templates = sorted({name for row in pairs for name in (row.template_a, row.template_b)})
+    short = short_templates(templates)
+    pair_of = {frozenset((row.template_a, row.template_b)): row for row in pairs}
+    figures = {row.template: row for row in panel.entry.templates}
+    lines = tuple(
+        HeatmapLine(
+            one,
+            short[one],
+            tuple((pair_of.get(frozenset((one, two))), one == two) for two in templates),
+            figures.get(one) or TemplateFigures("-", one, None, None, False, 0),
+        )
+        for one in templates
+    )
+    return Heatmap(
+        panel=panel,
+        wide=len(panel.entry.templates) > MANY_TEMPLATES,
+        n_pairs=sum(row.n_pairs for row in pairs),
+        lines=lines,
+        upright=max(map(len, short.values())) > LONG_NAME,
+    )
+
+
+@dataclass(frozen=True)
+class WorseGroup:
+    """A group of items that fares worse than the rest."""
+
+    case: str
+    measure: str | None
+    figures: GroupFigures
+
+    @property
+    def points(self) -> str:
+        """The difference from the rest."""
+        return signed(100 * self.figures.difference, 0)
+
+    @property
+    def interval(self) -> str:
+        """The interval of the difference, in points."""
+        ends = (100 * self.figures.ci_low, 100 * self.figures.ci_high)
+        return brackets(*ends, lambda end: signed(end, 0))
+
+    @property
+    def p(self) -> str:
+        """The corrected p-value."""
+        return p_value(self.figures.p_holm, "")
+
+
+@dataclass(frozen=True)
+class FirstRow:
+    """A row of the table for browsers without scripts."""
+
+    row: Disagreement
+    case: str
+
+    @property
+    def item(self) -> str:
+        """The item, and the option order if there are several."""
+        return self.row.item_id + ("" if self.row.order == "-" else f" {self.row.order}")
+
+    @property
+    def text(self) -> str:
+        """The first text of the judge, of the item, or the prompt."""
+        texts = (*self.row.answers.values(), *self.row.columns.values())
+        return " ".join(next(iter(texts), self.row.text or "").split())[:LONGEST_CELL]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The section on disagreements: groups, the first rows as a table, and all as data.
+
+    ``cases`` are the names of judges and tasks, ``counts`` the kinds with their bit and number.
+    """
+
+    near: str
+    cases: tuple[str, ...]
+    n_rows: int
+    n_shown: int
+    counts: tuple[tuple[str, int, int], ...]
+    groups: tuple[WorseGroup, ...]
+    n_groups: int
+    first: tuple[FirstRow, ...]
+    data: Markup
+
+
+def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts) -> Wrong | None:
+    panels = list(_panels(report, lambda entry: [entry.where_wrong] if entry.where_wrong else []))
+    if not panels:
+        return None
+    names = [f"{p.judge} · {p.entry.task} · {p.entry.scoring}" for p in panels]
+    place = {panel.subject: at for at, panel in enumerate(panels)}
     # The clearest cases of each judge and task, so that none fills the page alone.
-    seen: Counter[Key] = Counter()
+    seen: Counter[Subject] = Counter()
     ranks = []
     for row in listed:
-        seen[identity(row)] += 1
-        ranks.append(seen[identity(row)])
+        seen[row.subject] += 1
+        ranks.append(seen[row.subject])
     kept = sorted(range(len(listed)), key=ranks.__getitem__)[:MOST_ROWS]
-    shown = sorted((listed[at] for at in kept), key=lambda row: place[identity(row)])
+    shown = sorted((listed[at] for at in kept), key=lambda row: place[row.subject])
     longest = min(LONGEST_TEXT, max(SHORTEST_TEXT, MOST_CHARACTERS // max(1, len(shown))))
 
-    def cut(found: Mapping[str, str]) -> dict[str, str]:
-        each = max(SHORTEST_TEXT, longest // max(1, len(found)))
+    def cut(texts: Mapping[str, str]) -> dict[str, str]:
+        most = max(SHORTEST_TEXT, longest // max(1, len(texts)))
         return {
-            name: text if len(text) <= each else f"{text[:each]} …" for name, text in found.items()
+            name: text if len(text) <= most else f"{text[:most]} …" for name, text in texts.items()
         }
 
-    rows = [
-        [
-            place[identity(row)],
-            row["item_id"],
-            row["order"],
-            sum(1 << KINDS.index(kind) for kind in row["kinds"]),
-            row["label"],
-            row["verdict"],
-            row["margin"],
-            row["verdicts"],
-            cut(row["answers"]),
-            row["people"],
-            cut({**row["columns"], **({"prompt": row["text"]} if row["text"] else {})}),
-        ]
-        for row in shown
-    ]
+    kinds = [sum(1 << KINDS.index(kind) for kind in row.kinds) for row in shown]
     data = {
         "kinds": KINDS,
-        "cases": named,
-        "wordings": texts,
-        "rows": rows,
-    }
-    groups, n_rows, n_groups = [], 0, 0
-    for entry in report["where_wrong"]:
-        n_rows, n_groups = n_rows + entry["n_listed"], n_groups + entry["n_groups"]
-        for group in entry["groups"]:
-            ends = (100 * group["ci_low"], 100 * group["ci_high"])
-            groups.append(
-                {
-                    **group,
-                    "case": cases[place[identity(entry)]]["name"],
-                    "measure": entry["measure"],
-                    "points": signed(100 * group["difference"], 0),
-                    "interval": brackets(*ends, lambda end: signed(end, 0)),
-                    "p": p_value(group["p_holm"], ""),
-                }
-            )
-    counts = [
-        (kind, 1 << bit, sum(row[3] >> bit & 1 for row in rows)) for bit, kind in enumerate(KINDS)
-    ]
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return {
-        "near": f"{NEAR:g}",
-        "cases": cases,
-        "n_rows": n_rows,
-        "n_shown": len(shown),
-        "counts": counts,
-        "groups": groups,
-        "n_groups": n_groups,
-        "first": [
-            {
-                **row,
-                "item": row["item_id"] + ("" if row["order"] == "-" else f" {row['order']}"),
-                "case": cases[place[identity(row)]]["name"],
-                "kinds": ", ".join(row["kinds"]),
-                "label": row["label"] or "",
-                "text": " ".join(
-                    next(
-                        iter((*row["answers"].values(), *row["columns"].values())),
-                        row["text"] or "",
-                    ).split()
-                )[:LONGEST_CELL],
-            }
-            for row in shown[:FIRST_ROWS]
+        "cases": [
+            {"name": name, "task": panel.entry.task}
+            for name, panel in zip(names, panels, strict=True)
         ],
-        # Nothing in a text can end the script element.
-        "data": Markup(printable(text).replace("<", "\\u003c")),
+        "wordings": texts,
+        "rows": [
+            [
+                place[row.subject],
+                row.item_id,
+                row.order,
+                bits,
+                row.label,
+                row.verdict,
+                row.margin,
+                row.verdicts,
+                cut(row.answers),
+                row.people,
+                cut({**row.columns, **({"prompt": row.text} if row.text else {})}),
+            ]
+            for row, bits in zip(shown, kinds, strict=True)
+        ],
     }
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    n_rows, n_groups, groups = 0, 0, list[WorseGroup]()
+    for entry in report.assessments:
+        if (wrong := entry.where_wrong) is not None:
+            n_rows, n_groups = n_rows + wrong.n_listed, n_groups + wrong.n_groups
+            name = names[place[entry.subject]]
+            groups += [WorseGroup(name, wrong.measure, group) for group in wrong.groups]
+    return Wrong(
+        near=f"{NEAR:g}",
+        cases=tuple(names),
+        n_rows=n_rows,
+        n_shown=len(shown),
+        counts=tuple(
+            (kind, 1 << bit, sum(bits >> bit & 1 for bits in kinds))
+            for bit, kind in enumerate(KINDS)
+        ),
+        groups=tuple(groups),
+        n_groups=n_groups,
+        first=tuple(FirstRow(row, names[place[row.subject]]) for row in shown[:FIRST_ROWS]),
+        # Nothing in a text can end the script element.
+        data=Markup(printable(text).replace("<", "\\u003c")),
+    )

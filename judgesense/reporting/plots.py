@@ -168,7 +168,7 @@ def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], besid
     text = number(row.value)
     if row.low is not None and row.high is not None:
         axes.plot([row.low, row.high], [y, y], color=colour, lw=2.2, solid_capstyle="round")
-        text += f"  {interval({'ci_low': row.low, 'ci_high': row.high}, 2)}"
+        text += f"  {interval(row.low, row.high, 2)}"
     if row.hollow is not None:
         axes.plot(row.hollow, y, marker, mfc="white", mec=colour, mew=1.2, ms=5.5, zorder=3)
     if row.value is not None:

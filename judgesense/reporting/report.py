@@ -5,36 +5,47 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import refuse_links, write_text
-from judgesense.files.documents import read_json
+from judgesense.files.documents import fit_record, read_json
 from judgesense.log.folder import read_run
 from judgesense.log.schema import part_files, raw_texts
-from judgesense.measure.assess import Rows, measure
-from judgesense.measure.disagreements import read_rows, write_rows
+from judgesense.measure.assess import measure
+from judgesense.measure.assessment import Assessment, ReportContents, Search
+from judgesense.measure.disagreements import Disagreement, read_rows, write_rows
 from judgesense.measure.report_file import (
     REPORT_FILE,
-    identity,
+    VERSION,
+    has_report,
     load_report,
     merge,
-    saved_report,
+    report_json,
 )
 from judgesense.reporting import plots
 from judgesense.reporting.summary import first_screen
-from judgesense.reporting.tables import COLUMNS, advice_by_case, rows, steady_threshold
+from judgesense.reporting.tables import COLUMNS, advice, rows, steady_threshold
 from judgesense.reporting.terminal import render_brief
-from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.statistics.result import data_frame, html_table
 from judgesense.text import join, short_names, span
 
 
-@dataclass(frozen=True, eq=False)
-class Report(ResultMapping):
+class _List:
+    """A list of ``report.json`` as an attribute of a report."""
+
+    def __set_name__(self, owner: type[Report], name: str) -> None:
+        self.name = name
+
+    def __get__(self, report: Report | None, owner: type[Report]) -> list[dict[str, Any]]:
+        return [] if report is None else report[self.name]
+
+
+class Report(Mapping[str, Any]):
     """Every figure of a run or of several runs, with the keys of ``report.json``.
 
     ``trust`` has the trust card of each judge, task and scoring (`judgesense.measure.card`),
@@ -42,50 +53,66 @@ class Report(ResultMapping):
     ``where_wrong`` counts what is wrong with the verdicts, and lists the groups of items that fare
     worse than the rest; the items are in `disagreements`.
     ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
-    `judgesense.measure.report_file.CELL_KEYS` names its keys. ``advice`` holds the findings as
+    `judgesense.measure.assessment.Cell` names its keys. ``advice`` holds the findings as
     sentences.
-    ``out`` is the run's folder, None of several runs. ``str()`` is what ``judgesense report``
-    prints; a notebook shows the same as a table.
+    ``contents`` has the same as typed records. ``out`` is the run's folder, None of several runs.
+    ``str()`` is what ``judgesense report`` prints; a notebook shows the same as a table.
     """
 
-    schema: int
-    trust: list[dict[str, Any]]
-    wordings: list[dict[str, Any]]
-    recommendation: list[dict[str, Any]]
-    remedies: list[dict[str, Any]]
-    people: list[dict[str, Any]]
-    where_wrong: list[dict[str, Any]]
-    variants: list[dict[str, Any]]
-    attacks: list[dict[str, Any]]
-    cells: list[dict[str, Any]]
-    advice: list[str]
-    findings: list[dict[str, Any]]
-    template_pairs: list[dict[str, Any]]
-    templates: list[dict[str, Any]]
-    examples: list[dict[str, Any]]
-    diagnostics: list[dict[str, Any]]
-    next: list[dict[str, Any]]
-    plan: list[dict[str, Any]]
-    repeated: list[dict[str, Any]]
-    runs: list[dict[str, Any]]
-    notes: list[str]
-    out: Path | None = None
+    trust = _List()
+    wordings = _List()
+    recommendation = _List()
+    remedies = _List()
+    people = _List()
+    where_wrong = _List()
+    variants = _List()
+    attacks = _List()
+    cells = _List()
+    findings = _List()
+    template_pairs = _List()
+    templates = _List()
+    examples = _List()
+    diagnostics = _List()
+    next = _List()
+    plan = _List()
+    repeated = _List()
+    runs = _List()
+    schema = VERSION
 
-    @classmethod
-    def of(cls, contents: Mapping[str, Any], out: Path | None = None) -> Report:
-        """The report with the contents of a ``report.json`` in the folder ``out``."""
-        names = [field.name for field in fields(cls) if field.name != "out"]
-        return cls(**{name: contents[name] for name in names}, out=out)
+    def __init__(self, contents: ReportContents, out: Path | None = None) -> None:
+        self.contents, self.out = contents, out
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        return report_json(self.contents)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in super().__iter__() if name != "out")
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return super().__len__() - 1
+        return len(self._values)
+
+    @property
+    def advice(self) -> list[str]:
+        """The findings as sentences."""
+        return list(self["advice"])
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on the run."""
+        return list(self["notes"])
+
+    @property
+    def assessments(self) -> tuple[Assessment, ...]:
+        """Everything on each judge, task and scoring, as typed records."""
+        return self.contents.assessments
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of ``report.json``."""
-        return dict(self)
+        return report_json(self.contents)
 
     def to_pandas(self) -> Any:
         """The trust cards as a `pandas.DataFrame`, one row per judge, task and scoring.
@@ -95,27 +122,29 @@ class Report(ResultMapping):
         not measured. ``ci_low`` and ``ci_high`` are those of ``jss``. ``next`` is the kind of the
         next step.
         """
-        steps = {identity(step): step["kind"] for step in self.next}
-        rows = []
-        for card in self.trust:
-            checks = card["checks"]
-            rows.append(
+        table = []
+        for entry in self.assessments:
+            checks, step = entry.card.checks, entry.next_step
+            table.append(
                 {
-                    **{name: card[name] for name in ("judge", "task", "scoring", "trust")},
-                    "because": ", ".join(card["because"]),
-                    "jss": checks["steady"]["estimate"],
-                    "ci_low": checks["steady"]["ci_low"],
-                    "ci_high": checks["steady"]["ci_high"],
-                    "kappa": checks["right"]["estimate"],
-                    "right": checks["right"]["details"].get("accuracy"),
-                    "fair": checks["fair"]["estimate"],
-                    "readable": checks["readable"]["estimate"],
-                    "n_items": checks["readable"]["n_items"],
-                    "next": steps.get(identity(card)),
-                    "run_id": card["run_id"],
+                    "judge": entry.judge,
+                    "task": entry.task,
+                    "scoring": entry.scoring,
+                    "trust": entry.card.trust,
+                    "because": ", ".join(entry.card.because),
+                    "jss": checks["steady"].estimate,
+                    "ci_low": checks["steady"].ci_low,
+                    "ci_high": checks["steady"].ci_high,
+                    "kappa": checks["right"].estimate,
+                    "right": checks["right"].details.get("accuracy"),
+                    "fair": checks["fair"].estimate,
+                    "readable": checks["readable"].estimate,
+                    "n_items": checks["readable"].n_items,
+                    "next": None if step is None else step.kind,
+                    "run_id": entry.run_id,
                 }
             )
-        return data_frame(rows)
+        return data_frame(table)
 
     def cells_frame(self) -> Any:
         """The cells as a `pandas.DataFrame`, one row per judge, task, scoring, order and set of
@@ -129,39 +158,42 @@ class Report(ResultMapping):
 
         Raises JudgeSenseError for a report without judges, MissingExtraError without matplotlib.
         """
-        people = self.people
-        if people and all(row.figure["jss"] is None for row in rows(self) if not row.is_baseline):
-            shares = [
-                (
-                    each["task"],
-                    f"{each['judge']} · {each['human']}",
-                    each["accuracy"],
-                    each["accuracy_ci_low"],
-                    each["accuracy_ci_high"],
-                )
-                for each in people
-            ]
+        table = rows(self.contents)
+        shares = [
+            (
+                entry.task,
+                f"{entry.judge} · {people.human}",
+                people.accuracy,
+                people.accuracy_ci_low,
+                people.accuracy_ci_high,
+            )
+            for entry in self.assessments
+            for people in entry.people
+        ]
+        if shares and all(row.jss is None for row in table if not row.is_baseline):
             xlabel = "Right: matches people's labels, with its 95% interval"
             return plots.forest(shares, xlabel=xlabel, xlim=(-0.01, 1.01))
         lines = []
-        for row in rows(self):
-            figure, name = row.figure, row.texts["judge"]
-            ends = (None, None) if row.is_baseline else (figure["ci_low"], figure["ci_high"])
-            name += "" if row.is_baseline else f" · {row.cell['scoring']}"
-            lines.append((row.cell["task"], name, figure["jss"], *ends, None, row.tone))
+        for row in table:
+            name, ends = row.texts["judge"], (row.ci_low, row.ci_high)
+            if row.is_baseline:
+                ends = (None, None)
+            else:
+                name += f" · {row.entry.scoring}"
+            lines.append((row.entry.task, name, row.jss, *ends, None, row.tone))
         if not lines:
             raise JudgeSenseError("the report has no judge to draw")
         xlabel = "JSS (same verdict after rewording) with its 95% interval"
-        limit = steady_threshold(self)
+        limit = steady_threshold(self.contents)
         return plots.forest(lines, xlabel=xlabel, threshold=limit, xlim=(-0.01, 1.01))
 
     def __repr__(self) -> str:
-        cards = self.trust
-        judges = list(short_names({card["judge"] for card in cards}).values())
-        tasks = list(dict.fromkeys(card["task"] for card in cards))
-        trust = Counter(card["trust"] for card in cards)
-        values = [f"{n} {name}" if len(cards) > 1 else name for name, n in trust.items()]
-        sizes = {card["checks"]["readable"]["n_items"] for card in cards} or {0}
+        entries = self.assessments
+        judges = list(short_names({entry.judge for entry in entries}).values())
+        tasks = list(dict.fromkeys(entry.task for entry in entries))
+        trust = Counter(entry.card.trust for entry in entries)
+        values = [f"{n} {name}" if len(entries) > 1 else name for name, n in trust.items()]
+        sizes = {entry.card.checks["readable"].n_items for entry in entries} or {0}
         n = span([min(sizes), max(sizes)], str)
         who, what = (
             join(names) if 0 < len(names) < 4 else f"{len(names)} {many}"
@@ -172,38 +204,35 @@ class Report(ResultMapping):
     def disagreements(self) -> Any:
         """The items on which the judge is wrong, flips, cannot be read or is unsure.
 
-        The rows of ``disagreements.csv`` (`judgesense.measure.disagreements.COLUMNS`) as a
+        The rows of ``disagreements.csv`` (`judgesense.measure.disagreements.Disagreement`) as a
         `pandas.DataFrame`, or as a list of dicts without pandas. Raises JudgeSenseError if the
         report has no folder, or the folder no such file.
         """
         if self.out is None:
             raise JudgeSenseError("no folder: take the report of one run, judgesense report DIR")
-        rows = read_rows(self.out)
+        table = read_rows(self.out)
         try:
-            return data_frame(rows)
+            return data_frame(table)
         except ImportError:
-            return rows
+            return table
 
     def __str__(self) -> str:
         page = [] if self.out is None else [f"{self.out}/report.html shows the verdicts."]
-        return "\n".join([render_brief(self), *page])
+        return "\n".join([render_brief(self.contents), *page])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's plain text: the table, not every figure."""
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        judged = [row for row in rows(self) if not row.is_baseline]
+        judged = [row for row in rows(self.contents) if not row.is_baseline]
         table = html_table(list(COLUMNS.values()), [list(row.texts.values()) for row in judged])
-        screen = first_screen(self)
-        texts = [
-            f"{case['judge']} on {case['task']}: {case['texts'][0]}"
-            for case in advice_by_case(self)[:_CASES]
-        ]
-        if step := screen["next"]:
-            texts.append(" ".join(filter(None, ["Next:", step["text"], step["command"]])))
+        screen = first_screen(self.contents)
+        texts = [f"{case.heading}: {case.texts[0]}" for case in advice(self.contents)[:_CASES]]
+        if step := screen.next_step:
+            texts.append(" ".join(filter(None, ["Next:", step.text, step.command])))
         listed = "".join(f"<li>{escape(text)}</li>" for text in texts)
-        return f"<p><b>{escape(screen['title'])}</b></p>{table}<ul>{listed}</ul>"
+        return f"<p><b>{escape(screen.title)}</b></p>{table}<ul>{listed}</ul>"
 
 
 _CASES = 6
@@ -213,8 +242,8 @@ _CASES = 6
 def measure_run(
     run_dir: Path,
     thresholds: Mapping[str, object] | None = None,
-    listed: Rows | None = None,
-) -> dict[str, Any]:
+    listed: list[Disagreement] | None = None,
+) -> ReportContents:
     """A run's report, measured from its decisions; without decisions, the report in the folder.
 
     ``thresholds`` and ``listed`` are those of `measure`; the report in the folder keeps its own
@@ -241,29 +270,30 @@ IMPROVE_FILE = "improve.json"
 """What ``judgesense improve`` wrote beside the answers it got."""
 
 
-def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> dict[str, Any]:
+def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) -> Report:
     """Measure a run and write its report (``.json``, ``.md``, ``.html``) and ``disagreements.csv``,
     each file whole or not at all.
 
-    Returns the contents of ``report.json``. Raises JudgeSenseError as `measure_run` does, if the
-    folder holds the report of a newer version, and if it cannot be written.
+    Raises JudgeSenseError as `measure_run` does, if the folder holds the report of a newer version,
+    and if it cannot be written.
     """
     from judgesense.reporting.documents import render_markdown
     from judgesense.reporting.html import render_html
 
     run_dir = Path(run_dir)
     refuse_links(run_dir)
-    saved_report(run_dir)  # Refuse to overwrite the report of a newer version.
-    listed: Rows = []
-    report = measure_run(run_dir, thresholds, listed)
+    has_report(run_dir)  # Refuse to overwrite the report of a newer version.
+    listed: list[Disagreement] = []
+    contents = measure_run(run_dir, thresholds, listed)
     if (searched := run_dir / IMPROVE_FILE).exists():
-        found = read_json(searched)
-        report["improve"] = {key: found[key] for key in ("text", "rows", "table", "footnotes")}
+        search = fit_record(Search, read_json(searched), str(searched), "a search")
+        contents = replace(contents, search=search)
+    report = Report(contents, run_dir)
     try:
-        text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         write_text(run_dir / REPORT_FILE, text + "\n")
-        write_text(run_dir / "report.md", render_markdown(report))
-        write_text(run_dir / "report.html", render_html(report, listed))
+        write_text(run_dir / "report.md", render_markdown(contents))
+        write_text(run_dir / "report.html", render_html(contents, listed))
         if part_files(run_dir):
             write_rows(listed, run_dir)
     except OSError as error:
@@ -302,5 +332,5 @@ def report_runs(*run_dirs: str | Path, thresholds: Mapping[str, object] | None =
         raise JudgeSenseError("no run given; name the --out folder of at least one run")
     reports = [write_report(Path(run_dir), thresholds) for run_dir in run_dirs]
     if len(reports) > 1:
-        return Report.of(merge(reports))
-    return Report.of(reports[0], Path(run_dirs[0]))
+        return Report(merge([report.contents for report in reports]))
+    return reports[0]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from judgesense.measure.assessment import ReportContents
 from judgesense.measure.card import TRUST
-from judgesense.measure.report_file import identity
+from judgesense.measure.disagreements import WRONG
+from judgesense.measure.figures import HumanAgreement
+from judgesense.measure.people import GOLD
 from judgesense.reporting.palette import STYLES
+from judgesense.reporting.side_tables import among_people, side_tables
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
@@ -20,11 +23,10 @@ from judgesense.reporting.tables import (
     GLOSSES,
     LEGEND,
     TEXT_COLUMNS,
+    Advice,
     Row,
-    advice_by_case,
-    among_people,
+    advice,
     rows,
-    side_tables,
 )
 from judgesense.text import aligned, brackets, number, percent, printable
 
@@ -37,18 +39,18 @@ _LABELS = 5
 """Rows and labels that are shown in a few lines."""
 
 
-def render_terminal(report: Mapping[str, Any]) -> str:
+def render_terminal(report: ReportContents) -> str:
     """The tables, the advice and the next steps as plain text, one line per row and finding."""
     return "\n".join(printable(line.plain) for line in _lines(report))
 
 
-def render_brief(report: Mapping[str, Any]) -> str:
+def render_brief(report: ReportContents) -> str:
     """The conclusion, the cards, the worst finding and the next step as plain text."""
     return "\n".join(printable(line.plain) for line in _brief(report, None, MOST_LINES))
 
 
 def print_report(
-    report: Mapping[str, Any],
+    report: ReportContents,
     folder: str | Path | None = None,
     *,
     verbose: bool = False,
@@ -70,35 +72,38 @@ def print_report(
         console.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 
-def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> list[Text]:
+def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list[Text]:
     screen = first_screen(report)
-    shown = {row["key"]: place for place, row in enumerate(screen["rows"])}
-    table = [row for row in rows(report) if row.key in shown]
-    table.sort(key=lambda row: (TRUST.index(row.texts["trust"]), shown[row.key]))
-    shown_rows = [row.texts for row in table] or [COLUMNS]
-    columns = [key for key in COLUMNS if any(row[key] != number(None) for row in shown_rows)]
-    head = [Text(f"{screen['title']}.", "bold"), Text(), *_table(table[:_ROWS], columns)]
-    if more := len(report["trust"]) - len(table[:_ROWS]):
+    places = {row.subject: place for place, row in enumerate(screen.rows)}
+    table = [row for row in rows(report) if row.subject in places]
+    table.sort(key=lambda row: (TRUST.index(row.texts["trust"]), places[row.subject]))
+    texts = [row.texts for row in table] or [COLUMNS]
+    columns = [key for key in COLUMNS if any(row[key] != number(None) for row in texts)]
+    head = [Text(f"{screen.title}.", "bold"), Text(), *_table(table[:_ROWS], columns)]
+    if more := len(report.assessments) - len(table[:_ROWS]):
         head.append(Text(f"… and {more} more rows", "dim"))
     gloss = " ".join(text for key, text in GLOSSES.items() if key in columns)
     head += [Text(gloss, "dim"), Text()]
-    tail = [Text(note, "yellow") for note in report["notes"][:2]]
-    if step := screen["next"]:
-        tail += [Text(f"Next: {step['text']}", "bold")]
-        tail += [Text(f"  {step['command']}")] if step["command"] else []
+    tail = [Text(note, "yellow") for note in report.notes[:2]]
+    if step := screen.next_step:
+        tail += [Text(f"Next: {step.text}", "bold")]
+        tail += [Text(f"  {step.command}")] if step.command else []
     if folder is not None:
-        wrong = any(entry["kinds"]["wrong"] for entry in report["where_wrong"])
-        shows = "and disagreements.csv list the wrong verdicts" if wrong else "shows the verdicts"
+        found = [entry.where_wrong for entry in report.assessments if entry.where_wrong]
+        shows = "shows the verdicts"
+        if any(entry.kinds[WRONG] for entry in found):
+            shows = "and disagreements.csv list the wrong verdicts"
         tail.append(Text(f"{folder}/report.html {shows}; --verbose prints every finding."))
     body: list[Text] = []
-    cases = {case["key"]: case for case in advice_by_case(report)}
+    cases = {case.subject: case for case in advice(report)}
     # The gold labels of a benchmark need no more than the column "right".
-    people = {
-        identity(entry): entry for entry in reversed(report["people"]) if entry["human"] != "gold"
-    }
-    first = identity(step) if step else None
-    for key in sorted(shown, key=lambda key: (key != first, key not in people, shown[key])):
-        block = list(_block(cases[key], people.get(key), report["people"]))
+    people = {}
+    for entry in report.assessments:
+        if any(row.human != GOLD for row in entry.people):
+            people[entry.subject] = entry.people
+    first = None if screen.first is None else screen.first.subject
+    for key in sorted(places, key=lambda key: (key != first, key not in people, places[key])):
+        block = list(_block(cases[key], people.get(key, ())))
         room = most - len(head) - len(tail) - len(body)
         if body and len(block) > room:
             break
@@ -108,28 +113,26 @@ def _brief(report: Mapping[str, Any], folder: str | Path | None, most: int) -> l
     return [*head, *body, *tail]
 
 
-def _block(
-    case: Mapping[str, Any], people: Mapping[str, Any] | None, every: Sequence[Mapping[str, Any]]
-) -> Iterator[Text]:
+def _block(case: Advice, people: Sequence[HumanAgreement]) -> Iterator[Text]:
     """A judge on a task: the conclusion, the worst finding, and how it agrees with people."""
-    conclusion, *findings = case["texts"]
-    yield Text(f"{case['judge']} on {case['task']}", "bold")
+    conclusion, *findings = case.texts
+    yield Text(case.heading, "bold")
     yield Text(f"  {conclusion}")
-    if people is None:
+    if not people:
         yield from (Text(f"  {text}") for text in findings[:_FINDINGS])
         return
-    for label, figures in list(people["per_label"].items())[:_LABELS]:
+    for label, figures in list(people[0].per_label.items())[:_LABELS]:
         text = (
-            f"  {label}: of the {figures['n']} items with this label from people, the judge finds "
-            f"{percent(figures['recall'])} (recall). Of its verdicts with this label, "
-            f"{percent(figures['precision'])} are right (precision)."
+            f"  {label}: of the {figures.n} items with this label from people, the judge finds "
+            f"{percent(figures.recall)} (recall). Of its verdicts with this label, "
+            f"{percent(figures.precision)} are right (precision)."
         )
-        if share := people["corrected"].get(label):
-            ends = brackets(share["ci_low"], share["ci_high"], percent)
-            text += f" It gives this label to {percent(share['verdicts'])} of all items. Corrected "
-            text += f"for its errors, this share is about {percent(share['share'])} {ends}."
+        if share := people[0].corrected.get(label):
+            ends = brackets(share.ci_low, share.ci_high, percent)
+            text += f" It gives this label to {percent(share.verdicts)} of all items. Corrected "
+            text += f"for its errors, this share is about {percent(share.share)} {ends}."
         yield Text(text)
-    yield from (Text(f"  {text}") for text in among_people(people, every))
+    yield from (Text(f"  {text}") for text in among_people(case.subject.judge, people))
 
 
 def _table(table: Sequence[Row], columns: Sequence[str] = tuple(COLUMNS)) -> Iterator[Text]:
@@ -144,7 +147,7 @@ def _table(table: Sequence[Row], columns: Sequence[str] = tuple(COLUMNS)) -> Ite
         yield line
 
 
-def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
+def _lines(report: ReportContents) -> Iterator[Text]:
     yield from _table(rows(report))
     yield from (Text(), Text(LEGEND, "dim"), Text(BASELINE_NOTE, "dim"))
     for side in side_tables(report):
@@ -152,13 +155,12 @@ def _lines(report: Mapping[str, Any]) -> Iterator[Text]:
         left = [at < side.n_text for at in range(len(side.columns))]
         yield from map(Text, aligned([side.columns, *side.rows], left))
         yield from (Text(note, "dim") for note in side.notes)
-    for case in advice_by_case(report):
-        heading = f"{case['judge']} on {case['task']}, {case['scoring']} scoring"
-        yield from (Text(), Text(heading, "bold"))
-        yield from (Text(f"  - {text}") for text in case["texts"])
-        if step := case["next"]:
-            yield Text(f"  Next: {step['text']}", "bold")
-            if step["command"]:
-                yield Text(f"    {step['command']}")
-    if report["notes"]:
-        yield from (Text(), *(Text(note, "yellow") for note in report["notes"]))
+    for case in advice(report):
+        yield from (Text(), Text(f"{case.heading}, {case.subject.scoring} scoring", "bold"))
+        yield from (Text(f"  - {text}") for text in case.texts)
+        if step := case.next_step:
+            yield Text(f"  Next: {step.text}", "bold")
+            if step.command:
+                yield Text(f"    {step.command}")
+    if report.notes:
+        yield from (Text(), *(Text(note, "yellow") for note in report.notes))

@@ -7,7 +7,7 @@ an example.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.documents import Shape, fit_node, read_nodes
 from judgesense.log.schema import read_log
-from judgesense.measure.report_file import identity
+from judgesense.measure.cost import costs
+from judgesense.measure.rankings import rankings
 from judgesense.measure.thresholds import STEADY_JSS
 from judgesense.pipeline import Settings, to_stderr
 from judgesense.reporting.run_tables import (
@@ -128,23 +129,27 @@ def run_study(
     )
     log = read_log(out / "run")
     labels = {name: entry.task.labels for name, entry in templates.items()}
-    systems, rankings = systems_table(log, labels)
-    corrected = holm([ranking.p_value for ranking in rankings.values()])
+    ranked = rankings(log, labels)
+    corrected = holm([ranking.p_value for ranking in ranked.values()])
     tables = {
         "jss": jss_table(report),
         "wordings": wordings_table(report),
-        "systems": systems,
+        "systems": systems_table(ranked),
         "flips": flips_table(report),
-        "cost": cost_table(report, log),
+        "cost": cost_table(costs(log, report.runs)),
     }
+    judges_and_tasks = [
+        (f"{judge} on {entry.task} ({entry.scoring} scoring)", entry)
+        for judge, entry in cases(report)
+    ]
     findings = {
-        "jss": _of_cases(report, "trust", "{judge} on {task} ({scoring} scoring): "),
-        "wordings": _of_cases(
-            report, "recommendation", "wording for {judge} on {task} ({scoring} scoring): "
-        ),
+        "jss": [f"{who}: {entry.card.text}" for who, entry in judges_and_tasks],
+        "wordings": [
+            f"wording for {who}: {entry.recommendation.text}" for who, entry in judges_and_tasks
+        ],
         "systems": [
             f"{judge} on {task}: {ranking_finding(ranking, p)}"
-            for ((judge, task, _), ranking), p in zip(rankings.items(), corrected, strict=True)
+            for ((judge, task, _), ranking), p in zip(ranked.items(), corrected, strict=True)
             if ranking.winner_change_rate is not None
         ],
     }
@@ -163,7 +168,7 @@ def run_study(
         "run",
         keys.title or path.stem,
         {
-            "judges": [each["name"] for each in report["runs"][0]["judges"]],
+            "judges": [each["name"] for each in report.runs[0]["judges"]],
             # The items judged: `limit` and a design with fewer pairs leave out part of the file.
             "items": log.group_by(["task", "item_id"]).aggregate([]).num_rows,
             "wordings": sum(len(entry.templates) for entry in templates.values()),
@@ -212,10 +217,3 @@ def _variants(path: Path, names: Sequence[str]) -> tuple[str, ...]:
         except JudgeSenseError as error:
             raise JudgeSenseError(f"{path}, variants: {error}") from error
     return tuple(chosen)
-
-
-def _of_cases(report: Mapping[str, Any], key: str, start: str) -> Iterator[str]:
-    """The texts of a list of the report, each after its judge, task and scoring."""
-    of_case = {identity(entry): entry["text"] for entry in report[key]}
-    for judge, _, cell in cases(report):
-        yield start.format(**{**cell, "judge": judge}) + of_case[identity(cell)]

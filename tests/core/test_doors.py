@@ -14,6 +14,7 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
+from judgesense.measure.assessment import ReportContents
 from judgesense.measure.report_file import LISTS
 from judgesense.metric_modules.registry import METRICS
 from judgesense.statistics.result import ResultMapping
@@ -118,10 +119,10 @@ def test_an_agreement_prints_its_figure_interval_n_and_signature() -> None:
 
 
 def test_a_report_has_the_keys_of_its_file() -> None:
-    assert set(judgesense.Report.__dataclass_fields__) == {"schema", "out", *LISTS}
-    contents = {"schema": 1, **{name: [] for name in LISTS}}
-    report = judgesense.Report.of(contents)
-    assert report == report.to_dict() == contents
+    report = judgesense.Report(ReportContents())
+    assert set(report) == {"schema", *LISTS}
+    assert report == report.to_dict() == {"schema": 2, **{name: [] for name in LISTS}}
+    assert all(getattr(report, name) == report[name] for name in report)
     assert "<th>judge</th>" in report._repr_html_()
     assert repr(report).startswith("<Report of 0 judges")
     assert len(report.to_pandas()) == len(report.cells_frame()) == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judgesense.reporting import published as figures
+from judgesense import published as figures
 from judgesense.studies.common.study import published as stated
 
 NAMES = {figure.published_as: figure.judge for figure in figures.figures()}

@@ -127,8 +127,8 @@ def test_a_judge_that_saw_contrasts_alone_has_no_agreement() -> None:
     only = table(row("1", "a", "NO", **NEGATED), row("2", "a", "YES", **NEGATED))
     (stream,) = view(only).judged
     assert (len(stream.rows), len(stream.pairs), stream.contrast) == (0, 0, None)
-    cell = measure(only, None, run={})["cells"][0]
-    assert (cell["jss"], cell["n_pairs"], cell["accuracy"]) == (None, 0, None)
+    cell = measure(only, None, run={}).measured[0].cells[0]
+    assert (cell.jss, cell.n_pairs, cell.accuracy) == (None, 0, None)
 
 
 def test_a_log_without_the_variant_columns_is_read_as_rewordings(tmp_path: Path) -> None:

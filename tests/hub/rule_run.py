@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import judgesense
 from judgesense.benchmark import table_of_pairs
 from judgesense.log.schema import PARTS, SCHEMA, write_part
+from judgesense.measure.report_file import report_json
 from judgesense.reporting.report import measure_run
 from judgesense.tasks import Item, Task, Template, pair_up, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates
@@ -113,6 +114,6 @@ def make_run(
     whole = {"run_id": "by-rule", "schema": 1, **(record or {})}
     (folder / "run.json").write_text(json.dumps(whole), "utf-8")
     # The figures and pages of write_report are not published.
-    report = json.dumps(measure_run(folder), allow_nan=False)
+    report = json.dumps(report_json(measure_run(folder)), allow_nan=False)
     (folder / "report.json").write_text(report, "utf-8")
     return folder

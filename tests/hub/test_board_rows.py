@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from hub_scripts.leaderboard.records import Tables
 from hub_scripts.leaderboard.rows import (
     ALONE,
-    Tables,
     answer,
     entries,
     figure_rows,
@@ -16,7 +18,8 @@ from hub_scripts.leaderboard.rows import (
     row_of,
 )
 from hub_scripts.leaderboard.runs import EMBEDDED, gold_tables, report_of
-from judgesense.measure.report_file import CELL_KEYS
+from judgesense.measure.assessment import Assessment, Cell
+from judgesense.measure.card import CHECKS, Check, TrustCard
 
 
 def answers(right, n=100, *, first=0, answered=1.0, ordinal=False):
@@ -30,63 +33,46 @@ def answers(right, n=100, *, first=0, answered=1.0, ordinal=False):
 
 
 def entry(
-    name, low, high, *, pairs="0a0a0a0a", scoring="options", run="", card=None, gold=None, **cell
+    name, low, high, *, pairs="0a0a0a0a", scoring="options", run="", card=None, gold=None, **more
 ):
-    values = dict.fromkeys(CELL_KEYS)
-    values.update(jss=(low + high) / 2, ci_low=low, ci_high=high, task="coherence")
-    values.update(n_pairs=125, n_items=25, n_clusters=25, n_unclear=0, n_refused=0, n_error=0)
-    values.update(coverage=1.0, signature="JSS|…")
-    values.update(cell)
-    task = values["task"]
-    named = (run or name, name, task, scoring, pairs, "data")
-    return row_of(named, values, values, card, tables=gold)
+    """A row with its JSS, and its judge's answers beside the gold labels."""
+    cell = Cell("-", "mapped", (low + high) / 2, low, high, n_pairs=125, n_items=25)
+    assessment = Assessment(
+        run or name, name, more.get("task", "coherence"), scoring, (cell,), card or trusted()
+    )
+    return replace(row_of(assessment, run or name, "data", gold), pairs=pairs), gold
 
 
 def judge(name, right, **more):
     """A judge of 100 items, ``right`` of them rightly judged."""
-    own = card(right=right / 50 - 1)
-    return entry(name, 0.8, 0.9, card=own, gold=answers(right), **more)
+    card = trusted(right=right / 50 - 1)
+    return entry(name, 0.8, 0.9, card=card, gold=answers(right), **more)
 
 
-def card(trust="use", because=(), *, beats=0.2, fair="pass", right=0.8, jss=(0.85, 0.95)):
-    checks = {
-        name: {
-            "state": "pass",
-            "estimate": 0.9,
-            "ci_low": 0.85,
-            "ci_high": 0.95,
-            "applies": True,
-            "details": {},
-        }
-        for name in ("readable", "steady", "responsive", "right", "fair")
-    }
-    checks["steady"] |= {"estimate": sum(jss) / 2, "ci_low": jss[0], "ci_high": jss[1]}
-    for name in because:
-        checks[name]["state"] = "fail" if trust == "avoid" else "open"
-    checks["fair"]["state"] = fair
-    over = None if beats is None else beats + 0.1
-    ends = {"beats_constant_ci_low": beats, "beats_constant_ci_high": 0.5}
-    checks["right"] |= {"estimate": right, "details": {"beats_constant": over, **ends}}
-    return {"trust": trust, "because": list(because), "text": f"{trust}: ...", "checks": checks}
+def trusted(right=0.8):
+    checks = dict.fromkeys(CHECKS, Check("pass", 0.9, 0.85, 0.95, 0.8, 100, "passes"))
+    beats = {"beats_constant": 0.3, "beats_constant_ci_low": 0.2, "beats_constant_ci_high": 0.5}
+    checks["right"] = replace(checks["right"], estimate=right, details=beats)
+    return TrustCard("use", (), "use: ...", checks)
 
 
 def ranks(*board):
-    return {row["judge"]: row["rank"] for row in ranked_rows(board)}
+    return {row.judge: row.rank for row in ranked_rows(board)}
 
 
 def reasons(*board):
-    return {row["judge"]: row["no_rank"] for row in ranked_rows(board)}
+    return {row.judge: row.no_rank for row in ranked_rows(board)}
 
 
 def test_a_rank_is_a_range_of_what_paired_tests_on_the_shared_items_allow():
     rows = ranked_rows([judge("a", 90), judge("b", 88), judge("c", 50)])
-    assert [(row["judge"], row["rank"], row["rank_last"]) for row in rows] == [
+    assert [(row.judge, row.rank, row.rank_last) for row in rows] == [
         ("a", 1, 2),
         ("b", 1, 2),
         ("c", 3, 3),
     ]
     # An item that one judge did not see tells nothing of the others.
-    elsewhere = judge("d", 99) | {"tables": answers(99, first=1000)}
+    elsewhere = (judge("d", 99)[0], answers(99, first=1000))
     assert set(ranks(judge("a", 90), judge("c", 50), elsewhere).values()) == {1}
 
 
@@ -103,7 +89,7 @@ def test_ranks_follow_kappa_and_not_how_often_the_commonest_label_is_right():
 
 def test_a_judge_of_two_runs_counts_once_and_not_against_itself():
     rows = ranked_rows([judge("a", 95, run="one"), judge("a", 90, run="two"), judge("b", 50)])
-    assert [(row["judge"], row["run"], row["rank"]) for row in rows] == [
+    assert [(row.judge, row.run, row.rank) for row in rows] == [
         ("a", "one", 1),
         ("a", "two", 1),
         ("b", "b", 2),
@@ -123,16 +109,14 @@ def test_judges_of_other_pairs_scorings_or_tasks_are_not_ranked_together():
 
 def test_published_figures_are_quoted_unranked_and_last():
     quoted = list(figure_rows())
-    assert len({row["judge"] for row in quoted}) == 25
-    assert {(row["rank"], row["trust"], row["kind"]) for row in quoted} == {
-        (None, None, "published figure")
-    }
+    assert len({row.judge for row in quoted}) == 25
+    assert {(row.rank, row.trust, row.kind) for row in quoted} == {(None, None, "published figure")}
     rows = in_order([*quoted, *ranked_rows([judge("a", 90), judge("b", 50)])])
-    assert [row["judge"] for row in rows[:2]] == ["a", "b"]
-    told = answer([row for row in rows if row["task"] == "coherence"])
-    assert [(one["name"], one["beaten"], one["alike"]) for one in told] == [("a", 1, 0)]
-    (only,) = answer([row for row in rows if row["task"] == "factuality"])
-    assert only["leader"]["kind"] == "published figure"
+    assert [row.judge for row in rows[:2]] == ["a", "b"]
+    told = answer([row for row in rows if row.task == "coherence"])
+    assert [(one.name, one.beaten, one.alike) for one in told] == [("a", 1, 0)]
+    (only,) = answer([row for row in rows if row.task == "factuality"])
+    assert only.leader.kind == "published figure"
 
 
 def test_the_embedded_runs_are_two_judges_on_the_same_pairs():
@@ -142,21 +126,19 @@ def test_the_embedded_runs_are_two_judges_on_the_same_pairs():
         for each in entries(report_of(folder), folder.name, gold_tables(folder))
     ]
     rows = {
-        row["judge"].partition("@")[0]: row
-        for row in ranked_rows(board)
-        if row["task"] == "relevance"
+        row.judge.partition("@")[0]: row for row in ranked_rows(board) if row.task == "relevance"
     }
     assert list(rows) == ["qwen2.5-coder-1.5b", "smollm2-135m"]
     qwen, smollm = rows.values()
-    assert qwen["pairs"] == smollm["pairs"] == "6d6785af"
-    assert {(row["trust"], row["weights"], row["rank"]) for row in rows.values()} == {
+    assert qwen.pairs == smollm.pairs == "6d6785af"
+    assert {(row.trust, row.weights, row.rank) for row in rows.values()} == {
         ("avoid", "open", rank) for rank in (1, 2)
     }
-    assert (qwen["model"], qwen["change"]["trust"], qwen["change"]["prompts_per_item"]) == (
+    assert (qwen.model, qwen.change.trust, qwen.change.prompts_per_item) == (
         "Qwen/Qwen2.5-Coder-1.5B-Instruct",
         "use",
         4,
     )
-    assert qwen["jss"] == pytest.approx(0.868)
-    assert qwen["position_consistency"] == pytest.approx(0.132)
-    assert smollm["accuracy"] == pytest.approx(0.49, abs=0.005)
+    assert qwen.jss == pytest.approx(0.868)
+    assert qwen.position_consistency == pytest.approx(0.132)
+    assert smollm.accuracy == pytest.approx(0.49, abs=0.005)

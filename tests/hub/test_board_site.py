@@ -5,7 +5,6 @@ Needs Debian's Chromium (``apt-get install chromium``); screenshots are left in 
 
 from __future__ import annotations
 
-import copy
 import csv
 import json
 import re
@@ -16,6 +15,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -27,7 +27,7 @@ from rule_run import make_run, make_runs
 from hub_scripts.leaderboard.runs import EMBEDDED, find_runs, report_of
 from hub_scripts.leaderboard.site import space_publication, write_pages, write_site
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.published import figures
+from judgesense.published import figures
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "tests" / "artifacts" / "leaderboard"
@@ -117,8 +117,7 @@ def test_a_judges_page_has_its_figures_checks_remedies_signatures_and_sources(tm
     assert "JSS 0.868 [0.680, 0.969]" in text
     assert "it makes the same choice in both orders on 13% of items" in text
     assert "is right on 87% of items instead of 56%" in text
-    whole = next(cell for cell in report["cells"] if cell["order"] == "both")
-    assert whole["signature"].replace("labels:raw", "labels:mapped") in text
+    assert report.assessments[0].mapped.signature in text
     links = Links(text).links
     assert {
         "https://hub.example/tree/abc/qwen",
@@ -389,14 +388,23 @@ def test_no_page_is_cut_and_axe_finds_nothing(visit, violations, site, whole, wi
 @pytest.mark.slow
 def test_two_hundred_judges_are_drawn_and_sorted(visit, tmp_path):
     report = report_of(EMBEDDED / "smollm2-135m")
-    text = json.dumps({key: report[key] for key in report if key not in ("runs", "notes")})
     reports = {}
     for number in range(200):
-        one = json.loads(text.replace("smollm2-135m@", f"judge-{number:03}@"))
-        for card in one["trust"]:
-            card["checks"]["steady"].update(estimate=number / 200, ci_low=0.0, ci_high=1.0)
-        one |= {"runs": copy.deepcopy(report["runs"]), "notes": [], "examples": []}
-        reports[f"run-{number:03}"] = one
+        judges_of = []
+        for entry in report.assessments:
+            steady = replace(
+                entry.card.checks["steady"], estimate=number / 200, ci_low=0.0, ci_high=1.0
+            )
+            card = replace(entry.card, checks={**entry.card.checks, "steady": steady})
+            name = entry.judge.replace("smollm2-135m@", f"judge-{number:03}@")
+            judges_of.append(replace(entry, judge=name, card=card, examples=()))
+        findings = [
+            replace(one, judge=one.judge.replace("smollm2-135m@", f"judge-{number:03}@"))
+            for one in report.findings
+        ]
+        reports[f"run-{number:03}"] = replace(
+            report, measured=tuple(judges_of), findings=tuple(findings), notes=()
+        )
     write_pages(reports, tmp_path, "here")
     page = visit(folder=tmp_path)
     page.wait_for_function("document.querySelector('.count').textContent === '200 rows'")

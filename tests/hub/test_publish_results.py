@@ -137,7 +137,7 @@ def test_local_paths_are_published_as_names_and_the_figures_stay_checkable(tmp_p
             text = path.read_bytes().replace(b"/no_think /home/ann is quoted here", b"")
             assert b"/home/ann" not in text, path
     before, after = (
-        [(cell["jss"], cell["signature"]) for cell in load_report(folder)["cells"]]
+        [(c.jss, c.signature) for entry in load_report(folder).measured for c in entry.cells]
         for folder in (run_dir, published)
     )
     assert before == after

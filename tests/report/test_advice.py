@@ -5,15 +5,17 @@ import re
 
 import pyarrow as pa
 import pytest
+from reports import assessment, card, check, report_of
 
 from judgesense.measure.advice import _on_answers
-from judgesense.measure.assess import measure
+from judgesense.measure.assessment import Cell
+from judgesense.measure.figures import Diagnostics
 
 OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
 
 
 def findings(make, benchmark, log) -> list[tuple[str, str]]:
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    report = report_of(log, benchmark.pairs, run=make.run(benchmark))
     assert len(report["advice"]) == len(report["findings"])
     return [(finding["kind"], finding["text"]) for finding in report["findings"]]
 
@@ -85,7 +87,7 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
         return "NO" if wording <= 5 and number(prompt) % 20 == wording else "YES"
 
     log = make.log(benchmark, decide)
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    report = report_of(log, benchmark.pairs, run=make.run(benchmark))
     assert report["findings"][0]["kind"] == "unknown"
     (step,), (entry,) = report["next"], report["plan"]
     items = entry["settles"]["items_needed"]
@@ -93,7 +95,7 @@ def test_an_undecided_verdict_says_how_many_items_would_settle_it(make) -> None:
     assert f"{items} items in all" in step["text"]
     bigger = make.benchmark(make.YESNO, [make.PLAIN] * 6, ["YES"] * (items // 10 * 10 + 10))
     log = make.log(bigger, decide)
-    settled = measure(log, bigger.pairs, run=make.run(bigger))
+    settled = report_of(log, bigger.pairs, run=make.run(bigger))
     assert settled["trust"][0]["checks"]["steady"]["state"] == "pass"
 
 
@@ -107,25 +109,14 @@ def of_answers(
     fair: float | None = None,
 ) -> str:
     """The advice on a judge whose figures give no other reason for advice."""
-    details = {"kappa": kappa, "jss_repeat": jss_repeat}
-    steady = {"state": "pass", "estimate": 0.9, "details": details}
-    card = {"checks": {"steady": steady, "fair": {"estimate": fair}}}
-    cell = {
-        "scoring": "options",
-        "jss_low": 0.8,
-        "jss_high": 0.95,
-        "n_unclear": unclear,
-        "n_refused": 0,
-        "n_error": 0,
-    }
-    about = {
-        "n_judged": 100,
-        "n_planned": 100,
-        "option_mass": mass,
-        "n_cut_off": cut_off,
-        "n_prompts": 100,
-    }
-    return " ".join(f"{kind}: {text}" for kind, text in _on_answers(card, cell, about, True))
+    steady = check("pass", 0.9, kappa=kappa, jss_repeat=jss_repeat)
+    about = Diagnostics(
+        n_judged=100, n_planned=100, option_mass=mass, n_cut_off=cut_off, n_prompts=100
+    )
+    cell = Cell("-", "mapped", 0.9, jss_low=0.8, jss_high=0.95, n_unclear=unclear)
+    checked = card("use", steady=steady, fair=check("pass", fair))
+    entry = assessment(checked, about, cells=(cell,))
+    return " ".join(f"{kind}: {text}" for kind, text in _on_answers(entry, True))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from reports import report_of
 
-from judgesense.measure.assess import measure
 from judgesense.reporting.documents import render_markdown
 from judgesense.reporting.html import render_html
 from judgesense.reporting.terminal import render_terminal
@@ -35,7 +35,7 @@ def measured(
         )
         describe = {"decoding": {"temperature": 0.7}}
         run = {**make.run(data), "judges": [{"name": judge, "describe": describe}]}
-        return measure(log, data.pairs, run=run)
+        return report_of(log, data.pairs, run=run)
 
     return of
 
@@ -49,7 +49,11 @@ def test_repeats_are_shown_as_draws_with_their_noise_floor(
     assert raw["jss"] != mapped["jss"]
     assert raw["noise_floor"] == pytest.approx(mapped["noise_floor"])
     assert 0.3 < raw["noise_floor"] < 0.6
-    for text in (render_terminal(report), render_markdown(report), render_html(report)):
+    for text in (
+        render_terminal(report.contents),
+        render_markdown(report.contents),
+        render_html(report.contents),
+    ):
         assert "Each prompt repeated" in text
         assert "4×" in text
         assert f"{mapped['jss']:.3f}" in text
@@ -61,15 +65,15 @@ def test_draws_without_a_decision_are_counted_beside_those_compared(make: Any) -
         make.log(data, lambda prompt, r=r: "UNCLEAR" if r == 1 else "YES", repeat=r)
         for r in range(3)
     )
-    report = measure(log, data.pairs, run=make.run(data))
+    report = report_of(log, data.pairs, run=make.run(data))
     entry = report["repeated"][0]
     assert (entry["n_draws"], entry["n_undecided"]) == (3, 40)
-    table = render_markdown(report).split("Each prompt repeated")[1]
+    table = render_markdown(report.contents).split("Each prompt repeated")[1]
     assert "| 3× | 40 |" in " ".join(table.split())
 
 
 def test_names_in_the_tables_are_made_harmless(measured: Callable[..., dict[str, Any]]) -> None:
     report = measured("<b>|evil@1", repeats=2)
-    assert "<b>" not in render_html(report)
-    row = next(line for line in render_markdown(report).splitlines() if "2×" in line)
+    assert "<b>" not in render_html(report.contents)
+    row = next(line for line in render_markdown(report.contents).splitlines() if "2×" in line)
     assert row.count(" | ") == 10

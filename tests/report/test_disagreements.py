@@ -9,19 +9,19 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from reports import report_of
 from scipy.stats import fisher_exact
 
 import judgesense
-from judgesense.measure.assess import measure
 from judgesense.measure.disagreements import KINDS, SPLIT, read_rows
 from judgesense.reporting.html import render_html
-from judgesense.reporting.report import Report, report_runs
+from judgesense.reporting.report import report_runs
 from judgesense.statistics.groups import compare_groups
 
 
 def listed_of(make, log, benchmark, **more):
     rows: list = []
-    report = measure(
+    report = report_of(
         log,
         benchmark.pairs,
         run=make.run(benchmark),
@@ -29,7 +29,7 @@ def listed_of(make, log, benchmark, **more):
         listed=rows,
         **more,
     )
-    return report, {(row["item_id"], row["order"]): row for row in rows}
+    return report, {(row.item_id, row.order): row for row in rows}
 
 
 def test_every_kind_is_counted_by_hand(make) -> None:
@@ -58,7 +58,7 @@ def test_every_kind_is_counted_by_hand(make) -> None:
     log = make.log(benchmark, decide, scoring="options", logprobs=logprobs)
     report, rows = listed_of(make, log, benchmark)
     wrong, by_wording, by_order, unreadable, near = KINDS
-    kinds = {key: row["kinds"] for key, row in rows.items()}
+    kinds = {key: list(row.kinds) for key, row in rows.items()}
     assert kinds == {
         ("item-001", "AB"): [by_order],
         ("item-001", "BA"): [wrong, by_order],
@@ -70,12 +70,12 @@ def test_every_kind_is_counted_by_hand(make) -> None:
         ("item-005", "AB"): [near],
         ("item-005", "BA"): [near],
     }
-    assert rows["item-005", "AB"]["margin"] == pytest.approx(0.1)
-    assert rows["item-004", "AB"]["margin"] == pytest.approx(0.8)
-    assert rows["item-002", "AB"]["verdicts"] == {"w1": "A", "w2": "B", "w3": "A"}
-    assert rows["item-001", "BA"]["label"] == "B"
-    assert rows["item-003", "AB"]["verdict"] == "A"
-    assert "Text 4" in rows["item-004", "AB"]["text"]
+    assert rows["item-005", "AB"].margin == pytest.approx(0.1)
+    assert rows["item-004", "AB"].margin == pytest.approx(0.8)
+    assert rows["item-002", "AB"].verdicts == {"w1": "A", "w2": "B", "w3": "A"}
+    assert rows["item-001", "BA"].label == "B"
+    assert rows["item-003", "AB"].verdict == "A"
+    assert "Text 4" in rows["item-004", "AB"].text
     (entry,) = report["where_wrong"]
     assert entry["n_listed"] == 9
     assert entry["n_judged"] == 12
@@ -88,8 +88,8 @@ def test_a_label_that_nobody_gave_is_still_the_other_one(make) -> None:
     log = make.log(benchmark, lambda prompt: "A")
     at, rows = log.column_names.index("gold"), []
     log = log.set_column(at, "gold", pa.nulls(len(log), pa.string()))
-    report = measure(log, None, run=make.run(benchmark), listed=rows)
-    assert {tuple(row["kinds"]) for row in rows} == {(KINDS[2],)}
+    report = report_of(log, None, run=make.run(benchmark), listed=rows)
+    assert {row.kinds for row in rows} == {(KINDS[2],)}
     assert report["trust"][0]["checks"]["fair"]["estimate"] == 0.0
 
 
@@ -97,8 +97,8 @@ def test_a_tie_between_wordings_is_split_and_wrong(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN, make.INVERTED], ["YES", "NO"])
     log = make.log(benchmark, lambda prompt: "YES")
     _, rows = listed_of(make, log, benchmark)
-    assert {row["verdict"] for row in rows.values()} == {SPLIT}
-    assert all(row["kinds"] == list(KINDS[:2]) for row in rows.values())
+    assert {row.verdict for row in rows.values()} == {SPLIT}
+    assert all(row.kinds == KINDS[:2] for row in rows.values())
 
 
 def test_the_file_the_page_and_the_frame_have_the_same_rows(make, tmp_path) -> None:
@@ -135,10 +135,10 @@ def test_the_file_the_page_and_the_frame_have_the_same_rows(make, tmp_path) -> N
 def test_a_report_without_its_folder_refuses_and_says_what_to_run(make, tmp_path) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 3)
     log = make.log(benchmark, lambda prompt: "YES")
-    report = measure(log, benchmark.pairs, run={})
+    report = report_of(log, benchmark.pairs, run={})
     with pytest.raises(ValueError, match="judgesense report"):
-        Report.of(report).disagreements()
-    assert "judgesense report DIR" in render_html(report)
+        report.disagreements()
+    assert "judgesense report DIR" in render_html(report.contents)
     folder = make.folder(tmp_path / "run", benchmark, log)
     assert len(report_runs(folder).disagreements()) == 3
 

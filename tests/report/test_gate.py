@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from judgesense.measure.card import gate
+from judgesense.measure.card import CHECKS, Check, conclude, gate
 
 
 def card(state: str, low: float | None, high: float | None, kappa: float | None = 0.9, **others):
     """A trust card with a JSS of 0.85 and the states of other checks."""
-    checks = {
-        name: {"state": each, "estimate": 0.5, "text": f"{name} is {each}"}
-        for name, each in others.items()
-    }
-    steady = {
-        "state": state,
-        "estimate": 0.85,
-        "ci_low": low,
-        "ci_high": high,
-        "threshold": 0.8,
-        "n_items": 60,
-        "text": "JSS 0.850",
-        "details": {"kappa": kappa},
-    }
-    absent = {"state": "unmeasured", "estimate": None, "text": "not measured"}
-    unmeasured = dict.fromkeys(("readable", "responsive", "right", "fair"), absent)
-    return {"checks": {**unmeasured, **checks, "steady": steady}}
+    checks = dict.fromkeys(CHECKS, Check.unmeasured(0.5, "not measured"))
+    for name, other in others.items():
+        checks[name] = Check(other, 0.5, None, None, 0.5, 60, f"{name} is {other}")
+    details = {"kappa": kappa}
+    steady = Check(state, 0.85, low, high, 0.8, 60, "JSS 0.850", details=details)
+    return conclude({**checks, "steady": steady})
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,52 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reports import report_of
 
 from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import read_log, write_part
-from judgesense.measure.assess import measure
-from judgesense.measure.report_file import CELL_KEYS
+
+CELL_KEYS = (
+    "run_id",
+    "judge",
+    "task",
+    "scoring",
+    "order",
+    "labels",
+    "jss",
+    "ci_low",
+    "ci_high",
+    "ci_low_random",
+    "ci_high_random",
+    "flip_rate",
+    "kappa",
+    "kappa_ci_low",
+    "kappa_ci_high",
+    "jss_low",
+    "jss_high",
+    "jss_repeat",
+    "delta_jss",
+    "delta_ci_low",
+    "delta_ci_high",
+    "soft_jss",
+    "noise_floor",
+    "accuracy",
+    "accuracy_ci_low",
+    "accuracy_ci_high",
+    "first_position_rate",
+    "position_consistency",
+    "position_ci_low",
+    "position_ci_high",
+    "n_pairs",
+    "n_items",
+    "n_clusters",
+    "n_unclear",
+    "n_refused",
+    "n_error",
+    "coverage",
+    "degenerate",
+    "signature",
+)
 
 EXCLUDED = ["fact_040", "fact_045", "fact_050", "fact_090", "fact_095", "fact_100"]
 
@@ -25,9 +66,9 @@ def test_a_perfect_judge_scores_what_the_published_judges_scored_on_factuality(
 
     benchmark = load_benchmark(published).select(["factuality"])
     log = make.log(benchmark, make.oracle)
-    whole = measure(log, benchmark.pairs, run=make.run(benchmark))
+    whole = report_of(log, benchmark.pairs, run=make.run(benchmark))
     kept = pc.invert(pc.is_in(benchmark.pairs["pair_id"], value_set=pa.array(EXCLUDED)))
-    validated = measure(log, benchmark.pairs.filter(kept), run=make.run(benchmark))
+    validated = report_of(log, benchmark.pairs.filter(kept), run=make.run(benchmark))
     for judge in ("oracle", "rule@0001"):
         raw = make.cell(validated, judge, "raw")
         assert round(raw["jss"], 4) == 0.6303
@@ -40,9 +81,9 @@ def test_a_perfect_judge_scores_what_the_published_judges_scored_on_factuality(
 
 def test_a_cell_has_the_keys_of_the_contract_and_no_nan(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 3, "ABAB")
-    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
+    report = report_of(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
     assert {tuple(cell) for cell in report["cells"]} == {CELL_KEYS}
-    assert json.loads(json.dumps(report, allow_nan=False)) == report
+    assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report
 
 
 def test_undecided_pairs_are_counted_by_kind_left_out_and_bounded(make) -> None:
@@ -53,7 +94,7 @@ def test_undecided_pairs_are_counted_by_kind_left_out_and_bounded(make) -> None:
         number = int(prompt["item_id"][-3:])
         return said.get(number, "YES") if prompt["template_id"] == "w1" else "YES"
 
-    report = measure(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
+    report = report_of(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
     cell = make.cell(report, "rule@0001", "mapped")
     assert (cell["n_pairs"], cell["n_unclear"], cell["n_refused"], cell["n_error"]) == (7, 1, 1, 1)
     assert cell["jss"] == pytest.approx(6 / 7)
@@ -65,7 +106,7 @@ def test_undecided_pairs_are_counted_by_kind_left_out_and_bounded(make) -> None:
 def test_pairs_that_are_not_judged_yet_lower_coverage_and_not_jss(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 5)
     log = make.log(benchmark, make.oracle).slice(0, 10)
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    report = report_of(log, benchmark.pairs, run=make.run(benchmark))
     cell = make.cell(report, "rule@0001", "mapped")
     assert (cell["jss"], cell["n_pairs"], cell["coverage"]) == (1.0, 5, 0.5)
     assert "5 of 10 pairs of prompts are not judged yet" in " ".join(report["advice"])
@@ -74,7 +115,7 @@ def test_pairs_that_are_not_judged_yet_lower_coverage_and_not_jss(make) -> None:
 def test_a_judge_that_always_takes_the_first_option_is_degenerate_in_both_orders(make) -> None:
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 3, "AABB")
     log = make.log(benchmark, lambda prompt: "A")
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    report = report_of(log, benchmark.pairs, run=make.run(benchmark))
     for judge in ("rule@0001", "always-first"):
         cell = make.cell(report, judge, "mapped", order="both")
         assert cell["kappa"] is None
@@ -91,12 +132,12 @@ def test_a_tie_is_on_no_side_in_one_order_or_in_both(make) -> None:
     def decide(prompt):
         return "TIE" if prompt["item_id"] in ("item-001", "item-002") else "A"
 
-    report = measure(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
+    report = report_of(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
     for order in ("AB", "BA", "both"):
         cell = make.cell(report, "rule@0001", "mapped", order=order)
         assert cell["first_position_rate"] == 1.0
     log = make.log(benchmark, lambda prompt: "TIE")
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    report = report_of(log, benchmark.pairs, run=make.run(benchmark))
     for order in ("AB", "BA", "both"):
         cell = make.cell(report, "rule@0001", "mapped", order=order)
         assert cell["first_position_rate"] is None
@@ -110,12 +151,12 @@ def test_the_noise_floor_is_the_flip_rate_of_the_same_prompt(make) -> None:
         return "NO" if prompt["item_id"] == "item-001" else "YES"
 
     again = make.log(benchmark, later, repeat=1)
-    report = measure(pa.concat_tables([again, first]), benchmark.pairs, run=make.run(benchmark))
+    report = report_of(pa.concat_tables([again, first]), benchmark.pairs, run=make.run(benchmark))
     cell = make.cell(report, "rule@0001", "mapped")
     assert cell["noise_floor"] == pytest.approx(0.1)
     # JSS itself is that of the first repeat, wherever its rows stand.
     assert cell["jss"] == 1.0
-    alone = measure(first, benchmark.pairs, run=make.run(benchmark))
+    alone = report_of(first, benchmark.pairs, run=make.run(benchmark))
     assert make.cell(alone, "rule@0001", "mapped")["noise_floor"] is None
 
 
@@ -133,10 +174,10 @@ def test_soft_jss_is_one_less_the_total_variation_after_the_label_map(make) -> N
         scoring="options",
         logprobs=logprobs,
     )
-    report = measure(log, benchmark.pairs, run=make.run(benchmark))
+    report = report_of(log, benchmark.pairs, run=make.run(benchmark))
     assert make.cell(report, "rule@0001", "raw")["soft_jss"] == pytest.approx(0.4)
     assert make.cell(report, "rule@0001", "mapped")["soft_jss"] == pytest.approx(0.8)
-    plain = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
+    plain = report_of(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
     assert make.cell(plain, "rule@0001", "mapped")["soft_jss"] is None
 
 
@@ -144,8 +185,8 @@ def test_without_pairs_all_templates_of_an_item_and_order_are_paired(make) -> No
     benchmark = make.benchmark(make.AB, [make.OPTIONS] * 4, "ABBA")
     rng = np.random.default_rng(3)
     log = make.log(benchmark, lambda prompt: str(rng.choice(["A", "B", "UNCLEAR"])))
-    given_pairs = measure(log, benchmark.pairs, run=make.run(benchmark))
-    imported = measure(log, None, run={"run_id": "by-rule"})
+    given_pairs = report_of(log, benchmark.pairs, run=make.run(benchmark))
+    imported = report_of(log, None, run={"run_id": "by-rule"})
     for ours, theirs in zip(imported["cells"], given_pairs["cells"], strict=True):
         assert ours == pytest.approx(theirs), ours["judge"]
 
@@ -154,7 +195,7 @@ def test_without_pairs_all_templates_of_an_item_and_order_are_paired(make) -> No
 def test_one_wording_alone_has_no_jss_but_an_accuracy_and_is_not_blamed(make, planned) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN], ["YES", "NO"])
     pairs = benchmark.pairs if planned else None
-    report = measure(make.log(benchmark, make.oracle), pairs, run={})
+    report = report_of(make.log(benchmark, make.oracle), pairs, run={})
     cell = make.cell(report, "rule@0001", "mapped")
     assert (cell["jss"], cell["coverage"]) == (None, None)
     assert cell["accuracy"] == 1.0
@@ -168,7 +209,7 @@ def test_a_judge_that_was_never_read_is_to_be_avoided_and_a_failed_one_is_not_se
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 5)
     for said, kind in (("UNCLEAR", "avoid"), ("ERROR", "unknown")):
         log = make.log(benchmark, lambda prompt, said=said: said)
-        report = measure(log, benchmark.pairs, run={})
+        report = report_of(log, benchmark.pairs, run={})
         cell = make.cell(report, "rule@0001", "mapped")
         assert cell["jss"] is None
         assert (cell["jss_low"], cell["jss_high"]) == (0.0, 1.0)
@@ -185,8 +226,8 @@ def test_figures_do_not_depend_on_the_order_of_rows(make, seed: int) -> None:
     log = make.log(benchmark, lambda prompt: str(rng.choice(["A", "B", "UNCLEAR"])))
     shuffled = log.take(pa.array(rng.permutation(log.num_rows)))
     pairs = benchmark.pairs.take(pa.array(rng.permutation(benchmark.pairs.num_rows)))
-    before = measure(log, benchmark.pairs, run=make.run(benchmark))["cells"]
-    after = measure(shuffled, pairs, run=make.run(benchmark))["cells"]
+    before = report_of(log, benchmark.pairs, run=make.run(benchmark))["cells"]
+    after = report_of(shuffled, pairs, run=make.run(benchmark))["cells"]
     key = ("judge", "scoring", "order", "labels")
     for one, two in zip(
         *(sorted(cells, key=lambda c: [c[k] for k in key]) for cells in (before, after)),
@@ -201,7 +242,7 @@ def test_figures_do_not_depend_on_the_order_of_rows(make, seed: int) -> None:
 
 def test_signatures_name_what_a_figure_rests_on(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 4)
-    report = measure(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
+    report = report_of(make.log(benchmark, make.oracle), benchmark.pairs, run=make.run(benchmark))
     cell = make.cell(report, "rule@0001", "mapped")
     assert cell["signature"].startswith(
         "JSS|task:factuality|n:8|items:8|labels:mapped|scoring:generate|undecided:excluded|"
@@ -213,11 +254,11 @@ def test_an_empty_log_and_pairs_without_columns_are_refused(make) -> None:
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES"])
     log = make.log(benchmark, make.oracle)
     with pytest.raises(JudgeSenseError, match="decision log has no rows"):
-        measure(log.slice(0, 0), benchmark.pairs, run={})
+        report_of(log.slice(0, 0), benchmark.pairs, run={})
     with pytest.raises(JudgeSenseError, match="label_map_b"):
-        measure(log, benchmark.pairs.drop_columns(["label_map_b"]), run={})
+        report_of(log, benchmark.pairs.drop_columns(["label_map_b"]), run={})
     with pytest.raises(JudgeSenseError, match="lacks the columns"):
-        measure(log.drop_columns(["decision"]), benchmark.pairs, run={})
+        report_of(log.drop_columns(["decision"]), benchmark.pairs, run={})
 
 
 def test_a_text_column_that_is_not_text_is_refused_unread(make, tmp_path) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
+from reports import assessment, card, check, report_of
 
-from judgesense.measure.card import CHECKS, LEADS
+from judgesense.measure.assessment import NextStep, RemedyFigures
+from judgesense.measure.card import LEADS, TrustCard
+from judgesense.measure.figures import WordingRow
 from judgesense.measure.next import next_step
-from judgesense.measure.planning import plan
 from judgesense.reporting.run_tables import jss_table
 
-ASKED = {"n_planned": 300, "n_judged": 300, "n_items": 100, "n_prompts": 300, "n_cut_off": 0}
 RUN = {
     "invocation": {
         "command": "run",
@@ -34,84 +36,43 @@ RUN = {
 }
 
 
-def check(state: str, estimate: float = 0.85, low: float = 0.7, high: float = 0.95, **more: Any):
-    details = {"n_wordings": 5, **more}
-    found = {
-        "state": state,
-        "estimate": estimate,
-        "ci_low": low,
-        "ci_high": high,
-        "threshold": 0.8,
-        "n_items": 100,
-        "text": "t",
-        "applies": True,
-        "details": details,
-    }
-    return found if state != "unmeasured" else {**found, "estimate": None, "n_items": 0}
+def remedy(name: str, trust: str, **more: Any) -> RemedyFigures:
+    values = {field.name: None for field in fields(RemedyFigures)}
+    values |= {"remedy": name, "trust": trust, "because": (), "text": ""}
+    values |= {"accuracy": 0.75, "accuracy_before": 0.65, "gain": 0.1, "jss": 0.92}
+    values |= {"n_items": 100, "prompts_per_item": 1, "checks": card("use").checks}
+    return RemedyFigures(**{**values, **more})
 
 
-def card(trust: str, because: list[str], remedy: str | None = None, **states: Any):
-    checks = {name: check("pass") for name in CHECKS}
-    checks |= {n: check(s) if isinstance(s, str) else s for n, s in states.items()}
-    return {
-        "run_id": "r",
-        "judge": "m@1",
-        "task": "t",
-        "scoring": "options",
-        "trust": trust,
-        "because": because,
-        "text": f"{LEADS[trust]}: t",
-        "remedy": remedy,
-        "checks": checks,
-    }
+def wording(
+    name: str, flag: str = "fine", accuracy: float | None = None, without: float = 0.7
+) -> WordingRow:
+    values = {field.name: None for field in fields(WordingRow)}
+    values |= {"template": name, "flag": flag, "accuracy": accuracy, "jss_without": without}
+    return WordingRow(**values)
 
 
-def remedy(name: str, trust: str, **more: Any):
-    checks = {each: check("pass") for each in CHECKS}
-    return {
-        "remedy": name,
-        "trust": trust,
-        "because": [],
-        "accuracy": 0.75,
-        "accuracy_before": 0.65,
-        "gain": 0.1,
-        "jss": 0.92,
-        "same_choice": None,
-        "n_items": 100,
-        "prompts_per_item": 1,
-        "checks": checks,
-        **more,
-    }
-
-
-def wording(name: str, flag: str = "fine", accuracy: float | None = None, without: float = 0.7):
-    return {"template": name, "flag": flag, "accuracy": accuracy, "jss_without": without}
-
-
-def step(given, **more: Any):
-    settled = plan(given["checks"]) if given["trust"] != "avoid" else None
-    return next_step(given, diagnostics=ASKED, planned=settled, record=RUN, folder="d", **more) | {
-        "plan": settled
-    }
+def step(given: TrustCard, **figures: Any) -> NextStep:
+    return next_step(assessment(given, **figures), RUN, "d")
 
 
 def test_a_remedy_that_passes_is_the_step_and_writes_the_judge() -> None:
     rows = [remedy("as asked", "avoid"), remedy("calibrated", "care")]
-    found = step(card("avoid", ["right"], "calibrated", right="fail"), remedies=rows)
-    assert found["kind"] == "use_changed"
-    assert found["command"].startswith(
+    found = step(card("avoid", ("right",), "calibrated", right="fail"), remedies=tuple(rows))
+    assert found.kind == "use_changed"
+    assert found.command.startswith(
         "judgesense improve --log d --judge m@1 --set task=t --set scoring=opt"
     )
-    assert all(said in found["text"] for said in ("75%", "65%", "0.92", "1 prompt per item"))
+    assert all(said in found.text for said in ("75%", "65%", "0.92", "1 prompt per item"))
 
 
 def test_a_way_that_may_pass_yet_says_what_it_lacks() -> None:
-    near = {name: check("pass") for name in CHECKS} | {"right": check("open", 0.86, 0.76, 0.96)}
+    near = {**card("use").checks, "right": check("open", 0.86, 0.76, 0.96)}
     rows = [remedy("as asked", "avoid"), remedy("calibrated", "care", checks=near)]
-    found = step(card("avoid", ["right"], right="fail"), remedies=rows)
-    assert (found["kind"], found["command"].split()[:2]) == ("add_items", ["judgesense", "run"])
-    assert "the judge is right on 75% of items instead of 65%" in found["text"]
-    assert "decide the 'right' check with 80% probability" in found["text"]
+    found = step(card("avoid", ("right",), right="fail"), remedies=tuple(rows))
+    assert (found.kind, found.command.split()[:2]) == ("add_items", ["judgesense", "run"])
+    assert "the judge is right on 75% of items instead of 65%" in found.text
+    assert "decide the 'right' check with 80% probability" in found.text
 
 
 @pytest.mark.parametrize(
@@ -128,12 +89,14 @@ def test_a_way_that_may_pass_yet_says_what_it_lacks() -> None:
     ],
 )
 def test_a_wording_is_corrected_only_where_it_is_the_fault(rows, named) -> None:
-    found = step(card("avoid", ["steady"], steady="fail"), wordings=rows)
-    assert (found["kind"] == "correct_wording") == (named is not None)
+    found = step(card("avoid", ("steady",), steady="fail"), wordings=tuple(rows))
+    assert (found.kind == "correct_wording") == (named is not None)
     if named is not None:
-        assert f"Correct {named} in t.yaml" in found["text"]
-    wrong = step(card("avoid", ["right", "steady"], right="fail", steady="fail"), wordings=rows)
-    assert wrong["kind"] == "another_judge"
+        assert f"Correct {named} in t.yaml" in found.text
+    wrong = step(
+        card("avoid", ("right", "steady"), right="fail", steady="fail"), wordings=tuple(rows)
+    )
+    assert wrong.kind == "another_judge"
 
 
 @pytest.mark.parametrize(
@@ -145,13 +108,14 @@ def test_a_wording_is_corrected_only_where_it_is_the_fault(rows, named) -> None:
     ],
 )
 def test_the_step_and_the_plan_agree_on_what_settles_it(steady, kind) -> None:
-    found = step(card("unknown", ["steady"], steady=steady))
-    assert found["kind"] == kind
-    assert (found["plan"]["items_needed"] is not None) == (kind == "add_items")
-    assert (found["command"] is None) == (kind == "nothing_settles")
-    if found["command"]:
-        assert "--set dtype=bfloat16" in found["command"]
-        assert "--out d-2" in found["command"]
+    entry = assessment(card("unknown", ("steady",), steady=steady))
+    found = next_step(entry, RUN, "d")
+    assert found.kind == kind
+    assert (entry.outlook.settles.items_needed is not None) == (kind == "add_items")
+    assert (found.command is None) == (kind == "nothing_settles")
+    if found.command:
+        assert "--set dtype=bfloat16" in found.command
+        assert "--out d-2" in found.command
 
 
 @pytest.mark.parametrize(
@@ -163,29 +127,25 @@ def test_the_step_and_the_plan_agree_on_what_settles_it(steady, kind) -> None:
     ],
 )
 def test_an_unfinished_run_is_finished_first(record, kind) -> None:
-    given = card("use", [])
-    found = next_step(given, diagnostics=ASKED, planned=None, record=record, folder="d")
-    assert found["kind"] == kind
+    found = next_step(assessment(card("use")), record, "d")
+    assert found.kind == kind
     if kind == "finish_run":
-        assert "--out d " in f"{found['command']} "
+        assert "--out d " in f"{found.command} "
 
 
 def test_a_page_has_one_jss_and_as_asked_is_the_card(make) -> None:
-    from judgesense.measure.assess import measure
-
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 3, ["YES", "NO"] * 12)
 
     def decide(prompt):
         flips = len(prompt["text"]) % 3 == 0 and prompt["template_id"] == "w2"
         return "NO" if flips else prompt["gold"]
 
-    report = measure(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
-    (found,), first = report["trust"], report["remedies"][0]
-    steady = found["checks"]["steady"]
-    (row,) = jss_table(report).rows
-    assert [row[key] for key in ("jss", "ci_low", "ci_high")] == [
-        steady[key] for key in ("estimate", "ci_low", "ci_high")
-    ]
-    assert (first["trust"], first["jss"]) == (found["trust"], steady["estimate"])
-    assert found["text"].startswith(f"{LEADS[found['trust']]}: ")
+    report = report_of(make.log(benchmark, decide), benchmark.pairs, run=make.run(benchmark))
+    (entry,) = report.assessments
+    first, steady = entry.remedies[0], entry.card.checks["steady"]
+    (row,) = jss_table(report.contents).rows
+    figures = (row["jss"], row["ci_low"], row["ci_high"])
+    assert figures == (steady.estimate, steady.ci_low, steady.ci_high)
+    assert (first.trust, first.jss) == (entry.card.trust, steady.estimate)
+    assert entry.card.text.startswith(f"{LEADS[entry.card.trust]}: ")
     assert len(report["next"]) == len(report["plan"]) == 1

@@ -7,8 +7,8 @@ import zlib
 
 import pyarrow as pa
 import pytest
+from reports import report_of
 
-from judgesense.measure.assess import measure
 from judgesense.reporting.html import render_html
 
 pytestmark = pytest.mark.slow
@@ -25,8 +25,8 @@ def pages(make, tmp_path_factory):
 
     def written(name, log):
         listed = []
-        report = measure(log, benchmark.pairs, run={}, prompts=benchmark.prompts, listed=listed)
-        (folder / name).write_text(render_html(report, listed), "utf-8")
+        report = report_of(log, benchmark.pairs, run={}, prompts=benchmark.prompts, listed=listed)
+        (folder / name).write_text(render_html(report.contents, listed), "utf-8")
         return (folder / name).as_uri()
 
     many = [

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from reports import report_of
 
 from judgesense.log.schema import SCHEMA
 from judgesense.log.view import view
-from judgesense.measure.assess import measure, wording_texts
 from judgesense.measure.card import TrustCard
 from judgesense.measure.checks import trust_card
+from judgesense.measure.figures import Recommendation
+from judgesense.measure.texts import wording_texts
 from judgesense.measure.wordings import Wordings, recommendation, wordings
 
 Answer = Callable[[np.random.Generator, int, str], str]
@@ -64,13 +65,13 @@ def stream_of(table: Any) -> Any:
 
 def flagged(table: Any) -> dict[str, str]:
     rows = wordings(Wordings.of(stream_of(table)))
-    return {row["template"]: row["flag"] for row in rows if row["flag"] != "fine"}
+    return {row.template: row.flag for row in rows if row.flag != "fine"}
 
 
-def advised(table, card=None) -> dict[str, Any]:
+def advised(table, card=None) -> Recommendation:
     """The recommendation for a stream, or for the table of one; a card of no failure by default."""
     table = table if isinstance(table, Wordings) else Wordings.of(table)
-    return recommendation(table, card or SimpleNamespace(trust="care", because=()))
+    return recommendation(table, card or TrustCard("care", (), "", {}))
 
 
 def test_two_mislabelled_wordings_among_26_do_not_blame_the_judge() -> None:
@@ -78,7 +79,7 @@ def test_two_mislabelled_wordings_among_26_do_not_blame_the_judge() -> None:
         said = mostly(0.98)(rng, template, gold)
         return other(said) if template in (3, 17) else said
 
-    report = measure(log(answer, 26, 80), None, run={"run_id": "r"})
+    report = report_of(log(answer, 26, 80), None, run={"run_id": "r"})
     rows = {row["template"]: row for row in report["wordings"]}
     assert {name for name, row in rows.items() if row["flag"] == "inverted"} == {"w03", "w17"}
     assert all(row["flag"] == "fine" for name, row in rows.items() if name not in ("w03", "w17"))
@@ -95,11 +96,11 @@ def test_two_mislabelled_wordings_among_26_do_not_blame_the_judge() -> None:
 
 def test_equal_wordings_get_no_recommendation() -> None:
     found = advised(stream_of(log(mostly(0.8), 5, 120)))
-    assert found["template"] is None
-    assert found["best_set"] == ["w00", "w01", "w02", "w03", "w04"]
-    assert found["p_any_difference"] > 0.05
-    assert found["accuracy_crossfit"] == pytest.approx(0.8, abs=0.1)
-    assert found["ci_low"] < 0.8 < found["ci_high"]
+    assert found.template is None
+    assert found.best_set == ("w00", "w01", "w02", "w03", "w04")
+    assert found.p_any_difference > 0.05
+    assert found.accuracy_crossfit == pytest.approx(0.8, abs=0.1)
+    assert found.ci_low < 0.8 < found.ci_high
 
 
 def test_a_better_wording_is_named_with_its_held_out_accuracy() -> None:
@@ -108,11 +109,11 @@ def test_a_better_wording_is_named_with_its_held_out_accuracy() -> None:
 
     stream = stream_of(log(answer, 4, 125))
     found = advised(stream, trust_card(stream))
-    assert (found["template"], found["best_set"], found["measure"]) == ("w02", ["w02"], "gold")
-    assert found["accuracy_crossfit"] == pytest.approx(0.95, abs=0.04)
+    assert (found.template, found.best_set, found.measure) == ("w02", ("w02",), "gold")
+    assert found.accuracy_crossfit == pytest.approx(0.95, abs=0.04)
     without_gold = advised(stream_of(log(answer, 4, 125, gold=False)))
-    assert without_gold["measure"] == "consensus"
-    assert without_gold["template"] in (None, "w02")
+    assert without_gold.measure == "consensus"
+    assert without_gold.template in (None, "w02")
 
 
 def test_no_answer_is_a_wrong_one() -> None:
@@ -122,9 +123,9 @@ def test_no_answer_is_a_wrong_one() -> None:
         return gold
 
     rows = wordings(table := Wordings.of(stream_of(log(answer, 3, 80))))
-    assert rows[0]["agreement"] == 1.0
-    assert rows[0]["accuracy"] == pytest.approx(0.6, abs=0.1)
-    assert advised(table)["best_set"] == ["w01", "w02"]
+    assert rows[0].agreement == 1.0
+    assert rows[0].accuracy == pytest.approx(0.6, abs=0.1)
+    assert advised(table).best_set == ("w01", "w02")
 
 
 def test_a_judge_to_avoid_gets_only_a_wording_that_passes() -> None:
@@ -138,10 +139,10 @@ def test_a_judge_to_avoid_gets_only_a_wording_that_passes() -> None:
         stream = stream_of(log(answer, 3, 150))
         card = trust_card(stream)
         assert card.trust == "avoid"
-        assert advised(stream)["template"] == "w01"
+        assert advised(stream).template == "w01"
         found = advised(stream, card)
-        assert found["template"] == named
-        assert found["best_set"] == ["w01"]
+        assert found.template == named
+        assert found.best_set == ("w01",)
 
 
 def test_a_judge_that_fails_without_gold_gets_none() -> None:
@@ -152,28 +153,28 @@ def test_a_judge_that_fails_without_gold_gets_none() -> None:
     card = trust_card(stream)
     assert isinstance(card, TrustCard)
     assert card.because == ("steady",)
-    assert advised(stream, card)["template"] is None
+    assert advised(stream, card).template is None
 
 
 @pytest.mark.parametrize(("templates", "items"), [(1, 40), (2, 1), (5, 1)])
 def test_too_little_to_compare(templates: int, items: int) -> None:
     table = Wordings.of(stream_of(log(mostly(1.0), templates, items)))
     found = advised(table)
-    assert found["template"] is None
-    assert found["p_any_difference"] is None
-    assert all(row["flag"] == "fine" and row["p_adjusted"] is None for row in wordings(table))
+    assert found.template is None
+    assert found.p_any_difference is None
+    assert all(row.flag == "fine" and row.p_adjusted is None for row in wordings(table))
 
 
 def test_all_undecided_and_gold_of_another_vocabulary() -> None:
     unread = log(lambda *_: "UNCLEAR", 3, 40)
     assert set(flagged(unread).values()) == {"unreadable"}
     found = advised(stream_of(unread))
-    assert (found["template"], found["best_set"]) == (None, [])
+    assert (found.template, found.best_set) == (None, ())
     foreign = log(mostly(0.9), 3, 40)
     place = foreign.schema.get_field_index("gold")
     foreign = foreign.set_column(place, "gold", pa.array(["good"] * foreign.num_rows))
     found = advised(Wordings.of(stream_of(foreign)))
-    assert found["template"] is None
+    assert found.template is None
 
 
 def test_a_harsher_wording_on_a_scale_is_an_outlier_and_not_inverted() -> None:
@@ -181,8 +182,8 @@ def test_a_harsher_wording_on_a_scale_is_an_outlier_and_not_inverted() -> None:
         return str(max(1, int(gold) - 1)) if template == 1 else mostly(0.9, "12345")(rng, 0, gold)
 
     rows = wordings(Wordings.of(stream_of(log(answer, 5, 60, labels="12345"))))
-    assert [row["flag"] for row in rows] == ["fine", "outlier", "fine", "fine", "fine"]
-    assert rows[1]["kappa"] > 0.5
+    assert [row.flag for row in rows] == ["fine", "outlier", "fine", "fine", "fine"]
+    assert rows[1].kappa > 0.5
 
 
 def test_texts_come_from_the_record_or_the_prompts() -> None:

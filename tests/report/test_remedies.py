@@ -199,7 +199,7 @@ def test_another_wording_is_chosen_on_other_items():
 def test_one_cluster_and_no_wording_give_no_rows():
     stream = judged(n=3)
     rows = [{**row, "cluster_id": "q"} for row in stream.log.table.to_pylist()]
-    assert remedies(logged(rows)) == []
+    assert remedies(logged(rows)) == ()
 
 
 def test_a_fitted_recipe_gives_new_items_the_verdicts_of_the_remedy():

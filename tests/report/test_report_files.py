@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reports import report_of
 from typer.testing import CliRunner
 
 import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
-from judgesense.measure.assess import measure
 from judgesense.reporting.documents import render_latex, render_markdown
 from judgesense.reporting.html import render_html
 from judgesense.reporting.report import write_report
@@ -42,7 +42,7 @@ def hostile(make):
     text = benchmark.prompts.set_column(
         1, "text", [[f"{HOSTILE} {t}" for t in benchmark.prompts["text"].to_pylist()]]
     )
-    return measure(log, benchmark.pairs, run=run, prompts=text)
+    return report_of(log, benchmark.pairs, run=run, prompts=text)
 
 
 def test_a_run_gets_its_report_and_page(run_dir: Path) -> None:
@@ -73,7 +73,7 @@ class Page(HTMLParser):
 
 def test_the_page_shows_hostile_names_and_texts_as_text_and_loads_nothing(hostile) -> None:
     page = Page()
-    html = render_html(hostile)
+    html = render_html(hostile.contents)
     page.feed(html)
     assert page.scripts == 1
     script = html[html.rindex("<script>") + 8 : html.rindex("</script>")]
@@ -86,11 +86,11 @@ def test_the_page_shows_hostile_names_and_texts_as_text_and_loads_nothing(hostil
 
 
 def test_markdown_and_latex_escape_hostile_names(hostile) -> None:
-    markdown = render_markdown(hostile)
+    markdown = render_markdown(hostile.contents)
     table = [line for line in markdown.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {5, 6, 12}
     assert "<script>" not in markdown
-    lines = render_latex(hostile).splitlines()
+    lines = render_latex(hostile.contents).splitlines()
     latex = "\n".join(line for line in lines if not line.startswith("%"))
     body = [line for line in latex.splitlines() if line.endswith(r"\\") and " & " in line]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {10}
@@ -102,7 +102,7 @@ def test_plain_output_is_neither_wrapped_nor_cut(make) -> None:
     long_name = "org/" + "a-very-long-judge-name-" * 12
     benchmark = make.benchmark(make.YESNO, [make.PLAIN] * 2, ["YES", "NO"] * 8)
     log = make.log(benchmark, make.oracle, judge=long_name)
-    lines = str(render_terminal(measure(log, benchmark.pairs, run={}))).splitlines()
+    lines = str(render_terminal(report_of(log, benchmark.pairs, run={}).contents)).splitlines()
     header, row = lines[0], lines[2]
     assert row.split()[1] == long_name
     assert len(row) > 250
@@ -185,7 +185,7 @@ def test_a_folder_with_nothing_but_a_report_can_be_printed(run_dir: Path, tmp_pa
     (alone / "report.json").write_bytes((run_dir / "report.json").read_bytes())
     result = CliRunner().invoke(app, ["report", str(alone), "--verbose"])
     assert result.exit_code == 0, result.output
-    assert result.output.rstrip("\n") == render_terminal(report)
+    assert result.output.rstrip("\n") == render_terminal(report.contents)
     (alone / "report.json").write_text("[]")
     with pytest.raises(JudgeSenseError, match="not a JudgeSense report"):
         judgesense.report(alone)

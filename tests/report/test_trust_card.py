@@ -13,13 +13,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reports import report_of
 from typer.testing import CliRunner
 
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.log.schema import SCHEMA
-from judgesense.measure.assess import measure
 from judgesense.measure.card import CHECKS, Check, conclude
+from judgesense.measure.report_file import contents_of
 from judgesense.measure.thresholds import DEFAULTS
 from judgesense.reporting.html import render_html
 
@@ -29,8 +30,8 @@ OTHER = {"YES": "NO", "NO": "YES", "A": "B", "B": "A"}
 
 def card(make, benchmark, decide, **more: Any) -> dict[str, Any]:
     log = make.log(benchmark, decide)
-    report = measure(log, benchmark.pairs, run=make.run(benchmark), **more)
-    json.dumps(report, allow_nan=False)
+    report = report_of(log, benchmark.pairs, run=make.run(benchmark), **more)
+    json.dumps(report.to_dict(), allow_nan=False)
     (found,) = report["trust"]
     assert tuple(found["checks"]) == CHECKS
     return found
@@ -157,7 +158,7 @@ def test_the_command_sets_a_threshold_and_names_an_unknown_one(make, tmp_path) -
     asked = ["report", folder, "--format", "json", "--threshold", "steady=0.99"]
     report = json.loads(CliRunner().invoke(app, asked).output)
     assert report["trust"][0]["checks"]["steady"]["threshold"] == 0.99
-    assert "shaded area is above 0.99" in " ".join(render_html(report).split())
+    assert "shaded area is above 0.99" in " ".join(render_html(contents_of(report)).split())
     with pytest.raises(JudgeSenseError, match="no threshold 'jss'"):
         CliRunner().invoke(app, ["report", folder, "--threshold", "jss=1"], catch_exceptions=False)
 
@@ -169,8 +170,8 @@ def test_a_log_with_one_label_or_none_has_a_card(make, order, said, gold) -> Non
     row = {"judge": "j", "task": "t", "scoring": "generate", "order": order, "gold": gold}
     row |= {"raw_decision": said, "decision": said, "status": STATUS.get(said, "ok")}
     log = [{**row, "template_id": t, "item_id": f"i{n}"} for t in "xyz" for n in range(12)]
-    report = measure(pa.Table.from_pylist(log, schema=SCHEMA), None, run={})
-    json.dumps(report, allow_nan=False)
+    report = report_of(pa.Table.from_pylist(log, schema=SCHEMA), None, run={})
+    json.dumps(report.to_dict(), allow_nan=False)
     (found,) = report["trust"]
     # Nothing here says whether the judge reads what it judges.
     expected = {"UNCLEAR": "avoid", "ERROR": "unknown", "A": "unknown"}
@@ -207,7 +208,7 @@ def contrast_log(follows: int, variant: str, gold: bool, items: int = 60) -> pa.
     ],
 )
 def test_contrast_variants_show_whether_a_judge_responds(variant, gold, follows, state) -> None:
-    (found,) = measure(contrast_log(follows, variant, gold), None, run={})["trust"]
+    (found,) = report_of(contrast_log(follows, variant, gold), None, run={})["trust"]
     responsive = found["checks"]["responsive"]
     assert responsive["state"] == state
     share = "turned" if gold or variant == "negated" else "follows"
@@ -241,7 +242,7 @@ def test_hard_items_without_a_verdict_do_not_make_a_judge_steady() -> None:
         for t in "wxyz"
     ]
     log_table = pa.Table.from_pylist(log, schema=SCHEMA)
-    (found,) = measure(log_table, None, run={})["trust"]
+    (found,) = report_of(log_table, None, run={})["trust"]
     steady = found["checks"]["steady"]
     # Of ten items, four have one NO among four wordings; on two of the ten, z has no verdict.
     pairs = [
@@ -252,7 +253,7 @@ def test_hard_items_without_a_verdict_do_not_make_a_judge_steady() -> None:
     assert steady["details"]["jss_high"] == pytest.approx((sum(pairs) + 6) / 60)
     between = (steady["ci_low"] + steady["details"]["jss_low_ci_low"]) / 2
     thresholds = {"steady": between}
-    (found,) = measure(log_table, None, run={}, thresholds=thresholds)["trust"]
+    (found,) = report_of(log_table, None, run={}, thresholds=thresholds)["trust"]
     assert steady["ci_low"] > between
     assert states(found)["steady"] == "open"
 
@@ -284,8 +285,8 @@ def test_trust_follows_from_the_states_whatever_the_log(data) -> None:
         for repeat in range(draw(st.integers(1, 2)))
         for said in [draw(st.sampled_from(words))]
     ]
-    report = measure(pa.Table.from_pylist(log, schema=SCHEMA), None, run={})
-    json.dumps(report, allow_nan=False)
+    report = report_of(pa.Table.from_pylist(log, schema=SCHEMA), None, run={})
+    json.dumps(report.to_dict(), allow_nan=False)
     (found,) = report["trust"]
     applying = [check["state"] for check in found["checks"].values() if check["applies"]]
     if "fail" in applying:

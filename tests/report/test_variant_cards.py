@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from reports import report_of
 
 from judgesense.benchmark import Benchmark
 from judgesense.log.schema import SCORES_IN_FORM, read_log
-from judgesense.measure.assess import measure
 from judgesense.pipeline.data import data_reference
 from judgesense.pipeline.settings import Settings
-from judgesense.reporting.tables import side_tables
+from judgesense.reporting.side_tables import side_tables
 from local_judges.callable_judge import CallableJudge
 from local_judges.runner import run_judge
 
@@ -101,7 +101,7 @@ def report(rule: Rule, folder: Path) -> dict[str, Any]:
         name: {"labels": [*t.labels], "ordinal": t.ordinal, "comparative": t.comparative}
         for name, t in benchmark().tasks.items()
     }
-    return measure(read_log(folder), benchmark().pairs, run={"run_id": "r", "tasks": tasks})
+    return report_of(read_log(folder), benchmark().pairs, run={"run_id": "r", "tasks": tasks})
 
 
 def states(rule: Rule, folder: Path) -> dict[str, tuple[str, dict[str, str]]]:
@@ -177,7 +177,9 @@ def test_the_rows_of_the_variants_tell_the_four_judges_apart(place: Path) -> Non
     assert length["coherence", "longer"]["score_shift"] > 0
     shown = report(reads_only_length, place / "length")
     (table,) = (
-        t for t in side_tables(shown) if t.heading == "Variants compared with the base wording"
+        t
+        for t in side_tables(shown.contents)
+        if t.heading == "Variants compared with the base wording"
     )
     assert len(table.rows) == len(shown["variants"])
 
@@ -188,10 +190,10 @@ def test_json_is_equivalent_where_options_are_scored_inside_the_object_alone(pla
     log = read_log(place / "right")
     scored = pa.array(["options"] * len(log), pa.string())
     log = log.set_column(log.column_names.index("scoring"), "scoring", scored)
-    found = measure(log, benchmark().pairs, run={"run_id": "r", "tasks": {}})
+    found = report_of(log, benchmark().pairs, run={"run_id": "r", "tasks": {}})
     inside = {"name": plain["cells"][0]["judge"], "describe": {SCORES_IN_FORM: True}}
     run = {"run_id": "r", "tasks": {}, "judges": [inside]}
-    again = measure(log, benchmark().pairs, run=run)
+    again = report_of(log, benchmark().pairs, run=run)
     rows = {(row["task"], row["variant"]): row for row in found["variants"]}
     for task in TASKS:
         json_row = rows[task, "json"]

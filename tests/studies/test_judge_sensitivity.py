@@ -16,7 +16,7 @@ from study_logs import decision, write_log
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.reporting.published import paper_judges
+from judgesense.published import paper_judges
 from judgesense.reporting.study_result import Result
 from judgesense.studies.judge_sensitivity import judge_sensitivity
 from judgesense.studies.judge_sensitivity.runs import read_judged

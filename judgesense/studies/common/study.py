@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_yaml
+from judgesense.measure.assessment import ReportContents
 from judgesense.pipeline import Settings, execute, resolve_all
 from judgesense.pipeline.data import DataReference, varied
 from judgesense.reporting.study_result import Picture, Record, Result, Table, Value
@@ -168,7 +169,7 @@ def judged(
     note: Callable[[str], None],
     variants: Sequence[str] = (),
     parts: Parts | None = None,
-) -> dict[str, Any]:
+) -> ReportContents:
     """Judge a study's grid into ``out``, as ``judgesense run`` does, and return its report.
 
     ``identity`` holds JSON values that fix the benchmark's content (names, hashes, seed). A
@@ -178,7 +179,7 @@ def judged(
     load = benchmark if callable(benchmark) else lambda: benchmark
     data = varied(DataReference(dict(identity), load, parts), variants)
     specs = resolve_all(judges, None, {})
-    return execute(specs, data, settings, out, note)
+    return execute(specs, data, settings, out, note).contents
 
 
 def need_judges(judges: Sequence[Any], least: int, what: str) -> None:

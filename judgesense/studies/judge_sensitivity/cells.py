@@ -13,7 +13,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, Text, fit
 from judgesense.files.tables import read_table
 from judgesense.measure.thresholds import NO_DIFFERENCE
-from judgesense.reporting.published import V2_CELLS
+from judgesense.published import V2_CELLS
 from judgesense.studies.judge_sensitivity.runs import read_judged
 from judgesense.tasks import REFUSED
 
@@ -136,7 +136,7 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
         known = stream.known
         apart = refused[stream.mapped_a[known]] != refused[stream.mapped_b[known]]
         figures = {
-            key: mapped[key]
+            key: getattr(mapped, key)
             for key in ("jss", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high")
         }
         cell = Cell(
@@ -144,7 +144,7 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
             task=case.task,
             scale="|".join(stream.task.labels),
             scoring=case.scoring,
-            n_items=mapped["n_clusters"],
+            n_items=mapped.n_clusters,
             place=str(folder),
             refusal_discordance=float(np.mean(apart)) if len(apart) else None,
             **figures,

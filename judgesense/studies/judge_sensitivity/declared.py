@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judgesense.measure.thresholds import STEADY_JSS
-from judgesense.reporting.tables import undecided_share
 from judgesense.studies.common.figures import Heatmap, Points
 from judgesense.studies.common.study import Figure, Study, Tables
 from judgesense.studies.judge_sensitivity import tables
@@ -46,20 +45,21 @@ def _values(
 ) -> list[tuple[str, float]]:
     """The judges with a defined figure, and the figure."""
     cells = ((case.judge, case.raw if labels == "raw" else case.mapped) for case in cases)
-    return [(judge, cell[key]) for judge, cell in cells if cell[key] is not None]
+    values = ((judge, getattr(cell, key)) for judge, cell in cells)
+    return [(judge, value) for judge, value in values if value is not None]
 
 
 def _of_group(cases: Sequence[JudgedCase]) -> Iterator[str]:
     """The findings on the judges of one task and scoring."""
-    known = [case for case in cases if case.mapped["jss"] is not None]
-    under = [case for case in known if case.mapped["jss"] < STEADY_JSS]
+    known = [case for case in cases if case.mapped.jss is not None]
+    under = [case for case in known if (case.mapped.jss or 0.0) < STEADY_JSS]
     if not known:
         yield "no judge decided both sides of a pair"
     elif under:
         sure = sum(high < STEADY_JSS for _, high in _values(under, "ci_high"))
         named = [
-            f"{case.judge} ({number(case.mapped['jss'])} {interval(case.mapped, 2)})"
-            for case in under
+            f"{case.judge} ({number(cell.jss)} {interval(cell.ci_low, cell.ci_high, 2)})"
+            for case, cell in ((case, case.mapped) for case in under)
         ]
         yield (
             f"{len(under)} of {len(known)} judges with a JSS fall below {STEADY_JSS}: "
@@ -67,7 +67,7 @@ def _of_group(cases: Sequence[JudgedCase]) -> Iterator[str]:
         )
     else:
         yield f"none of the {len(known)} judges with a JSS falls below {STEADY_JSS}"
-    if same := [case.judge for case in known if case.mapped["degenerate"]]:
+    if same := [case.judge for case in known if case.mapped.degenerate]:
         yield f"JSS is uninformative where every decision is the same: {join(same)}"
     kappas = _values(cases, "kappa", "raw")
     if below := [f"{judge} ({number(kappa)})" for judge, kappa in kappas if kappa < 0]:
@@ -87,7 +87,7 @@ def _of_group(cases: Sequence[JudgedCase]) -> Iterator[str]:
                 f"{number(raw.jss)} and a mapped JSS of {number(mapped.jss)}; on the other pairs, "
                 f"its mapped JSS is {number(stream.agreement('mapped', ~mixed).jss)}"
             )
-    shares = {case.judge: undecided_share(case.mapped) or 0.0 for case in cases}
+    shares = {case.judge: case.mapped.undecided_share or 0.0 for case in cases}
     if much := [f"{judge} ({percent(share)})" for judge, share in shares.items() if share > 0.1]:
         yield (
             f"more than a tenth of the pairs are undecided for {join(much)}; JSS covers only the "
@@ -172,7 +172,7 @@ def limits(study: Sensitivity, made: Tables) -> Iterator[str]:
         "intervals treat the items as a sample but the wordings as fixed, so they do not cover "
         "other wordings"
     )
-    items = {case.task: case.raw["n_items"] for case in study.main.cases}
+    items = {case.task: case.raw.n_items for case in study.main.cases}
     if small := [f"{task} ({n})" for task, n in items.items() if n < 30]:
         yield f"fewer than 30 decided items: {', '.join(small)}"
     if note := tables.published_note(study):

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from judgesense import published
 from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
 from judgesense.log.rows import AnswerRows
 from judgesense.log.view import view
 from judgesense.measure.assess import measure
-from judgesense.measure.report_file import main_cells
-from judgesense.reporting import published
+from judgesense.measure.assessment import Cell, ReportContents, Subject
 
 TASKS = ("coherence", "factuality", "preference", "relevance")
 """The paper's tasks; the one on which judges differ most comes first (section 5.1, finding 1)."""
@@ -35,8 +35,8 @@ class JudgedCase:
 
     judge: str
     number: int
-    raw: dict[str, Any]
-    mapped: dict[str, Any]
+    raw: Cell
+    mapped: Cell
     stream: Answers
 
     @property
@@ -68,7 +68,7 @@ class Judged:
     scoring; empty if no pair is left out.
     """
 
-    report: dict[str, Any]
+    report: ReportContents
     record: dict[str, Any]
     log: pa.Table
     cases: tuple[JudgedCase, ...]
@@ -121,15 +121,15 @@ def read_judged(run_dir: Path, invalid: Collection[str] = ()) -> Judged:
             }
     report = measure(run.log, pairs, run=run.record)
     seen = view(run.log, pairs, run.record)
-    cells, names = main_cells(report), seen.names
+    measured, names = {entry.subject: entry for entry in report.measured}, seen.names
     described = [entry["name"] for entry in run.record.get("judges", []) if isinstance(entry, dict)]
     judges = [name for name in described if name in names] or seen.log.judges
     run_id = str(run.record.get("run_id") or "-")
     cases = []
     for stream in seen.judged:
-        cell = cells[run_id, stream.judge, stream.task.name, stream.scoring]
+        entry = measured[Subject(run_id, stream.judge, stream.task.name, stream.scoring)]
         number = judges.index(stream.judge)
-        cases.append(JudgedCase(names[stream.judge], number, cell["raw"], cell["mapped"], stream))
+        cases.append(JudgedCase(names[stream.judge], number, entry.raw, entry.mapped, stream))
     return Judged(report, run.record, run.log, tuple(ranked(cases)), every)
 
 
@@ -137,9 +137,9 @@ def ranked(cases: Sequence[JudgedCase]) -> list[JudgedCase]:
     """Cases by scoring, then by the judge's coherence JSS, the highest first (as in Table 1)."""
     leading = min((case.task for case in cases), key=task_place, default="")
     first_jss = {
-        (case.number, case.scoring): -case.raw["jss"]
+        (case.number, case.scoring): -case.raw.jss
         for case in cases
-        if case.task == leading and case.raw["jss"] is not None
+        if case.task == leading and case.raw.jss is not None
     }
     return sorted(
         cases,

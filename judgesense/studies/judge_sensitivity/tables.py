@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.reporting import published
-from judgesense.reporting.published import PublishedFigure
-from judgesense.reporting.run_tables import cost_table
-from judgesense.reporting.tables import undecided_share
+from judgesense import published
+from judgesense.measure.cost import costs
+from judgesense.published import PublishedFigure
 from judgesense.statistics.flips import flip_overlap, flip_sources
 from judgesense.studies.common.study import Record, table
 from judgesense.studies.common.study import published as published_figures
@@ -109,8 +108,8 @@ def main_results(study: Sensitivity) -> Iterator[Record]:
     """Raw JSS per judge and task, the judge with the highest coherence JSS first."""
     shared = ("jss", "flip_rate", "kappa", "ci_low", "ci_high", "n_pairs", "n_items")
     for case in study.main.cases:
-        figures = {key: case.raw[key] for key in shared}
-        yield {**_here(case), **figures, "undecided": undecided_share(case.raw)}
+        figures = {key: getattr(case.raw, key) for key in shared}
+        yield {**_here(case), **figures, "undecided": case.raw.undecided_share}
     for of_task in (v2_figures, v1_figures) if study.with_published else ():
         by_task = {task: {f.judge: f for f in of_task(task)} for task in study.main.tasks}
         for leader in of_task("coherence"):
@@ -137,12 +136,12 @@ def pairwise_results(study: Sensitivity) -> Iterator[Record]:
     for case in cases:
         yield {
             **_here(case),
-            "jss": case.mapped["jss"],
-            "kappa": case.mapped["kappa"],
-            "first_position": case.mapped["first_position_rate"],
-            "position_consistency": case.mapped["position_consistency"],
+            "jss": case.mapped.jss,
+            "kappa": case.mapped.kappa,
+            "first_position": case.mapped.first_position_rate,
+            "position_consistency": case.mapped.position_consistency,
             "one_label": len({*case.answers.raw} - set(UNDECIDED)) == 1,
-            "n_pairs": case.mapped["n_pairs"],
+            "n_pairs": case.mapped.n_pairs,
         }
     tasks = sorted({case.task for case in cases}, key=task_place) if study.with_published else ()
     for figure in (f for task in tasks for f in (*v2_figures(task), *v1_figures(task))):
@@ -353,11 +352,12 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
 def cost_results(study: Sensitivity) -> Iterator[Record]:
     """What each judge's answers cost, beside the paper's bill (section 4.4)."""
     columns = ("n_prompts", "input_tokens", "output_tokens", "cost_usd")
-    rows = cost_table(study.main.report, study.main.log).rows
-    if all(row["input_tokens"] is None and row["cost_usd"] is None for row in rows):
+    rows = costs(study.main.log, study.main.report.runs)
+    if all(row.input_tokens is None and row.cost_usd is None for row in rows):
         return
     for row in rows:
-        yield {"judge": row["judge"], "measured": HERE, **{name: row[name] for name in columns}}
+        figures = {name: getattr(row, name) for name in columns}
+        yield {"judge": row.judge, "measured": HERE, **figures}
     stated: dict[str, Any] = {}
     for key, figure in published_figures(PAPER).items() if study.with_published else ():
         column, _, judge = key.partition("/")
@@ -444,7 +444,7 @@ def orders(study: Sensitivity) -> Iterator[Record]:
                 "judge": case.judge,
                 "scoring": case.scoring,
                 "task": case.task,
-                "jss": case.mapped["jss"],
+                "jss": case.mapped.jss,
                 "flips_reworded": difference(sources.flip_rate, sources.position),
                 "flips_swapped": difference(sources.flip_rate, sources.wording),
                 "flips_both": sources.flip_rate,
@@ -454,6 +454,6 @@ def orders(study: Sensitivity) -> Iterator[Record]:
                 **_interval(sources, "position"),
                 "together": sources.interaction,
                 "asked_again": sources.rerun,
-                "first_position": case.mapped["first_position_rate"],
+                "first_position": case.mapped.first_position_rate,
                 "n_items": sources.n_items,
             }

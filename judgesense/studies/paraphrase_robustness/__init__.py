@@ -13,6 +13,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import read_run
+from judgesense.measure.cost import costs
 from judgesense.pipeline import to_stderr
 from judgesense.reporting.run_tables import cost_table
 from judgesense.reporting.study_result import Record, Result
@@ -98,7 +99,7 @@ STUDY = Study(
         tables.mitigations,
         tables.configurations,
         tables.stated,
-        lambda s: cost_table(s.grid.report, s.run.log),
+        lambda s: cost_table(costs(s.run.log, s.grid.report.runs)),
     ],
     figures=[
         Figure(

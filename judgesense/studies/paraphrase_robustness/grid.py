@@ -23,6 +23,7 @@ from judgesense.files.documents import OwnShape, fit, read_json
 from judgesense.log.folder import read_run
 from judgesense.log.rows import AnswerRows, option_shares
 from judgesense.log.view import view
+from judgesense.measure.assessment import ReportContents
 from judgesense.pipeline import Settings
 from judgesense.statistics.arrays import Floats
 from judgesense.studies.common.study import judged
@@ -155,7 +156,7 @@ class Grid:
     plan: RobustnessPlan
     cells: list[Scores]
     notes: list[str]
-    report: Mapping[str, Any]
+    report: ReportContents
 
     def of(self, attribute: str) -> list[Scores]:
         """The configurations of an attribute."""

@@ -31,11 +31,11 @@ WITHDRAWN = "v1: its authors withdrew it in August 2026 and advise against using
 """The note of every figure of the first version (their ERRATA.md)."""
 
 V1, V2 = "v1", "v2"
-V2_FOLDER = Path(__file__).parents[1] / "data" / "published_v2"
+V2_FOLDER = Path(__file__).parent / "data" / "published_v2"
 V2_CELLS = V2_FOLDER / "cells.csv"
 SUMMARY, CORRECTED = "published/metrics_summary.json", "published/factuality_jss_fixed.csv"
 
-_FILE = Path(__file__).parents[1] / "data" / "published.yaml"
+_FILE = Path(__file__).parent / "data" / "published.yaml"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,102 @@
+"""What checks, cells, wordings and people are measured by: each quantity is computed here alone.
+
+JSS and κ between wordings are :meth:`judgesense.log.answers.Answers.agreement`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+
+from judgesense.log.answers import Answers
+from judgesense.measure.thresholds import WORDING_PRIOR
+from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.statistics.bias import BothOrders, both_orders
+from judgesense.statistics.crossed import RepeatDifference, delta_jss, two_way_interval
+from judgesense.statistics.gold import GoldAgreement, gold_agreement
+from judgesense.statistics.intervals import Interval
+
+
+def same_polarity(answers: Answers, mislabelled: Collection[str] = ()) -> Bools:
+    """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
+    kept: Bools = ~answers.with_inverted
+    if mislabelled:
+        one, two = answers.under(mislabelled)
+        kept &= ~(one | two)
+    return kept
+
+
+def wording_interval(
+    answers: Answers, same: Bools, pairs: Bools, level: float = 0.95, panel: int = 1
+) -> Interval:
+    """The interval of JSS for wordings like these, on the pairs of a mask; ``same`` are those that
+    agree. With both masks of all pairs.
+
+    Verdicts of panels of several wordings differ less: the prior of a wording's part is that of a
+    mean over ``panel`` wordings.
+    """
+    if not pairs.any():
+        return Interval(None, None)
+    sides = answers.pairs.template_a[pairs], answers.pairs.template_b[pairs]
+    prior = (WORDING_PRIOR[0] / math.sqrt(panel), WORDING_PRIOR[1])
+    return two_way_interval(same[pairs], answers.pairs.cluster[pairs], *sides, level, prior=prior)
+
+
+def repeated(answers: Answers, labels: str, decided: Bools) -> RepeatDifference:
+    """JSS at the pairs of a mask against the same prompt asked again, by clusters of both.
+
+    ``decided`` are pairs with a decision on both sides, ``labels`` is ``raw`` or ``mapped``.
+    """
+    if answers.reruns is None or answers.row_a is None or not decided.any():
+        return RepeatDifference(None, None, None, None)
+    log, (first, later) = answers.log, answers.reruns
+    orders = np.unique(answers.pairs.order[decided])
+    said = log.raw if labels == "raw" else log.decision
+    kept = ~(log.undecided[said[first]] | log.undecided[said[later]])
+    kept &= np.isin(log.order[first], orders)
+    first, later = first[kept], later[kept]
+    one, two = (side[decided] for side in answers.sides(labels))
+    own = answers.clusters[decided]
+    return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
+
+
+def right_among_decided(answers: Answers) -> tuple[Bools, Bools]:
+    """Which answers have a verdict and a gold label, and which of them are right, shape (m,).
+
+    The check `right` counts an answer without a verdict as wrong: see `gold_figures`.
+    """
+    gold = answers.log.gold[answers.rows]
+    graded: Bools = ~answers.log.undecided[answers.decision] & (gold >= 0)
+    return graded, graded & (answers.decision == gold)
+
+
+def gold_figures(answers: Answers, rows: Codes, verdicts: Words, labels: Words) -> GoldAgreement:
+    """κ and accuracy of verdicts at some rows of the log with the labels that people gave there.
+
+    An answer without a verdict is wrong. A label that is none of the task's leaves its row out.
+    """
+    return gold_agreement(
+        verdicts,
+        labels,
+        answers.log.cluster[rows],
+        labels=answers.task.labels,
+        ordinal=answers.task.ordinal,
+        chances=answers.log.chances_of(rows),
+    )
+
+
+def position(answers: Answers) -> BothOrders:
+    """What a judge chose in both option orders; a tie or a foreign label is no choice."""
+    log, rows, options = answers.log, answers.rows, answers.task.labels[:2]
+    if not len(rows) or len(options) < 2:
+        return BothOrders()
+    return both_orders(
+        log.labels[answers.decision],
+        log.item[rows],
+        np.array(log.orders, dtype=object)[log.order[rows]],
+        log.template[rows],
+        cluster_ids=log.cluster[rows],
+        options=options,
+    )
