@@ -166,7 +166,8 @@ def contradictions(report: ReportContents, texts: list[str]) -> Iterator[str]:
     if screen.next_step is not None and screen.next_step not in steps:
         yield "the screen's next step is not the report's"
     for row in screen.rows:
-        changed = f"(only with the remedy {row.remedy!r}"
+        remedy = row.remedy and row.remedy.remedy
+        changed = f"(only with the remedy {remedy!r}"
         other = "avoid it" if row.trust == "avoid" else "its trust value is unknown"
         as_asked = f"{changed}; otherwise {other})"
         if changed in screen.title and as_asked not in screen.title:

@@ -24,7 +24,7 @@ from judgesense.measure.card import TRUST
 from judgesense.measure.thresholds import LEAST_COVERAGE
 from judgesense.published import V2, v2_figures
 from judgesense.recipes.recipe import AS_ASKED
-from judgesense.reporting.title import reasons
+from judgesense.reporting.case import reasons
 from judgesense.statistics.arrays import Bools
 from judgesense.statistics.gold import table_figures
 from judgesense.statistics.ranks import paired_above, ranks_of

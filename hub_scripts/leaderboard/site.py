@@ -35,7 +35,7 @@ from judgesense.published import ROWS, WITHDRAWN, figures
 from judgesense.reporting.documents import environment
 from judgesense.reporting.html import render_html
 from judgesense.reporting.palette import DARK, LIGHT
-from judgesense.text import brackets, number, percent, short_names, signed
+from judgesense.text import brackets, number, percent, short_names
 from judgesense.version import __version__
 
 if TYPE_CHECKING:
@@ -122,7 +122,6 @@ def write_pages(
         "left_out": [{"run": run, "why": why} for run, why in left_out.items()],
     }
     made = environment(TEMPLATES)
-    made.filters["signed"] = signed
     made.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     made.globals |= {
         "FIGURE": FIGURE,

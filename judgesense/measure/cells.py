@@ -138,7 +138,8 @@ def _with_pairs(cell: Cell, part: CellPart, labels: str) -> Cell:
     one, two = stream.sides(labels)
     if part.used.any():
         figures = stream.agreement(labels, part.of_pairs, kappa_interval=True)
-        cell = replace(cell, **{name: figures[name] for name in _PAIR_FIGURES})
+        others = ("n_items", "signature")
+        cell = replace(cell, **{k: v for k, v in figures.items() if k not in others})
     else:
         cell = replace(cell, degenerate=NOT_JUDGED if part.n_planned else NO_PAIRS)
     decided = part.of_pairs & stream.decided(labels)
@@ -157,25 +158,6 @@ def _with_pairs(cell: Cell, part: CellPart, labels: str) -> Cell:
         n_clusters=distinct(pairs.cluster[decided]),
         coverage=cell.n_pairs / part.n_planned if part.n_planned else None,
     )
-
-
-_PAIR_FIGURES = (
-    "jss",
-    "ci_low",
-    "ci_high",
-    "flip_rate",
-    "kappa",
-    "kappa_ci_low",
-    "kappa_ci_high",
-    "jss_low",
-    "jss_high",
-    "n_pairs",
-    "n_unclear",
-    "n_refused",
-    "n_error",
-    "degenerate",
-)
-"""The figures of a cell that are those of `judgesense.statistics.agreement.jss_of_codes`."""
 
 
 def _signed(cell: Cell, part: CellPart, both: Sequence[Cell]) -> Cell:

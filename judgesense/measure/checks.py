@@ -7,7 +7,8 @@ Prompts of contrast and intervention variants count for `responsive` alone, atta
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,25 +21,6 @@ from judgesense.measure.thresholds import DEFAULTS, EVEN_FIRST, LOW_KAPPA, Thres
 from judgesense.statistics.intervals import wilson_cluster, wilson_from_sums
 from judgesense.tasks import ERROR, NO_ORDER, ORDERS
 from judgesense.text import brackets, join, number, percent
-
-_RIGHT_DETAILS = (
-    "accuracy",
-    "accuracy_ci_low",
-    "accuracy_ci_high",
-    "balanced_accuracy",
-    "balanced_accuracy_ci_low",
-    "balanced_accuracy_ci_high",
-    "gwet_ac1",
-    "gwet_ac1_ci_low",
-    "gwet_ac1_ci_high",
-    "constant_label",
-    "constant_accuracy",
-    "beats_constant",
-    "beats_constant_ci_low",
-    "beats_constant_ci_high",
-    "undecided_share",
-)
-
 
 MANY = 2_000
 """Items from which on a check is not held up by their number."""
@@ -116,7 +98,10 @@ def right(
     if found.kappa is None:
         return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
     low, high = found.kappa_ci_low, found.kappa_ci_high
-    details = {name: getattr(found, name) for name in _RIGHT_DETAILS}
+    details: dict[str, Any] = {}
+    for name, value in asdict(found).items():
+        if name != "n" and not name.startswith("kappa"):
+            details[name] = value
     check = Check.of(
         found.kappa, low, high, threshold=threshold, n_items=n_items, text="", **details
     )

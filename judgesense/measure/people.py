@@ -41,18 +41,6 @@ from judgesense.tasks import ERROR, is_scale
 GOLD, MAJORITY = "gold", "majority"
 """The names of labels that are not one person's."""
 
-_AGREEMENT = (
-    "n",
-    "kappa",
-    "kappa_ci_low",
-    "kappa_ci_high",
-    "accuracy",
-    "accuracy_ci_low",
-    "accuracy_ci_high",
-    "constant_label",
-    "constant_accuracy",
-)
-
 
 class Judged(NamedTuple):
     """A judge's verdicts that got an answer, row by row: shape (n,) each."""
@@ -146,7 +134,15 @@ def _compared(judged: Judged, human: str, given: Words) -> HumanAgreement | None
         return None
     return HumanAgreement(
         human=human,
-        **{name: getattr(found, name) for name in _AGREEMENT},
+        n=found.n,
+        kappa=found.kappa,
+        kappa_ci_low=found.kappa_ci_low,
+        kappa_ci_high=found.kappa_ci_high,
+        accuracy=found.accuracy,
+        accuracy_ci_low=found.accuracy_ci_low,
+        accuracy_ci_high=found.accuracy_ci_high,
+        constant_label=found.constant_label,
+        constant_accuracy=found.constant_accuracy,
         n_items=distinct(answers.log.item[judged.rows[known]]),
         confusion=confusion,
         per_label=per_label,

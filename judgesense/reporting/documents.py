@@ -27,11 +27,13 @@ from judgesense.text import (
     interval,
     join,
     number,
+    p_value,
     percent,
     printable,
     sentence,
     short_names,
     shorten,
+    signed,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def environment(templates: Path = TEMPLATES) -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    for filter_ in (number, percent, sentence, shorten):
+    for filter_ in (number, p_value, percent, sentence, shorten, signed):
         made.filters[filter_.__name__] = filter_
     made.filters |= {"md": escape_markdown, "tex": escape_latex}
     made.globals |= {

@@ -17,16 +17,21 @@ from markupsafe import Markup
 from judgesense.errors import MissingExtraError
 from judgesense.measure.assessment import Assessment, RemedyFigures, ReportContents, Search, Subject
 from judgesense.measure.disagreements import KINDS, NEAR, Disagreement
-from judgesense.measure.figures import GroupFigures, TemplateFigures, TemplatePair, TurnedItem
+from judgesense.measure.figures import (
+    GroupFigures,
+    TemplateFigures,
+    TemplatePair,
+    TurnedItem,
+    WhereWrong,
+)
 from judgesense.measure.texts import LONGEST_TEXT
+from judgesense.reporting.case import Case
 from judgesense.reporting.documents import render
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import rows
 from judgesense.text import (
-    brackets,
     middle_cut,
-    p_value,
     printable,
     short_names,
     short_templates,
@@ -64,11 +69,11 @@ def render_html(report: ReportContents, listed: Sequence[Disagreement] = ()) -> 
         css=Markup(style_sheet()),
         screen=screen,
         folded=[row.subject for row in screen.others],
-        heatmaps=list(map(_heatmap, _panels(report, _mapped_pairs))),
-        wordings=list(_panels(report, lambda entry: entry.wordings)),
+        heatmaps=list(map(_heatmap, _cases(report, _mapped_pairs))),
+        wordings=list(_cases(report, lambda entry: entry.wordings)),
         texts=texts,
         turned=_turned(report),
-        remedies=list(_panels(report, lambda entry: entry.remedies)),
+        remedies=list(_cases(report, lambda entry: entry.remedies)),
         gain_of=_gain,
         wrong=_wrong(report, listed, texts),
         picture=None if report.search is None else _picture(report.search),
@@ -93,55 +98,28 @@ def _picture(search: Search) -> str | None:
     return f"data:image/png;base64,{b64encode(held.getvalue()).decode()}"
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A part of the page on one judge, task and scoring; ``judge`` is the name as shown."""
-
-    entry: Assessment
-    judge: str
-
-    @property
-    def subject(self) -> Subject:
-        """What the panel is about."""
-        return self.entry.subject
-
-
-def _panels(
+def _cases(
     report: ReportContents, records: Callable[[Assessment], Sequence[object]]
-) -> Iterator[Panel]:
-    """A panel for each assessment with records, in the order of the main table."""
+) -> Iterator[Case]:
+    """Each assessment with records, in the order of the main table."""
     entries = [row.entry for row in rows(report)]
     judged = [entry for entry in entries if isinstance(entry, Assessment) and records(entry)]
     names = short_names({entry.judge for entry in judged})
-    return (Panel(entry, middle_cut(names[entry.judge])) for entry in judged)
+    return (Case(entry, middle_cut(names[entry.judge])) for entry in judged)
 
 
-@dataclass(frozen=True)
-class Turned:
-    """An item that an attack turned."""
-
-    item: TurnedItem
-    judge: str
-    task: str
-    kind: str
-
-
-def _turned(report: ReportContents) -> list[Turned]:
-    """The items that an attack turned, to read, those of the worst kinds first."""
-    attacked = [entry for entry in report.assessments if entry.attacks]
-    names = short_names({entry.judge for entry in attacked})
-    ranked = sorted(
-        (
-            (attack.kept, entry, attack)
-            for entry in attacked
-            for attack in entry.attacks
-            if attack.kept is not None and attack.defence is None
-        ),
-        key=lambda each: each[0],
-    )
+def _turned(report: ReportContents) -> list[tuple[Case, str, TurnedItem]]:
+    """The judge, the attack and the item that it turned, those of the worst kinds first."""
+    cases = list(_cases(report, lambda entry: entry.attacks))
+    attacks = [
+        (attack.kept, case, attack)
+        for case in cases
+        for attack in case.entry.attacks
+        if attack.kept is not None and attack.defence is None
+    ]
     return [
-        Turned(item, names[entry.judge], entry.task, attack.kind)
-        for _, entry, attack in ranked
+        (case, attack.kind, item)
+        for _, case, attack in sorted(attacks, key=lambda each: each[0])
         for item in attack.turned_items
     ][:FIRST_ROWS]
 
@@ -167,31 +145,33 @@ class HeatmapLine:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Template x template agreement of one judge, beside the templates' own figures."""
+    """Template x template agreement of one judge, beside the templates' own figures.
 
-    panel: Panel
+    ``upright`` says whether the headings are long, and are turned.
+    """
+
+    case: Case
     wide: bool
     n_pairs: int
     lines: tuple[HeatmapLine, ...]
     upright: bool
-    """Whether the headings are long, and are turned."""
 
     @property
     def subject(self) -> Subject:
         """What the heatmap is about."""
-        return self.panel.subject
+        return self.case.subject
 
 
 def _mapped_pairs(entry: Assessment) -> list[TemplatePair]:
     return [row for row in entry.template_pairs if row.labels == "mapped"]
 
 
-def _heatmap(panel: Panel) -> Heatmap:
-    pairs = _mapped_pairs(panel.entry)
+def _heatmap(case: Case) -> Heatmap:
+    pairs = _mapped_pairs(case.entry)
     templates = sorted({name for row in pairs for name in (row.template_a, row.template_b)})
     short = short_templates(templates)
     pair_of = {frozenset((row.template_a, row.template_b)): row for row in pairs}
-    figures = {row.template: row for row in panel.entry.templates}
+    figures = {row.template: row for row in case.entry.templates}
     lines = tuple(
         HeatmapLine(
             one,
@@ -202,56 +182,18 @@ def _heatmap(panel: Panel) -> Heatmap:
         for one in templates
     )
     return Heatmap(
-        panel=panel,
-        wide=len(panel.entry.templates) > MANY_TEMPLATES,
+        case=case,
+        wide=len(case.entry.templates) > MANY_TEMPLATES,
         n_pairs=sum(row.n_pairs for row in pairs),
         lines=lines,
         upright=max(map(len, short.values())) > LONG_NAME,
     )
 
 
-@dataclass(frozen=True)
-class WorseGroup:
-    """A group of items that fares worse than the rest."""
-
-    case: str
-    measure: str | None
-    figures: GroupFigures
-
-    @property
-    def points(self) -> str:
-        """The difference from the rest."""
-        return signed(100 * self.figures.difference, 0)
-
-    @property
-    def interval(self) -> str:
-        """The interval of the difference, in points."""
-        ends = (100 * self.figures.ci_low, 100 * self.figures.ci_high)
-        return brackets(*ends, lambda end: signed(end, 0))
-
-    @property
-    def p(self) -> str:
-        """The corrected p-value."""
-        return p_value(self.figures.p_holm, "")
-
-
-@dataclass(frozen=True)
-class FirstRow:
-    """A row of the table for browsers without scripts."""
-
-    row: Disagreement
-    case: str
-
-    @property
-    def item(self) -> str:
-        """The item, and the option order if there are several."""
-        return self.row.item_id + ("" if self.row.order == "-" else f" {self.row.order}")
-
-    @property
-    def text(self) -> str:
-        """The first text of the judge, of the item, or the prompt."""
-        texts = (*self.row.answers.values(), *self.row.columns.values())
-        return " ".join(next(iter(texts), self.row.text or "").split())[:LONGEST_CELL]
+def _first_text(row: Disagreement) -> str:
+    """The first text of the judge, of the item, or the prompt."""
+    texts = (*row.answers.values(), *row.columns.values())
+    return " ".join(next(iter(texts), row.text or "").split())[:LONGEST_CELL]
 
 
 @dataclass(frozen=True)
@@ -259,6 +201,7 @@ class Wrong:
     """The section on disagreements: groups, the first rows as a table, and all as data.
 
     ``cases`` are the names of judges and tasks, ``counts`` the kinds with their bit and number.
+    ``groups`` and ``first`` have the case of each group and row.
     """
 
     near: str
@@ -266,18 +209,18 @@ class Wrong:
     n_rows: int
     n_shown: int
     counts: tuple[tuple[str, int, int], ...]
-    groups: tuple[WorseGroup, ...]
+    groups: tuple[tuple[str, WhereWrong, GroupFigures], ...]
     n_groups: int
-    first: tuple[FirstRow, ...]
+    first: tuple[tuple[str, Disagreement, str], ...]
     data: Markup
 
 
 def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts) -> Wrong | None:
-    panels = list(_panels(report, lambda entry: [entry.where_wrong] if entry.where_wrong else []))
-    if not panels:
+    cases = list(_cases(report, lambda entry: [entry.where_wrong] if entry.where_wrong else []))
+    if not cases:
         return None
-    names = [f"{p.judge} · {p.entry.task} · {p.entry.scoring}" for p in panels]
-    place = {panel.subject: at for at, panel in enumerate(panels)}
+    names = [f"{case.name} · {case.task} · {case.entry.scoring}" for case in cases]
+    place = {case.subject: at for at, case in enumerate(cases)}
     # The clearest cases of each judge and task, so that none fills the page alone.
     seen: Counter[Subject] = Counter()
     ranks = []
@@ -298,8 +241,7 @@ def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts)
     data = {
         "kinds": KINDS,
         "cases": [
-            {"name": name, "task": panel.entry.task}
-            for name, panel in zip(names, panels, strict=True)
+            {"name": name, "task": case.task} for name, case in zip(names, cases, strict=True)
         ],
         "wordings": texts,
         "rows": [
@@ -320,12 +262,12 @@ def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts)
         ],
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    n_rows, n_groups, groups = 0, 0, list[WorseGroup]()
+    n_rows, n_groups, groups = 0, 0, list[tuple[str, WhereWrong, GroupFigures]]()
     for entry in report.assessments:
         if (wrong := entry.where_wrong) is not None:
             n_rows, n_groups = n_rows + wrong.n_listed, n_groups + wrong.n_groups
             name = names[place[entry.subject]]
-            groups += [WorseGroup(name, wrong.measure, group) for group in wrong.groups]
+            groups += [(name, wrong, group) for group in wrong.groups]
     return Wrong(
         near=f"{NEAR:g}",
         cases=tuple(names),
@@ -337,7 +279,9 @@ def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts)
         ),
         groups=tuple(groups),
         n_groups=n_groups,
-        first=tuple(FirstRow(row, names[place[row.subject]]) for row in shown[:FIRST_ROWS]),
+        first=tuple(
+            (names[place[row.subject]], row, _first_text(row)) for row in shown[:FIRST_ROWS]
+        ),
         # Nothing in a text can end the script element.
         data=Markup(printable(text).replace("<", "\\u003c")),
     )

@@ -74,7 +74,7 @@ def print_report(
 
 def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list[Text]:
     screen = first_screen(report)
-    places = {row.subject: place for place, row in enumerate(screen.rows)}
+    places = {case.subject: place for place, case in enumerate(screen.rows)}
     table = [row for row in rows(report) if row.subject in places]
     table.sort(key=lambda row: (TRUST.index(row.texts["trust"]), places[row.subject]))
     texts = [row.texts for row in table] or [COLUMNS]

@@ -2,74 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 
-from judgesense.measure.assessment import Assessment, RemedyFigures
-from judgesense.measure.card import TRUST, Trust, TrustCard, clause
+from judgesense.measure.card import clause
 from judgesense.measure.figures import HumanAgreement
 from judgesense.measure.people import GOLD, MAJORITY, within_one
-from judgesense.recipes.recipe import AS_ASKED
+from judgesense.reporting.case import Case, reasons
 from judgesense.text import brackets, join, number, percent, s, sentence, span
-
-LONGEST_TITLE = 240
 
 MOST_SHOWN = 4
 """Names in a title, and remedies on the first screen."""
 
-
-@dataclass(frozen=True)
-class Case:
-    """An assessment as the first screen shows it, under the judge's short ``name``."""
-
-    entry: Assessment
-    name: str
-
-    @property
-    def task(self) -> str:
-        """The task's name."""
-        return self.entry.task
-
-    @property
-    def trust(self) -> Trust:
-        """The trust value of the judge as asked."""
-        return self.entry.card.trust
-
-    @cached_property
-    def remedy(self) -> RemedyFigures | None:
-        """The remedy to use, if it is not to ask as before."""
-        for row in self.entry.remedies:
-            if row.remedy == self.entry.card.remedy != AS_ASKED:
-                return row
-        return None
-
-    @property
-    def usable(self) -> Trust | None:
-        """``use`` or ``care`` if the judge can be used, with its remedy if it has one."""
-        if self.trust in ("use", "care"):
-            return self.trust
-        return None if self.remedy is None else self.remedy.trust
-
-    @property
-    def change(self) -> str | None:
-        """The remedy that makes a judge usable that is not usable as asked."""
-        usable_as_asked = self.trust in ("use", "care")
-        return None if usable_as_asked or self.remedy is None else self.remedy.remedy
-
-    @property
-    def rank(self) -> tuple[int, int, float, float]:
-        """Sort key: what can be used first, then the better check `right`."""
-        checks = self.entry.card.checks
-        right, readable = checks["right"].estimate, checks["readable"].estimate
-        word = TRUST.index(self.usable or self.trust)
-        return word, TRUST.index(self.trust), -(right or 0.0), -(readable or 0.0)
-
-
-def reasons(card: TrustCard) -> Iterator[str]:
-    """Why a trust card does not say `use`, worst first, each in a few words."""
-    for name in card.because:
-        yield clause(name, card.checks[name].state, card.checks[name].estimate)
+LONGEST_TITLE = 240
 
 
 def title(cases: Sequence[Case], unfinished: bool = False) -> str:

@@ -48,10 +48,11 @@ def test_a_remedy_that_passes_is_in_the_title_and_the_command(make) -> None:
     screen = first_screen(report_of(log, benchmark.pairs, run={}).contents)
     (row,) = screen.rows
     assert row.trust == "avoid"
-    assert f"with care (only with the remedy {row.remedy!r}; otherwise avoid it)" in screen.title
+    name = row.remedy.remedy
+    assert f"with care (only with the remedy {name!r}; otherwise avoid it)" in screen.title
     (change,) = screen.remedies.passing
-    assert change.text.startswith(f"{row.remedy!r} is right on 100% of items instead")
-    assert "(+50.0 [+4" in change.text
+    assert change.remedy.text.startswith(f"{name!r} is right on 100% of items instead")
+    assert "(+50.0 [+4" in change.remedy.text
     # The log alone does not hold what the judge is: there is no command that writes it.
     assert (screen.next_step.kind, screen.next_step.command) == ("use_changed", None)
 
@@ -65,11 +66,11 @@ def test_the_better_scoring_is_first_and_two_judges_make_a_matrix(make) -> None:
     ]
     report = report_of(pa.concat_tables(logs), benchmark.pairs, run={})
     screen = first_screen(report.contents)
-    assert [(row.judge, row.scoring) for row in screen.rows] == [
+    assert [(row.name, row.entry.scoring) for row in screen.rows] == [
         ("good", "options"),
         ("j" * 40, "generate"),
     ]
-    assert [(row.judge, row.scoring) for row in screen.others] == [("good", "generate")]
+    assert [(row.name, row.entry.scoring) for row in screen.others] == [("good", "generate")]
     chips = [chips[0].trust for _, chips in screen.matrix.lines]
     assert chips == ["care", "avoid"]
     assert screen.title.startswith(
