@@ -14,12 +14,11 @@ import pyarrow.parquet as pq
 
 from judgesense.ask.answers import AnswersSoFar
 from judgesense.ask.improved import Improved, as_table, conclusion, footnotes
-from judgesense.ask.plan import Plan
+from judgesense.ask.plan import ImproveOptions, Plan
 from judgesense.ask.prompt_store import PromptStore
 from judgesense.ask.proposals import name_of, proposals
 from judgesense.ask.search import SearchResult, search
 from judgesense.benchmark import table_of_prompts
-from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
 from judgesense.files.disk import sha256_of, write_text, writing
 from judgesense.files.documents import read_json
@@ -99,14 +98,12 @@ def improve(
     (False, 'as asked', 1.0)
     """
     require_known(improve, judge_options)
-    tell = note or to_stderr
-    plan = Plan.of(
-        source,
-        data,
-        judge,
+    asked = ImproveOptions(
         budget=budget,
         out=out,
         paraphraser=paraphraser,
+        seed=seed,
+        max_error=max_error,
         human=human,
         answers=answers,
         options=options,
@@ -114,31 +111,15 @@ def improve(
         scoring=scoring,
         limit=limit,
         attacks=attacks,
-        note=tell,
-        **judge_options,
+        note=note or to_stderr,
     )
-    if not 0 < max_error < 1:
-        raise JudgeSenseError(f"max_error must lie between 0 and 1, got {max_error}")
-    folder, usd = plan.folder, plan.budget.usd
-    request = hashlib.sha256(
-        json.dumps(
-            [
-                plan.identity,
-                str(plan.budget),
-                seed,
-                max_error,
-                str(plan.out),
-                [identity_of(spec) for spec in plan.specs],
-                plan.scoring,
-                name_of(paraphraser),
-                [each.text for each in plan.paraphrases],
-                __version__,
-            ],
-            sort_keys=True,
-            default=str,
-        ).encode()
-    ).hexdigest()[:16]
-    done = folder / IMPROVE_FILE
+    return improved_by(Plan.of(source, data, judge, asked, judge_options))
+
+
+def improved_by(plan: Plan) -> Improved:
+    """The judge that a plan leads to, written to its file."""
+    folder, note = plan.folder, plan.options.note
+    done, request = folder / IMPROVE_FILE, _request(plan)
     if plan.out.exists() and done.exists() and all(isinstance(s, JudgeSpec) for s in plan.specs):
         record = read_json(done)
         if record.pop("request") == [request, sha256_of(plan.out)]:
@@ -148,28 +129,33 @@ def improve(
     with ExitStack() as stack:
         stack.enter_context(claimed(folder))
         run = RunFolder(folder, {"data": plan.identity})
-        run.repair(tell)
+        run.repair(note)
         for key in ("parts", "digests", "finished"):
             run.record.pop(key, None)  # More may be asked than before.
-        proposed, already = proposals(plan, run, paraphraser, seed, tell)
+        proposed, already = proposals(plan, run)
         judges = []
         for spec in plan.specs:
             judges.append(spec.load() if isinstance(spec, JudgeSpec) else spec)
             stack.callback(judges[-1].close)
-        table = plan.answers(judges, proposed)
-        store = PromptStore(run, judges, table, plan.shown, tell)
+        answers = plan.answers(judges, proposed)
+        store = PromptStore(run, judges, answers, plan.shown, note)
         found = search(
-            table, plan.total - already, store.ask, seed=seed, max_error=max_error, note=tell
+            answers,
+            plan.total - already,
+            store.ask,
+            seed=plan.options.seed,
+            max_error=plan.options.max_error,
+            note=note,
         )
         for row in found.rows:
             price = row.pop("usd_or_prompts")
-            row["usd_per_item"] = price if usd else None
-        result = _result(plan, found, store, seed)
-        _as_file(plan, found, table, judges, seed).write(plan.out)
+            row["usd_per_item"] = price if plan.budget.usd else None
+        result = _result(plan, found, store)
+        _as_file(plan, found, answers, judges).write(plan.out)
         # The user named this endpoint just now, so the file may ask it.
         identities = (spec.options for spec in plan.specs if isinstance(spec, JudgeSpec))
         remember(plan.out, hosts_of(identities))
-        _describe(run, plan, table, judges)
+        _describe(run, plan, answers, judges)
         if store.prompts:
             with writing(folder):
                 pq.write_table(table_of_prompts(store.prompts.values()), folder / PROMPTS_FILE)
@@ -185,8 +171,25 @@ def improve(
     return result
 
 
+def _request(plan: Plan) -> str:
+    """What makes two calls one: the second returns what the first wrote."""
+    stated = [
+        plan.identity,
+        str(plan.budget),
+        plan.options.seed,
+        plan.options.max_error,
+        str(plan.out),
+        [identity_of(spec) for spec in plan.specs],
+        plan.options.scoring,
+        name_of(plan.options.paraphraser),
+        [template.text for template in plan.paraphrases],
+        __version__,
+    ]
+    return hashlib.sha256(json.dumps(stated, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
 def _as_file(
-    plan: Plan, found: SearchResult, answers: AnswersSoFar, judges: Sequence[Any], seed: int
+    plan: Plan, found: SearchResult, answers: AnswersSoFar, judges: Sequence[Any]
 ) -> ImprovedJudge:
     """The judge's file of what was chosen."""
     recipe = answers.fitted(found.chosen, found.fit)
@@ -221,7 +224,7 @@ def _as_file(
         search={
             "way": found.chosen.name,
             "budget": str(plan.budget),
-            "seed": seed,
+            "seed": plan.options.seed,
             "candidates": found.entered,
             "searched_items": found.raced,
             "rows": [_plain(each, digits=6) for each in found.rows],
@@ -259,7 +262,7 @@ def _plain(row: Mapping[str, Any], digits: int | None = None) -> dict[str, Any]:
     }
 
 
-def _result(plan: Plan, found: SearchResult, store: PromptStore, seed: int) -> Improved:
+def _result(plan: Plan, found: SearchResult, store: PromptStore) -> Improved:
     rows = found.rows
     better, text = conclusion(rows, len(found.held_out))
     label, share = found.constant
@@ -286,7 +289,7 @@ def _result(plan: Plan, found: SearchResult, store: PromptStore, seed: int) -> I
         prompts=len(store.rows),
         usd=store.spent_usd,
         budget=str(plan.budget),
-        seed=seed,
+        seed=plan.options.seed,
         ask_person=found.ask_person,
         notes=notes,
     )

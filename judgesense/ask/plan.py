@@ -22,7 +22,8 @@ from judgesense.ask.wordings import (
     validated,
     wordings_to_try,
 )
-from judgesense.checking.rubric import labelled_rows
+from judgesense.checking.options import RubricOptions
+from judgesense.checking.rubric import is_text, read_items
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_text
 from judgesense.pipeline.execution import identity_of, resolve_all
@@ -31,8 +32,8 @@ from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
 from judgesense_dataset.attacks import Copy, attacked_copies, chosen_attacks
-from judgesense_dataset.rubric import read_rubric, read_wordings, shown_in
-from judgesense_dataset.templates import TaskTemplates, items_of, load_items, load_templates
+from judgesense_dataset.rubric import read_wordings
+from judgesense_dataset.templates import TaskTemplates, load_items, load_templates
 from local_judges.options import REMOTE
 from local_judges.protocol import Budgeted, Request
 from local_judges.registry import JudgeSpec
@@ -67,21 +68,39 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class ImproveOptions:
+    """What a search is asked; :func:`judgesense.improve` describes each field."""
+
+    budget: str | float = 20
+    out: str | Path = "judge.yaml"
+    paraphraser: Any = None
+    seed: int = 0
+    max_error: float = 0.05
+    human: Sequence[str] = ()
+    answers: Sequence[str] | None = None
+    options: Mapping[str, str] | None = None
+    task: str | None = None
+    scoring: str | None = None
+    limit: int | None = None
+    attacks: str | None = None
+    note: Note = to_stderr
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The arguments of `improve`, read and checked; no judge is loaded.
+    """What `improve` is asked for, read and checked; no judge is loaded.
 
     ``items`` are the labelled items and then their attacked ``copies``, as the base wording shows
     them. ``identity`` has what the answers in the folder are about.
     """
 
+    options: ImproveOptions
+    budget: Budget
     entry: TaskTemplates
     items: list[Item]
     copies: list[Copy]
     specs: list[Any]
-    budget: Budget
-    out: Path
     identity: dict[str, Any]
-    scoring: str | None
     notes: list[str]
     paraphrases: list[Template]
 
@@ -91,48 +110,30 @@ class Plan:
         source: Any,
         data: Data,
         judge: Any,
-        *,
-        budget: str | float = 20,
-        out: str | Path = "judge.yaml",
-        paraphraser: Any = None,
-        human: Sequence[str] = (),
-        answers: Sequence[str] | None = None,
-        options: Mapping[str, str] | None = None,
-        task: str | None = None,
-        scoring: str | None = None,
-        limit: int | None = None,
-        attacks: str | None = None,
-        note: Note | None = None,
-        **judge_options: Any,
+        options: ImproveOptions,
+        judge_options: Mapping[str, Any],
     ) -> Plan:
         """The plan of the arguments of `judgesense.improve`. Raises JudgeSenseError."""
-        amount, out, note = Budget.of(budget), Path(out), note or to_stderr
+        budget, out = Budget.of(options.budget), Path(options.out)
         if out.suffix not in (".yaml", ".yml"):
             raise JudgeSenseError(f"--out {out}: name a .yaml file for the judge")
-        judges = judge if isinstance(judge, (list, tuple)) else [judge]
-        specs = resolve_all(judges, scoring, judge_options)
-        if any(getattr(spec, "improved", None) is not None for spec in specs):
-            raise JudgeSenseError("improve takes a judge, not a judge's file: name the judge")
-        identities: set[str] = set()
-        for spec in specs:
-            if (stated := json.dumps(identity_of(spec), sort_keys=True)) in identities:
-                raise JudgeSenseError(
-                    f"two judges are named {spec.name}: leave one out, or rename it"
-                )
-            identities.add(stated)
-        if limit is not None and limit < 1:
-            raise JudgeSenseError(f"limit must be at least 1, got {limit}")
+        specs = _judges(judge, options.scoring, judge_options)
+        if options.limit is not None and options.limit < 1:
+            raise JudgeSenseError(f"limit must be at least 1, got {options.limit}")
         rows_file = kept(data, out.parent if str(out.parent) != "." else RUNS, "data")
-        entry, every = _task(source, rows_file, human, answers, options, task, out, note)
-        items = [item for item in every if item.gold is not None][:limit]
+        entry, every = _task(source, rows_file, options)
+        if not 0 < options.max_error < 1:
+            raise JudgeSenseError(f"max_error must lie between 0 and 1, got {options.max_error}")
+        items = [item for item in every if item.gold is not None][: options.limit]
         notes = []
-        if len(items) < len(every) and limit is None:
+        if len(items) < len(every) and options.limit is None:
             notes.append(f"{len(every) - len(items)} items without a label are not used")
         golds = {item.gold for item in items}
         if absent := [label for label in entry.task.labels if items and label not in golds]:
             notes.append(
                 f"no item is labelled {' or '.join(absent)}, so the figures do not cover such items"
             )
+        attacks = options.attacks
         copies = attacked_copies(entry, items, chosen_attacks(attacks)) if attacks else []
         if copies:
             notes.append(
@@ -150,10 +151,15 @@ class Plan:
             ],
         }
         paraphrases = rule_paraphrases(entry)
-        if is_wordings_file(paraphraser):
-            of_file = paraphrases_in(Path(paraphraser), entry)
-            paraphrases = [*validated(of_file, entry, note), *paraphrases]
-        return cls(entry, items, copies, specs, amount, out, identity, scoring, notes, paraphrases)
+        if is_wordings_file(options.paraphraser):
+            of_file = paraphrases_in(Path(options.paraphraser), entry)
+            paraphrases = [*validated(of_file, entry, options.note), *paraphrases]
+        return cls(options, budget, entry, items, copies, specs, identity, notes, paraphrases)
+
+    @property
+    def out(self) -> Path:
+        """The judge's file to write."""
+        return Path(self.options.out)
 
     @property
     def folder(self) -> Path:
@@ -175,7 +181,10 @@ class Plan:
         """No answers yet, by judge and scoring, to the wordings to try."""
         options = [spec.options if isinstance(spec, JudgeSpec) else {} for spec in self.specs]
         reasons = [int(each.get("max_tokens") or 0) >= _REASONING_TOKENS for each in options]
-        offered = [{self.scoring} if self.scoring else set(each.scorings) for each in judges]
+        offered = [
+            {self.options.scoring} if self.options.scoring else set(each.scorings)
+            for each in judges
+        ]
         wordings = wordings_to_try(
             self.entry,
             [*self.paraphrases, *proposed],
@@ -223,10 +232,8 @@ class Plan:
         return max(float(cost or 0.0) for cost in costs)
 
 
-def dry_run(source: str | Path, data: Data, judge: Any, **more: Any) -> list[str]:
-    """Lines on what `judgesense.improve` would try and spend with these arguments; no judge is
-    loaded or asked. Raises JudgeSenseError for bad input, as `improve`."""
-    plan = Plan.of(source, data, judge, **more)
+def dry_run(plan: Plan) -> list[str]:
+    """Lines on what `judgesense.improve` would try and spend; no judge is loaded or asked."""
     answers = plan.answers([_Offers(spec) for spec in plan.specs], [])
     n, total, usd = len(plan.items), plan.total, plan.budget.usd
     singles = first_recipes(answers)
@@ -290,21 +297,24 @@ def _clusters(items: Sequence[Item]) -> Codes:
     return parts
 
 
-def _task(
-    source: Any,
-    data: Path,
-    human: Sequence[str],
-    answers: Sequence[str] | None,
-    options: Mapping[str, str] | None,
-    task: str | None,
-    out: Path,
-    note: Note,
-) -> tuple[TaskTemplates, list[Item]]:
+def _judges(judge: Any, scoring: str | None, judge_options: Mapping[str, Any]) -> list[Any]:
+    """The judges to ask, not loaded if they were named, each another one and none a file's."""
+    judges = judge if isinstance(judge, (list, tuple)) else [judge]
+    specs, identities = resolve_all(judges, scoring, judge_options), set[str]()
+    for spec in specs:
+        if getattr(spec, "improved", None) is not None:
+            raise JudgeSenseError("improve takes a judge, not a judge's file: name the judge")
+        if (identity := json.dumps(identity_of(spec), sort_keys=True)) in identities:
+            raise JudgeSenseError(f"two judges are named {spec.name}: leave one out, or rename it")
+        identities.add(identity)
+    return specs
+
+
+def _task(source: Any, data: Path, options: ImproveOptions) -> tuple[TaskTemplates, list[Item]]:
     """The task with its wordings, and the items, of a rubric or a template file."""
-    text = str(source)
-    if isinstance(source, str) and ("\n" in text or "{" in text):
-        source = kept_text(text.strip() + "\n", out.parent, "rubric", ".txt")
-    path = Path(source)
+    if isinstance(source, str) and is_text(source):
+        source = kept_text(source.strip() + "\n", Path(options.out).parent, "rubric", ".txt")
+    path, task = Path(source), options.task
     if not path.is_file():
         raise JudgeSenseError(f"{path} is not a file; name a rubric or a template file")
     if path.suffix in (".yaml", ".yml"):
@@ -315,10 +325,9 @@ def _task(
             raise JudgeSenseError(f"{path} has no task {task!r}; it has {', '.join(entries)}")
         entry = entries[task] if task else next(iter(entries.values()))
         return entry, load_items(data, entry.task, entry.fields)
-    rows = labelled_rows(data, human, shown_in(path), note)
-    entry = read_rubric(path, data, answers, options, rows)
+    columns = RubricOptions(options.human, options.answers, options.options)
+    entry, items = read_items(path, data, columns, options.note)
     for suffix in (".wordings.yaml", ".wordings.txt"):
         if (beside := path.with_suffix(suffix)).exists():
-            entry = read_wordings(beside, entry)
-            break
-    return entry, items_of(rows, str(data), entry.task, entry.fields)
+            return read_wordings(beside, entry), items
+    return entry, items

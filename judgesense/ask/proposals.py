@@ -12,7 +12,6 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.documents import read_json
 from judgesense.log.folder import RunFolder
-from judgesense.pipeline.settings import Note
 from judgesense.tasks import Template
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.templates import TaskTemplates
@@ -22,10 +21,9 @@ PROPOSALS = 4
 """Paraphrases to ask of a model."""
 
 
-def proposals(
-    plan: Plan, run: RunFolder, paraphraser: Any, seed: int, note: Note
-) -> tuple[list[Template], float]:
+def proposals(plan: Plan, run: RunFolder) -> tuple[list[Template], float]:
     """The wordings that a model proposes, kept in the folder, and what they cost of the budget."""
+    paraphraser, note = plan.options.paraphraser, plan.options.note
     if paraphraser is None or is_wordings_file(paraphraser):
         return [], 0.0
     place, cost_file = run.folder / "paraphrases.yaml", run.folder / "paraphrases.json"
@@ -39,10 +37,9 @@ def proposals(
             return [], 0.0
         writer = paraphraser
         if isinstance(paraphraser, (str, Path)):
-            more = {"max_cost": share} if usd else {}
-            writer = load_writer(
-                paraphraser, temperature=0.7, seed=seed, max_tokens=512, system_prompt="", **more
-            )
+            settings = {"temperature": 0.7, "seed": plan.options.seed, "max_tokens": 512}
+            budget = {"max_cost": share} if usd else {}
+            writer = load_writer(paraphraser, system_prompt="", **settings, **budget)
         try:
             proposed = paraphrase(base, writer, n, note=note)
             answered = proposed.asked - proposed.dropped["empty"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -108,30 +108,32 @@ def improve(
     needed = {"RUBRIC": source, "--data": data, "--judge": judge}
     if absent := [name for name, value in needed.items() if value is None]:
         raise JudgeSenseError(f"{absent[0]} is missing (or name a run: --log DIR)")
-    from judgesense.ask.improve import improve as run_improve
+    from judgesense.ask.improve import improved_by
+    from judgesense.ask.plan import ImproveOptions, Plan
     from judgesense.ask.plan import dry_run as planned
 
     if asks_log := sorted(own.keys() & {"remedy", "templates"}):
         raise JudgeSenseError(f"--set {asks_log[0]} is for --log DIR, not for a rubric")
-    shared: dict[str, Any] = {
-        "budget": budget,
-        "out": out,
-        "paraphraser": paraphraser,
-        "human": opt.names(human) or (),
-        "answers": opt.names(answers),
-        "options": opt.pairs(options, "--options") or None,
-        "attacks": attacks,
-        "limit": limit,
-        "note": opt.note,
+    asked = ImproveOptions(
+        budget=budget,
+        out=out,
+        paraphraser=paraphraser,
+        seed=seed,
+        max_error=max_error,
+        human=opt.names(human) or (),
+        answers=opt.names(answers),
+        options=opt.pairs(options, "--options") or None,
+        attacks=attacks,
+        limit=limit,
+        note=opt.note,
         **own,
-        **values,
-    }
-    assert source is not None
+    )
     assert data is not None
+    plan = Plan.of(source, data, judge, asked, values)
     if dry_run:
-        typer.echo("\n".join(planned(source, data, judge, **shared)))
+        typer.echo("\n".join(planned(plan)))
         return
-    found = run_improve(source, data, judge, seed=seed, max_error=max_error, **shared)
+    found = improved_by(plan)
     worse = (found.written["gain_ci_high"] or 0) < 0
     lead = "keep your wording" if worse else "label more items, and rerun with another --out"
     lead = f"{lead}. To use the judge anyway: " if found.better is None else ""

@@ -40,8 +40,8 @@ _WORDING = "_wording"
 class Ask:
     """One message for a judge.
 
-    ``read`` has the template that the message's options belong to and the rule that decides; it is
-    None for a message that is asked as it was sent.
+    ``read`` has the template that the message's options belong to and the recipe that decides; it
+    is None for a message that is asked as it was sent.
     """
 
     request: Request
