@@ -135,10 +135,11 @@ def judged(codes: Any, gold: Any, n_labels: int, with_gold: bool) -> tuple[Wordi
     """The wordings of a log and the one that is named."""
     t, n = codes.shape
     table = Wordings(
-        stream=SimpleNamespace(inverted=frozenset()),
+        answers=SimpleNamespace(  # type: ignore[arg-type]
+            inverted=frozenset(), task=SimpleNamespace(ordinal=n_labels > 2)
+        ),
         templates=tuple(map(str, range(t))),
         labels=tuple(map(str, range(n_labels))),
-        ordinal=n_labels > 2,
         decisions=codes,
         gold=gold if with_gold else np.full(n, -1),
         clusters=np.arange(n),
