@@ -148,7 +148,7 @@ def improved_by(plan: Plan) -> Improved:
             note=note,
         )
         for row in found.rows:
-            price = row.pop("usd_or_prompts")
+            price = row.pop("price")
             row["usd_per_item"] = price if plan.budget.usd else None
         result = _result(plan, found, store)
         _as_file(plan, found, answers, judges).write(plan.out)

@@ -31,13 +31,14 @@ def row_of(
     row: dict[str, Any] = {
         "way": recipe.name,
         "prompts_per_item": round(prompts, 3),
-        "usd_or_prompts": round(price, 6),
+        "price": round(price, 6),
         "decided": float((codes >= 0).mean()),
         "n_items": len(plain),
         "steady": None,
         "steady_ci_low": None,
         "steady_ci_high": None,
         "fair": 1.0 if len(recipe.orders) > 1 and not recipe.members else None,
+        "written": False,
     }
     copies = held[answers.attacked[held]]
     for name, gained, items in (("right", "gain", plain), ("resistant", "resistant_gain", copies)):

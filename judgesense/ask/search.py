@@ -300,6 +300,7 @@ def search(
     ask(sorted(answers.columns(base, chosen)), held)
 
     def affordable(recipe: Recipe) -> bool:
+        """Whether the budget allows a recipe on the items of the promise; if so, it is asked."""
         fresh = [
             column
             for column in sorted(answers.columns(recipe))
@@ -311,30 +312,42 @@ def search(
             ask(fresh, held)
         return True
 
-    table = [base, *([chosen] if chosen is not base else [])]
     probes = probes_of(answers, chosen, left)
-    probes = {name: other for name, other in probes.items() if affordable(other)}
+    probes = {name: probe for name, probe in probes.items() if affordable(probe)}
+    table = [base, *([chosen] if chosen is not base else [])]
     for recipe in left:
         if recipe not in table and len(table) < RIVALS and affordable(recipe):
             table.append(recipe)
     rows = [row_of(answers, recipe, base, held, fit) for recipe in table]
-    rows[table.index(chosen)] |= steadiness(answers, chosen, probes, held, fit)
-    for row, recipe in zip(rows, table, strict=True):
-        row["written"] = recipe is chosen
-        row["pareto"] = not any(
-            other["usd_or_prompts"] <= row["usd_or_prompts"]
-            and other["right"] >= row["right"]
-            and (other["usd_or_prompts"], -other["right"]) != (row["usd_or_prompts"], -row["right"])
-            for other in rows
-        )
+    written = rows[table.index(chosen)]
+    written |= {**steadiness(answers, chosen, probes, held, fit), "written": True}
+    _mark_pareto(rows)
     held = answers.plain(held)
     person, margins = person_margins(answers, chosen, fit, held, max_error)
     counts = np.bincount(answers.gold[held], minlength=len(answers.task.labels))
-    constant = answers.task.labels[counts.argmax()], float(counts.max() / len(held))
-    spent = answers.spent - before
     return SearchResult(
-        chosen, fit, rows, len(pool), len(fit), held, spent, person, margins, constant
+        chosen=chosen,
+        fit=fit,
+        rows=rows,
+        entered=len(pool),
+        raced=len(fit),
+        held_out=held,
+        spent=answers.spent - before,
+        ask_person=person,
+        margins=margins,
+        constant=(answers.task.labels[counts.argmax()], float(counts.max() / len(held))),
     )
+
+
+def _mark_pareto(rows: Sequence[dict[str, Any]]) -> None:
+    """Mark each row that no other one beats: as right for less, or more right for as much."""
+    for row in rows:
+        figures = row["price"], -row["right"]
+        others = [(other["price"], -other["right"]) for other in rows]
+        row["pareto"] = not any(
+            other != figures and other[0] <= figures[0] and other[1] <= figures[1]
+            for other in others
+        )
 
 
 def _require_enough(answers: AnswersSoFar, budget: float) -> None:
