@@ -19,8 +19,8 @@ import numpy as np
 
 from hub_scripts.leaderboard.records import FIGURE, Change, Row, Tables
 from judgesense.log.view import BASELINES
-from judgesense.measure.assessment import PASSING, Assessment, ReportContents, task_rank
-from judgesense.measure.card import TRUST
+from judgesense.measure.assessment import Assessment, ReportContents, task_rank
+from judgesense.measure.card import TRUST, USABLE
 from judgesense.measure.thresholds import LEAST_COVERAGE
 from judgesense.published import V2, v2_figures
 from judgesense.recipes.recipe import AS_ASKED
@@ -92,7 +92,7 @@ def row_of(assessment: Assessment, run: str, data: str, tables: Tables | None = 
     accuracy = details.get("accuracy")
     change = None
     for remedy in assessment.remedies:
-        if remedy.remedy == card.remedy != AS_ASKED and remedy.trust in PASSING:
+        if remedy.remedy == card.remedy != AS_ASKED and remedy.trust in USABLE:
             change = Change.of(remedy)
     pairs = _DATA.search(cell.signature)
     return Row(
@@ -273,7 +273,7 @@ def answer(rows: Sequence[Row]) -> list[Answer]:
                 beaten=beaten,
                 alike=max(0, n - 1 - beaten),
                 judges=len(members),
-                usable=next((row for row in members if row.trust in PASSING), None),
+                usable=next((row for row in members if row.trust in USABLE), None),
             )
         )
     return answers

@@ -86,7 +86,7 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
         file.path, name, out, parse=parse, epsilon=options.epsilon, invocation=started, **facts
     )
     report = report_runs(out)
-    if file.joined and not report.people:
+    if file.joined and not any(entry.people for entry in report.assessments):
         raise JudgeSenseError(
             f"no label in {options.human[0]} matches an item of {file.path}; use the same ids"
         )

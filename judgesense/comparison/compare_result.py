@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
-from judgesense.measure.card import TrustCard
+from judgesense.measure.card import USABLE, TrustCard
 from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.text import brackets, join, p_value, percent, quoted, signed
@@ -154,7 +154,7 @@ def recommendation(
     if not candidates:
         choice = "avoid both"
     elif best is None and len(candidates) == 2:
-        usable = all(card.trust in ("use", "care") for card in cards.values())
+        usable = all(card.trust in USABLE for card in cards.values())
         choice = f"add items{' or take either judge' if usable else ''}"
     elif best in candidates:
         choice = f"prefer {name[best]}"

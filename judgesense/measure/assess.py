@@ -23,7 +23,7 @@ from judgesense.measure.assessment import (
     ReportContents,
     Subject,
 )
-from judgesense.measure.cells import CellPart, parts, stream_cells
+from judgesense.measure.cells import CellPart, cells_of, parts
 from judgesense.measure.checks import trust_card
 from judgesense.measure.details import (
     ROW,
@@ -47,7 +47,7 @@ from judgesense.measure.wordings import Wordings, recommendation, wordings
 from judgesense.statistics.alternative_annotator import EPSILON
 from judgesense.text import join
 
-RawTexts = Callable[[list[int]], list[str | None]]
+ReadTexts = Callable[[list[int]], list[str | None]]
 """Reads the judge's texts at some rows of a log."""
 
 _PAIR_COLUMNS = (
@@ -74,7 +74,7 @@ UNFINISHED = (
 class Material:
     """What is known of a run besides its decisions.
 
-    ``answers`` has the judges' texts at rows of the log, ``lengths`` the characters of each item's
+    ``texts`` has the judges' texts at rows of the log, ``lengths`` the characters of each item's
     shortest prompt. ``family`` is the number of choices of a wording in the report, for which each
     is corrected.
     """
@@ -82,7 +82,7 @@ class Material:
     record: Mapping[str, Any]
     limits: Thresholds
     prompts: PromptTexts
-    answers: Mapping[int, str | None]
+    texts: Mapping[int, str | None]
     wordings: WordingTexts
     lengths: Mapping[str, int]
     people: pa.Table | None
@@ -98,7 +98,7 @@ def measure(
     run: Mapping[str, Any],
     prompts: pa.Table | None = None,
     thresholds: Mapping[str, object] | None = None,
-    texts: RawTexts | None = None,
+    texts: ReadTexts | None = None,
     folder: str | Path | None = None,
     people: pa.Table | None = None,
     items: pa.Table | None = None,
@@ -134,26 +134,26 @@ def measure(
     if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
         raise JudgeSenseError(f"the pairs lack the columns {join(missing)}")
     read = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
-    streams = view(numbered, pairs, run).streams
-    whole = [parts(stream) for stream in streams]
-    flipped = [flips(every[-1]) if every[0].stream.row_a is not None else [] for every in whole]
-    rows = [row for of_stream in flipped for flip in of_stream for row in flip.rows]
+    logged = view(numbered, pairs, run).streams
+    whole = [parts(answers) for answers in logged]
+    flipped = [flips(every[-1]) if every[0].answers.row_a is not None else [] for every in whole]
+    rows = [row for some in flipped for flip in some for row in flip.rows]
     material = Material(
         record=run,
         limits=Thresholds().but(run.get("thresholds")).but(thresholds),
         prompts=PromptTexts(prompts),
-        answers=dict(zip(rows, read(rows), strict=True)),
+        texts=dict(zip(rows, read(rows), strict=True)),
         wordings=wording_texts(run, prompts),
         lengths=shortest_prompts(prompts),
         people=people,
         items=items,
         folder=folder,
-        family=max(1, sum(map(_compares_wordings, streams))),
+        family=max(1, sum(map(_compares_wordings, logged))),
     )
     without_texts: list[Listed] | None = None if listed is None else []
     measured = []
-    for every, of_stream in zip(whole, flipped, strict=True):
-        measured.append(_measured(every, of_stream, material, without_texts))
+    for every, some in zip(whole, flipped, strict=True):
+        measured.append(_measured(every, some, material, without_texts))
     if listed is not None and without_texts:
         listed += with_texts(without_texts, read, prompts, people)
     notes = [str(note) for note in run.get("notes") or []]
@@ -167,40 +167,40 @@ def measure(
     )
 
 
-def _compares_wordings(stream: Answers) -> bool:
+def _compares_wordings(answers: Answers) -> bool:
     """Whether a judge was asked under several wordings, and gold labels tell which is right."""
-    several = stream.row_a is not None and distinct(stream.log.template[stream.rows]) > 1
-    return bool(several and (stream.log.gold[stream.rows] >= 0).any())
+    several = answers.row_a is not None and distinct(answers.log.template[answers.rows]) > 1
+    return bool(several and (answers.log.gold[answers.rows] >= 0).any())
 
 
 def _measured(
     every: list[CellPart], flipped: list[Flip], material: Material, listed: list[Listed] | None
 ) -> Measured:
-    """The assessment of a judge, or the cells of a baseline, from the parts of its stream."""
-    stream, record = every[0].stream, material.record
+    """The assessment of a judge, or the cells of a baseline, from the parts of its answers."""
+    answers, record = every[0].answers, material.record
     run_id = str(record.get("run_id") or "-")
-    subject = Subject(run_id, stream.judge, stream.task.name, stream.scoring)
-    cells = stream_cells(every)
-    if stream.row_a is None:
+    subject = Subject(run_id, answers.judge, answers.task.name, answers.scoring)
+    cells = cells_of(every)
+    if answers.row_a is None:
         return Measured(*subject, cells)
     whole, limits, labels = every[-1], material.limits, material.people
-    table = Wordings.of(stream, material.family)
+    table = Wordings.of(answers, material.family)
     # Wordings whose label map is wrong tell of the wording, not of the judge.
     mislabelled = table.mislabelled
-    tried = attacks(stream, mislabelled, record.get("attacks") or {}, material.prompts)
+    tried = attacks(answers, mislabelled, record.get("attacks") or {}, material.prompts)
     card = trust_card(
-        stream,
+        answers,
         thresholds=limits,
         mislabelled=mislabelled,
-        gold=gold_of(stream, labels),
+        gold=gold_of(answers, labels),
         attacked=resistant(tried, limits.resistant),
     )
     bought: tuple[RemedyFigures, ...] = ()
     # Of fewer items no remedied verdicts can pass the `steady` check.
-    if distinct(stream.log.cluster[stream.rows]) >= FEW_CLUSTERS:
+    if distinct(answers.log.cluster[answers.rows]) >= FEW_CLUSTERS:
         from judgesense.measure.remedies import cheapest_that_passes, remedies
 
-        bought = remedies(stream, card, limits, mislabelled)
+        bought = remedies(answers, card, limits, mislabelled)
         best = cheapest_that_passes(bought)
         card = replace(card, remedy=best.remedy if best else None)
     agreements = template_pairs(whole)
@@ -208,23 +208,23 @@ def _measured(
         *subject,
         cells=cells,
         card=card,
-        wordings=wordings(table, material.wordings.get(stream.task.name)),
+        wordings=wordings(table, material.wordings.get(answers.task.name)),
         recommendation=recommendation(table, card),
         remedies=bought,
-        people=people(stream, labels, mislabelled, float(record.get("epsilon", EPSILON))),
+        people=people(answers, labels, mislabelled, float(record.get("epsilon", EPSILON))),
         where_wrong=where_wrong(
-            stream, mislabelled, material.items, material.lengths, listed, run_id
+            answers, mislabelled, material.items, material.lengths, listed, run_id
         ),
-        variants=variants(stream, mislabelled),
+        variants=variants(answers, mislabelled),
         attacks=tried,
         template_pairs=agreements,
         templates=template_figures(whole, agreements),
-        examples=examples(flipped, material.answers, material.prompts),
+        examples=examples(flipped, material.texts, material.prompts),
         diagnostics=diagnostics(whole, cells[-1]),
         outlook=Outlook(
             settles=plan(card.checks, limits.confidence) if card.trust != "avoid" else None,
             gate=gate_outlook(card.checks["steady"], limits.confidence),
         ),
-        repeated=tuple(repeated_figures(stream, record)),
+        repeated=tuple(repeated_figures(answers, record)),
     )
     return replace(assessment, next_step=next_step(assessment, record, material.folder))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from judgesense.measure.card import Check, Trust, TrustCard
+from judgesense.measure.card import USABLE, Check, Trust, TrustCard
 from judgesense.measure.figures import (
     AttackFigures,
     Diagnostics,
@@ -113,13 +113,9 @@ class Cell:
         return self.n_undecided / judged if judged else None
 
 
-PASSING = ("use", "care")
-"""The values of ``trust`` with which a remedy can be recommended, if it is right as well."""
-
-
 @dataclass(frozen=True)
 class RemedyFigures:
-    """What a recipe buys a judge on a task: a row of report.json's list ``remedies``.
+    """What a recipe buys a judge on a task.
 
     Figures are cross-fitted over clusters, on the items that both ways of asking share.
     ``accuracy`` counts an undecided verdict as wrong and averages wordings (and panels) per item;
@@ -157,7 +153,7 @@ class RemedyFigures:
         Without gold labels nothing passes: steadier is not righter.
         """
         return (
-            self.trust in PASSING
+            self.trust in USABLE
             and self.checks is not None
             and self.checks["right"].state == "pass"
         )

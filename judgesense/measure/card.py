@@ -22,6 +22,9 @@ CHECKS = ("readable", "steady", "responsive", "right", "fair", "resistant")
 TRUST: tuple[Trust, ...] = ("use", "care", "unknown", "avoid")
 """The values of ``trust``, best first."""
 
+USABLE: tuple[Trust, ...] = ("use", "care")
+"""The values of ``trust`` of a judge that may be used."""
+
 _SEVERITY = ("readable", "fair", "right", "responsive", "steady")
 """Failed checks, worst first: one that fails often explains those after it. Without `resistant`,
 which matters only where authors want to win."""
@@ -244,12 +247,12 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     told = because if trust in ("avoid", "unknown") else ["steady", *because]
     if trust == "use" and checks["right"].state == "pass":
         told = ["steady", "right"]
-    if trust in ("use", "care") and checks["responsive"].state == "pass":
+    if trust in USABLE and checks["responsive"].state == "pass":
         told = [*told, "responsive"]
     if trust == "unknown" and checks["steady"].state == "unmeasured":
         told = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
         told += because
-    if trust in ("use", "care") and checks["resistant"].state == "unmeasured":
+    if trust in USABLE and checks["resistant"].state == "unmeasured":
         told = [*told, "resistant"]
     good, bad = list[str](), list[str]()
     for name in told:

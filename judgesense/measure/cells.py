@@ -32,9 +32,9 @@ KAPPA_UNDEFINED = ": kappa is undefined"
 
 @dataclass(frozen=True)
 class CellPart:
-    """A stream's part in one option order, or in both: masks of its pairs and of its rows."""
+    """A judge's answers in one option order, or in both: masks of its pairs and of its rows."""
 
-    stream: Answers
+    answers: Answers
     order: str
     of_pairs: Bools
     of_rows: Bools
@@ -44,7 +44,7 @@ class CellPart:
     @cached_property
     def used(self) -> Bools:
         """The pairs of this part with both prompts judged."""
-        return self.of_pairs & self.stream.known
+        return self.of_pairs & self.answers.known
 
     @cached_property
     def n_planned(self) -> int:
@@ -57,32 +57,32 @@ class CellPart:
         return self.pairs.hash_of(self.of_pairs if self.pairs.planned else self.used)
 
 
-def parts(stream: Answers) -> list[CellPart]:
-    """A stream's parts by option order; the last one is the whole, over both orders if judged."""
-    log, pairs = stream.log, stream.pairs
+def parts(answers: Answers) -> list[CellPart]:
+    """A judge's answerss by option order; the last one is the whole, over both orders if judged."""
+    log, pairs = answers.log, answers.pairs
     # An order in which only one wording was asked has no pairs, but shows position bias.
-    counts = np.bincount(log.order[stream.rows], minlength=len(log.orders))
-    counts += np.bincount(pairs.order[stream.known], minlength=len(log.orders))
+    counts = np.bincount(log.order[answers.rows], minlength=len(log.orders))
+    counts += np.bincount(pairs.order[answers.known], minlength=len(log.orders))
     seen = [log.orders[code] for code in np.flatnonzero(counts)]
     seen.sort(key=lambda order: (order == NO_ORDER, order))
     single = []
     for order in seen:
         code = log.orders.index(order)
-        own = (pairs.order == code, log.order[stream.rows] == code)
-        single.append(CellPart(stream, order, *own, log, pairs))
+        own = (pairs.order == code, log.order[answers.rows] == code)
+        single.append(CellPart(answers, order, *own, log, pairs))
     if len(single) == 1:
         return single
-    every = (np.ones(len(pairs), bool), np.ones(len(stream.rows), bool))
-    return [*single, CellPart(stream, POOLED if seen else NO_ORDER, *every, log, pairs)]
+    every = (np.ones(len(pairs), bool), np.ones(len(answers.rows), bool))
+    return [*single, CellPart(answers, POOLED if seen else NO_ORDER, *every, log, pairs)]
 
 
-def stream_cells(every: list[CellPart]) -> tuple[Cell, ...]:
-    """A stream's cells: raw and mapped in each of its `parts`."""
+def cells_of(every: list[CellPart]) -> tuple[Cell, ...]:
+    """A answers's cells: raw and mapped in each of its `parts`."""
     cells = []
     for part in every:
         bare = _of_prompts(part)
         raw = _with_pairs(bare, part, "raw")
-        mapped = raw if part.stream.same_labels else _with_pairs(bare, part, "mapped")
+        mapped = raw if part.answers.same_labels else _with_pairs(bare, part, "mapped")
         both = (raw, replace(mapped, labels="mapped"))
         cells += [_signed(cell, part, both) for cell in both]
     return tuple(cells)
@@ -90,11 +90,11 @@ def stream_cells(every: list[CellPart]) -> tuple[Cell, ...]:
 
 def _of_prompts(part: CellPart) -> Cell:
     """A cell with the figures of single prompts: accuracy, position and the noise floor."""
-    log, stream = part.log, part.stream
-    graded, right = right_among_decided(stream)
+    log, answers = part.log, part.answers
+    graded, right = right_among_decided(answers)
     graded &= part.of_rows
-    clusters = log.cluster[stream.rows[graded]]
-    noise = None if stream.reruns is None else _noise(part, *stream.reruns)
+    clusters = log.cluster[answers.rows[graded]]
+    noise = None if answers.reruns is None else _noise(part, *answers.reruns)
     cell = Cell(
         order=part.order,
         labels="raw",
@@ -102,9 +102,9 @@ def _of_prompts(part: CellPart) -> Cell:
         noise_floor=noise,
         **share_fields("accuracy", right[graded], clusters),
     )
-    if not stream.task.comparative:
+    if not answers.task.comparative:
         return cell
-    if part.order == POOLED and (choices := position(stream)).n:
+    if part.order == POOLED and (choices := position(answers)).n:
         # Over the prompts that were judged in both orders.
         return replace(
             cell,
@@ -114,10 +114,10 @@ def _of_prompts(part: CellPart) -> Cell:
             position_ci_high=choices.same_choice_ci_high,
         )
     # A tie, or an answer outside the label map, is on no side: as in `position_bias`.
-    decision = stream.decision[part.of_rows]
+    decision = answers.decision[part.of_rows]
     words = log.labels[decision[~log.undecided[decision]]]
-    chosen = words[np.isin(words, stream.task.labels[:2])]
-    first = float((chosen == stream.task.labels[0]).mean()) if len(chosen) else None
+    chosen = words[np.isin(words, answers.task.labels[:2])]
+    first = float((chosen == answers.task.labels[0]).mean()) if len(chosen) else None
     return replace(cell, first_position_rate=first)
 
 
@@ -134,18 +134,18 @@ def _noise(part: CellPart, first: Codes, later: Codes) -> float | None:
 
 def _with_pairs(cell: Cell, part: CellPart, labels: str) -> Cell:
     """The cell with the figures of pairs of wordings, by raw or by mapped decisions."""
-    stream, pairs = part.stream, part.pairs
-    one, two = stream.sides(labels)
+    answers, pairs = part.answers, part.pairs
+    one, two = answers.sides(labels)
     if part.used.any():
-        figures = stream.agreement(labels, part.of_pairs, kappa_interval=True)
+        figures = answers.agreement(labels, part.of_pairs, kappa_interval=True)
         others = ("n_items", "signature")
         cell = replace(cell, **{k: v for k, v in figures.items() if k not in others})
     else:
         cell = replace(cell, degenerate=NOT_JUDGED if part.n_planned else NO_PAIRS)
-    decided = part.of_pairs & stream.decided(labels)
-    random = wording_interval(stream, one == two, decided)
+    decided = part.of_pairs & answers.decided(labels)
+    random = wording_interval(answers, one == two, decided)
     # JSS of the same prompt asked again, and what rewording does beyond that.
-    again = repeated(stream, labels, decided)
+    again = repeated(answers, labels, decided)
     return replace(
         cell,
         ci_low_random=random.low,
@@ -162,8 +162,8 @@ def _with_pairs(cell: Cell, part: CellPart, labels: str) -> Cell:
 
 def _signed(cell: Cell, part: CellPart, both: Sequence[Cell]) -> Cell:
     """The cell with its soft JSS, its signature, and why its figures are meaningless."""
-    stream, labels = part.stream, cell.labels
-    sides = stream.probabilities(labels, part.used) if stream.scoring == "options" else None
+    answers, labels = part.answers, cell.labels
+    sides = answers.probabilities(labels, part.used) if answers.scoring == "options" else None
     degenerate = cell.degenerate
     for other in both:
         if degenerate is None and other.degenerate is not None:
@@ -175,11 +175,11 @@ def _signed(cell: Cell, part: CellPart, both: Sequence[Cell]) -> Cell:
         soft_jss=None if sides is None else soft_jss(*sides[:2]),
         degenerate=degenerate,
         signature=signature(
-            task=stream.task.name.replace("|", "/").replace("\n", " "),
+            task=answers.task.name.replace("|", "/").replace("\n", " "),
             n=cell.n_pairs,
             items=cell.n_items,
             labels=labels,
-            scoring=stream.scoring,
+            scoring=answers.scoring,
             undecided="excluded",
             templates="fixed",
             ci="wilson-cluster",

@@ -1,4 +1,4 @@
-"""The figures behind a stream's cells: template pairs, single wordings, flipped examples."""
+"""The figures behind a answers's cells: template pairs, single wordings, flipped examples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def template_pairs(part: CellPart) -> tuple[TemplatePair, ...]:
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     result = []
     for kind in ("raw", "mapped"):
-        first, second = part.stream.sides(kind)
+        first, second = part.answers.sides(kind)
         for group in np.split(order, starts[1:]):
             own = rows[group]
             low, high = divmod(int(key[group[0]]), len(rank))
@@ -67,9 +67,9 @@ def template_pairs(part: CellPart) -> tuple[TemplatePair, ...]:
 
 def template_figures(part: CellPart, table: Sequence[TemplatePair]) -> tuple[TemplateFigures, ...]:
     """Each template by itself: its agreement with the others in ``table``, and with gold."""
-    log, stream = part.log, part.stream
-    graded, hits = right_among_decided(stream)
-    template = log.template[stream.rows]
+    log, answers = part.log, part.answers
+    graded, hits = right_among_decided(answers)
+    template = log.template[answers.rows]
     size = len(log.templates)
     n_prompts = np.bincount(template, minlength=size)
     right = np.bincount(template[hits], minlength=size)
@@ -91,7 +91,7 @@ def template_figures(part: CellPart, table: Sequence[TemplatePair]) -> tuple[Tem
                 template=name,
                 agreement=agreed[name] / weights[name] if weights[name] else None,
                 accuracy=float(right[code] / total[code]) if total[code] else None,
-                inverted=name in stream.inverted,
+                inverted=name in answers.inverted,
                 n_prompts=int(n_prompts[code]),
             )
         )
@@ -100,29 +100,29 @@ def template_figures(part: CellPart, table: Sequence[TemplatePair]) -> tuple[Tem
 
 def diagnostics(part: CellPart, cell: Cell) -> Diagnostics:
     """What advice needs beside the cells; ``cell`` is the one of this part."""
-    log, stream = part.log, part.stream
-    gold = log.gold[stream.rows]
+    log, answers = part.log, part.answers
+    gold = log.gold[answers.rows]
     counts = np.bincount(gold[gold >= 0], minlength=len(log.labels))
     top = int(counts.argmax())
-    rows = pa.array(stream.rows)
+    rows = pa.array(answers.rows)
     mass = log.table["option_mass"].take(rows).drop_null().to_numpy()
     cut = log.table["truncated"].take(rows).to_numpy(zero_copy_only=False)
     accuracy_ci = (cell.accuracy_ci_low, cell.accuracy_ci_high)
-    orders = np.flatnonzero(np.bincount(log.order[stream.rows]))
+    orders = np.flatnonzero(np.bincount(log.order[answers.rows]))
     return Diagnostics(
         order=part.order,
-        n_prompts=len(stream.rows),
-        n_cut_off=int((log.undecided[stream.decision] & (cut == True)).sum()),  # noqa: E712
+        n_prompts=len(answers.rows),
+        n_cut_off=int((log.undecided[answers.decision] & (cut == True)).sum()),  # noqa: E712
         n_planned=part.n_planned,
         n_judged=int(part.used.sum()),
         gold_label=str(log.labels[top]) if counts[top] else None,
         gold_share=float(counts[top] / counts.sum()) if counts[top] else None,
-        n_items=distinct(log.item[stream.rows]),
+        n_items=distinct(log.item[answers.rows]),
         accuracy_ci=accuracy_ci if cell.accuracy is not None else None,
         option_mass=float(np.median(mass)) if len(mass) else None,
         orders=tuple(log.orders[code] for code in orders),
-        comparative=stream.task.comparative,
-        n_labels=len(stream.task.labels),
+        comparative=answers.task.comparative,
+        n_labels=len(answers.task.labels),
     )
 
 
@@ -136,27 +136,27 @@ class Flip:
 
 def flips(part: CellPart) -> list[Flip]:
     """Pairs with a flipped mapped verdict: the surest ones, at most one per item."""
-    log, pairs, stream = part.log, part.pairs, part.stream
-    assert stream.row_a is not None
-    assert stream.row_b is not None
-    flipped = part.of_pairs & stream.decided() & (stream.mapped_a != stream.mapped_b)
+    log, pairs, answers = part.log, part.pairs, part.answers
+    assert answers.row_a is not None
+    assert answers.row_b is not None
+    flipped = part.of_pairs & answers.decided() & (answers.mapped_a != answers.mapped_b)
     index = np.flatnonzero(flipped)
     margins = []
-    for rows in (stream.row_a, stream.row_b):
+    for rows in (answers.row_a, answers.row_b):
         known = log.table["margin"].take(pa.array(rows[index])).to_numpy().astype(np.float64)
         margins.append(np.nan_to_num(known, nan=0.0))
     index = index[np.argsort(-np.minimum(*margins), kind="stable")]
     _, at = np.unique(pairs.item[index], return_index=True)
     found = []
     for pair in index[np.sort(at)[:EXAMPLES_A_STREAM]]:
-        row_a, row_b = int(stream.row_a[pair]), int(stream.row_b[pair])
+        row_a, row_b = int(answers.row_a[pair]), int(answers.row_b[pair])
         gold = log.gold[row_a]
         example = Example(
             order=log.orders[pairs.order[pair]],
             item_id=log.items[log.item[row_a]],
             gold=str(log.labels[gold]) if gold >= 0 else None,
-            a=_side(log, row_a, pairs.template_a[pair], stream.mapped_a[pair]),
-            b=_side(log, row_b, pairs.template_b[pair], stream.mapped_b[pair]),
+            a=_side(log, row_a, pairs.template_a[pair], answers.mapped_a[pair]),
+            b=_side(log, row_b, pairs.template_b[pair], answers.mapped_b[pair]),
         )
         numbers = log.table[ROW]
         found.append(Flip(example, (numbers[row_a].as_py(), numbers[row_b].as_py())))
@@ -177,27 +177,27 @@ def _side(log: Log, row: int, template: int, decision: int) -> ExampleSide:
 
 
 def examples(
-    flipped: Sequence[Flip], answers: Mapping[int, str | None], prompts: PromptTexts
+    flipped: Sequence[Flip], read: Mapping[int, str | None], prompts: PromptTexts
 ) -> tuple[Example, ...]:
-    """The examples with their texts; ``answers`` has those of the judge by row of the log."""
+    """The examples with their texts; ``read`` has those of the judge by row of the log."""
     complete = []
     for flip in flipped:
         sides = (flip.example.a, flip.example.b)
         texts = prompts.of([side.prompt_id for side in sides])
         a, b = (
-            replace(side, text=text, answer=cut(answers[row]))
+            replace(side, text=text, answer=cut(read[row]))
             for side, text, row in zip(sides, texts, flip.rows, strict=True)
         )
         complete.append(replace(flip.example, a=a, b=b))
     return tuple(complete)
 
 
-def repeated_figures(stream: Answers, run: Mapping[str, Any]) -> Iterator[RepeatFigures]:
-    """A stream's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
-    log, pairs = stream.log, stream.pairs
-    if stream.reruns is None or not len(pairs):
+def repeated_figures(answers: Answers, run: Mapping[str, Any]) -> Iterator[RepeatFigures]:
+    """A answers's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
+    log, pairs = answers.log, answers.pairs
+    if answers.reruns is None or not len(pairs):
         return
-    rows = np.concatenate([stream.rows, stream.reruns[1]])
+    rows = np.concatenate([answers.rows, answers.reruns[1]])
     rows = rows[log.stimulus[rows] >= 0]
     # A prompt that several items share is logged for each, but drawn once per repeat.
     draw = log.stimulus[rows] * (int(log.repeat.max()) + 1) + log.repeat[rows]
@@ -205,7 +205,7 @@ def repeated_figures(stream: Answers, run: Mapping[str, Any]) -> Iterator[Repeat
     rows = rows[once]
     drawn = np.bincount(log.stimulus[rows])
     n_draws = int(drawn.max())
-    if stream.variants and drawn[drawn > 0].min() < n_draws:
+    if answers.variants and drawn[drawn > 0].min() < n_draws:
         return  # Only the base wording was asked again: see jss_repeat.
     undecided = log.undecided[log.raw[rows]]
     rows = rows[~undecided]
@@ -215,7 +215,7 @@ def repeated_figures(stream: Answers, run: Mapping[str, Any]) -> Iterator[Repeat
     labels = np.arange(len(log.labels))
     temperature = None
     for entry in run.get("judges") or []:
-        if entry.get("name") == stream.judge:
+        if entry.get("name") == answers.judge:
             temperature = entry.get("describe", {}).get("decoding", {}).get("temperature")
     for kind in ("raw", "mapped"):
         if kind == "mapped":

@@ -88,7 +88,7 @@ Listed = tuple[Disagreement, Mapping[str, int]]
 
 
 def where_wrong(
-    stream: Answers,
+    answers: Answers,
     mislabelled: Collection[str] = (),
     items: pa.Table | None = None,
     lengths: Mapping[str, int] | None = None,
@@ -101,9 +101,9 @@ def where_wrong(
     of an imported file (`judgesense.log.folder.ITEM_SCHEMA`), ``lengths`` the characters of
     each item's text. ``listed`` takes a row for each such item, the clearest cases first.
     """
-    log = stream.log
-    kept = ~np.isin(log.templates, list(mislabelled))[log.template[stream.rows]]
-    rows, decision = stream.rows[kept], stream.decision[kept]
+    log = answers.log
+    kept = ~np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
+    rows, decision = answers.rows[kept], answers.decision[kept]
     place, first, at = np.unique(
         log.item[rows] * len(log.orders) + log.order[rows], return_index=True, return_inverse=True
     )
@@ -111,13 +111,13 @@ def where_wrong(
     counts = np.bincount(at * n_labels + decision, minlength=n * n_labels).reshape(n, n_labels)
     decided = counts[:, ~log.undecided]
     gold = np.full(n, -1)
-    if not has_foreign_gold(stream):
+    if not has_foreign_gold(answers):
         known = log.gold[rows] >= 0
         gold[at[known][::-1]] = log.gold[rows][known][::-1]
     total = decided.sum(axis=1)
     misses = total - np.where(gold >= 0, counts[np.arange(n), gold], total)
-    margin = _margins(stream, rows, at, n)
-    by_order = _flipped_by_order(stream, rows, decision)[place // len(log.orders)]
+    margin = _margins(answers, rows, at, n)
+    by_order = _flipped_by_order(answers, rows, decision)[place // len(log.orders)]
     kinds: dict[str, Bools] = {
         WRONG: (misses > 0) & (2 * misses >= total),
         BY_WORDING: (decided > 0).sum(axis=1) > 1,
@@ -126,10 +126,10 @@ def where_wrong(
         NEAR_MARGIN: np.nan_to_num(margin, nan=1.0) < NEAR,
     }
     wrong = np.column_stack(list(kinds.values()))
-    columns = columns_of_items(items, stream.task.name)
+    columns = columns_of_items(items, answers.task.name)
     if listed is not None:
         judged = (rows, decision, at)
-        listed += _rows(stream, run_id, wrong, place, judged, counts, gold, margin, columns)
+        listed += _rows(answers, run_id, wrong, place, judged, counts, gold, margin, columns)
     answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
     labelled = (gold >= 0) & answered
     measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
@@ -140,10 +140,10 @@ def where_wrong(
     clusters = np.zeros(len(items_at), dtype=np.int64)
     clusters[item_of] = log.cluster[rows[first]][used]
     names_at = [log.items[code] for code in items_at]
-    groups = _groupings(stream, rows, names_at, columns, lengths or {})
+    groups = _groupings(answers, rows, names_at, columns, lengths or {})
     if measure == "right":
         labels = np.full(len(items_at), "", dtype=object)
-        in_item_order = _in_item_order(stream, gold[used], place[used] % len(log.orders))
+        in_item_order = _in_item_order(answers, gold[used], place[used] % len(log.orders))
         labels[item_of] = log.labels[in_item_order]
         groups["label"] = labels
     compared: list[GroupFigures] = []
@@ -162,7 +162,7 @@ def where_wrong(
 
 
 def _rows(
-    stream: Answers,
+    answers: Answers,
     run_id: str,
     wrong: Bools,
     place: Codes,
@@ -176,7 +176,7 @@ def _rows(
 
     ``judged`` are the log's rows, the verdict of each and its place.
     """
-    log, (rows, decision, at) = stream.log, judged
+    log, (rows, decision, at) = answers.log, judged
     found = np.flatnonzero(wrong.any(axis=1))
     found = found[np.lexsort((found, -np.nan_to_num(margin[found]), wrong[found].argmax(axis=1)))]
     by_place = np.argsort(at, kind="stable")
@@ -205,9 +205,9 @@ def _rows(
         item = log.items[item_at]
         row = Disagreement(
             run_id=run_id,
-            judge=stream.judge,
-            task=stream.task.name,
-            scoring=stream.scoring,
+            judge=answers.judge,
+            task=answers.task.name,
+            scoring=answers.scoring,
             item_id=item,
             order=log.orders[order_at],
             kinds=tuple(kind for kind, holds in zip(KINDS, kinds, strict=True) if holds),
@@ -223,13 +223,13 @@ def _rows(
         yield row, dict(zip(wordings[start:end], source[start:end], strict=True))
 
 
-def _margins(stream: Answers, rows: Codes, at: Codes, n: int) -> Floats:
+def _margins(answers: Answers, rows: Codes, at: Codes, n: int) -> Floats:
     """The margin at each place as a difference of probabilities, NaN without any."""
-    logprobs, shares = stream.log.table["option_logprobs"], None
+    logprobs, shares = answers.log.table["option_logprobs"], None
     if len(rows) and logprobs.null_count < len(logprobs):
         from judgesense.log.array import label_shares
 
-        shares = label_shares(stream, rows)
+        shares = label_shares(answers, rows)
     if shares is None or shares.shape[1] < 2:
         return np.full(n, np.nan)
     known = ~np.isnan(shares[:, 0])
@@ -241,10 +241,10 @@ def _margins(stream: Answers, rows: Codes, at: Codes, n: int) -> Floats:
     return gaps
 
 
-def _in_item_order(stream: Answers, labels: Codes, orders: Codes) -> Codes:
+def _in_item_order(answers: Answers, labels: Codes, orders: Codes) -> Codes:
     """Labels in the item's own order: in BA the two labels of a comparison change places."""
-    log, words = stream.log, stream.task.labels
-    if not stream.task.comparative or len(words) != 2:
+    log, words = answers.log, answers.task.labels
+    if not answers.task.comparative or len(words) != 2:
         return labels
     other = np.arange(len(log.labels) + 1)
     other[-1] = -1
@@ -253,15 +253,15 @@ def _in_item_order(stream: Answers, labels: Codes, orders: Codes) -> Codes:
     return np.where((np.array(log.orders) == "BA")[orders], other[labels], labels)
 
 
-def _flipped_by_order(stream: Answers, rows: Codes, decision: Codes) -> Bools:
+def _flipped_by_order(answers: Answers, rows: Codes, decision: Codes) -> Bools:
     """Whether a wording gives an item another verdict in the other order, shape (items of log,)."""
-    log = stream.log
+    log = answers.log
     found = np.zeros(len(log.items), dtype=np.bool_)
     cube = cube_of(log, rows, log.template[rows])
     orders = [log.orders[code] for code in cube.orders]
     if not {"AB", "BA"} <= {*orders}:
         return found
-    own = np.append(_in_item_order(stream, decision, log.order[rows]), -1)
+    own = np.append(_in_item_order(answers, decision, log.order[rows]), -1)
     own = np.append(np.where(log.undecided[own[:-1]], -1, own[:-1]), -1)
     one, two = (own[cube.places[:, :, orders.index(order)]] for order in ("AB", "BA"))
     found[cube.items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
@@ -281,14 +281,14 @@ def columns_of_items(items: pa.Table | None, task: str) -> dict[str, dict[str, s
 
 
 def _groupings(
-    stream: Answers,
+    answers: Answers,
     rows: Codes,
     items: Sequence[str],
     columns: Mapping[str, Mapping[str, str]],
     lengths: Mapping[str, int],
 ) -> dict[str, Words]:
     """The group of each item, by what groups them: the system, thirds by length, other columns."""
-    log = stream.log
+    log = answers.log
     found: dict[str, Words] = {}
     by_name = {}
     if (system := log.table["system_id"]).null_count < len(system):
@@ -318,13 +318,13 @@ def _groupings(
 
 def with_texts(
     listed: Sequence[Listed],
-    answers: Callable[[list[int]], list[str | None]],
+    read: Callable[[list[int]], list[str | None]],
     prompts: pa.Table | None,
     people: pa.Table | None,
 ) -> Iterator[Disagreement]:
     """Rows with the judge's texts, people's labels and the prompts."""
     at = sorted({number for _, places in listed for number in places.values()})
-    texts = {n: t.strip() for n, t in zip(at, answers(at), strict=True) if t} if at else {}
+    texts = {n: t.strip() for n, t in zip(at, read(at), strict=True) if t} if at else {}
     labels: dict[tuple[str, str, str], dict[str, str]] = {}
     if people is not None:
         names = ("task", "item_id", "order", "human", "label")

@@ -23,21 +23,21 @@ def rankings(log: pa.Table, labels: Mapping[str, Sequence[str]]) -> dict[JudgeTa
     """
     ranked = {}
     seen = view(log)
-    for stream in seen.judged:
-        answers, levels = stream.as_rows(repeats=True), labels[stream.task.name]
+    for answers in seen.judged:
+        rows, levels = answers.as_rows(repeats=True), labels[answers.task.name]
         score = {
             label: float(label) if is_scale(levels) else float(len(levels) - 1 - at)
             for at, label in enumerate(levels)
         }
-        systems = answers.column("system_id").to_pylist()
-        known = [at for at, name in enumerate(systems) if name and answers.order[at] == NO_ORDER]
+        systems = rows.column("system_id").to_pylist()
+        known = [at for at, name in enumerate(systems) if name and rows.order[at] == NO_ORDER]
         if len({systems[at] for at in known}) < 2:
             continue
-        ranked[seen.names[stream.judge], stream.task.name, stream.scoring] = consequence(
-            [score.get(label) for label in answers.label[known]],
+        ranked[seen.names[answers.judge], answers.task.name, answers.scoring] = consequence(
+            [score.get(label) for label in rows.label[known]],
             [systems[at] for at in known],
-            answers.template[known].tolist(),
-            answers.cluster[known].tolist(),
-            repeat_ids=answers.repeat[known],
+            rows.template[known].tolist(),
+            rows.cluster[known].tolist(),
+            repeat_ids=rows.repeat[known],
         )
     return ranked

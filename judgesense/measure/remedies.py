@@ -1,4 +1,4 @@
-"""What recipes gain a judge on a log, cross-fitted: the list ``remedies`` of a report."""
+"""What recipes gain a judge on a log, cross-fitted."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def read_report(run_dir: Path) -> dict[str, Any]:
     """
     path = run_dir / REPORT_FILE
     try:
-        report = parse_json(file_bytes(path), path.name)
+        document = parse_json(file_bytes(path), path.name)
     except FileNotFoundError:
         raise JudgeSenseError(
             f"{run_dir} holds neither decisions nor a {REPORT_FILE}; name the --out folder of a run"
@@ -179,19 +179,19 @@ def read_report(run_dir: Path) -> dict[str, Any]:
         raise JudgeSenseError(
             f"{path} is damaged ({error}); delete it and rerun: judgesense report {run_dir}"
         ) from error
-    if not _is_report(report):
+    if not _is_report(document):
         raise JudgeSenseError(
             f"{path} is not a JudgeSense report: its schema or its cells are missing. Move it "
             f"away, then measure the run again: judgesense report {run_dir}"
         )
-    if report["schema"] != VERSION:
-        age = "a newer" if report["schema"] > VERSION else "an earlier"
+    if document["schema"] != VERSION:
+        age = "a newer" if document["schema"] > VERSION else "an earlier"
         raise JudgeSenseError(
-            f"{path} has schema {report['schema']}, written by {age} JudgeSense (this one reads "
+            f"{path} has schema {document['schema']}, written by {age} JudgeSense (this one reads "
             f"schema {VERSION}). Upgrade judgesense, or measure the run again where its "
             "decisions are: move the file away, then run judgesense report DIR"
         )
-    return dict(report)
+    return dict(document)
 
 
 def has_report(run_dir: Path) -> bool:
@@ -201,10 +201,10 @@ def has_report(run_dir: Path) -> bool:
     measured again. Raises JudgeSenseError if it has a newer schema.
     """
     try:
-        report = parse_json(file_bytes(run_dir / REPORT_FILE), REPORT_FILE)
+        document = parse_json(file_bytes(run_dir / REPORT_FILE), REPORT_FILE)
     except (OSError, JudgeSenseError):
         return False
-    return _is_report(report) and report["schema"] >= VERSION and bool(read_report(run_dir))
+    return _is_report(document) and document["schema"] >= VERSION and bool(read_report(run_dir))
 
 
 def _is_report(value: Any) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judgesense.measure.assessment import Assessment, RemedyFigures, Subject
-from judgesense.measure.card import TRUST, Trust, TrustCard, clause
+from judgesense.measure.card import TRUST, USABLE, Trust, TrustCard, clause
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.text import brackets, percent
 
@@ -64,14 +64,14 @@ class Case:
     @property
     def usable(self) -> Trust | None:
         """``use`` or ``care`` if the judge can be used, with its remedy if it has one."""
-        if self.trust in ("use", "care"):
+        if self.trust in USABLE:
             return self.trust
         return None if self.remedy is None else self.remedy.trust
 
     @property
     def change(self) -> str | None:
         """The remedy that makes a judge usable that is not usable as asked."""
-        usable_as_asked = self.trust in ("use", "care")
+        usable_as_asked = self.trust in USABLE
         return None if usable_as_asked or self.remedy is None else self.remedy.remedy
 
     @property
