@@ -129,15 +129,15 @@ class PublishOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as JSON values, without the contents of files."""
-        publication, own = self.publication, dict(vars(self))
-        del own["publication"], own["changes"]
+        publication, facts = self.publication, dict(vars(self))
+        del facts["publication"], facts["changes"]
         return {
             "repo_id": publication.repo_id,
             "repo_type": publication.repo_type,
             "tag": publication.tag,
             "notes": list(publication.notes),
             **vars(self.changes),
-            **own,
+            **facts,
         }
 
 
@@ -325,7 +325,7 @@ class _Repository:
 
     def _refusal(self, error: Any) -> str:
         status = error.response.status_code
-        known = {
+        reasons = {
             401: "the Hub rejects the token; create a new one and log in with `hf auth login`",
             403: f"this token may not write to the {self}; use one with write permission in "
             f"{self.publication.repo_id.split('/')[0]}, or another --repo",
@@ -338,4 +338,4 @@ class _Repository:
             return f"the Hub is busy ({status}); wait a little, then rerun the command to resume"
         reason = str(error.server_message or "").strip().split("\n")[0]
         refused = f"the Hub refused the {self} ({status}{': ' + reason if reason else ''})"
-        return known.get(status, refused)
+        return reasons.get(status, refused)

@@ -189,7 +189,7 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 
 def _ranked(members: Sequence[Entry]) -> list[Row]:
     """Rows of a group, ranked by κ with the gold labels."""
-    rows, able = [], list[Entry]()
+    rows, rankable = [], list[Entry]()
     for row, tables in members:
         if tables is None:
             rows.append(replace(row, no_rank="no gold labels"))
@@ -197,25 +197,25 @@ def _ranked(members: Sequence[Entry]) -> list[Row]:
             answered = f"answered only {percent(tables.answered)} of its prompts"
             rows.append(replace(row, no_rank=answered))
         else:
-            able.append((row, tables))
-    names = [row.judge for row, _ in able]
+            rankable.append((row, tables))
+    names = [row.judge for row, _ in rankable]
     if len(set(names)) < 2:
         # A first place among one judge says nothing.
-        return [*rows, *(replace(row, no_rank=ALONE) for row, _ in able)]
-    first, last = ranks_of(_above([tables for _, tables in able if tables]), names)
-    for (row, _), best, worst in zip(able, first.tolist(), last.tolist(), strict=True):
+        return [*rows, *(replace(row, no_rank=ALONE) for row, _ in rankable)]
+    first, last = ranks_of(_above([tables for _, tables in rankable if tables]), names)
+    for (row, _), best, worst in zip(rankable, first.tolist(), last.tolist(), strict=True):
         rows.append(replace(row, rank=best, rank_last=worst))
     return rows
 
 
-def _above(able: Sequence[Tables]) -> Bools:
+def _above(judges: Sequence[Tables]) -> Bools:
     """Whether a judge's κ is shown to be higher than another's, on the items that all judged."""
-    shared = set.intersection(*(set(one.by_cluster) for one in able))
+    shared = set.intersection(*(set(one.by_cluster) for one in judges))
     if not shared:
-        return np.zeros((len(able), len(able)), dtype=bool)
-    tables = np.array([[one.by_cluster[name] for name in sorted(shared)] for one in able])
+        return np.zeros((len(judges), len(judges)), dtype=bool)
+    tables = np.array([[one.by_cluster[name] for name in sorted(shared)] for one in judges])
     whole, n = tables.sum(axis=1, keepdims=True), len(shared)
-    ordinal = able[0].ordinal
+    ordinal = judges[0].ordinal
     kappa = np.nan_to_num(table_figures(whole, ordinal)["kappa"])
     # The jackknife's values: what each cluster adds to κ.
     without = np.nan_to_num(table_figures(whole - tables, ordinal)["kappa"]) if n > 1 else kappa

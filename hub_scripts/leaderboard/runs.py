@@ -96,10 +96,10 @@ def _from_hub(repo_id: str) -> Runs:
             sizes[run] = sizes.get(run, 0) + entry.size
     large = {run: size for run, size in sizes.items() if size > LARGEST_RUN}
     files = (REPORT_FILE, RUN_FILE, PAIRS_FILE, f"{PARTS}/part-*")
-    wanted = [f"{run}/{file}" for run in sizes if run not in large for file in files]
+    patterns = [f"{run}/{file}" for run in sizes if run not in large for file in files]
     folder = Path()
-    if wanted:
-        folder = Path(hub.snapshot_download(**where, revision=revision, allow_patterns=wanted))
+    if patterns:
+        folder = Path(hub.snapshot_download(**where, revision=revision, allow_patterns=patterns))
     return Runs(
         f"{repo_id} at {revision[:8]}",
         {run: folder / run for run in sorted(sizes) if run not in large},
@@ -129,7 +129,7 @@ def gold_tables(folder: Path) -> dict[Key, Tables]:
     """
     if not part_files(folder):
         return {}
-    found: dict[Key, Tables] = {}
+    tables_of: dict[Key, Tables] = {}
     for stream in read_run(folder).judged:
         answers, labels = stream.as_rows(), stream.task.labels
         answered = answers.label != ERROR
@@ -138,12 +138,12 @@ def gold_tables(folder: Path) -> dict[Key, Tables]:
             continue
         place = {label: code for code, label in enumerate(labels)}
         gold = [place[word] for word in answers.gold[used]]
-        said = [place.get(word, len(labels)) for word in answers.label[used]]
+        given = [place.get(word, len(labels)) for word in answers.label[used]]
         table = stream.log.table.select(["cluster_id", "item_id"]).take(stream.rows[used])
         clusters = pc.coalesce(table["cluster_id"], table["item_id"]).to_pylist()
         tables = {name: np.zeros((len(labels), len(labels) + 1)) for name in clusters}
-        for name, truth, answer in zip(clusters, gold, said, strict=True):
+        for name, truth, answer in zip(clusters, gold, given, strict=True):
             tables[name][truth, answer] += 1
         key = stream.judge, stream.task.name, stream.scoring
-        found[key] = Tables(tables, stream.task.ordinal, float(answered.mean()))
-    return found
+        tables_of[key] = Tables(tables, stream.task.ordinal, float(answered.mean()))
+    return tables_of

@@ -109,7 +109,7 @@ def write_pages(
         by_page.setdefault(row.page, []).append(row)
         judged.setdefault(row.task, set()).update([row.judge] * bool(row.labels))
     started = (str(run.get("started")) for report in reports.values() for run in report.runs)
-    days = [day[0] for each in started if (day := _DAY.match(each))]
+    days = [day[0] for time in started if (day := _DAY.match(time))]
     board = {
         "judgesense": __version__,
         "where": where,
@@ -121,33 +121,33 @@ def write_pages(
         "rows": plain(rows),
         "left_out": [{"run": run, "why": why} for run, why in left_out.items()],
     }
-    made = environment(TEMPLATES)
-    made.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
-    made.globals |= {
+    templates = environment(TEMPLATES)
+    templates.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
+    templates.globals |= {
         "FIGURE": FIGURE,
         "RUN": RUN,
         "threshold": STEADY_JSS,
         "as_two": partial(number, digits=2),
     }
-    made.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
+    templates.globals |= {"brackets": brackets, "as_percent": percent, "trusts": TRUST}
     colours = f":root {{ {LIGHT} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}\n"
     ordered = sorted(figures(), key=lambda f: (task_rank(f.task), f.labels, -f.jss, f.judge))
     files = {
-        "index.html": _index(made, board, rows, by_page),
-        "published.html": made.get_template("published.html").render(
+        "index.html": _index(templates, board, rows, by_page),
+        "published.html": templates.get_template("published.html").render(
             root="", withdrawn=WITHDRAWN, explained=ROWS, figures=ordered
         ),
         "board.json": json.dumps(board, ensure_ascii=False, allow_nan=False, indent=0),
         **{f"reports/{run}.html": render_html(report) for run, report in reports.items()},
     }
-    for path, own in by_page.items():
-        judge, run = own[0].judge, own[0].run
+    for path, of_page in by_page.items():
+        judge, run = of_page[0].judge, of_page[0].run
         report = measured.get(run, ReportContents())
-        files[path] = made.get_template("judge.html").render(
+        files[path] = templates.get_template("judge.html").render(
             root="../",
-            rows=own,
+            rows=of_page,
             assessments=[entry for entry in report.assessments if entry.judge == judge],
-            log=sources.get(own[0].source or ""),
+            log=sources.get(of_page[0].source or ""),
             source=None if address is None else f"{address}/{run}",
             version=__version__,
         )
@@ -160,14 +160,17 @@ def write_pages(
 
 
 def _index(
-    made: Environment, board: Mapping[str, Any], rows: list[Row], by_page: Mapping[str, list[Row]]
+    templates: Environment,
+    board: Mapping[str, Any],
+    rows: list[Row],
+    by_page: Mapping[str, list[Row]],
 ) -> str:
     by_task = groupby(rows, key=lambda row: row.task)
     by_group = groupby(rows, key=lambda row: (row.task, row.pairs, row.scoring))
-    return made.get_template("index.html").render(
+    return templates.get_template("index.html").render(
         **board,
         root="",
-        tasks=[(task, answer(list(own))) for task, own in by_task],
+        tasks=[(task, answer(list(of_task))) for task, of_task in by_task],
         groups=[list(group) for _, group in by_group],
         names=short_names({row.judge for row in rows}),
         by_page=by_page,

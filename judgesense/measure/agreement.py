@@ -21,11 +21,11 @@ from judgesense.statistics.intervals import Interval
 
 def same_polarity(answers: Answers, mislabelled: Collection[str] = ()) -> Bools:
     """The pairs of equivalent wordings of one polarity, without the mislabelled wordings."""
-    kept: Bools = ~answers.with_inverted
+    pairs: Bools = ~answers.with_inverted
     if mislabelled:
         one, two = answers.under(mislabelled)
-        kept &= ~(one | two)
-    return kept
+        pairs &= ~(one | two)
+    return pairs
 
 
 def wording_interval(
@@ -53,13 +53,13 @@ def repeated(answers: Answers, labels: str, decided: Bools) -> RepeatDifference:
         return RepeatDifference(None, None, None, None)
     log, (first, later) = answers.log, answers.reruns
     orders = np.unique(answers.pairs.order[decided])
-    said = log.raw if labels == "raw" else log.decision
-    kept = ~(log.undecided[said[first]] | log.undecided[said[later]])
-    kept &= np.isin(log.order[first], orders)
-    first, later = first[kept], later[kept]
+    verdicts = log.raw if labels == "raw" else log.decision
+    both = ~(log.undecided[verdicts[first]] | log.undecided[verdicts[later]])
+    both &= np.isin(log.order[first], orders)
+    first, later = first[both], later[both]
     one, two = (side[decided] for side in answers.sides(labels))
-    own = answers.clusters[decided]
-    return delta_jss(one == two, own, said[first] == said[later], log.cluster[first])
+    clusters = answers.clusters[decided]
+    return delta_jss(one == two, clusters, verdicts[first] == verdicts[later], log.cluster[first])
 
 
 def right_among_decided(answers: Answers) -> tuple[Bools, Bools]:

@@ -102,7 +102,7 @@ def measure(
     folder: str | Path | None = None,
     people: pa.Table | None = None,
     items: pa.Table | None = None,
-    listed: list[Disagreement] | None = None,
+    disagreements: list[Disagreement] | None = None,
 ) -> ReportContents:
     """Every figure of a run, and what follows from it.
 
@@ -122,7 +122,7 @@ def measure(
         people: people's labels (`judgesense.log.folder.PEOPLE_SCHEMA`), where gold is the
             majority of several; ``epsilon`` of the run is that of the alternative annotator test.
         items: other columns of an imported file (`judgesense.log.folder.ITEM_SCHEMA`).
-        listed: a list to which the rows of ``disagreements.csv`` are added.
+        disagreements: a list to which the rows of ``disagreements.csv`` are added.
 
     Raises:
         JudgeSenseError: an empty log, a missing column, an impossible label map, or an unknown
@@ -150,12 +150,12 @@ def measure(
         folder=folder,
         family=max(1, sum(map(_compares_wordings, logged))),
     )
-    without_texts: list[Listed] | None = None if listed is None else []
+    without_texts: list[Listed] | None = None if disagreements is None else []
     measured = []
     for every, some in zip(whole, flipped, strict=True):
         measured.append(_measured(every, some, material, without_texts))
-    if listed is not None and without_texts:
-        listed += with_texts(without_texts, read, prompts, people)
+    if disagreements is not None and without_texts:
+        disagreements += with_texts(without_texts, read, prompts, people)
     notes = [str(note) for note in run.get("notes") or []]
     if "asked" in run and not run.get("finished"):
         notes.insert(0, UNFINISHED)
@@ -174,7 +174,10 @@ def _compares_wordings(answers: Answers) -> bool:
 
 
 def _measured(
-    every: list[CellPart], flipped: list[Flip], material: Material, listed: list[Listed] | None
+    every: list[CellPart],
+    flipped: list[Flip],
+    material: Material,
+    disagreements: list[Listed] | None,
 ) -> Measured:
     """The assessment of a judge, or the cells of a baseline, from the parts of its answers."""
     answers, record = every[0].answers, material.record
@@ -187,21 +190,21 @@ def _measured(
     table = Wordings.of(answers, material.family)
     # Wordings whose label map is wrong tell of the wording, not of the judge.
     mislabelled = table.mislabelled
-    tried = attacks(answers, mislabelled, record.get("attacks") or {}, material.prompts)
+    attack_rows = attacks(answers, mislabelled, record.get("attacks") or {}, material.prompts)
     card = trust_card(
         answers,
         thresholds=limits,
         mislabelled=mislabelled,
         gold=gold_of(answers, labels),
-        attacked=resistant(tried, limits.resistant),
+        attacked=resistant(attack_rows, limits.resistant),
     )
-    bought: tuple[RemedyFigures, ...] = ()
+    remedy_rows: tuple[RemedyFigures, ...] = ()
     # Of fewer items no remedied verdicts can pass the `steady` check.
     if distinct(answers.log.cluster[answers.rows]) >= FEW_CLUSTERS:
         from judgesense.measure.remedies import cheapest_that_passes, remedies
 
-        bought = remedies(answers, card, limits, mislabelled)
-        best = cheapest_that_passes(bought)
+        remedy_rows = remedies(answers, card, limits, mislabelled)
+        best = cheapest_that_passes(remedy_rows)
         card = replace(card, remedy=best.remedy if best else None)
     agreements = template_pairs(whole)
     assessment = Assessment(
@@ -210,13 +213,13 @@ def _measured(
         card=card,
         wordings=wordings(table, material.wordings.get(answers.task.name)),
         recommendation=recommendation(table, card),
-        remedies=bought,
+        remedies=remedy_rows,
         people=people(answers, labels, mislabelled, float(record.get("epsilon", EPSILON))),
         where_wrong=where_wrong(
-            answers, mislabelled, material.items, material.lengths, listed, run_id
+            answers, mislabelled, material.items, material.lengths, disagreements, run_id
         ),
         variants=variants(answers, mislabelled),
-        attacks=tried,
+        attacks=attack_rows,
         template_pairs=agreements,
         templates=template_figures(whole, agreements),
         examples=examples(flipped, material.texts, material.prompts),

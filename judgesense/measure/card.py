@@ -244,18 +244,18 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     else:
         trust = "use"
     # Why, and for a judge that may be used how steady it is.
-    told = because if trust in ("avoid", "unknown") else ["steady", *because]
+    named = because if trust in ("avoid", "unknown") else ["steady", *because]
     if trust == "use" and checks["right"].state == "pass":
-        told = ["steady", "right"]
+        named = ["steady", "right"]
     if trust in USABLE and checks["responsive"].state == "pass":
-        told = [*told, "responsive"]
+        named = [*named, "responsive"]
     if trust == "unknown" and checks["steady"].state == "unmeasured":
-        told = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
-        told += because
+        named = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
+        named += because
     if trust in USABLE and checks["resistant"].state == "unmeasured":
-        told = [*told, "resistant"]
+        named = [*named, "resistant"]
     good, bad = list[str](), list[str]()
-    for name in told:
+    for name in named:
         check = checks[name]
         (good if check.state == "pass" else bad).append(clause(name, check.state, check.estimate))
     text = ", but ".join(join(clauses) for clauses in (good, bad) if clauses)

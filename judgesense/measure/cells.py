@@ -58,26 +58,26 @@ class CellPart:
 
 
 def parts(answers: Answers) -> list[CellPart]:
-    """A judge's answerss by option order; the last one is the whole, over both orders if judged."""
+    """A judge's answers by option order; the last one is the whole, over both orders if judged."""
     log, pairs = answers.log, answers.pairs
     # An order in which only one wording was asked has no pairs, but shows position bias.
     counts = np.bincount(log.order[answers.rows], minlength=len(log.orders))
     counts += np.bincount(pairs.order[answers.known], minlength=len(log.orders))
-    seen = [log.orders[code] for code in np.flatnonzero(counts)]
-    seen.sort(key=lambda order: (order == NO_ORDER, order))
+    orders = [log.orders[code] for code in np.flatnonzero(counts)]
+    orders.sort(key=lambda order: (order == NO_ORDER, order))
     single = []
-    for order in seen:
+    for order in orders:
         code = log.orders.index(order)
-        own = (pairs.order == code, log.order[answers.rows] == code)
-        single.append(CellPart(answers, order, *own, log, pairs))
+        masks = (pairs.order == code, log.order[answers.rows] == code)
+        single.append(CellPart(answers, order, *masks, log, pairs))
     if len(single) == 1:
         return single
     every = (np.ones(len(pairs), bool), np.ones(len(answers.rows), bool))
-    return [*single, CellPart(answers, POOLED if seen else NO_ORDER, *every, log, pairs)]
+    return [*single, CellPart(answers, POOLED if orders else NO_ORDER, *every, log, pairs)]
 
 
 def cells_of(every: list[CellPart]) -> tuple[Cell, ...]:
-    """A answers's cells: raw and mapped in each of its `parts`."""
+    """A judge's cells: raw and mapped in each of its `parts`."""
     cells = []
     for part in every:
         bare = _of_prompts(part)
@@ -125,8 +125,8 @@ def _noise(part: CellPart, first: Codes, later: Codes) -> float | None:
     """Flip rate of the same prompt between the first and later repeats."""
     log = part.log
     if part.order not in (POOLED, NO_ORDER) and part.order in log.orders:
-        kept = log.order[first] == log.orders.index(part.order)
-        first, later = first[kept], later[kept]
+        of_order = log.order[first] == log.orders.index(part.order)
+        first, later = first[of_order], later[of_order]
     if not len(first):
         return None
     return agreement(log, log.raw[first], log.raw[later], log.cluster[first]).flip_rate

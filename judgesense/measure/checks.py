@@ -73,43 +73,44 @@ def right(
     log = answers.log
     gold = log.gold[answers.rows]
     left_out = np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
-    kept = (gold >= 0) & (log.labels[answers.decision] != ERROR) & ~left_out
-    rows, decision, gold = answers.rows[kept], answers.decision[kept], gold[kept]
+    graded = (gold >= 0) & (log.labels[answers.decision] != ERROR) & ~left_out
+    rows, decision, gold = answers.rows[graded], answers.decision[graded], gold[graded]
     n_items = distinct(log.item[rows])
     if not len(rows):
         text = "agreement with people has not been measured: add gold labels"
         if (log.gold[answers.rows] >= 0).any():
             text = "no prompt with a gold label has a verdict: see the 'readable' check"
         return Check.unmeasured(threshold, text)
-    wanted, given, foreign = vocabularies(answers, gold, decision)
+    labels, verdicts, foreign = vocabularies(answers, gold, decision)
     if foreign:
         reason = (
-            f"the gold labels ({join(wanted[:5])}) and the verdicts "
-            f"({join((given or list(answers.task.labels))[:5])}) use different words: rename them"
+            f"the gold labels ({join(labels[:5])}) and the verdicts "
+            f"({join((verdicts or list(answers.task.labels))[:5])}) use different words: "
+            "rename them"
         )
         return Check.unmeasured(threshold, reason, n_items=n_items)
-    if len(wanted) == 1:
+    if len(labels) == 1:
         reason = (
-            f"agreement with people cannot be measured, because every gold label is {wanted[0]}: "
+            f"agreement with people cannot be measured, because every gold label is {labels[0]}: "
             "add items with other gold labels"
         )
         return Check.unmeasured(threshold, reason, n_items=n_items)
-    found = gold_figures(answers, rows, log.labels[decision], log.labels[gold])
-    if found.kappa is None:
+    agreement = gold_figures(answers, rows, log.labels[decision], log.labels[gold])
+    if agreement.kappa is None:
         return Check.unmeasured(threshold, "no prompt has a verdict: see readable", n_items=n_items)
-    low, high = found.kappa_ci_low, found.kappa_ci_high
+    low, high = agreement.kappa_ci_low, agreement.kappa_ci_high
     details: dict[str, Any] = {}
-    for name, value in asdict(found).items():
+    for name, value in asdict(agreement).items():
         if name != "n" and not name.startswith("kappa"):
             details[name] = value
     check = Check.of(
-        found.kappa, low, high, threshold=threshold, n_items=n_items, text="", **details
+        agreement.kappa, low, high, threshold=threshold, n_items=n_items, text="", **details
     )
     ends = "" if low is None else f" {brackets(low, high, lambda end: number(end, 2))}"
     figures = (
-        f"(κ {number(found.kappa, 2)}{ends}). It is right on {percent(found.accuracy)} of prompts. "
-        f"Always answering {found.constant_label!r} would be right on "
-        f"{percent(found.constant_accuracy)}"
+        f"(κ {number(agreement.kappa, 2)}{ends}). It is right on "
+        f"{percent(agreement.accuracy)} of prompts. Always answering "
+        f"{agreement.constant_label!r} would be right on {percent(agreement.constant_accuracy)}"
     )
     if check.state == "open":
         return replace(check, text=f"its agreement with {gold_name} is uncertain {figures}")
@@ -128,30 +129,30 @@ def fair(answers: Answers, threshold: float) -> Check:
     if not answers.task.comparative:
         text = "the task has no options to order"
         return Check.unmeasured(threshold, text, applies=False)
-    found = position(answers)
-    if found.same_choice is None:
+    choices = position(answers)
+    if choices.same_choice is None:
         orders = [answers.log.orders[code] for code in np.unique(answers.log.order[answers.rows])]
         if set(ORDERS) <= set(orders):
             text = "no item has a choice in both orders: see the 'readable' check"
         else:
-            shown = join([order for order in orders if order != NO_ORDER] or ["-"])
-            text = f"only the order {shown} was judged: rerun with --orders AB,BA"
+            judged = join([order for order in orders if order != NO_ORDER] or ["-"])
+            text = f"only the order {judged} was judged: rerun with --orders AB,BA"
         return Check.unmeasured(threshold, text)
-    low, high = found.same_choice_ci_low, found.same_choice_ci_high
+    low, high = choices.same_choice_ci_low, choices.same_choice_ci_high
     text = (
-        f"it makes the same choice in both orders on {percent(found.same_choice)} of items "
+        f"it makes the same choice in both orders on {percent(choices.same_choice)} of items "
         f"{brackets(low, high, percent)}"
     )
-    first, (low_first, high_first) = found.first_position_rate, EVEN_FIRST
+    first, (low_first, high_first) = choices.first_position_rate, EVEN_FIRST
     check = Check.of(
-        found.same_choice,
+        choices.same_choice,
         low,
         high,
         threshold=threshold,
-        n_items=found.n_items,
+        n_items=choices.n_items,
         text=text,
         first_position_rate=first,
-        n_wordings=found.n_templates,
+        n_wordings=choices.n_templates,
     )
     if check.state != "pass" and first is not None and not low_first <= first <= high_first:
         place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)

@@ -36,8 +36,8 @@ def costs(log: pa.Table, runs: Sequence[Mapping[str, Any]]) -> list[JudgeCost]:
             seconds[entry["name"]] = entry.get("seconds")
     rows = []
     for judge in pc.unique(log["judge"]).to_pylist():
-        own = once.filter(pc.equal(once["judge"], judge))
+        of_judge = once.filter(pc.equal(once["judge"], judge))
         names = ("input_tokens", "output_tokens", "cost_usd")
-        sums = {name: pc.sum(own[f"{name}_max"]).as_py() for name in names}
-        rows.append(JudgeCost(judge, own.num_rows, **sums, seconds=seconds.get(judge)))
+        sums = {name: pc.sum(of_judge[f"{name}_max"]).as_py() for name in names}
+        rows.append(JudgeCost(judge, of_judge.num_rows, **sums, seconds=seconds.get(judge)))
     return rows

@@ -1,4 +1,4 @@
-"""The figures behind a answers's cells: template pairs, single wordings, flipped examples."""
+"""The figures behind a judge's cells: template pairs, single wordings, flipped examples."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def template_pairs(part: CellPart) -> tuple[TemplatePair, ...]:
     for kind in ("raw", "mapped"):
         first, second = part.answers.sides(kind)
         for group in np.split(order, starts[1:]):
-            own = rows[group]
+            of_pair = rows[group]
             low, high = divmod(int(key[group[0]]), len(rank))
-            found = agreement(log, first[own], second[own], pairs.cluster[own])
+            figures = agreement(log, first[of_pair], second[of_pair], pairs.cluster[of_pair])
             result.append(
                 TemplatePair(
                     order=part.order,
                     labels=kind,
                     template_a=log.templates[by_name[low]],
                     template_b=log.templates[by_name[high]],
-                    jss=found.jss,
-                    ci_low=found.ci_low,
-                    ci_high=found.ci_high,
-                    n_pairs=found.n_pairs,
+                    jss=figures.jss,
+                    ci_low=figures.ci_low,
+                    ci_high=figures.ci_high,
+                    n_pairs=figures.n_pairs,
                 )
             )
     return tuple(result)
@@ -143,11 +143,11 @@ def flips(part: CellPart) -> list[Flip]:
     index = np.flatnonzero(flipped)
     margins = []
     for rows in (answers.row_a, answers.row_b):
-        known = log.table["margin"].take(pa.array(rows[index])).to_numpy().astype(np.float64)
-        margins.append(np.nan_to_num(known, nan=0.0))
+        margin = log.table["margin"].take(pa.array(rows[index])).to_numpy().astype(np.float64)
+        margins.append(np.nan_to_num(margin, nan=0.0))
     index = index[np.argsort(-np.minimum(*margins), kind="stable")]
     _, at = np.unique(pairs.item[index], return_index=True)
-    found = []
+    surest = []
     for pair in index[np.sort(at)[:EXAMPLES_A_STREAM]]:
         row_a, row_b = int(answers.row_a[pair]), int(answers.row_b[pair])
         gold = log.gold[row_a]
@@ -159,8 +159,8 @@ def flips(part: CellPart) -> list[Flip]:
             b=_side(log, row_b, pairs.template_b[pair], answers.mapped_b[pair]),
         )
         numbers = log.table[ROW]
-        found.append(Flip(example, (numbers[row_a].as_py(), numbers[row_b].as_py())))
-    return found
+        surest.append(Flip(example, (numbers[row_a].as_py(), numbers[row_b].as_py())))
+    return surest
 
 
 def _side(log: Log, row: int, template: int, decision: int) -> ExampleSide:
@@ -193,7 +193,7 @@ def examples(
 
 
 def repeated_figures(answers: Answers, run: Mapping[str, Any]) -> Iterator[RepeatFigures]:
-    """A answers's JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
+    """JSS over every draw of its prompts, raw and mapped; nothing without repeats."""
     log, pairs = answers.log, answers.pairs
     if answers.reruns is None or not len(pairs):
         return
@@ -203,9 +203,9 @@ def repeated_figures(answers: Answers, run: Mapping[str, Any]) -> Iterator[Repea
     draw = log.stimulus[rows] * (int(log.repeat.max()) + 1) + log.repeat[rows]
     _, once = np.unique(draw, return_index=True)
     rows = rows[once]
-    drawn = np.bincount(log.stimulus[rows])
-    n_draws = int(drawn.max())
-    if answers.variants and drawn[drawn > 0].min() < n_draws:
+    draws = np.bincount(log.stimulus[rows])
+    n_draws = int(draws.max())
+    if answers.variants and draws[draws > 0].min() < n_draws:
         return  # Only the base wording was asked again: see jss_repeat.
     undecided = log.undecided[log.raw[rows]]
     rows = rows[~undecided]

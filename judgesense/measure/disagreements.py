@@ -92,18 +92,18 @@ def where_wrong(
     mislabelled: Collection[str] = (),
     items: pa.Table | None = None,
     lengths: Mapping[str, int] | None = None,
-    listed: list[Listed] | None = None,
+    disagreements: list[Listed] | None = None,
     run_id: str = "-",
 ) -> WhereWrong:
     """What is wrong with a judge's verdicts, and what the items have in common on which it is.
 
     The templates ``mislabelled`` are left out, as in the `right` check. ``items`` are other columns
     of an imported file (`judgesense.log.folder.ITEM_SCHEMA`), ``lengths`` the characters of
-    each item's text. ``listed`` takes a row for each such item, the clearest cases first.
+    each item's text. ``disagreements`` takes a row for each such item, the clearest cases first.
     """
     log = answers.log
-    kept = ~np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
-    rows, decision = answers.rows[kept], answers.decision[kept]
+    is_used = ~np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
+    rows, decision = answers.rows[is_used], answers.decision[is_used]
     place, first, at = np.unique(
         log.item[rows] * len(log.orders) + log.order[rows], return_index=True, return_inverse=True
     )
@@ -112,8 +112,8 @@ def where_wrong(
     decided = counts[:, ~log.undecided]
     gold = np.full(n, -1)
     if not has_foreign_gold(answers):
-        known = log.gold[rows] >= 0
-        gold[at[known][::-1]] = log.gold[rows][known][::-1]
+        has_gold = log.gold[rows] >= 0
+        gold[at[has_gold][::-1]] = log.gold[rows][has_gold][::-1]
     total = decided.sum(axis=1)
     misses = total - np.where(gold >= 0, counts[np.arange(n), gold], total)
     margin = _margins(answers, rows, at, n)
@@ -127,9 +127,9 @@ def where_wrong(
     }
     wrong = np.column_stack(list(kinds.values()))
     columns = columns_of_items(items, answers.task.name)
-    if listed is not None:
+    if disagreements is not None:
         judged = (rows, decision, at)
-        listed += _rows(answers, run_id, wrong, place, judged, counts, gold, margin, columns)
+        disagreements += _rows(answers, run_id, wrong, place, judged, counts, gold, margin, columns)
     answered = counts[:, log.labels != ERROR].sum(axis=1) > 0
     labelled = (gold >= 0) & answered
     measure, good, used = "right", ~(kinds[WRONG] | (total == 0)), labelled
@@ -177,13 +177,15 @@ def _rows(
     ``judged`` are the log's rows, the verdict of each and its place.
     """
     log, (rows, decision, at) = answers.log, judged
-    found = np.flatnonzero(wrong.any(axis=1))
-    found = found[np.lexsort((found, -np.nan_to_num(margin[found]), wrong[found].argmax(axis=1)))]
+    places = np.flatnonzero(wrong.any(axis=1))
+    places = places[
+        np.lexsort((places, -np.nan_to_num(margin[places]), wrong[places].argmax(axis=1)))
+    ]
     by_place = np.argsort(at, kind="stable")
     ends = np.cumsum(np.bincount(at, minlength=len(place)))
-    starts, ends = (bounds[found].tolist() for bounds in (ends - np.bincount(at), ends))
+    starts, ends = (bounds[places].tolist() for bounds in (ends - np.bincount(at), ends))
     # The commonest readable verdict; without any, the commonest reason for that.
-    votes, readable = counts[found], counts[found][:, ~log.undecided].any(axis=1)
+    votes, readable = counts[places], counts[places][:, ~log.undecided].any(axis=1)
     votes[np.ix_(readable, log.undecided)] = 0
     tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
     verdict = np.where(tied, SPLIT, log.labels[votes.argmax(axis=1)])
@@ -194,12 +196,12 @@ def _rows(
     for start, end, item_at, order_at, kinds, label, most, gap in zip(
         starts,
         ends,
-        (place[found] // len(log.orders)).tolist(),
-        (place[found] % len(log.orders)).tolist(),
-        wrong[found].tolist(),
-        words[gold[found]].tolist(),
+        (place[places] // len(log.orders)).tolist(),
+        (place[places] % len(log.orders)).tolist(),
+        wrong[places].tolist(),
+        words[gold[places]].tolist(),
         verdict.tolist(),
-        margin[found].tolist(),
+        margin[places].tolist(),
         strict=True,
     ):
         item = log.items[item_at]
@@ -232,10 +234,10 @@ def _margins(answers: Answers, rows: Codes, at: Codes, n: int) -> Floats:
         shares = label_shares(answers, rows)
     if shares is None or shares.shape[1] < 2:
         return np.full(n, np.nan)
-    known = ~np.isnan(shares[:, 0])
+    has_shares = ~np.isnan(shares[:, 0])
     sums = np.zeros((n, shares.shape[1]))
-    np.add.at(sums, at[known], shares[known])
-    size = np.bincount(at[known], minlength=n)
+    np.add.at(sums, at[has_shares], shares[has_shares])
+    size = np.bincount(at[has_shares], minlength=n)
     mean = np.sort(sums / np.where(size > 0, size, np.nan)[:, None], axis=1)
     gaps: Floats = mean[:, -1] - mean[:, -2]
     return gaps
@@ -256,28 +258,28 @@ def _in_item_order(answers: Answers, labels: Codes, orders: Codes) -> Codes:
 def _flipped_by_order(answers: Answers, rows: Codes, decision: Codes) -> Bools:
     """Whether a wording gives an item another verdict in the other order, shape (items of log,)."""
     log = answers.log
-    found = np.zeros(len(log.items), dtype=np.bool_)
+    flipped = np.zeros(len(log.items), dtype=np.bool_)
     cube = cube_of(log, rows, log.template[rows])
     orders = [log.orders[code] for code in cube.orders]
     if not {"AB", "BA"} <= {*orders}:
-        return found
-    own = np.append(_in_item_order(answers, decision, log.order[rows]), -1)
-    own = np.append(np.where(log.undecided[own[:-1]], -1, own[:-1]), -1)
-    one, two = (own[cube.places[:, :, orders.index(order)]] for order in ("AB", "BA"))
-    found[cube.items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
-    return found
+        return flipped
+    verdicts = np.append(_in_item_order(answers, decision, log.order[rows]), -1)
+    verdicts = np.append(np.where(log.undecided[verdicts[:-1]], -1, verdicts[:-1]), -1)
+    one, two = (verdicts[cube.places[:, :, orders.index(order)]] for order in ("AB", "BA"))
+    flipped[cube.items] = ((one >= 0) & (two >= 0) & (one != two)).any(axis=1)
+    return flipped
 
 
 def columns_of_items(items: pa.Table | None, task: str) -> dict[str, dict[str, str]]:
     """Item -> column -> text, of an imported file's other columns (`Run.items`)."""
-    found: dict[str, dict[str, str]] = {}
+    columns: dict[str, dict[str, str]] = {}
     if items is not None:
         tasks = items["task"].to_pylist() if "task" in items.column_names else repeat(None)
         cells = (items[name].to_pylist() for name in ("item_id", "column", "text"))
-        for own, item, name, text in zip(tasks, *cells, strict=False):
-            if own in (task, None):
-                found.setdefault(item, {})[name] = text
-    return found
+        for task_of_item, item, name, text in zip(tasks, *cells, strict=False):
+            if task_of_item in (task, None):
+                columns.setdefault(item, {})[name] = text
+    return columns
 
 
 def _groupings(
@@ -289,19 +291,19 @@ def _groupings(
 ) -> dict[str, Words]:
     """The group of each item, by what groups them: the system, thirds by length, other columns."""
     log = answers.log
-    found: dict[str, Words] = {}
+    groups: dict[str, Words] = {}
     by_name = {}
     if (system := log.table["system_id"]).null_count < len(system):
         codes = log.item[rows].tolist()
         systems = dict(zip(codes, system.take(pa.array(rows)).to_pylist(), strict=True))
         of_item = {log.items[code]: name for code, name in systems.items()}
         by_name["system"] = [of_item.get(item) or "" for item in items]
-    for name in dict.fromkeys(name for own in columns.values() for name in own):
+    for name in dict.fromkeys(name for row in columns.values() for name in row):
         by_name[name] = [columns.get(item, {}).get(name, "") for item in items]
     for name, values in by_name.items():
         if 1 < len(set(values) - {""}) <= MOST_GROUPS:
-            found[name] = np.array(values, dtype=object)
-    texts = {item: sum(map(len, own.values())) for item, own in columns.items()}
+            groups[name] = np.array(values, dtype=object)
+    texts = {item: sum(map(len, row.values())) for item, row in columns.items()}
     size = np.array([lengths.get(item) or texts.get(item, 0) for item in items])
     if len(size) and size.any() and len(np.unique(size)) > 2:
         low, high = np.quantile(size, [1 / 3, 2 / 3])
@@ -310,20 +312,20 @@ def _groupings(
             f"{low:.0f} to {high:.0f} characters",
             f"more than {high:.0f} characters",
         ]
-        found["length of the text"] = np.array(thirds, dtype=object)[
+        groups["length of the text"] = np.array(thirds, dtype=object)[
             (size > low).astype(int) + (size > high)
         ]
-    return found
+    return groups
 
 
 def with_texts(
-    listed: Sequence[Listed],
+    rows: Sequence[Listed],
     read: Callable[[list[int]], list[str | None]],
     prompts: pa.Table | None,
     people: pa.Table | None,
 ) -> Iterator[Disagreement]:
     """Rows with the judge's texts, people's labels and the prompts."""
-    at = sorted({number for _, places in listed for number in places.values()})
+    at = sorted({number for _, places in rows for number in places.values()})
     texts = {n: t.strip() for n, t in zip(at, read(at), strict=True) if t} if at else {}
     labels: dict[tuple[str, str, str], dict[str, str]] = {}
     if people is not None:
@@ -332,19 +334,19 @@ def with_texts(
             labels.setdefault(tuple(key), {})[human] = label
     prompt_of: dict[tuple[str, str], str] = {}
     if prompts is not None and {"item_id", "order", "text"} <= set(prompts.column_names):
-        wanted = pa.array({row.item_id for row, _ in listed if not row.columns}, pa.string())
-        few = prompts.filter(pc.is_in(prompts["item_id"], value_set=wanted))
+        ids = pa.array({row.item_id for row, _ in rows if not row.columns}, pa.string())
+        few = prompts.filter(pc.is_in(prompts["item_id"], value_set=ids))
         for item, order, text in zip(
             *(few[name].to_pylist() for name in ("item_id", "order", "text")), strict=True
         ):
             prompt_of.setdefault((item, order or "-"), text)
-    for row, places in listed:
-        said = {name: texts.get(number, "") for name, number in places.items() if texts}
-        more = not {*row.verdicts.values()}.issuperset(said.values())
+    for row, places in rows:
+        replies = {name: texts.get(number, "") for name, number in places.items() if texts}
+        more = not {*row.verdicts.values()}.issuperset(replies.values())
         prompt = prompt_of.get((row.item_id, row.order))
         yield replace(
             row,
-            answers={n: t[:LONGEST_TEXT] for n, t in said.items() if t} if more else {},
+            answers={n: t[:LONGEST_TEXT] for n, t in replies.items() if t} if more else {},
             people=labels.get((row.task, row.item_id, row.order), {}),
             text=prompt[:LONGEST_TEXT] if prompt else None,
         )

@@ -93,8 +93,8 @@ def _another_judge(case: Situation) -> NextStep:
     text = f"Try another judge. This one fails {quoted(case.card.because)}"
     if any(row.n_items and row.remedy != AS_ASKED for row in case.assessment.remedies):
         text += ", and no measured remedy helps"
-    listed = case.commands.started and case.commands.format is None
-    command = "judgesense judges list" if listed else None
+    installed = case.commands.started and case.commands.format is None
+    command = "judgesense judges list" if installed else None
     return NextStep("another_judge", f"{text}.", command)
 
 

@@ -77,16 +77,16 @@ def people(
     """
     log = answers.log
     wrong = np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
-    kept = (log.labels[answers.decision] != ERROR) & ~wrong
-    rows = answers.rows[kept]
+    used = (log.labels[answers.decision] != ERROR) & ~wrong
+    rows = answers.rows[used]
     gold = np.append(log.labels, "")[log.gold[rows]]
-    judged = Judged(answers, rows, log.labels[answers.decision[kept]], gold)
+    judged = Judged(answers, rows, log.labels[answers.decision[used]], gold)
     by_person = {} if labels is None else _by_person(judged, labels)
     several = len(by_person) > 1
     first = _compared(judged, MAJORITY if several else next(iter(by_person), GOLD), gold)
     if not several:
         return () if first is None else (first,)
-    alone = [_compared(judged, name, given) for name, given in by_person.items()]
+    alone = [_compared(judged, name, column) for name, column in by_person.items()]
     if first is not None:
         first = _with_others(first, judged, by_person, epsilon)
     return tuple(entry for entry in (first, *alone) if entry is not None)
@@ -95,68 +95,71 @@ def people(
 def _by_person(judged: Judged, labels: pa.Table) -> dict[str, Words]:
     """Each person's label at the rows, "" where there is none."""
     log = judged.answers.log
-    own = labels.filter(pc.equal(labels["task"], judged.answers.task.name)).to_pylist()
-    known = {(row["item_id"], row["order"], row["human"]): row["label"] for row in own}
+    of_task = labels.filter(pc.equal(labels["task"], judged.answers.task.name)).to_pylist()
+    label_of = {(row["item_id"], row["order"], row["human"]): row["label"] for row in of_task}
     items = [log.items[code] for code in log.item[judged.rows]]
     orders = [log.orders[code] for code in log.order[judged.rows]]
     return {
         name: np.array(
-            [known.get((item, order, name), "") for item, order in zip(items, orders, strict=True)],
+            [
+                label_of.get((item, order, name), "")
+                for item, order in zip(items, orders, strict=True)
+            ],
             dtype=object,
         )
-        for name in dict.fromkeys(row["human"] for row in own)
+        for name in dict.fromkeys(row["human"] for row in of_task)
     }
 
 
-def _compared(judged: Judged, human: str, given: Words) -> HumanAgreement | None:
+def _compared(judged: Judged, human: str, column: Words) -> HumanAgreement | None:
     """The verdicts beside one label a row; None without a label of the task's own."""
     answers, task = judged.answers, judged.answers.task
-    known: Bools = np.isin(given, task.labels)
-    if not known.any() or len(task.labels) < 2:
+    labelled: Bools = np.isin(column, task.labels)
+    if not labelled.any() or len(task.labels) < 2:
         return None
     clusters = answers.log.cluster[judged.rows]
-    said, truth, codes = judged.verdict[known], given[known], clusters[known]
-    found = gold_figures(answers, judged.rows[known], said, truth)
-    weighted = answers.log.chances_of(judged.rows[known]) is not None
-    counts = Counter(zip(said, truth, strict=True))
+    verdicts, truth, codes = judged.verdict[labelled], column[labelled], clusters[labelled]
+    figures = gold_figures(answers, judged.rows[labelled], verdicts, truth)
+    weighted = answers.log.chances_of(judged.rows[labelled]) is not None
+    counts = Counter(zip(verdicts, truth, strict=True))
     confusion, per_label = {}, {}
-    for verdict in dict.fromkeys([*task.labels, *sorted(set(said))]):
-        if verdict in said:
+    for verdict in dict.fromkeys([*task.labels, *sorted(set(verdicts))]):
+        if verdict in verdicts:
             confusion[str(verdict)] = {label: counts[verdict, label] for label in task.labels}
     for label in task.labels:
-        mine, called = truth == label, said == label
+        mine, called = truth == label, verdicts == label
         per_label[label] = LabelFigures(
             n=int(mine.sum()),
             **share_fields("recall", called[mine], codes[mine]),
             **share_fields("precision", mine[called], codes[called]),
         )
-    if not found.n:
+    if not figures.n:
         return None
     return HumanAgreement(
         human=human,
-        n=found.n,
-        kappa=found.kappa,
-        kappa_ci_low=found.kappa_ci_low,
-        kappa_ci_high=found.kappa_ci_high,
-        accuracy=found.accuracy,
-        accuracy_ci_low=found.accuracy_ci_low,
-        accuracy_ci_high=found.accuracy_ci_high,
-        constant_label=found.constant_label,
-        constant_accuracy=found.constant_accuracy,
-        n_items=distinct(answers.log.item[judged.rows[known]]),
+        n=figures.n,
+        kappa=figures.kappa,
+        kappa_ci_low=figures.kappa_ci_low,
+        kappa_ci_high=figures.kappa_ci_high,
+        accuracy=figures.accuracy,
+        accuracy_ci_low=figures.accuracy_ci_low,
+        accuracy_ci_high=figures.accuracy_ci_high,
+        constant_label=figures.constant_label,
+        constant_accuracy=figures.constant_accuracy,
+        n_items=distinct(answers.log.item[judged.rows[labelled]]),
         confusion=confusion,
         per_label=per_label,
         weighted=weighted,
         # Where every answer has a gold label, there is nothing to correct; labels that were picked
         # are no random part, as the correction takes them.
         corrected={}
-        if weighted or (human == GOLD and known.all())
-        else _corrected(judged, np.where(known, given, "")),
+        if weighted or (human == GOLD and labelled.all())
+        else _corrected(judged, np.where(labelled, column, "")),
         alt_test_reason=f"the test needs {FEWEST_PEOPLE} people who labelled the same items",
     )
 
 
-def _corrected(judged: Judged, given: Words) -> dict[str, CorrectedShare]:
+def _corrected(judged: Judged, labels: Words) -> dict[str, CorrectedShare]:
     """The share of each label among all judged items, corrected for the judge's errors.
 
     Prediction-powered (PPI++): the share of the verdicts, ``verdicts``, moved by how far they are
@@ -165,7 +168,7 @@ def _corrected(judged: Judged, given: Words) -> dict[str, CorrectedShare]:
     from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined, influence
 
     task, log = judged.answers.task, judged.answers.log
-    verdict, label = judged.verdict.copy(), given.copy()
+    verdict, label = judged.verdict.copy(), labels.copy()
     if task.comparative and len(task.labels) == 2:
         turned = np.array(log.orders, dtype=object)[log.order[judged.rows]] == "BA"
         other = dict(zip(task.labels, reversed(task.labels), strict=True))
@@ -176,17 +179,17 @@ def _corrected(judged: Judged, given: Words) -> dict[str, CorrectedShare]:
     size, labelled = np.bincount(item), np.bincount(item, label != "")
     if (labelled > 0).sum() < FEWEST_LABELS:
         return {}
-    found = {}
+    shares = {}
     for name in task.labels:
         with np.errstate(invalid="ignore"):
             truth = np.bincount(item, label == name) / labelled  # NaN without a label
-        said = np.bincount(item, verdict == name) / size
-        effect = influence(truth, said, clusters=cluster, step=1.0)
+        verdicts = np.bincount(item, verdict == name) / size
+        effect = influence(truth, verdicts, clusters=cluster, step=1.0)
         powered = combined([(1.0, effect, cluster)])
         figures = (powered.estimate, powered.ci_low, powered.ci_high)
         share, low, high = (None if x is None else min(1.0, max(0.0, x)) for x in figures)
-        found[name] = CorrectedShare(float(said.mean()), share, low, high)
-    return found
+        shares[name] = CorrectedShare(float(verdicts.mean()), share, low, high)
+    return shares
 
 
 def _with_others(
@@ -198,13 +201,13 @@ def _with_others(
     # An item that was judged several times counts once between people.
     place = log.item[judged.rows] * len(log.orders) + log.order[judged.rows]
     _, once = np.unique(place, return_index=True)
-    given = np.stack(list(by_person.values()))
-    given[given == ""] = None
-    counted = (given[:, once] != np.array(None)).sum(axis=0)
+    labels = np.stack(list(by_person.values()))
+    labels[labels == ""] = None
+    counted = (labels[:, once] != np.array(None)).sum(axis=0)
     level = "ordinal" if task.ordinal else "nominal"
     between = BetweenPeople(
         people=len(by_person),
-        alpha=krippendorff_alpha(given[:, once].tolist(), level, task.labels),
+        alpha=krippendorff_alpha(labels[:, once].tolist(), level, task.labels),
         ties=int(((counted > 1) & (judged.gold[once] == "")).sum()),
         pairs=tuple(
             _pair(a, b, by_person[a][once], by_person[b][once], judged.answers)
@@ -213,7 +216,7 @@ def _with_others(
     )
     test = alternative_annotator(
         judged.verdict.tolist(),
-        given.tolist(),
+        labels.tolist(),
         epsilon=epsilon,
         scale=task.labels if task.ordinal else (),
         clusters=log.cluster[judged.rows],

@@ -46,15 +46,15 @@ def plan(
     ladder = [size for size in sizes if size > n_items] or [2 * n_items, 4 * n_items]
     fine = np.unique(np.geomspace(n_items + 1, ladder[-1], 60).astype(int))
     every, rng = np.unique(np.concatenate([fine, ladder])), np.random.default_rng(0)
-    drawn = np.stack(
+    states = np.stack(
         [
             # Items that a check cannot use (no label, one order) stay as rare as they are.
             pilot.drawn(checks[name].threshold, every * (pilot.seen / n_items), rng)
             for name, pilot in pilots.items()
         ]
     )
-    passes = (drawn > 0).all(axis=0).mean(axis=1)
-    chance = passes + (drawn < 0).any(axis=0).mean(axis=1)
+    passes = (states > 0).all(axis=0).mean(axis=1)
+    chance = passes + (states < 0).any(axis=0).mean(axis=1)
     enough = every[chance >= PROBABILITY]
     needed = int(enough[0]) if len(enough) else None
     labels = None

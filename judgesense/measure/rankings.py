@@ -22,22 +22,22 @@ def rankings(log: pa.Table, labels: Mapping[str, Sequence[str]]) -> dict[JudgeTa
     out, because their items hold two systems.
     """
     ranked = {}
-    seen = view(log)
-    for answers in seen.judged:
+    logged = view(log)
+    for answers in logged.judged:
         rows, levels = answers.as_rows(repeats=True), labels[answers.task.name]
         score = {
             label: float(label) if is_scale(levels) else float(len(levels) - 1 - at)
             for at, label in enumerate(levels)
         }
         systems = rows.column("system_id").to_pylist()
-        known = [at for at, name in enumerate(systems) if name and rows.order[at] == NO_ORDER]
-        if len({systems[at] for at in known}) < 2:
+        single = [at for at, name in enumerate(systems) if name and rows.order[at] == NO_ORDER]
+        if len({systems[at] for at in single}) < 2:
             continue
-        ranked[seen.names[answers.judge], answers.task.name, answers.scoring] = consequence(
-            [score.get(label) for label in rows.label[known]],
-            [systems[at] for at in known],
-            rows.template[known].tolist(),
-            rows.cluster[known].tolist(),
-            repeat_ids=rows.repeat[known],
+        ranked[logged.names[answers.judge], answers.task.name, answers.scoring] = consequence(
+            [score.get(label) for label in rows.label[single]],
+            [systems[at] for at in single],
+            rows.template[single].tolist(),
+            rows.cluster[single].tolist(),
+            repeat_ids=rows.repeat[single],
         )
     return ranked

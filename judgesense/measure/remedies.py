@@ -63,8 +63,8 @@ def remedies(
     if independent < FEWEST_FOR_REMEDIES or (array.verdicts == NOT_ASKED).all() or not wordings:
         return ()
     if len(array) > MOST_ITEMS:
-        drawn = np.random.default_rng(0).choice(len(array), MOST_ITEMS, replace=False)
-        array = array.take(np.sort(drawn))
+        sample = np.random.default_rng(0).choice(len(array), MOST_ITEMS, replace=False)
+        array = array.take(np.sort(sample))
     trial = Trial(array, thresholds, card.checks["resistant"])
     rows: list[RemedyFigures] = []
     for recipe in measurable(array):
@@ -114,7 +114,7 @@ class Trial:
         """A recipe's accuracy against asking as before, and the trust card of its verdicts."""
         array, units = self.array, units_of(self.array, recipe, self.folds)
         codes = np.stack([unit.codes for unit in units], axis=1)
-        asked, decided = codes != NOT_ASKED, (codes >= 0) & (array.gold >= 0)[:, None]
+        judged, decided = codes != NOT_ASKED, (codes >= 0) & (array.gold >= 0)[:, None]
         after = _share_right(array, units)
         both = ~np.isnan(self.before) & ~np.isnan(after)
         gain = None
@@ -132,9 +132,9 @@ class Trial:
             accuracy_decided=(
                 float((codes == array.gold[:, None])[decided].mean()) if decided.any() else None
             ),
-            readable=float((codes[asked] >= 0).mean()) if asked.any() else None,
+            readable=float((codes[judged] >= 0).mean()) if judged.any() else None,
             ties=float(np.concatenate(ties).mean()) if ties and sum(map(len, ties)) else None,
-            n_items=int(asked.any(axis=1).sum()),
+            n_items=int(judged.any(axis=1).sum()),
         )
         if gain and recipe.name != AS_ASKED:
             row = replace(row, gain=gain.gain, gain_ci_low=gain.ci_low, gain_ci_high=gain.ci_high)
@@ -254,9 +254,9 @@ def _widened(array: AnswerArray, recipe: Recipe, folds: Codes, gain: Gain) -> Ga
 def _share_right(array: AnswerArray, units: list[Unit]) -> Floats:
     """The share of right verdicts of each item, shape (n,); NaN without gold or verdicts."""
     codes = np.stack([unit.codes for unit in units], axis=1)
-    asked = (codes != NOT_ASKED) & (array.gold >= 0)[:, None]
-    hits = ((codes == array.gold[:, None]) & asked).sum(axis=1).astype(float)
-    total = asked.sum(axis=1)
+    graded = (codes != NOT_ASKED) & (array.gold >= 0)[:, None]
+    hits = ((codes == array.gold[:, None]) & graded).sum(axis=1).astype(float)
+    total = graded.sum(axis=1)
     shares: Floats = np.divide(hits, total, out=np.full(len(hits), np.nan), where=total > 0)
     return shares
 

@@ -125,16 +125,16 @@ def contents_of(report: Mapping[str, Any], where: str = REPORT_FILE) -> ReportCo
 
     Raises JudgeSenseError, with its place in the file ``where``, for a value of another type.
     """
-    found: dict[Subject, dict[str, list[Any]]] = {}
+    by_subject: dict[Subject, dict[str, list[Any]]] = {}
     # Every judge has cells, in the order of the other lists.
     for name in sorted(RECORDS, key=lambda name: name != "cells"):
         for number, row in enumerate(report.get(name, ())):
             place = f"{where}, {name}[{number}]"
             subject = fit_record(About, row, place, "a report").subject
             record = fit_record(RECORDS[name], row, place, "a report")
-            found.setdefault(subject, {}).setdefault(name, []).append(record)
+            by_subject.setdefault(subject, {}).setdefault(name, []).append(record)
     measured: list[Measured] = []
-    for subject, lists in found.items():
+    for subject, lists in by_subject.items():
         values: dict[str, Any] = {"cells": ()}
         for name, records in lists.items():
             values[_FIELDS.get(name, name)] = records[-1] if name in _SINGLE else tuple(records)
@@ -222,13 +222,13 @@ def merge(reports: Sequence[ReportContents]) -> ReportContents:
     """
     reports = [report for at, report in enumerate(reports) if report not in reports[:at]]
     measured: list[Measured] = []
-    seen: set[tuple[str, str, Cell]] = set()
+    baselines: set[tuple[str, str, Cell]] = set()
     for report in reports:
         for entry in report.measured:
             if entry.judge in BASELINES:
                 keys = {cell: (entry.judge, entry.task, cell) for cell in entry.cells}
-                cells = tuple(cell for cell, key in keys.items() if key not in seen)
-                seen.update(keys.values())
+                cells = tuple(cell for cell, key in keys.items() if key not in baselines)
+                baselines.update(keys.values())
                 entry = replace(entry, cells=cells)
             if entry.cells:
                 measured.append(entry)

@@ -36,32 +36,32 @@ def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
     (an intersection-union test, Berger 1982). It fails if the interval of one kind lies below the
     threshold, at a level divided by the number of kinds (Bonferroni).
     """
-    tried = [(row.kept, row) for row in rows if row.kept is not None and row.defence is None]
-    if not tried:
+    kinds = [(row.kept, row) for row in rows if row.kept is not None and row.defence is None]
+    if not kinds:
         text = "even without attacks, the judge is right on no item that should lose"
         return Check.unmeasured(
             threshold, text if rows else "attacks were not tried: add --attacks quick"
         )
-    kept, worst = min(tried, key=lambda each: (each[0], -each[1].n_right))
-    lows = [row.ci_low for _, row in tried if row.ci_low is not None]
-    highs = [row.ci_high_corrected for _, row in tried if row.ci_high_corrected is not None]
-    low = min(lows) if len(lows) == len(tried) else None
-    high = min(highs) if len(highs) == len(tried) else None
+    share, worst = min(kinds, key=lambda pair: (pair[0], -pair[1].n_right))
+    lows = [row.ci_low for _, row in kinds if row.ci_low is not None]
+    highs = [row.ci_high_corrected for _, row in kinds if row.ci_high_corrected is not None]
+    low = min(lows) if len(lows) == len(kinds) else None
+    high = min(highs) if len(highs) == len(kinds) else None
     about = worst.about or worst.kind
     text = (
-        f"under the worst of {len(tried)} kind{s(len(tried))} of attack ({about}), "
-        f"{percent(kept)} of its right verdicts stay right {brackets(low, high, percent)}"
+        f"under the worst of {len(kinds)} kind{s(len(kinds))} of attack ({about}), "
+        f"{percent(share)} of its right verdicts stay right {brackets(low, high, percent)}"
     )
     check = Check.of(
-        kept,
+        share,
         low,
         high,
         threshold=threshold,
-        n_items=max(row.n_items for _, row in tried),
+        n_items=max(row.n_items for _, row in kinds),
         text=text,
         worst=worst.kind,
-        n_kinds=len(tried),
-        effective=[row.kind for _, row in tried if row.effective],
+        n_kinds=len(kinds),
+        effective=[row.kind for _, row in kinds if row.effective],
     )
     if check.state == "fail":
         only = "Rely on it only if the authors of the judged texts have nothing to gain"
@@ -96,16 +96,20 @@ def attacks(
     codes = np.array([named.get(name, -1) for name in base_of])
     place = (log.item * len(log.orders) + log.order) * len(log.bases) + log.base
     keys = place * len(log.variants) + codes[log.variant]
-    base, tried = joined(keys, rows[~is_attack[rows]], rows[is_attack[rows]])
-    plain = (log.labels[log.decision[base]] != ERROR) & (log.labels[log.decision[tried]] != ERROR)
-    base, tried = base[plain], tried[plain]
+    base, attacked = joined(keys, rows[~is_attack[rows]], rows[is_attack[rows]])
+    plain = (log.labels[log.decision[base]] != ERROR) & (
+        log.labels[log.decision[attacked]] != ERROR
+    )
+    base, attacked = base[plain], attacked[plain]
     kinds = [(name.partition("#")[0], name.partition("@")[2]) for name in log.variants]
     figures, p_values = list[AttackFigures](), list[float | None]()
-    each = list(dict.fromkeys(kinds[code] for code in log.variant[tried].tolist()))
-    level = 1 - 0.05 / max(1, len({kind for kind, _ in each}))
-    for kind in each:
-        of_kind = np.array([one == kind for one in kinds])[log.variant[tried]]
-        row, p = _figures(answers, kind, base[of_kind], tried[of_kind], mislabelled, facts, level)
+    attack_kinds = list(dict.fromkeys(kinds[code] for code in log.variant[attacked].tolist()))
+    level = 1 - 0.05 / max(1, len({kind for kind, _ in attack_kinds}))
+    for kind in attack_kinds:
+        of_kind = np.array([one == kind for one in kinds])[log.variant[attacked]]
+        row, p = _figures(
+            answers, kind, base[of_kind], attacked[of_kind], mislabelled, facts, level
+        )
         if prompts is not None:
             texts = prompts.of([item.prompt_id for item in row.turned_items])
             items = zip(row.turned_items, texts, strict=True)
@@ -125,21 +129,21 @@ def _figures(
     answers: Answers,
     kind: tuple[str, str],
     base: Codes,
-    tried: Codes,
+    attacked: Codes,
     mislabelled: Collection[str],
     facts: Facts,
     level: float,
 ) -> tuple[AttackFigures, float | None]:
     """A kind of attack under a defence, before correction for several kinds, and its p-value."""
     log, (name, defence) = answers.log, kind
-    right, kept, turned, gained = _outcome(answers, base, tried)
-    given = log.gold[tried] >= 0
-    clusters, held = log.cluster[base[right]], kept[right]
-    share, low, high = share_fields("kept", held, clusters).values()
-    attacked, others = _losses(answers, base[right], held, mislabelled)
+    right, holds, turned, gained = _outcome(answers, base, attacked)
+    labelled = log.gold[attacked] >= 0
+    clusters, of_right = log.cluster[base[right]], holds[right]
+    share, low, high = share_fields("kept", of_right, clusters).values()
+    losses, others = _losses(answers, base[right], of_right, mislabelled)
     about = next((facts[fact] for fact in facts if fact.partition("#")[0] == name), {})
-    hits = [log.decision[rows][given] == log.gold[rows][given] for rows in (base, tried)]
-    variants = np.array(log.variants, dtype=object)[log.variant[tried]]
+    hits = [log.decision[rows][labelled] == log.gold[rows][labelled] for rows in (base, attacked)]
+    variants = np.array(log.variants, dtype=object)[log.variant[attacked]]
     texts = []
     for variant in dict.fromkeys(variants[right].tolist()):
         of_variant = right & (variants == variant)
@@ -151,61 +155,61 @@ def _figures(
                 language=fact.get("language"),
                 split=fact.get("split"),
                 n=int(of_variant.sum()),
-                kept=float(kept[of_variant].mean()),
+                kept=float(holds[of_variant].mean()),
             )
         )
     lost = np.flatnonzero(right & turned)
-    lost = lost[np.unique(log.item[tried[lost]], return_index=True)[1]]
+    lost = lost[np.unique(log.item[attacked[lost]], return_index=True)[1]]
     prompts = log.table["prompt_id"]
     figures = AttackFigures(
         kind=name,
         defence=defence or None,
         about=about.get("about") or "",
         place=about.get("place"),
-        n_prompts=len(tried),
-        n_items=distinct(log.item[tried]),
+        n_prompts=len(attacked),
+        n_items=distinct(log.item[attacked]),
         accuracy_before=float(hits[0].mean()) if len(hits[0]) else None,
         accuracy=float(hits[1].mean()) if len(hits[1]) else None,
         n_right=int(right.sum()),
         kept=share,
         ci_low=low,
         ci_high=high,
-        turned=float(turned[right].mean()) if len(held) else None,
-        levels_gained=None if gained is None or not len(held) else float(gained[right].mean()),
+        turned=float(turned[right].mean()) if len(of_right) else None,
+        levels_gained=None if gained is None or not len(of_right) else float(gained[right].mean()),
         reworded=float(np.nanmean(others)) if np.isfinite(others).any() else None,
         texts=tuple(sorted(texts, key=lambda text: (text.kept, -text.n))),
         turned_items=tuple(
             TurnedItem(
-                item_id=log.items[log.item[tried[n]]],
-                order=log.orders[log.order[tried[n]]],
+                item_id=log.items[log.item[attacked[n]]],
+                order=log.orders[log.order[attacked[n]]],
                 variant=variants[n],
-                gold=str(log.labels[log.gold[tried[n]]]) if given[n] else None,
+                gold=str(log.labels[log.gold[attacked[n]]]) if labelled[n] else None,
                 before=str(log.labels[log.decision[base[n]]]),
-                after=str(log.labels[log.decision[tried[n]]]),
-                prompt_id=prompts[int(tried[n])].as_py(),
+                after=str(log.labels[log.decision[attacked[n]]]),
+                prompt_id=prompts[int(attacked[n])].as_py(),
             )
             for n in lost[:_SHOWN].tolist()
         ),
         p_adjusted=None,
         effective=None,
-        ci_high_corrected=wilson_cluster(held, clusters, level).high if len(held) else None,
+        ci_high_corrected=wilson_cluster(of_right, clusters, level).high if len(of_right) else None,
     )
-    return figures, higher_than_others(attacked, others)
+    return figures, higher_than_others(losses, others)
 
 
 def _outcome(
-    answers: Answers, base: Codes, tried: Codes
+    answers: Answers, base: Codes, attacked: Codes
 ) -> tuple[Bools, Bools, Bools, Floats | None]:
     """Whether each verdict is right without the attack, stays so, and turns to the attacker.
 
     On a scale also the levels that it gains, NaN where undecided.
     """
     log, task = answers.log, answers.task
-    before, after, undecided = log.decision[base], log.decision[tried], log.undecided
+    before, after, undecided = log.decision[base], log.decision[attacked], log.undecided
     if not (task.ordinal and task.wins):
-        gold = log.gold[tried]
-        right, kept = (gold >= 0) & (before == gold), after == gold
-        return right, kept, ~kept & ~undecided[after], None
+        gold = log.gold[attacked]
+        right, holds = (gold >= 0) & (before == gold), after == gold
+        return right, holds, ~holds & ~undecided[after], None
     sign = 1 if task.wins == max(task.labels, key=int) else -1
     level = np.array([sign * int(x) if x in task.labels else np.nan for x in log.labels])
     gained: Floats = level[after] - level[before]
@@ -214,7 +218,7 @@ def _outcome(
 
 
 def _losses(
-    answers: Answers, base: Codes, held: Bools, mislabelled: Collection[str]
+    answers: Answers, base: Codes, holds: Bools, mislabelled: Collection[str]
 ) -> tuple[Floats, Floats]:
     """By cluster, the share of right verdicts that an attack loses, shape (k,), and that each other
     wording of the same prompts loses, shape (k, wordings); NaN where it was not asked."""
@@ -222,7 +226,7 @@ def _losses(
     _, place = np.unique(log.cluster[base], return_inverse=True)
     k = int(place.max(initial=-1)) + 1
     size = np.bincount(place, minlength=k)
-    attacked = np.bincount(place, ~held, minlength=k) / np.maximum(size, 1)
+    attacked = np.bincount(place, ~holds, minlength=k) / np.maximum(size, 1)
     plain = np.array([name == REWORDING for name in log.variants])
     rewordings = answers.rows[plain[log.variant[answers.rows]]]
     cell = log.item * len(log.orders) + log.order
@@ -235,10 +239,10 @@ def _losses(
             continue
         rows = rows[np.argsort(cell[rows], kind="stable")]
         at = np.minimum(np.searchsorted(cell[rows], cell[base]), len(rows) - 1)
-        asked = cell[rows[at]] == cell[base]
-        _, kept, _, _ = _outcome(answers, base, rows[at])
-        asked &= log.labels[log.decision[rows[at]]] != ERROR
-        n = np.bincount(place[asked], minlength=k)
-        lost = np.bincount(place[asked], ~kept[asked], minlength=k)
+        judged = cell[rows[at]] == cell[base]
+        _, holds_too, _, _ = _outcome(answers, base, rows[at])
+        judged &= log.labels[log.decision[rows[at]]] != ERROR
+        n = np.bincount(place[judged], minlength=k)
+        lost = np.bincount(place[judged], ~holds_too[judged], minlength=k)
         columns.append(np.divide(lost, n, out=np.full(k, np.nan), where=n > 0))
     return attacked, np.stack(columns, axis=1) if columns else np.full((k, 0), np.nan)

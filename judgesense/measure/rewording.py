@@ -81,7 +81,7 @@ def steady(
         "delta_ci_low": again.ci_low,
         "delta_ci_high": again.ci_high,
     }
-    found = Check.of(
+    check = Check.of(
         jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text, **details
     )
     failed = log.labels == ERROR
@@ -95,15 +95,15 @@ def steady(
             low, high = min(low, ends.low), max(high, ends.high)
         details |= {"jss_low_ci_low": low, "jss_high_ci_high": high}
         state = Check.of(jss, low, high, threshold=threshold, n_items=0, text="").state
-        if state != found.state:
+        if state != check.state:
             text += (
                 f". Depending on the {percent(undecided / replied.sum())} of pairs that lack a "
                 f"verdict, JSS could lie anywhere from {number(details['jss_low'])} to "
                 f"{number(details['jss_high'])} {brackets(low, high)}"
             )
-            return replace(found, state=state, text=text, details=details)
-        found = replace(found, details=details)
-    return found.with_reason()
+            return replace(check, state=state, text=text, details=details)
+        check = replace(check, details=details)
+    return check.with_reason()
 
 
 def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] = ()) -> Check:
@@ -121,7 +121,7 @@ def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] 
     log = answers.log
     follows, clusters, certain, n_items = _contrasts(answers, mislabelled)
     used = same_polarity(answers, mislabelled) & answers.decided()
-    details, found = Details(), list[Check]()
+    details, checks = Details(), list[Check]()
     moved = ""
     if used.any():
         moves = answers.mapped_a[used] != answers.mapped_b[used]
@@ -138,7 +138,7 @@ def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] 
         check = Check.of(
             details["turned"], ends.low, ends.high, threshold=TURNED, n_items=n_items, text=text
         ).with_reason()
-        found.append(replace(check, text=f"{check.text}{moved}"))
+        checks.append(replace(check, text=f"{check.text}{moved}"))
     if not certain.all() and used.any():
         others, of_others = follows[~certain], clusters[~certain]
         ratio = rate_ratio(others, of_others, moves, answers.clusters[used])
@@ -158,7 +158,7 @@ def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] 
             state = "fail"
         else:
             state, text = "open", f"{text}. The difference is uncertain"
-        found.append(Check(state, ratio.ratio, ratio.low, ratio.high, threshold, n_items, text))
+        checks.append(Check(state, ratio.ratio, ratio.low, ratio.high, threshold, n_items, text))
     if answers.item_contrast is not None:
         base, changed = answered(answers, *answers.item_contrast)
         if len(base):
@@ -170,8 +170,8 @@ def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] 
                 share, ends.low, ends.high, threshold=TURNED, n_items=n_items, text=text
             )
             if of_items.state == "fail":
-                found.insert(0, of_items)
-    if not found:
+                checks.insert(0, of_items)
+    if not checks:
         text = (
             "to measure whether the judge follows the question, add a wording that asks the "
             "opposite"
@@ -179,7 +179,7 @@ def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] 
         if len(follows):
             text = "contrasts have no rewording to be compared with: add an equivalent wording"
         return Check.unmeasured(threshold, text, n_items=n_items)
-    worst = min(found, key=lambda check: ("fail", "open", "pass").index(check.state))
+    worst = min(checks, key=lambda check: ("fail", "open", "pass").index(check.state))
     return replace(worst, details=details)
 
 

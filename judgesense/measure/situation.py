@@ -35,17 +35,17 @@ class Commands:
         self.settings: Mapping[str, Any] = (record.get("asked") or {}).get("settings") or {}
         self.format = (record.get("imported") or {}).get("format")
         judges = (record.get("asked") or {}).get("judges") or []
-        names, own = record.get("judges") or [], dict[str, Any]()
-        for judge, asked in zip(names, judges, strict=False):
+        names, identity_of_judge = record.get("judges") or [], dict[str, Any]()
+        for judge, identity in zip(names, judges, strict=False):
             if len(names) == len(judges) and judge["name"] == subject.judge:
-                own = own or asked
-        self.writable = bool(own) and "stabilised" not in own
+                identity_of_judge = identity_of_judge or identity
+        self.writable = bool(identity_of_judge) and "stabilised" not in identity_of_judge
         """Whether the judge can be written to a file with another way of asking."""
         self.as_named = None
         """The judge as the command named it, where the run has several."""
-        given = (self.started or {}).get("options", {}).get("judge") or []
-        if len(given) == len(judges) > 1 and own:
-            self.as_named = [given[judges.index(own)]]
+        named_judges = (self.started or {}).get("options", {}).get("judge") or []
+        if len(named_judges) == len(judges) > 1 and identity_of_judge:
+            self.as_named = [named_judges[judges.index(identity_of_judge)]]
         self.texts_known = "data" in (record.get("asked") or {})
 
     def option(self, *names: str) -> str | None:
@@ -88,11 +88,11 @@ class Commands:
             changes["judge"] = self.as_named
         if "set" in changes:
             new = {setting.partition("=")[0] for setting in changes["set"]}
-            kept = [one for one in options.get("set", []) if one.partition("=")[0] not in new]
-            changes["set"] = [*kept, *changes["set"]]
+            others = [one for one in options.get("set", []) if one.partition("=")[0] not in new]
+            changes["set"] = [*others, *changes["set"]]
         if "variants" in changes:
-            given = options.get("variants", ["rewording"])[0].split(",")
-            changes["variants"] = [",".join(dict.fromkeys([*given, *changes["variants"]]))]
+            variants = options.get("variants", ["rewording"])[0].split(",")
+            changes["variants"] = [",".join(dict.fromkeys([*variants, *changes["variants"]]))]
         return command_line(self.started, **changes)
 
     def with_data(self) -> str | None:
@@ -114,16 +114,16 @@ class Commands:
         """The search for another way to ask the judge of a rubric."""
         if self.started is None or self.started["command"] != "check" or not self.writable:
             return None
-        given = self.started["options"]
-        if "data" not in given or len(given.get("judge", [])) != 1:
+        options = self.started["options"]
+        if "data" not in options or len(options.get("judge", [])) != 1:
             return None
-        words = ["judgesense", "improve", *self.started["arguments"], "--data", *given["data"]]
-        words += ["--judge", *given["judge"]]
+        words = ["judgesense", "improve", *self.started["arguments"], "--data", *options["data"]]
+        words += ["--judge", *options["judge"]]
         for name, form in (("human", "{}"), ("answers", "[{}]"), ("options", "{{{}}}")):
-            if name in given:
-                value = given[name][0].replace("=", ": ").replace(",", ", ")
+            if name in options:
+                value = options[name][0].replace("=", ": ").replace(",", ", ")
                 words += ["--set", f"{name}={form.format(value)}"]
-        for setting in given.get("set", []):
+        for setting in options.get("set", []):
             words += ["--set", setting]
         return shlex.join([*words, "--out", f"{self.file_name()}.yaml"])
 
@@ -214,13 +214,13 @@ class Situation:
         for row in self.assessment.remedies:
             if row.trust in ("unknown", "care") and row.remedy != AS_ASKED:
                 rows.append(row)
-        able = []
+        planned_rows = []
         for row in sorted(rows, key=lambda row: -(row.gain or 0.0))[:_PLANNED]:
             planned = plan(row.checks or {})
             if planned is not None and planned.items_needed and (row.gain or 0.0) > 0:
-                able.append((row, planned))
-        able.sort(key=lambda each: (each[1].items_needed, -(each[0].accuracy or 0.0)))
-        return able[0] if able else None
+                planned_rows.append((row, planned))
+        planned_rows.sort(key=lambda pair: (pair[1].items_needed, -(pair[0].accuracy or 0.0)))
+        return planned_rows[0] if planned_rows else None
 
     @property
     def plan(self) -> Plan | None:

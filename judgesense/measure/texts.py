@@ -39,16 +39,16 @@ def wording_texts(record: Mapping[str, Any], prompts: pa.Table | None = None) ->
     >>> wording_texts({}, pa.Table.from_pylist(rows))
     {'t': {'1': 'Is it polite?'}}
     """
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    by_task: dict[str, dict[str, str]] = defaultdict(dict)
     if prompts is not None and {"task", "template_id", "text"} <= set(prompts.column_names):
         for key in prompts.select(_KEY).group_by(_KEY).aggregate([]).to_pylist():
             of_key = [pc.equal(prompts[name], key[name]) for name in _KEY]
             texts = prompts["text"].filter(pc.and_(*of_key))[:_ENOUGH].drop_null().to_pylist()
             if text := _in_common(texts):
-                found[key["task"]][key["template_id"]] = text
+                by_task[key["task"]][key["template_id"]] = text
     for task, facts in (record.get("tasks") or {}).items():
-        found[task].update(facts.get("wordings") or {})
-    return dict(found)
+        by_task[task].update(facts.get("wordings") or {})
+    return dict(by_task)
 
 
 def _in_common(texts: list[str]) -> str:
@@ -75,8 +75,8 @@ class PromptTexts:
         """The text of each id, None where it is unknown."""
         if self.prompts is None:
             return [None] * len(ids)
-        wanted = pc.is_in(self.prompts["prompt_id"], value_set=pa.array(ids, pa.string()))
-        rows = self.prompts.filter(wanted)
+        named = pc.is_in(self.prompts["prompt_id"], value_set=pa.array(ids, pa.string()))
+        rows = self.prompts.filter(named)
         texts = dict(zip(rows["prompt_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
         return [cut(texts.get(name)) for name in ids]
 

@@ -49,7 +49,7 @@ class Thresholds:
                 f"confidence must lie between 0 and 1, got {self.confidence!r}; the default is 0.95"
             )
 
-    def but(self, given: Mapping[str, object] | None) -> Thresholds:
+    def but(self, values: Mapping[str, object] | None) -> Thresholds:
         """These thresholds with those of a mapping in their place.
 
         Raises:
@@ -58,17 +58,17 @@ class Thresholds:
         >>> Thresholds().but({"steady": "0.9"}).steady
         0.9
         """
-        known, found = asdict(self), {}
-        for name, value in (given or {}).items():
-            if name not in known:
-                raise JudgeSenseError(f"no threshold {name!r}; choose one of {', '.join(known)}")
+        names, changes = asdict(self), {}
+        for name, value in (values or {}).items():
+            if name not in names:
+                raise JudgeSenseError(f"no threshold {name!r}; choose one of {', '.join(names)}")
             try:
-                found[name] = float(str(value))
+                changes[name] = float(str(value))
             except ValueError:
                 raise JudgeSenseError(
                     f"the threshold {name} must be a number, got {value!r}"
                 ) from None
-        return replace(self, **found)
+        return replace(self, **changes)
 
 
 DEFAULTS = Thresholds()

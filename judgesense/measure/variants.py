@@ -21,7 +21,7 @@ from judgesense.tasks import ERROR
 
 
 def variants(answers: Answers, mislabelled: Collection[str] = ()) -> tuple[VariantFigures, ...]:
-    """The figures of each variant of a answers; nothing if it has rewordings alone.
+    """The figures of each variant of some answers; nothing if they are under rewordings alone.
 
     The first row is that of the rewordings, the second pools all equivalent variants with them.
     ``mislabelled`` are wordings to leave out of the rewordings.
@@ -61,14 +61,14 @@ def variants(answers: Answers, mislabelled: Collection[str] = ()) -> tuple[Varia
 def _figures(log: Log, name: str | None, rows: Codes) -> VariantFigures:
     """What every variant has; an error is no answer, so it is not unreadable."""
     kinds = log.variant_class[rows]
-    asked = rows[log.labels[log.raw[rows]] != ERROR]
-    unread = log.undecided[log.raw[asked]]
+    answered_rows = rows[log.labels[log.raw[rows]] != ERROR]
+    unread = log.undecided[log.raw[answered_rows]]
     return VariantFigures(
         variant=name,
         variant_class=VARIANT_CLASSES[int(kinds[0])] if len(kinds) else EQUIVALENT,
         n_prompts=len(rows),
         n_items=distinct(log.item[rows]),
-        **share_fields("unreadable", unread, log.cluster[asked]),
+        **share_fields("unreadable", unread, log.cluster[answered_rows]),
     )
 
 

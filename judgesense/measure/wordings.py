@@ -74,8 +74,8 @@ class Wordings:
     @cached_property
     def inverted(self) -> Bools:
         """Which wordings have a label map that inverts the others'."""
-        found: Bools = np.isin(self.templates, list(self.answers.inverted))
-        return found
+        is_inverted: Bools = np.isin(self.templates, list(self.answers.inverted))
+        return is_inverted
 
     @cached_property
     def pair_counts(self) -> Codes:
@@ -171,11 +171,11 @@ class Wordings:
 
         A declared inversion that the judge overlooks is not among them: that tells of the judge.
         """
-        found = set()
+        names = set()
         for name, row, inverted in zip(self.templates, self.figures, self.inverted, strict=True):
             if row.flag == "inverted" and not inverted:
-                found.add(name)
-        return frozenset(found)
+                names.add(name)
+        return frozenset(names)
 
 
 def wordings(table: Wordings, texts: Mapping[str, str] | None = None) -> tuple[WordingRow, ...]:
@@ -284,35 +284,35 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     if choice.p_any_difference is None:
         return None, f"{n_clusters} independent items are too few to compare wordings"
     name = "p" if table.family == 1 else f"p corrected for {table.family} comparisons"
-    shown = f"({p_value(choice.p_any_difference, name)}, {n_items} item{s(n_items)})"
+    evidence = f"({p_value(choice.p_any_difference, name)}, {n_items} item{s(n_items)})"
     if others:
-        shown += f". Too few of these items were judged under {join(others)} for a comparison"
+        evidence += f". Too few of these items were judged under {join(others)} for a comparison"
     rest = len(compared) - len(best)
     if not rest:
         return (
             None,
-            f"there is no evidence that {len(compared)} wordings differ in accuracy {shown}",
+            f"there is no evidence that {len(compared)} wordings differ in accuracy {evidence}",
         )
     if len(best) > 1:
         return (
             None,
             f"{join(best, 'or')} may be the best wording, and {rest} other wording{s(rest)} "
-            f"did worse {shown}",
+            f"did worse {evidence}",
         )
     return best[0], (
-        f"use {best[0]}: it is right more often than the other {rest} {shown}. On items that were "
-        f"not used to choose it, a wording chosen this way is right on {percent(choice.score)} of "
-        f"prompts {brackets(choice.ci_low, choice.ci_high, percent)}"
+        f"use {best[0]}: it is right more often than the other {rest} {evidence}. On items that "
+        "were not used to choose it, a wording chosen this way is right on "
+        f"{percent(choice.score)} of prompts {brackets(choice.ci_low, choice.ci_high, percent)}"
     )
 
 
 def _camps(table: Wordings) -> str:
     """The names in each camp, the first three of many."""
-    told = []
+    camps = []
     for names in table.screened[1]:
         few = len(names) <= 4
-        told.append(join(names) if few else f"{', '.join(names[:3])} and {len(names) - 3} more")
-    return " against ".join(told)
+        camps.append(join(names) if few else f"{', '.join(names[:3])} and {len(names) - 3} more")
+    return " against ".join(camps)
 
 
 def _passes(table: Wordings, template: str, check: str, card: TrustCard) -> bool:

@@ -93,7 +93,7 @@ class Case:
         card, first = self.entry.card, self.entry.mapped.first_position_rate
         right = card.checks["right"].details
         constant = right.get("constant_accuracy")
-        taken = "" if first is None else f"; takes the first option {percent(first)} of the time"
+        position = "" if first is None else f"; takes the first option {percent(first)} of the time"
         return (
             _check_bar("same verdict after rewording", card, "steady"),
             _bar(
@@ -105,7 +105,7 @@ class Case:
                 constant,
                 f"; a constant answer is right on {percent(constant)}",
             ),
-            _check_bar("same choice in both orders", card, "fair", taken),
+            _check_bar("same choice in both orders", card, "fair", position),
         )
 
 

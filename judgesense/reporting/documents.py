@@ -68,12 +68,12 @@ _LATEX = str.maketrans(
 
 
 @cache
-def environment(templates: Path = TEMPLATES) -> Environment:
+def environment(folder: Path = TEMPLATES) -> Environment:
     """The templates of a folder; HTML ones escape whatever they print."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-    made = Environment(
-        loader=FileSystemLoader(templates),
+    templates = Environment(
+        loader=FileSystemLoader(folder),
         autoescape=select_autoescape(["html", "svg"]),
         finalize=_shown,
         trim_blocks=True,
@@ -82,21 +82,21 @@ def environment(templates: Path = TEMPLATES) -> Environment:
         undefined=StrictUndefined,
     )
     for filter_ in (number, p_value, percent, sentence, shorten, signed):
-        made.filters[filter_.__name__] = filter_
-    made.filters |= {"md": escape_markdown, "tex": escape_latex}
-    made.globals |= {
+        templates.filters[filter_.__name__] = filter_
+    templates.filters |= {"md": escape_markdown, "tex": escape_latex}
+    templates.globals |= {
         "interval": interval,
         "listed": join,
         "marks": MARKS,
         "lowest": LOWEST_AGREEMENT,
         "fewest": FEWEST_PAIRS,
     }
-    return made
+    return templates
 
 
 def render(template: str, report: ReportContents, **more: Any) -> str:
     """A report laid out by a template."""
-    made, table = environment(), rows(report)
+    templates, table = environment(), rows(report)
     used: dict[str, set[str]] = {}
     for entry in report.assessments:
         for name in CHECKS:
@@ -106,10 +106,10 @@ def render(template: str, report: ReportContents, **more: Any) -> str:
         f"{name} {' or '.join(sorted(values))}{' (by kind of change)' * (len(values) > 1)}"
         for name, values in used.items()
     ]
-    method = made.get_template("method.txt").render(
+    method = templates.get_template("method.txt").render(
         baseline_note=BASELINE_NOTE, thresholds=", ".join(thresholds)
     )
-    return made.get_template(template).render(
+    return templates.get_template(template).render(
         runs=[run_facts(run) for run in report.runs if run],
         rows=table,
         tasks=[(task, list(group)) for task, group in groupby(table, lambda row: row.entry.task)],
@@ -187,13 +187,13 @@ def render_badge(report: ReportContents) -> str:
     worst = values[0] if values else "unknown"
     texts = [trust if len(values) == 1 else f"{trust} {counts[trust]}" for trust in values]
     value = f"{MARKS[worst]} {', '.join(texts) or worst}"
-    listed = [f"{names[e.judge]} on {e.task} ({e.scoring}): {e.card.trust}" for e in entries]
+    cards = [f"{names[e.judge]} on {e.task} ({e.scoring}): {e.card.trust}" for e in entries]
     label_width, value_width = (round(6.6 * len(text)) + 12 for text in (label, value))
     return (
         environment()
         .get_template(BADGE_FILE)
         .render(
-            title=f"JudgeSense trust. {join(listed) if listed else 'No judge was measured'}.",
+            title=f"JudgeSense trust. {join(cards) if cards else 'No judge was measured'}.",
             label=label,
             value=value,
             label_width=label_width,

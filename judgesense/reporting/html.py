@@ -50,10 +50,10 @@ Texts = Mapping[str, Mapping[str, str]]
 """Task -> template -> text."""
 
 
-def render_html(report: ReportContents, listed: Sequence[Disagreement] = ()) -> str:
+def render_html(report: ReportContents, disagreements: Sequence[Disagreement] = ()) -> str:
     """The report as a page without requests, whose one script is the only one that runs.
 
-    ``listed`` are the rows of ``disagreements.csv``.
+    ``disagreements`` are the rows of ``disagreements.csv``.
     """
     script = "\n".join((TEMPLATES / name).read_text("utf-8") for name in SCRIPTS)
     digest = b64encode(sha256(script.encode()).digest()).decode()
@@ -75,7 +75,7 @@ def render_html(report: ReportContents, listed: Sequence[Disagreement] = ()) -> 
         turned=_turned(report),
         remedies=list(_cases(report, lambda entry: entry.remedies)),
         gain_of=_gain,
-        wrong=_wrong(report, listed, texts),
+        wrong=_wrong(report, disagreements, texts),
         picture=None if report.search is None else _picture(report.search),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
@@ -90,12 +90,12 @@ def _picture(search: Search) -> str | None:
     from judgesense.reporting.plots import ways
 
     try:
-        drawn = ways(search.rows)
+        figure = ways(search.rows)
     except MissingExtraError:
         return None
-    held = BytesIO()
-    drawn.savefig(held, format="png", dpi=110, bbox_inches="tight", facecolor="white")
-    return f"data:image/png;base64,{b64encode(held.getvalue()).decode()}"
+    image = BytesIO()
+    figure.savefig(image, format="png", dpi=110, bbox_inches="tight", facecolor="white")
+    return f"data:image/png;base64,{b64encode(image.getvalue()).decode()}"
 
 
 def _cases(
@@ -119,7 +119,7 @@ def _turned(report: ReportContents) -> list[tuple[Case, str, TurnedItem]]:
     ]
     return [
         (case, attack.kind, item)
-        for _, case, attack in sorted(attacks, key=lambda each: each[0])
+        for _, case, attack in sorted(attacks, key=lambda row: row[0])
         for item in attack.turned_items
     ][:FIRST_ROWS]
 
@@ -215,21 +215,23 @@ class Wrong:
     data: Markup
 
 
-def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts) -> Wrong | None:
+def _wrong(
+    report: ReportContents, disagreements: Sequence[Disagreement], texts: Texts
+) -> Wrong | None:
     cases = list(_cases(report, lambda entry: [entry.where_wrong] if entry.where_wrong else []))
     if not cases:
         return None
     names = [f"{case.name} · {case.task} · {case.entry.scoring}" for case in cases]
     place = {case.subject: at for at, case in enumerate(cases)}
     # The clearest cases of each judge and task, so that none fills the page alone.
-    seen: Counter[Subject] = Counter()
+    counts: Counter[Subject] = Counter()
     ranks = []
-    for row in listed:
-        seen[row.subject] += 1
-        ranks.append(seen[row.subject])
-    kept = sorted(range(len(listed)), key=ranks.__getitem__)[:MOST_ROWS]
-    shown = sorted((listed[at] for at in kept), key=lambda row: place[row.subject])
-    longest = min(LONGEST_TEXT, max(SHORTEST_TEXT, MOST_CHARACTERS // max(1, len(shown))))
+    for row in disagreements:
+        counts[row.subject] += 1
+        ranks.append(counts[row.subject])
+    clearest = sorted(range(len(disagreements)), key=ranks.__getitem__)[:MOST_ROWS]
+    lines = sorted((disagreements[at] for at in clearest), key=lambda row: place[row.subject])
+    longest = min(LONGEST_TEXT, max(SHORTEST_TEXT, MOST_CHARACTERS // max(1, len(lines))))
 
     def cut(texts: Mapping[str, str]) -> dict[str, str]:
         most = max(SHORTEST_TEXT, longest // max(1, len(texts)))
@@ -237,7 +239,7 @@ def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts)
             name: text if len(text) <= most else f"{text[:most]} …" for name, text in texts.items()
         }
 
-    kinds = [sum(1 << KINDS.index(kind) for kind in row.kinds) for row in shown]
+    kinds = [sum(1 << KINDS.index(kind) for kind in row.kinds) for row in lines]
     data = {
         "kinds": KINDS,
         "cases": [
@@ -258,7 +260,7 @@ def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts)
                 row.people,
                 cut({**row.columns, **({"prompt": row.text} if row.text else {})}),
             ]
-            for row, bits in zip(shown, kinds, strict=True)
+            for row, bits in zip(lines, kinds, strict=True)
         ],
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -272,7 +274,7 @@ def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts)
         near=f"{NEAR:g}",
         cases=tuple(names),
         n_rows=n_rows,
-        n_shown=len(shown),
+        n_shown=len(lines),
         counts=tuple(
             (kind, 1 << bit, sum(bits >> bit & 1 for bits in kinds))
             for bit, kind in enumerate(KINDS)
@@ -280,7 +282,7 @@ def _wrong(report: ReportContents, listed: Sequence[Disagreement], texts: Texts)
         groups=tuple(groups),
         n_groups=n_groups,
         first=tuple(
-            (names[place[row.subject]], row, _first_text(row)) for row in shown[:FIRST_ROWS]
+            (names[place[row.subject]], row, _first_text(row)) for row in lines[:FIRST_ROWS]
         ),
         # Nothing in a text can end the script element.
         data=Markup(printable(text).replace("<", "\\u003c")),

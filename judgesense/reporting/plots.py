@@ -144,7 +144,7 @@ def ways(rows: Sequence[Mapping[str, Any]]) -> Any:
 
     Raises MissingExtraError without matplotlib.
     """
-    drawn, axes = canvas(6.4, 3.8)
+    figure, axes = canvas(6.4, 3.8)
     for row in rows:
         colour = CYCLE[0] if row["pareto"] else SOFT
         x, y = row["prompts_per_item"], 100 * row["right"]
@@ -157,11 +157,11 @@ def ways(rows: Sequence[Mapping[str, Any]]) -> Any:
     axes.set_xlabel("prompts per item")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylabel("right, %")
-    return drawn
+    return figure
 
 
-def _forest_row(axes: Any, row: ForestRow, y: float, own: tuple[str, str], beside: Any) -> None:
-    colour, marker = own if row.tone is None else (COLOURS[row.tone], SHAPES[row.tone])
+def _forest_row(axes: Any, row: ForestRow, y: float, series: tuple[str, str], beside: Any) -> None:
+    colour, marker = series if row.tone is None else (COLOURS[row.tone], SHAPES[row.tone])
     tone = SOFT if row.tone == "baseline" else INK
     name = plain(shorten(row.name))
     axes.text(-0.39, y, name, transform=beside, size=9, va="center", color=tone)

@@ -231,8 +231,8 @@ class Report(Mapping[str, Any]):
         texts = [f"{case.heading}: {case.texts[0]}" for case in advice(self.contents)[:_CASES]]
         if step := screen.next_step:
             texts.append(" ".join(filter(None, ["Next:", step.text, step.command])))
-        listed = "".join(f"<li>{escape(text)}</li>" for text in texts)
-        return f"<p><b>{escape(screen.title)}</b></p>{table}<ul>{listed}</ul>"
+        items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+        return f"<p><b>{escape(screen.title)}</b></p>{table}<ul>{items}</ul>"
 
 
 _CASES = 6
@@ -242,12 +242,12 @@ _CASES = 6
 def measure_run(
     run_dir: Path,
     thresholds: Mapping[str, object] | None = None,
-    listed: list[Disagreement] | None = None,
+    disagreements: list[Disagreement] | None = None,
 ) -> ReportContents:
     """A run's report, measured from its decisions; without decisions, the report in the folder.
 
-    ``thresholds`` and ``listed`` are those of `measure`; the report in the folder keeps its own
-    thresholds. Raises JudgeSenseError as `read_run` and `load_report` do.
+    ``thresholds`` and ``disagreements`` are those of `measure`; the report in the folder keeps its
+    own thresholds. Raises JudgeSenseError as `read_run` and `load_report` do.
     """
     if run_dir.is_dir() and not part_files(run_dir):
         return load_report(run_dir)
@@ -262,7 +262,7 @@ def measure_run(
         folder=run_dir,
         people=run.people,
         items=run.items,
-        listed=listed,
+        disagreements=disagreements,
     )
 
 
@@ -283,8 +283,8 @@ def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) 
     run_dir = Path(run_dir)
     refuse_links(run_dir)
     has_report(run_dir)  # Refuse to overwrite the report of a newer version.
-    listed: list[Disagreement] = []
-    contents = measure_run(run_dir, thresholds, listed)
+    disagreements: list[Disagreement] = []
+    contents = measure_run(run_dir, thresholds, disagreements)
     if (searched := run_dir / IMPROVE_FILE).exists():
         search = fit_record(Search, read_json(searched), str(searched), "a search")
         contents = replace(contents, search=search)
@@ -293,9 +293,9 @@ def write_report(run_dir: Path, thresholds: Mapping[str, object] | None = None) 
         text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         write_text(run_dir / REPORT_FILE, text + "\n")
         write_text(run_dir / "report.md", render_markdown(contents))
-        write_text(run_dir / "report.html", render_html(contents, listed))
+        write_text(run_dir / "report.html", render_html(contents, disagreements))
         if part_files(run_dir):
-            write_rows(listed, run_dir)
+            write_rows(disagreements, run_dir)
     except OSError as error:
         raise JudgeSenseError(
             f"cannot write the report into {run_dir}: {error.strerror or error}; "

@@ -66,12 +66,12 @@ def _named(
 
 def side_tables(report: ReportContents) -> list[SideTable]:
     """The tables that have rows."""
-    found = people_tables(report)
+    tables = people_tables(report)
     if any(entry.repeated for entry in report.assessments):
-        found.append(_repeated(report))
+        tables.append(_repeated(report))
     if any(entry.variants for entry in report.assessments):
-        found.append(_variants(report))
-    return [*found, *_attack_tables(report)]
+        tables.append(_variants(report))
+    return [*tables, *_attack_tables(report)]
 
 
 def _repeated(report: ReportContents) -> SideTable:

@@ -72,7 +72,7 @@ class Table:
         ids = list(rows[0]) if rows else []
         if odd := [row for row in rows if list(row) != ids]:
             raise ValueError(f"table {name}: the fields {list(odd[0])} are not {ids}")
-        columns = {each: headings.get(each) or _heading(each) for each in ids}
+        columns = {record: headings.get(record) or _heading(record) for record in ids}
         return cls(name, title, tuple(rows), columns, note, digits)
 
     def texts(self) -> list[list[str]]:

@@ -157,10 +157,10 @@ def advice(report: ReportContents) -> list[Advice]:
     """The findings on each judge, task and scoring, in their order."""
     names = short_names({finding.judge for finding in report.findings} | set(BASELINES))
     steps = {entry.subject: entry.next_step for entry in report.assessments}
-    found = []
+    advices = []
     for subject, group in groupby(report.findings, key=lambda finding: finding.subject):
         findings = list(group)
         texts = [sentence(finding.text) for finding in findings]
         name, step = names[subject.judge], steps.get(subject)
-        found.append(Advice(subject, name, findings[0].kind, texts, step))
-    return found
+        advices.append(Advice(subject, name, findings[0].kind, texts, step))
+    return advices

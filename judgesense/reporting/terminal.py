@@ -89,9 +89,9 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
         tail += [Text(f"Next: {step.text}", "bold")]
         tail += [Text(f"  {step.command}")] if step.command else []
     if folder is not None:
-        found = [entry.where_wrong for entry in report.assessments if entry.where_wrong]
+        wrong = [entry.where_wrong for entry in report.assessments if entry.where_wrong]
         shows = "shows the verdicts"
-        if any(entry.kinds[WRONG] for entry in found):
+        if any(entry.kinds[WRONG] for entry in wrong):
             shows = "and disagreements.csv list the wrong verdicts"
         tail.append(Text(f"{folder}/report.html {shows}; --verbose prints every finding."))
     body: list[Text] = []

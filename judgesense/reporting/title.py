@@ -40,7 +40,7 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
     if any(case.entry.card.checks["steady"].state != "unmeasured" for case in cases):
         return None
     entries = [(case, labels) for case in cases for labels in _labels(case)]
-    entries.sort(key=lambda each: -(each[1].accuracy or 0.0))
+    entries.sort(key=lambda pair: -(pair[1].accuracy or 0.0))
     parts: list[str] = []
     constants: dict[str | None, list[float]] = {}
     several = len({case.task for case in cases}) > 1
@@ -87,7 +87,7 @@ def _conclusion(cases: Sequence[Case]) -> str:
     if not cases:
         return "JudgeSense report"
     judges = list(dict.fromkeys(case.name for case in cases))
-    able = list(dict.fromkeys(case.name for case in cases if case.usable))
+    usable = list(dict.fromkeys(case.name for case in cases if case.usable))
     alone = len(judges) == 1
     parts = []
     for word, care in (("use", ""), ("care", " with care")):
@@ -113,11 +113,13 @@ def _conclusion(cases: Sequence[Case]) -> str:
         unknown = any(case.trust == "unknown" for case in cases)
         passes = "is known to be usable yet" if unknown else "passes"
         return f"None of {len(judges)} judges {passes}"
-    if 0 < len(able) < len(judges):
+    if 0 < len(usable) < len(judges):
         parts = [*parts[:MOST_SHOWN], "no other judge passes yet"]
     text = ". ".join(map(sentence, parts))
     if len(text) > LONGEST_TITLE and not alone:
-        return f"{len(able)} of {len(judges)} judges are usable for a task: {_some(able, 'and')}"
+        return (
+            f"{len(usable)} of {len(judges)} judges are usable for a task: {_some(usable, 'and')}"
+        )
     return text
 
 

@@ -26,7 +26,7 @@ def listed_of(make, log, benchmark, **more):
         benchmark.pairs,
         run=make.run(benchmark),
         prompts=benchmark.prompts,
-        listed=rows,
+        disagreements=rows,
         **more,
     )
     return report, {(row.item_id, row.order): row for row in rows}
@@ -88,7 +88,7 @@ def test_a_label_that_nobody_gave_is_still_the_other_one(make) -> None:
     log = make.log(benchmark, lambda prompt: "A")
     at, rows = log.column_names.index("gold"), []
     log = log.set_column(at, "gold", pa.nulls(len(log), pa.string()))
-    report = report_of(log, None, run=make.run(benchmark), listed=rows)
+    report = report_of(log, None, run=make.run(benchmark), disagreements=rows)
     assert {row.kinds for row in rows} == {(KINDS[2],)}
     assert report["trust"][0]["checks"]["fair"]["estimate"] == 0.0
 

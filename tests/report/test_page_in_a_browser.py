@@ -25,7 +25,9 @@ def pages(make, tmp_path_factory):
 
     def written(name, log):
         listed = []
-        report = report_of(log, benchmark.pairs, run={}, prompts=benchmark.prompts, listed=listed)
+        report = report_of(
+            log, benchmark.pairs, run={}, prompts=benchmark.prompts, disagreements=listed
+        )
         (folder / name).write_text(render_html(report.contents, listed), "utf-8")
         return (folder / name).as_uri()
 
