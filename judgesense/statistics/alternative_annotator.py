@@ -160,7 +160,7 @@ def mean_loss_p(lost: int, gained: int, n: int, epsilon: float) -> float:
     rare losses are. Beyond `MOST_ENUMERATED` items it is the score test's own.
 
     >>> round(mean_loss_p(1, 4, 20, 0.2), 3)
-    0.004
+    0.006
     """
     from scipy.special import ndtr
 
