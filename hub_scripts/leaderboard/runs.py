@@ -130,20 +130,20 @@ def gold_tables(folder: Path) -> dict[Key, Tables]:
     if not part_files(folder):
         return {}
     tables_of: dict[Key, Tables] = {}
-    for stream in read_run(folder).judged:
-        answers, labels = stream.as_rows(), stream.task.labels
-        answered = answers.label != ERROR
-        used = answered & np.isin(answers.gold, labels)
+    for answers in read_run(folder).judged:
+        rows, labels = answers.as_rows(), answers.task.labels
+        answered = rows.label != ERROR
+        used = answered & np.isin(rows.gold, labels)
         if not used.any():
             continue
         place = {label: code for code, label in enumerate(labels)}
-        gold = [place[word] for word in answers.gold[used]]
-        given = [place.get(word, len(labels)) for word in answers.label[used]]
-        table = stream.log.table.select(["cluster_id", "item_id"]).take(stream.rows[used])
+        gold = [place[word] for word in rows.gold[used]]
+        given = [place.get(word, len(labels)) for word in rows.label[used]]
+        table = answers.log.table.select(["cluster_id", "item_id"]).take(answers.rows[used])
         clusters = pc.coalesce(table["cluster_id"], table["item_id"]).to_pylist()
         tables = {name: np.zeros((len(labels), len(labels) + 1)) for name in clusters}
         for name, truth, answer in zip(clusters, gold, given, strict=True):
             tables[name][truth, answer] += 1
-        key = stream.judge, stream.task.name, stream.scoring
-        tables_of[key] = Tables(tables, stream.task.ordinal, float(answered.mean()))
+        key = answers.judge, answers.task.name, answers.scoring
+        tables_of[key] = Tables(tables, answers.task.ordinal, float(answered.mean()))
     return tables_of

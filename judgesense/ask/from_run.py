@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.comparison.verdicts import one_stream
+from judgesense.comparison.verdicts import select_answers
 from judgesense.errors import JudgeSenseError
 from judgesense.log.array import NOT_ASKED, AnswerArray, array_of
 from judgesense.log.folder import read_run
@@ -92,7 +92,7 @@ def stabilise(
     run = read_run(Path(run_dir))
     record = run.record
     logged = view(run.log, run.pairs, record).judged
-    answers = one_stream(logged, judge, task, scoring, str(run_dir))
+    answers = select_answers(logged, judge, task, scoring, str(run_dir))
     table = Wordings.of(answers)
     flags = {row.template: row.flag for row in wordings(table)}
     flags |= dict.fromkeys(in_reply_form(run, answers), "reply form")

@@ -233,18 +233,18 @@ def against_baseline(
 def _matched(new: list[Answers], old: list[Answers]) -> list[tuple[Answers, Answers]]:
     """Each judge before and after: the same name, or the only judge of a task, or the only one."""
     keys: list[Callable[[Answers], tuple[str, ...]]] = [
-        lambda stream: (stream.task.name, stream.scoring, stream.judge.partition("@")[0]),
-        lambda stream: (stream.task.name, stream.scoring),
+        lambda answers: (answers.task.name, answers.scoring, answers.judge.partition("@")[0]),
+        lambda answers: (answers.task.name, answers.scoring),
         # A task may have the name of its file.
-        lambda stream: (stream.scoring, stream.judge.partition("@")[0]),
+        lambda answers: (answers.scoring, answers.judge.partition("@")[0]),
         lambda _: (),
     ]
     for key in keys:
-        before, after = (grouped(map(key, streams), streams) for streams in (old, new))
+        before, after = (grouped(map(key, side), side) for side in (old, new))
         matched = [
-            (before[name][0], streams[0])
-            for name, streams in after.items()
-            if len(streams) == len(before.get(name, ())) == 1
+            (before[name][0], side[0])
+            for name, side in after.items()
+            if len(side) == len(before.get(name, ())) == 1
         ]
         if matched:
             return matched
@@ -258,7 +258,7 @@ def _gold(verdicts: Verdicts) -> dict[Place, str]:
 
 
 def _shares(
-    stream: Answers,
+    answers: Answers,
     verdicts: Verdicts,
     orders: set[str],
     gold: Mapping[Place, str],
@@ -278,15 +278,15 @@ def _shares(
         if (item, order) in gold:
             rows["right"].append((item, verdict == gold[item, order]))
         choices.setdefault((item, wording), {})[order] = verdict
-    if stream.task.comparative and {*ORDERS} <= orders:
-        options = {*stream.task.labels[:2]}
+    if answers.task.comparative and {*ORDERS} <= orders:
+        options = {*answers.task.labels[:2]}
         for (item, _), choice in choices.items():
             if {*ORDERS} <= choice.keys():
                 # The same choice has another name in each order.
                 rows["fair"].append((item, {choice[order] for order in ORDERS} == options))
-    agree = stream.decided() & (stream.mapped_a == stream.mapped_b)
-    for place in np.flatnonzero(same_polarity(stream) & stream.known):
-        item, _, _, order = stream.places[place]
+    agree = answers.decided() & (answers.mapped_a == answers.mapped_b)
+    for place in np.flatnonzero(same_polarity(answers) & answers.known):
+        item, _, _, order = answers.places[place]
         if order in orders:
             rows["steady"].append((item, bool(agree[place])))
     return {
@@ -300,7 +300,7 @@ def _shares(
 
 
 def _conclusions(
-    stream: Answers,
+    answers: Answers,
     shares: Sequence[Mapping[Figure, ShareOfItem]],
     items: set[str],
     clusters: Mapping[str, str],
@@ -332,7 +332,7 @@ def _conclusions(
             f"[{points[1]}, {points[2]}], {change.n_items} item{s(change.n_items)}, of which "
             f"{change.n_changed} changed)"
         )
-        what_changed = {"judge": stream.judge, "task": stream.task.name, "figure": figure}
+        what_changed = {"judge": answers.judge, "task": answers.task.name, "figure": figure}
         figures_of = {"conclusion": conclusion, **vars(change), "text": text}
         yield cast(Conclusion, what_changed | figures_of)
 

@@ -41,36 +41,36 @@ from judgesense.text import brackets, join, number, short_names
 class _Judge:
     """A judge of a run on a task, and its trust card."""
 
-    stream: Answers
+    answers: Answers
     card: TrustCard
     folder: Path
 
     @cached_property
     def verdicts(self) -> Verdicts:
         """Its first answer to every prompt."""
-        return verdicts_of(self.stream, self.folder, repeats=False)
+        return verdicts_of(self.answers, self.folder, repeats=False)
 
     @cached_property
     def pairs(self) -> dict[frozenset[str], int]:
         """Both prompts' ids -> the judged pair; runs may differ in which prompt comes first."""
-        places = np.flatnonzero(self.stream.known)
-        ids = (side.take(pa.array(places)).to_pylist() for side in self.stream.pairs.prompt_ids)
+        places = np.flatnonzero(self.answers.known)
+        ids = (side.take(pa.array(places)).to_pylist() for side in self.answers.pairs.prompt_ids)
         return first_rows(map(frozenset, zip(*ids, strict=True)), places.tolist())
 
 
 def _judges(run_dir: Path) -> list[_Judge]:
     """The judges of a run, with the trust cards of its report."""
-    streams = sorted(
-        read_run(run_dir).judged, key=lambda stream: (task_rank(stream.task.name), stream.judge)
+    every = sorted(
+        read_run(run_dir).judged, key=lambda answers: (task_rank(answers.task.name), answers.judge)
     )
     return [
-        _Judge(stream, trust_card(stream, mislabelled=Wordings.of(stream).mislabelled), run_dir)
-        for stream in streams
+        _Judge(answers, trust_card(answers, mislabelled=Wordings.of(answers).mislabelled), run_dir)
+        for answers in every
     ]
 
 
 def _compare(a: _Judge, b: _Judge) -> Iterator[JudgeComparison]:
-    one, two = a.stream, b.stream
+    one, two = a.answers, b.answers
     left, right = shared_rows(a.pairs, b.pairs)
     if len(left):  # none under a single wording
         codes = [
@@ -87,7 +87,7 @@ def _compare(a: _Judge, b: _Judge) -> Iterator[JudgeComparison]:
     gold = prompts.require_gold(one.task.name)
     decided = ~(np.isin(prompts.old, UNDECIDED) | np.isin(prompts.new, UNDECIDED))
     if decided.any():
-        rows = a.verdicts.answers.rows[prompts.before_row]
+        rows = a.verdicts.rows.log_rows[prompts.before_row]
         hits = [prompts.old == gold, prompts.new == gold]
         clusters, items = one.log.cluster[rows], one.log.item[rows]
         yield _comparison(one, two, "accuracy", hits, decided, clusters, items)
@@ -161,15 +161,15 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     same_run = dirs[0].resolve() == dirs[1].resolve()
     first = _judges(dirs[0])
     second = first if same_run else _judges(dirs[1])
-    if same_run and len({judge.stream.judge for judge in first}) < 2:
+    if same_run and len({judge.answers.judge for judge in first}) < 2:
         raise JudgeSenseError(
-            f"{dirs[0]} holds only one judge, {first[0].stream.judge}; name the folder of another "
+            f"{dirs[0]} holds only one judge, {first[0].answers.judge}; name the folder of another "
             "run to compare it with"
         )
-    scorings = {judge.stream.scoring for judge in first} & {j.stream.scoring for j in second}
+    scorings = {judge.answers.scoring for judge in first} & {j.answers.scoring for j in second}
     couples: list[tuple[dict[Side, TrustCard], list[JudgeComparison]]] = []
     for left, right in product(first, second):
-        one, two = left.stream, right.stream
+        one, two = left.answers, right.answers
         if one.task.name != two.task.name or (scorings and one.scoring != two.scoring):
             continue
         if (not same_run or one.judge < two.judge) and (entries := list(_compare(left, right))):
@@ -178,7 +178,7 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     if not comparisons:
         judged = []
         for folder, judges in zip(dirs, (first, second), strict=True):
-            pairs = {judge.stream.task.name: len(judge.stream.pairs) for judge in judges}
+            pairs = {judge.answers.task.name: len(judge.answers.pairs) for judge in judges}
             judged.append(f"{folder} judged {sum(pairs.values())} pairs of {join(list(pairs))}")
         raise JudgeSenseError(
             f"the runs share neither pairs nor prompts with gold labels: {', '.join(judged)}. Run "
@@ -194,7 +194,7 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
             entry["text"] = comparison_text(entry, names)
     best = []
     for judges in (first,) if same_run else (first, second):
-        groups = grouped(((j.stream.task.name, j.stream.scoring) for j in judges), judges)
+        groups = grouped(((j.answers.task.name, j.answers.scoring) for j in judges), judges)
         best += [_best(group, names) for group in groups.values()]
     return Comparison(
         best=[row for row in best if row is not None],
@@ -216,14 +216,14 @@ def _best(judges: Sequence[_Judge], names: Mapping[str, str]) -> BestJudge | Non
         check = judge.card.checks["right"]
         if check.estimate is None or check.ci_low is None or check.ci_high is None:
             continue
-        measured.append((judge.stream, check.n_items))
+        measured.append((judge.answers, check.n_items))
         figures.append((check.estimate, check.ci_low, check.ci_high))
         verdicts = judge.verdicts
         has_gold = verdicts.gold != ""
         hits = (verdicts.verdict == verdicts.gold)[has_gold]
         gaps = grouped(verdicts.item[has_gold], (hits - hits.mean()).tolist())
         rights.append({item: sum(of_item) for item, of_item in gaps.items()})
-    if len({stream.judge for stream, _ in measured}) < 2:
+    if len({answers.judge for answers, _ in measured}) < 2:
         return None
     items = dict.fromkeys(item for gaps_of in rights for item in gaps_of)
     table = np.array([[gaps_of.get(item, 0.0) for item in items] for gaps_of in rights])
@@ -232,22 +232,22 @@ def _best(judges: Sequence[_Judge], names: Mapping[str, str]) -> BestJudge | Non
     np.fill_diagonal(alike, 1.0)
     kappas, low, high = zip(*figures, strict=True)
     highest = largest(kappas, low, high, alike)
-    (stream, n_items), kappa = measured[highest.place], kappas[highest.place]
+    (answers, n_items), kappa = measured[highest.place], kappas[highest.place]
     ends = brackets(highest.ci_low, highest.ci_high, lambda end: number(end, 2))
     text = (
-        f"{stream.task.name}: {names[stream.judge]} has the highest κ of {len(measured)} judges "
+        f"{answers.task.name}: {names[answers.judge]} has the highest κ of {len(measured)} judges "
         f"with the gold labels, {number(kappa, 2)} on {n_items} items. Corrected for being the "
         f"highest of several, it is {number(highest.estimate, 2)} {ends}."
     )
     return {
-        "judge": stream.judge,
+        "judge": answers.judge,
         "n_judges": len(measured),
         "n_items": n_items,
         "kappa": kappa,
         "corrected": highest.estimate,
         "ci_low": highest.ci_low,
         "ci_high": highest.ci_high,
-        "task": stream.task.name,
-        "scoring": stream.scoring,
+        "task": answers.task.name,
+        "scoring": answers.scoring,
         "text": text,
     }

@@ -75,9 +75,9 @@ class Verdicts:
     cluster: Words
     verdict: Words
     gold: Words
-    stream: Answers
-    answers: AnswerRows
-    """The same answers in the stream's log."""
+    answers: Answers
+    rows: AnswerRows
+    """The same answers, row by row."""
     left_out: tuple[str, ...] = ()
     table: VerdictTable | None = None
     """The table that the verdicts are from; None for a run's folder."""
@@ -108,15 +108,15 @@ class Verdicts:
         """The ids of the prompts; None for a table, which does not have their text."""
         if self.table is not None:
             return None
-        return np.array(self.answers.column("prompt_id").to_pylist(), dtype=object)
+        return np.array(self.rows.column("prompt_id").to_pylist(), dtype=object)
 
     @cached_property
     def margin(self) -> Floats:
         """How much more probable the verdict is than the next label, in [0, 1]; NaN if unknown."""
         if self.table is None:
-            nats = np.array(self.answers.column("margin").to_pylist(), dtype=float)
+            nats = np.array(self.rows.column("margin").to_pylist(), dtype=float)
             return np.tanh(nats / 2)
-        margins = self.table.numbers["margin"][self.answers.rows]
+        margins = self.table.numbers["margin"][self.rows.log_rows]
         # Files of 0.2 have nats, in which only an unsure verdict is below 1.
         return np.where(margins > 1, np.tanh(margins / 2), margins)
 
@@ -124,10 +124,10 @@ class Verdicts:
     def score(self) -> Floats:
         """The expected score on a scale; NaN if unknown."""
         if self.table is not None:
-            return self.table.numbers["score"][self.answers.rows]
-        task, shares = self.stream.task, None
+            return self.table.numbers["score"][self.rows.log_rows]
+        task, shares = self.answers.task, None
         if task.ordinal and is_scale(task.labels) and len(self):
-            shares = label_shares(self.stream, self.answers.rows)
+            shares = label_shares(self.answers, self.rows.log_rows)
         if shares is None:
             return np.full(len(self), np.nan)
         scores: Floats = shares @ np.array([float(label) for label in task.labels])
@@ -248,7 +248,9 @@ def read_verdicts(
     """
     path = kept(source, RUNS, "verdicts")
     if path.is_dir() and not is_dataset(path):
-        return verdicts_of(one_stream(read_run(path).judged, judge, task, scoring, str(path)), path)
+        return verdicts_of(
+            select_answers(read_run(path).judged, judge, task, scoring, str(path)), path
+        )
     if not path.exists():
         raise JudgeSenseError(
             f"no file or folder {path}; name a file of verdicts ({', '.join(SUFFIXES)}) or the "
@@ -258,12 +260,14 @@ def read_verdicts(
 
 
 def verdicts_in(table: VerdictTable, path: Path, judge: str | None, task: str | None) -> Verdicts:
-    """The verdicts of one judge on one task in a table. Raises JudgeSenseError as `one_stream`."""
-    return verdicts_of(one_stream(table.streams, judge, task, None, str(path)), path, table=table)
+    """The verdicts of a judge on a task in a table. Raises JudgeSenseError as `select_answers`."""
+    return verdicts_of(
+        select_answers(table.answers, judge, task, None, str(path)), path, table=table
+    )
 
 
 def verdicts_of(
-    stream: Answers,
+    answers: Answers,
     path: Path,
     *,
     table: VerdictTable | None = None,
@@ -271,62 +275,62 @@ def verdicts_of(
     repeats: bool = True,
     as_shown: bool = False,
 ) -> Verdicts:
-    """The verdicts of a stream: all of its answers, or the first to each prompt.
+    """The verdicts of a judge: all of its answers, or the first to each prompt.
 
     Those under the wordings in ``left_out`` are left out. With ``as_shown``, labels name the
     options as they were shown, as in the log.
     """
-    answers = stream.as_rows(repeats=repeats)
+    rows = answers.as_rows(repeats=repeats)
     if left_out:
-        answers = AnswerRows.at(stream.log, answers.rows[~np.isin(answers.template, [*left_out])])
+        rows = AnswerRows.at(answers.log, rows.log_rows[~np.isin(rows.template, [*left_out])])
     names = {} if table is None else table.columns
-    system = np.array(answers.column("system_id").fill_null("").to_pylist(), dtype=object)
-    clusters = zip(answers.column("cluster_id").to_pylist(), answers.item, strict=True)
+    system = np.array(rows.column("system_id").fill_null("").to_pylist(), dtype=object)
+    clusters = zip(rows.column("cluster_id").to_pylist(), rows.item, strict=True)
     cluster = np.array([cluster or item for cluster, item in clusters], dtype=object)
-    verdict, gold = answers.label, answers.gold
+    verdict, gold = rows.label, rows.gold
     if table is not None:
         # An answer that cannot be read may be news of the judge; a failed request says nothing.
-        is_empty = pc.equal(answers.column("error"), NO_DECISION).fill_null(False).to_numpy()
+        is_empty = pc.equal(rows.column("error"), NO_DECISION).fill_null(False).to_numpy()
         verdict = np.where(is_empty, UNCLEAR, verdict)
     elif not as_shown:
-        verdict, gold = (_in_own_order(stream, answers, labels) for labels in (verdict, gold))
-    item = answers.item
+        verdict, gold = (_in_own_order(answers, rows, labels) for labels in (verdict, gold))
+    item = rows.item
     if "system_id" in names:
         # The log's item is the table's item with its system.
         names_of = zip(item, system, strict=True)
         item = np.array([name.removesuffix(f"/{of}") for name, of in names_of], dtype=object)
     return Verdicts(
         source=str(path),
-        judge=stream.judge if table is None or "judge" in names else "",
-        task=stream.task.name if table is None or "task" in names else "",
-        scoring=stream.scoring if table is None else "",
-        labels=stream.task.labels if table is None else _labels_given(verdict, gold),
+        judge=answers.judge if table is None or "judge" in names else "",
+        task=answers.task.name if table is None or "task" in names else "",
+        scoring=answers.scoring if table is None else "",
+        labels=answers.task.labels if table is None else _labels_given(verdict, gold),
         is_stated=table is None,
         item=item,
         system=system,
-        wording=answers.template,
-        order=answers.order,
-        repeat=answers.repeat,
+        wording=rows.template,
+        order=rows.order,
+        repeat=rows.repeat,
         cluster=np.array(
             [cluster_id or name for cluster_id, name in zip(cluster, item, strict=True)], object
         ),
         verdict=verdict,
         gold=gold,
-        stream=stream,
         answers=answers,
+        rows=rows,
         left_out=tuple(sorted(left_out)),
         table=table,
     )
 
 
-def _in_own_order(stream: Answers, answers: AnswerRows, labels: Words) -> Words:
+def _in_own_order(answers: Answers, rows: AnswerRows, labels: Words) -> Words:
     """Labels in the item's own order: in BA the two labels of a choice change places."""
-    task = stream.task
+    task = answers.task
     if not task.comparative or len(task.labels) != 2:
         return labels
     first, second = task.labels
     swapped = np.select([labels == first, labels == second], [second, first], labels)
-    return np.where(answers.order == "BA", swapped, labels).astype(object)
+    return np.where(rows.order == "BA", swapped, labels).astype(object)
 
 
 def _labels_given(verdict: Words, gold: Words) -> tuple[str, ...]:
@@ -344,42 +348,42 @@ def _labels_given(verdict: Words, gold: Words) -> tuple[str, ...]:
     return ordered(labels)
 
 
-def one_stream(
-    streams: Sequence[Answers],
+def select_answers(
+    candidates: Sequence[Answers],
     judge: str | None,
     task: str | None,
     scoring: str | None,
     source: str,
 ) -> Answers:
-    """The stream of a judge, task and scoring, by default options.
+    """The answers of a judge on a task under a scoring, by default options.
 
     Raises JudgeSenseError if one is not there, or if there are several and none is named.
     """
-    scorings = sorted({stream.scoring for stream in streams})
+    scorings = sorted({answers.scoring for answers in candidates})
     if scoring not in (None, *scorings):
         raise JudgeSenseError(
             f"{source} has no scoring {scoring!r}; choose from {', '.join(scorings)}"
         )
-    streams = [stream for stream in streams if scoring in (None, stream.scoring)]
+    candidates = [answers for answers in candidates if scoring in (None, answers.scoring)]
     # Options carry probabilities: they come first where a run has both.
-    streams.sort(key=lambda stream: stream.scoring != "options")
-    streams = select(streams, "task", lambda stream: stream.task.name, task, source)
-    return select(streams, "judge", lambda stream: stream.judge, judge, source)[0]
+    candidates.sort(key=lambda answers: answers.scoring != "options")
+    candidates = select(candidates, "task", lambda answers: answers.task.name, task, source)
+    return select(candidates, "judge", lambda answers: answers.judge, judge, source)[0]
 
 
 def select(
-    streams: Sequence[Answers],
+    candidates: Sequence[Answers],
     what: str,
     name_of: Callable[[Answers], str],
     wanted: str | None,
     source: str,
 ) -> list[Answers]:
-    """The streams of the judge or task (``what``) that is ``wanted``, by default the only one.
+    """The answers of the judge or task (``what``) that is ``wanted``, by default the only one.
 
     A judge may be named without its fingerprint. Raises JudgeSenseError if it is not there, or if
     there are several and none is named.
     """
-    names = list(dict.fromkeys(map(name_of, streams)))
+    names = list(dict.fromkeys(map(name_of, candidates)))
     fits = [name for name in names if wanted in (None, name)]
     fits = fits or [name for name in names if name.split("@")[0] == wanted]
     if len(fits) != 1:
@@ -387,4 +391,4 @@ def select(
         raise JudgeSenseError(
             f"{source} {problem}; choose one with --{what}: {', '.join(fits or names)}"
         )
-    return [stream for stream in streams if name_of(stream) == fits[0]]
+    return [answers for answers in candidates if name_of(answers) == fits[0]]

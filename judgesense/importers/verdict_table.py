@@ -57,14 +57,14 @@ _AS_NAMED = ColumnMap({})
 
 @dataclass(frozen=True)
 class VerdictTable:
-    """A table of verdicts as streams of a decision log, whose rows are the table's in their order.
+    """A table of verdicts as answers in a decision log, whose rows are the table's in their order.
 
     ``numbers`` has the columns `NUMBERS` with a value for each row, NaN without one. ``columns``
     are the table's columns under their names here, and ``recognised`` those of them whose names in
     the file are others.
     """
 
-    streams: list[Answers]
+    answers: list[Answers]
     numbers: Mapping[str, Floats]
     columns: Mapping[str, str]
     recognised: Mapping[str, str] = field(default_factory=dict)
@@ -181,8 +181,8 @@ def import_table(
     parts: list[pa.Table] = []
     facts = build_parts(blocks(), columns, space, parse, parts.append)
     arrays = {name: np.array(values) for name, values in numbers.items()}
-    streams = view(pa.concat_tables(parts), None, facts).judged
-    return VerdictTable(streams, arrays, columns_by_name(roles))
+    answers = view(pa.concat_tables(parts), None, facts).judged
+    return VerdictTable(answers, arrays, columns_by_name(roles))
 
 
 def _numbers(rows: Rows, name: str) -> list[float]:

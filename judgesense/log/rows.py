@@ -125,7 +125,7 @@ class AnswerRows:
     """
 
     log: Log
-    rows: Codes
+    log_rows: Codes
     item: Words
     cluster: Codes
     template: Words
@@ -141,7 +141,7 @@ class AnswerRows:
         words = np.append(log.labels, "")
         return cls(
             log=log,
-            rows=rows,
+            log_rows=rows,
             item=np.array(log.items, dtype=object)[log.item[rows]],
             cluster=log.cluster[rows],
             template=np.array(log.templates, dtype=object)[log.template[rows]],
@@ -154,7 +154,7 @@ class AnswerRows:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Another column of the decision log at these rows."""
-        return self.log.table[name].take(pa.array(self.rows))
+        return self.log.table[name].take(pa.array(self.log_rows))
 
 
 def encode(column: pa.ChunkedArray, fill: str = "") -> tuple[Codes, list[str]]:

@@ -30,11 +30,11 @@ _NOT_JUDGED = -1
 class View:
     """A decision log lined up with its pairs; see :func:`view`.
 
-    ``streams`` are the judges', then the baselines'.
+    ``answers`` are the judges', then the baselines'.
     """
 
     log: Log
-    streams: tuple[Answers, ...]
+    answers: tuple[Answers, ...]
 
     @property
     def names(self) -> dict[str, str]:
@@ -43,8 +43,8 @@ class View:
 
     @property
     def judged(self) -> list[Answers]:
-        """The streams of the judges, without the baselines."""
-        return [stream for stream in self.streams if stream.row_a is not None]
+        """The answers of the judges, without the baselines."""
+        return [answers for answers in self.answers if answers.row_a is not None]
 
 
 def view(
@@ -78,13 +78,13 @@ def view(
     }
     key = (rows.task * len(rows.judges) + rows.judge) * len(rows.scorings) + rows.scoring
     order = np.argsort(key, kind="stable")
-    streams = []
+    every = []
     for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
         task = tasks[rows.tasks[rows.task[part[0]]]]
-        streams.append(answers_of(rows, task, of_task[task.name], part))
+        every.append(answers_of(rows, task, of_task[task.name], part))
     for task in tasks.values():
-        streams += _baselines(rows, task, of_task[task.name])
-    return View(rows, tuple(streams))
+        every += _baselines(rows, task, of_task[task.name])
+    return View(rows, tuple(every))
 
 
 def answers_of(log: Log, task: TaskWords, pairs: Pairs, rows: Codes) -> Answers:

@@ -134,7 +134,7 @@ def measure(
     if missing := [name for name in _PAIR_COLUMNS if name not in columns]:
         raise JudgeSenseError(f"the pairs lack the columns {join(missing)}")
     read = texts or (lambda rows: log["raw_text"].take(pa.array(rows, pa.int64())).to_pylist())
-    logged = view(numbered, pairs, run).streams
+    logged = view(numbered, pairs, run).answers
     whole = [parts(answers) for answers in logged]
     flipped = [flips(every[-1]) if every[0].answers.row_a is not None else [] for every in whole]
     rows = [row for some in flipped for flip in some for row in flip.rows]

@@ -59,7 +59,7 @@ def test_only_equivalent_variants_form_pairs_and_single_answers() -> None:
     assert len(stream.pairs) == 2
     assert sorted(stream.as_rows(repeats=True).template) == ["a", "a", "b", "b"]
     assert stream.reruns is None
-    assert all(len(baseline.rows) == 4 for baseline in view(LOG).streams)
+    assert all(len(baseline.rows) == 4 for baseline in view(LOG).answers)
 
 
 def test_a_contrast_is_beside_its_own_template_or_else_every_wording_of_the_item() -> None:

@@ -131,10 +131,10 @@ def _of_table(path: Path) -> Iterator[Cell]:
 
 def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
     for case in read_judged(folder).cases:
-        stream, mapped = case.stream, case.mapped
-        refused = stream.log.labels == REFUSED
-        known = stream.known
-        apart = refused[stream.mapped_a[known]] != refused[stream.mapped_b[known]]
+        answers, mapped = case.answers, case.mapped
+        refused = answers.log.labels == REFUSED
+        known = answers.known
+        apart = refused[answers.mapped_a[known]] != refused[answers.mapped_b[known]]
         figures = {
             key: getattr(mapped, key)
             for key in ("jss", "jss_repeat", "delta_jss", "delta_ci_low", "delta_ci_high")
@@ -142,17 +142,17 @@ def _of_run(folder: Path, agreement: Agreement) -> Iterator[Cell]:
         cell = Cell(
             judge=case.judge,
             task=case.task,
-            scale="|".join(stream.task.labels),
+            scale="|".join(answers.task.labels),
             scoring=case.scoring,
             n_items=mapped.n_clusters,
             place=str(folder),
             refusal_discordance=float(np.mean(apart)) if len(apart) else None,
             **figures,
         )
-        at = np.flatnonzero(stream.decided())
-        same = stream.mapped_a == stream.mapped_b
+        at = np.flatnonzero(answers.decided())
+        same = answers.mapped_a == answers.mapped_b
         if len(at):
             agreement.setdefault(cell.group, {})[case.judge] = {
-                stream.places[pair]: bool(same[pair]) for pair in at.tolist()
+                answers.places[pair]: bool(same[pair]) for pair in at.tolist()
             }
         yield cell

@@ -79,13 +79,13 @@ def _of_group(cases: Sequence[JudgedCase]) -> Iterator[str]:
             f"{join(sided)}. A high JSS does not show that these judges read the options"
         )
     for case in cases:
-        stream, mixed = case.stream, case.stream.with_inverted
-        raw, mapped = stream.agreement("raw", mixed), stream.agreement("mapped", mixed)
-        if stream.inverted and mapped.n_pairs:
+        answers, mixed = case.answers, case.answers.with_inverted
+        raw, mapped = answers.agreement("raw", mixed), answers.agreement("mapped", mixed)
+        if answers.inverted and mapped.n_pairs:
             yield (
                 f"on pairs with the inverted wording, {case.judge} has a raw JSS of "
                 f"{number(raw.jss)} and a mapped JSS of {number(mapped.jss)}; on the other pairs, "
-                f"its mapped JSS is {number(stream.agreement('mapped', ~mixed).jss)}"
+                f"its mapped JSS is {number(answers.agreement('mapped', ~mixed).jss)}"
             )
     shares = {case.judge: case.mapped.undecided_share or 0.0 for case in cases}
     if much := [f"{judge} ({percent(share)})" for judge, share in shares.items() if share > 0.1]:

@@ -37,34 +37,34 @@ class JudgedCase:
     number: int
     raw: Cell
     mapped: Cell
-    stream: Answers
+    answers: Answers
 
     @property
     def task(self) -> str:
         """The task's name."""
-        return self.stream.task.name
+        return self.answers.task.name
 
     @property
     def scoring(self) -> str:
         """``generate`` or ``options``."""
-        return self.stream.scoring
+        return self.answers.scoring
 
     @property
     def comparative(self) -> bool:
         """Whether the task compares two options, which may be asked in both orders."""
-        return self.stream.task.comparative
+        return self.answers.task.comparative
 
     @cached_property
-    def answers(self) -> AnswerRows:
+    def rows(self) -> AnswerRows:
         """The first answer to every prompt."""
-        return self.stream.as_rows()
+        return self.answers.as_rows()
 
 
 @dataclass(frozen=True)
 class Judged:
     """A run: its report, its record, its log and its cases, in the paper's order of tasks.
 
-    The cases cover the valid pairs. ``every`` has the streams on all pairs, by judge, task and
+    The cases cover the valid pairs. ``every`` has the answers on all pairs, by judge, task and
     scoring; empty if no pair is left out.
     """
 
@@ -87,7 +87,7 @@ class Judged:
     @property
     def published_wordings(self) -> bool:
         """Whether the run judged the wordings of the published (v1) pairs."""
-        used = {name for case in self.cases for side in case.stream.templates for name in side}
+        used = {name for case in self.cases for side in case.answers.templates for name in side}
         return bool(used) and all(map(published.is_published_wording, used))
 
     def groups(self) -> Iterator[tuple[str, str, list[JudgedCase]]]:
@@ -116,8 +116,8 @@ def read_judged(run_dir: Path, invalid: Collection[str] = ()) -> Judged:
         if pc.any(out).as_py():
             pairs = pairs.filter(pc.invert(out))
             every = {
-                (stream.judge, stream.task.name, stream.scoring): stream
-                for stream in view(run.log, run.pairs, run.record).judged
+                (answers.judge, answers.task.name, answers.scoring): answers
+                for answers in view(run.log, run.pairs, run.record).judged
             }
     report = measure(run.log, pairs, run=run.record)
     seen = view(run.log, pairs, run.record)
@@ -126,10 +126,10 @@ def read_judged(run_dir: Path, invalid: Collection[str] = ()) -> Judged:
     judges = [name for name in described if name in names] or seen.log.judges
     run_id = str(run.record.get("run_id") or "-")
     cases = []
-    for stream in seen.judged:
-        entry = measured[Subject(run_id, stream.judge, stream.task.name, stream.scoring)]
-        number = judges.index(stream.judge)
-        cases.append(JudgedCase(names[stream.judge], number, entry.raw, entry.mapped, stream))
+    for answers in seen.judged:
+        entry = measured[Subject(run_id, answers.judge, answers.task.name, answers.scoring)]
+        number = judges.index(answers.judge)
+        cases.append(JudgedCase(names[answers.judge], number, entry.raw, entry.mapped, answers))
     return Judged(report, run.record, run.log, tuple(ranked(cases)), every)
 
 

@@ -140,7 +140,7 @@ def pairwise_results(study: Sensitivity) -> Iterator[Record]:
             "kappa": case.mapped.kappa,
             "first_position": case.mapped.first_position_rate,
             "position_consistency": case.mapped.position_consistency,
-            "one_label": len({*case.answers.raw} - set(UNDECIDED)) == 1,
+            "one_label": len({*case.rows.raw} - set(UNDECIDED)) == 1,
             "n_pairs": case.mapped.n_pairs,
         }
     tasks = sorted({case.task for case in cases}, key=task_place) if study.with_published else ()
@@ -184,12 +184,12 @@ def polarity_results(study: Sensitivity) -> Iterator[Record]:
         "n_pairs_without_t4",
         "n_pairs_with_t4",
     )
-    cases = [case for case in study.main.cases if case.stream.inverted]
+    cases = [case for case in study.main.cases if case.answers.inverted]
     for case in cases:
-        stream, mixed = case.stream, case.stream.with_inverted
-        raw, mapped = stream.agreement("raw").jss, stream.agreement("mapped").jss
-        without = stream.agreement("mapped", ~mixed)
-        with_raw, with_mapped = (stream.agreement(labels, mixed) for labels in ("raw", "mapped"))
+        answers, mixed = case.answers, case.answers.with_inverted
+        raw, mapped = answers.agreement("raw").jss, answers.agreement("mapped").jss
+        without = answers.agreement("mapped", ~mixed)
+        with_raw, with_mapped = (answers.agreement(labels, mixed) for labels in ("raw", "mapped"))
         values = (
             raw,
             mapped,
@@ -245,9 +245,9 @@ def flip_results(study: Sensitivity) -> Iterator[Record]:
     """How many judges flip on the same pairs (section 5.3)."""
     factuality = False
     for task, scoring, cases in study.main.groups():
-        first = cases[0].stream
+        first = cases[0].answers
         for labels in ("raw", "mapped") if first.inverted else ("mapped",):
-            words = {case.judge: case.stream.words(labels) for case in cases}
+            words = {case.judge: case.answers.words(labels) for case in cases}
             if not all(len(one) for one, _ in words.values()):
                 continue
             flips, judged = flip_overlap(
@@ -306,10 +306,10 @@ def exclusion_results(study: Sensitivity) -> Iterator[Record]:
     """JSS and kappa on all pairs and on those validated as equivalent (section 3.3)."""
     factuality = False
     for case in study.main.cases:
-        all_pairs = study.main.every.get((case.stream.judge, case.task, case.scoring))
-        if all_pairs is not None and len(all_pairs.pairs) > len(case.stream.pairs):
+        all_pairs = study.main.every.get((case.answers.judge, case.task, case.scoring))
+        if all_pairs is not None and len(all_pairs.pairs) > len(case.answers.pairs):
             factuality |= case.task == "factuality"
-            every, some = all_pairs.agreement("raw"), case.stream.agreement("raw")
+            every, some = all_pairs.agreement("raw"), case.answers.agreement("raw")
             yield {
                 **_here(case),
                 "jss": every.jss,
@@ -387,10 +387,10 @@ def failure_results(study: Sensitivity) -> Iterator[Record]:
     columns = ("unclear", "refused", "failed", "cut", "n_prompts")
     for case in study.main.cases:
         if case.scoring == "generate":
-            answers = case.answers
-            shares = [float(np.mean(answers.raw == word)) for word in (UNCLEAR, REFUSED, ERROR)]
-            cut = sum(map(bool, answers.column("truncated").to_pylist())) / len(answers.raw)
-            values = dict(zip(columns, (*shares, cut, len(answers.raw)), strict=True))
+            rows = case.rows
+            shares = [float(np.mean(rows.raw == word)) for word in (UNCLEAR, REFUSED, ERROR)]
+            cut = sum(map(bool, rows.column("truncated").to_pylist())) / len(rows.raw)
+            values = dict(zip(columns, (*shares, cut, len(rows.raw)), strict=True))
             yield {"judge": case.judge, "measured": HERE, "task": case.task, **values}
     if study.with_published:
         nothing = dict.fromkeys(columns)
@@ -430,15 +430,15 @@ def orders(study: Sensitivity) -> Iterator[Record]:
     Only comparative tasks asked in both orders.
     """
     for case in study.main.cases:
-        if case.comparative and set(case.answers.order.tolist()) == set(ORDERS):
-            answers = case.stream.as_rows(repeats=True)
+        if case.comparative and set(case.rows.order.tolist()) == set(ORDERS):
+            rows = case.answers.as_rows(repeats=True)
             sources = flip_sources(
-                answers.label,
-                answers.item,
-                answers.template,
-                answers.order,
-                cluster_ids=answers.cluster,
-                options=case.stream.task.labels[:2],
+                rows.label,
+                rows.item,
+                rows.template,
+                rows.order,
+                cluster_ids=rows.cluster,
+                options=case.answers.task.labels[:2],
             )
             yield {
                 "judge": case.judge,

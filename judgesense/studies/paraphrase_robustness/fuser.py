@@ -117,11 +117,11 @@ def fuse(
     folder = out / "fuser" / "final"
     judged([fuser], benchmark, identity, grid.plan.settings(), folder, note)
     outcomes = {}
-    for stream in view(read_run(folder).log).judged:
-        name, own = stream.task.name, stream.as_rows()
+    for answers in view(read_run(folder).log).judged:
+        name, own = answers.task.name, answers.as_rows()
         ballot = ballots[name]
         row = {item: at for at, item in enumerate(own.item)}
-        scores = as_scores(own, stream.task.labels)[[row[item] for item in ballot.items]]
+        scores = as_scores(own, answers.task.labels)[[row[item] for item in ballot.items]]
         scores[[not panels[name, item] for item in ballot.items]] = np.nan
         if not np.isnan(scores).all():
             cost = ballot.costs.sum(axis=0) + costs[name] / len(ballot.items) + mean_cost(own)

@@ -212,13 +212,13 @@ def judge_grid(
     kept = fit(_Kept, read_json(path), str(path), "the human scores of a study")
     seen = view(read_run(out / "grid").log)
     cells = {}
-    for stream in seen.judged:
-        task = stream.task.name
-        cells[stream.judge, task] = _scores(
-            seen.names[stream.judge],
+    for answers in seen.judged:
+        task = answers.task.name
+        cells[answers.judge, task] = _scores(
+            seen.names[answers.judge],
             plan,
             plan.attributes[task],
-            stream.as_rows(),
+            answers.as_rows(),
             kept.human[task],
         )
     ordered = [cells[judge, task] for judge in seen.log.judges for task in plan.attributes]
@@ -276,7 +276,7 @@ def as_scores(own: AnswerRows, labels: Sequence[str]) -> Floats:
 
 def _shares(own: AnswerRows, numbers: Floats, labels: Sequence[str]) -> Floats:
     """The probability of each level among the levels, shape (n, levels); NaN where undecided."""
-    shares, columns = option_shares(own.log, own.rows)
+    shares, columns = option_shares(own.log, own.log_rows)
     names = own.log.labels[columns].tolist()
     ordered: Floats = shares[:, [names.index(label) for label in labels]]
     return np.where(np.isnan(numbers)[:, None], np.nan, ordered)

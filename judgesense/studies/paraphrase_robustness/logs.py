@@ -31,8 +31,8 @@ def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5
     """
     seen = view(read_run(Path(run_dir)).log)
     sets: dict[str, dict[Any, dict[str, Any]]] = {}
-    for stream in seen.judged:
-        own, task, scoring = stream.as_rows(), stream.task.name, stream.scoring
+    for answers in seen.judged:
+        own, task, scoring = answers.as_rows(), answers.task.name, answers.scoring
         more = [task] if len(seen.log.tasks) > 1 and by == "set" else []
         more += [scoring] if len(seen.log.scorings) > 1 else []
         for item, order, template, label, gold, cluster in zip(
@@ -46,7 +46,7 @@ def measure_log(run_dir: str | Path, *, by: str = "task", tolerance: float = 0.5
             prompt = sets.setdefault(name, {}).setdefault(
                 (item, order, template), {"gold": gold, "cluster": str(cluster), "labels": {}}
             )
-            prompt["labels"][seen.names[stream.judge]] = label
+            prompt["labels"][seen.names[answers.judge]] = label
     ballots = [_ballot(name, list(sets[name].values()), tolerance) for name in sorted(sets)]
     ballots = [ballot for ballot in ballots if len(ballot.votes)]
     if not ballots:
