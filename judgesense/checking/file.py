@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept
 from judgesense.files.tables import SUFFIXES
 from judgesense.importers import Items
-from judgesense.importers.column_names import Column, columns_of
+from judgesense.importers.column_names import columns_of
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.recognise import Understood, understand
 from judgesense.log.folder import RUN_FILE
 from judgesense.log.invocation import invocation
 from judgesense.reporting.report import report_runs
 from judgesense.reporting.study_result import Result
+from judgesense.text import s
 
 
 def check_file(source: Data, options: FileOptions, result: ResultOptions) -> CheckResult:
@@ -82,9 +83,19 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
             "and each label's figures describe the labelled items"
         )
         facts["label_chances"] = file.chances
-    import_log(
-        file.path, name, out, parse=parse, epsilon=options.epsilon, invocation=started, **facts
+    steps = file.understood.steps()
+    record = import_log(
+        file.path,
+        name,
+        out,
+        parse=parse,
+        epsilon=options.epsilon,
+        invocation=started,
+        steps=steps,
+        **facts,
     )
+    for line in no_verdict(record.get("no_verdict", {})):
+        result.note(line)
     report = report_runs(out)
     if file.joined and not any(entry.people for entry in report.assessments):
         raise JudgeSenseError(
@@ -92,6 +103,16 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
         )
     tables = Result("check", f"Check of {path.name}", {})
     return CheckResult.of(report, Path(out), tables, result.inconclusive)
+
+
+def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:
+    """What a file's cells without a verdict are, one sentence a kind, with the commonest texts."""
+    if blank := counts.get("blank"):
+        yield f"{blank} row{s(blank)} without a verdict: counted in readable, left out elsewhere."
+    for kind, what in (("failed", "failed call"), ("unread", "unread cell")):
+        if count := counts.get(kind):
+            texts = ", ".join(f"{text!r} {n}" for text, n in counts["texts"][kind].items())
+            yield f"{count} {what}{s(count)}, which are no verdicts: {texts}."
 
 
 @dataclass(frozen=True)
@@ -115,6 +136,7 @@ class _File:
             "labels": self.understood.labels,
             "people": self.understood.people,
             "mapping": dict(self.understood.mapping),
+            "texts": self.understood.texts,
             **({"joined": self.joined} if self.joined else {}),
         }
 
@@ -123,32 +145,26 @@ def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOpti
     """The file in the format ``name``, its columns understood together with people's labels."""
     source, joined, chances = path, LabelsByPerson(), dict[str, float]()
     importer, columns = importer_of(name), options.columns
-    held, size = columns_of(importer.read(path, Items(), options.pick))
     files = [Path(each) for each in options.human if Path(each).is_file()]
     people = [each for each in options.human if not Path(each).is_file()]
     if name == "table" and not files:
+        held, _ = columns_of(importer.read(path, Items(), options.pick))
         by_person = one_row_an_item(
             path, held, Path(result.runs), human=people, columns=columns or {}, tell=result.note
         )
         if by_person:
             path, joined = by_person
             columns, people = {"task": f":{source.stem}", **(columns or {})}, []
-            held, size = columns_of(importer.read(path, Items(), options.pick))
     for file in files:
         if file.suffix in SUFFIXES:
             labels, picked = labels_by_item(file)
             joined, chances = joined | labels, chances | picked
-    for rater, by_item in joined.items():
-        if rater in held:
-            raise JudgeSenseError(f"{path}: {rater!r} names a column and a person; rename one")
-        held[rater] = Column()
-        held[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
     understood = understand(
-        held,
-        size,
+        lambda: importer.read(path, Items(), options.pick),
         str(path),
+        joined=joined,
         verdicts=options.verdict,
-        people=[*joined, *(people if joined else options.human)],
+        people=people,
         columns=columns,
         mapping=options.map,
         labels=options.answers,

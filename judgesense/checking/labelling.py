@@ -312,9 +312,9 @@ def _of_table(
 ) -> tuple[Verdicts, list[dict[str, Any]], Sequence[str], dict[str, str]]:
     """A table's verdicts, what to show beside each, the labels to choose from, and the columns
     under which ``estimate`` reads the table."""
-    held, size = columns_of(read_table_rows(source))
+    held, _ = columns_of(read_table_rows(source))
     try:
-        understood = understand(held, size, str(source), labels=answers)
+        understood = understand(lambda: read_table_rows(source), str(source), labels=answers)
         roles, people = dict(understood.columns), understood.people
         labels = understood.labels or ()
     except JudgeSenseError:
@@ -327,7 +327,8 @@ def _of_table(
     judged = roles["raw_decision"].split(",") if "raw_decision" in roles else []
     columns = columns_by_name(roles)
     if verdict or judged:
-        columns["verdict"] = verdict or judged[0]
+        if (named := verdict or judged[0]) in held:
+            columns["verdict"] = named
         if len(judged) > 1:
             columns.pop("judge", None)
         verdicts = read_verdicts(source, judge=judge, task=task, columns=columns)

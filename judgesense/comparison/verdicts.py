@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept
 from judgesense.files.tables import SUFFIXES, is_dataset
 from judgesense.files.typed_rows import number_of
-from judgesense.importers.readings import NO_DECISION, is_label
+from judgesense.importers.values import is_label
 from judgesense.importers.verdict_table import NUMBERS, VerdictTable, ordered, read_verdict_table
 from judgesense.log.answers import Answers
 from judgesense.log.array import label_shares
@@ -288,11 +287,7 @@ def verdicts_of(
     clusters = zip(rows.column("cluster_id").to_pylist(), rows.item, strict=True)
     cluster = np.array([cluster or item for cluster, item in clusters], dtype=object)
     verdict, gold = rows.label, rows.gold
-    if table is not None:
-        # An answer that cannot be read may be news of the judge; a failed request says nothing.
-        is_empty = pc.equal(rows.column("error"), NO_DECISION).fill_null(False).to_numpy()
-        verdict = np.where(is_empty, UNCLEAR, verdict)
-    elif not as_shown:
+    if (table is None or table.as_shown) and not as_shown:
         verdict, gold = (_in_own_order(answers, rows, labels) for labels in (verdict, gold))
     item = rows.item
     if "system_id" in names:
@@ -326,9 +321,9 @@ def verdicts_of(
 def _in_own_order(answers: Answers, rows: AnswerRows, labels: Words) -> Words:
     """Labels in the item's own order: in BA the two labels of a choice change places."""
     task = answers.task
-    if not task.comparative or len(task.labels) != 2:
+    if not task.comparative or len(task.labels) < 2:
         return labels
-    first, second = task.labels
+    first, second = task.labels[:2]
     swapped = np.select([labels == first, labels == second], [second, first], labels)
     return np.where(rows.order == "BA", swapped, labels).astype(object)
 

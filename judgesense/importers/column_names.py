@@ -13,21 +13,26 @@ from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.rows import texts_of
+from judgesense.importers.values import LONGEST, NUMBER, fold, has_failed, word_of
 from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.text import shorten
 
 ROLES: Mapping[str, str] = {
     "item_id": "item_id id item idx index example_id question_id row_id sample_id uid case_id "
-    "test_id conversation_id trace_id pair_id qid",
-    "judge": "judge judge_name judge_model grader evaluator evaluator_model",
+    "test_id conversation_id trace_id pair_id qid span_id test_case testcase ticket case nr 编号 "
+    "input_sha input_hash prompt_hash",
+    "judge": "judge judge_name judge_model grader evaluator evaluator_model grader_model "
+    "model_judge",
     "system_id": "system_id system model model_name assistant generator candidate",
     "template_id": "template_id template wording prompt_version prompt_name prompt_template",
-    "order": "order ab_order option_order",
-    "repeat": "repeat trial epoch attempt",
+    "order": "order ab_order option_order shown_first first_shown first_position swapped "
+    "is_swapped flipped",
+    "repeat": "repeat trial epoch attempt run rerun run_id iteration replicate seed",
     "task": "task task_type criterion criteria metric dimension aspect",
     "cluster_id": "cluster_id cluster group_id",
     "raw_text": "reason reasoning rationale explanation justification critique judge_reason "
-    "comment feedback raw_text raw_output judge_output",
+    "comment feedback raw_text raw_output judge_output judge_response judge_raw grader_output "
+    "llm_output begründung",
 }
 """Column of the decision log -> names that a file may use, the best first."""
 
@@ -35,13 +40,13 @@ _JUDGED = (
     "raw_decision decision verdict judge_verdict llm_verdict ai_verdict model_verdict judge_label "
     "llm_label ai_label model_label predicted_label predicted prediction pred y_pred judgement "
     "judgment grade judge_grade choice winner judge_choice preference rating judge_rating "
-    "llm_rating judge_score llm_score score passed judge"
+    "llm_rating judge_score llm_score urteil 裁判 评分 autoeval_label score passed judge"
 )
 _LABELLED = (
     "human_label human human_verdict human_grade human_judgement human_judgment human_rating "
     "human_score expert_label expert annotation gold gold_label golden ground_truth "
     "ground_truth_label true_label truth y_true label labels target expected_label expected "
-    "reference_label"
+    "reference_label human_winner mensch mensch_label 人工标注 人工"
 )
 VERDICTS, PEOPLE = _JUDGED.split(), _LABELLED.split()
 """Names of a column of verdicts, and of one of people's labels, the best first."""
@@ -81,7 +86,6 @@ BY_PEOPLE = re.compile(
     r"|reviewers?|team|qa|me|my|mine|ours?|us|manual|manually|hand|by|mr|ms|mrs|dr|prof)(_|$)"
 )
 """In the name of a column that holds what people said."""
-NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 NOT_LABELS = re.compile(
     r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|tokens)"
 )
@@ -97,42 +101,14 @@ FRIENDLY = {
 }
 """Other names for targets in ``--columns``."""
 
-_NO_VALUE = frozenset({"n/a", "#n/a", "na", "nan"})
-_WHOLE = re.compile(r"^(-?\d+)\.0+$")
-
 MOST_LABELS = 20
-LONGEST = 40
-"""Characters of a label; a longer answer is a text."""
 _KEPT = 200
 """Distinct values of a column that are kept; with more it holds no labels."""
-
-SAME = (
-    (
-        "1 yes y true t pass passed correct right good accept accepted positive win",
-        "0 no n false f fail failed incorrect wrong bad reject rejected negative loss",
-    ),
-    (
-        "a 1 first left model_a response_a response_1 answer_a assistant_a",
-        "b 2 second right model_b response_b response_2 answer_b assistant_b",
-        "tie c both draw equal same",
-    ),
-)
-"""Words of different vocabularies that mean the same, place by place."""
 
 
 def plain(name: str) -> str:
     """A column's name as names are compared: ``Human Label`` is ``human_label``."""
-    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")
-
-
-def word_of(cell: str | None) -> str | None:
-    """A cell's word: none for the ``n/a`` of spreadsheets, and 3 for the 3.0 of tables with gaps.
-
-    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A")
-    ('3', '0.05', None)
-    """
-    text = (cell or "").strip()
-    return None if text.casefold() in _NO_VALUE else _WHOLE.sub(r"\1", text) or None
+    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_")
 
 
 @dataclass
@@ -161,6 +137,12 @@ class Column:
         """Whether every row has a value, and no two the same."""
         return self._seen is not None and self.filled > 0
 
+    def counts(self, size: int) -> bool:
+        """Whether it only counts ``size`` rows, from 0 or 1."""
+        numbers = sorted(int(text) for text in self.texts if text.isdecimal())
+        whole = len(numbers) == len(self.texts) and self.filled == size
+        return whole and numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+
     @property
     def is_complete(self) -> bool:
         """Whether `texts` has every distinct value."""
@@ -168,14 +150,12 @@ class Column:
 
     @property
     def words(self) -> dict[str, str]:
-        """The values that are not UNCLEAR and the like, by case-folded spelling, common first."""
-        known = [text for text, _ in self.texts.most_common() if text not in UNDECIDED]
-        return dict(
-            sorted(
-                {text.casefold(): text for text in known[::-1]}.items(),
-                key=lambda item: known.index(item[1]),
-            )
-        )
+        """The values by `fold`, common first, without undecided ones and failed calls."""
+        words: dict[str, str] = {}
+        for text, _ in self.texts.most_common():
+            if text not in UNDECIDED and not has_failed(text):
+                words.setdefault(fold(text), text)
+        return words
 
     @property
     def decimals(self) -> bool:

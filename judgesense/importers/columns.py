@@ -44,7 +44,7 @@ class ColumnMap:
         """
         source = self.given.get(target)
         if source is None:
-            values = _values(rows, target)
+            values = values_in(rows, target)
             if values is None or ABSENT not in values:
                 return values
             return [None if value is ABSENT else value for value in values]
@@ -57,7 +57,7 @@ class ColumnMap:
         return self._named(rows, source, target)
 
     def _named(self, rows: Rows, name: str, target: str) -> list[Any]:
-        values = _values(rows, name)
+        values = values_in(rows, name)
         if values is None or ABSENT in values:
             at = 0 if values is None else values.index(ABSENT)
             row = rows.records()[at]
@@ -107,7 +107,7 @@ class ColumnMap:
         return Rows(columns, places), ColumnMap(left)
 
 
-def _values(rows: Rows, name: str) -> list[Any] | None:
+def values_in(rows: Rows, name: str) -> list[Any] | None:
     """A column's values, or those inside nested ones; None if no row can have them."""
     if (values := rows.columns.get(name)) is not None:
         return values

@@ -13,14 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.column_names import LONGEST, MOST_LABELS, NUMBER, SAME, Column
+from judgesense.importers.column_names import MOST_LABELS, Column
 from judgesense.importers.rows import Columns
+from judgesense.importers.values import (
+    LONGEST,
+    NUMBER,
+    RARE,
+    SAME,
+    Words,
+    fold,
+    has_failed,
+    place_of,
+    stated,
+)
 from judgesense.tasks import NO_ORDER, UNDECIDED, is_scale
-
-RARE = 0.02
-"""An answer is a label only if it has at least this share of the task's answers."""
+from judgesense.text import join
 
 _KINDS = (
     ("yes", "no"),
@@ -108,14 +116,14 @@ class TaskLabels:
             self._stated[value] = None
         elif column in ("raw_decision", "text"):
             answer = value.strip()
-            if len(answer) <= LONGEST and answer not in UNDECIDED:
-                self._spelling.setdefault(answer.casefold(), answer)
+            if len(answer) <= LONGEST and answer not in UNDECIDED and not has_failed(answer):
+                self._spelling.setdefault(fold(answer), answer)
                 counts = self._answers if column == "raw_decision" else self._texts
-                counts[answer.casefold()] += count
+                counts[fold(answer)] += count
         else:
             self._mapped |= column == "decision"
             for label in value if column == "options" else (value,):
-                self._labels.setdefault(label.casefold(), label)
+                self._labels.setdefault(fold(label), label)
 
 
 def _of_kind(
@@ -146,8 +154,8 @@ def show_labels(tasks: dict[str, TaskLabels], columns: Columns) -> None:
 
 
 def comparable(ours: set[str], theirs: set[str]) -> bool:
-    """Whether two vocabularies share a word, or mean the same (`SAME`)."""
-    families = ({*" ".join(family).split()} for family in SAME)
+    """Whether two vocabularies, folded, share a word, or mean the same (`SAME`)."""
+    families = ({*" ".join(family).replace("_", " ").split(" ")} for family in SAME)
     return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
 
 
@@ -159,88 +167,106 @@ def space_of(
     mapping: dict[str, str],
     notes: list[str],
 ) -> tuple[str, ...] | None:
-    """The labels in order, after adding to ``mapping`` what makes two vocabularies one."""
+    """The labels in order, after adding to ``mapping`` what makes two vocabularies one.
+
+    The labels are people's, else those of the verdicts. Raises JudgeSenseError for numbers with
+    fractions and for texts, with the flag that makes them labels.
+    """
+    columns = {name: found[name] for name in (*judged, *people) if name in found}
     ours, theirs = (
-        {key: word for name in names if name in found for key, word in found[name].words.items()}
+        Words.of(sum((columns[n].texts for n in names if n in columns), Counter[str]()))
         for names in (judged, people)
     )
-    columns = {name: found[name] for name in (*judged, *people) if name in found}
     scores = [name for name, column in columns.items() if column.decimals]
-    if (
-        ours
-        and theirs
-        and is_scale(ours) != is_scale(theirs)
-        and not comparable({*ours}, {*theirs})
-    ):
-        scores = scores or [name for name in columns if (name in judged) is is_scale(ours)]
+    words = [set(side.counts) for side in (ours, theirs)]
+    if all(words) and is_scale(words[0]) != is_scale(words[1]) and not comparable(*words):
+        scores = scores or [name for name in columns if (name in judged) is is_scale(words[0])]
     if mapping:
-        mapped = {key.casefold() for key in mapping}
+        mapped = set(map(fold, mapping))
         rest = [
             word
             for name, column in columns.items()
             if name not in scores and column.labels
             for key, word in column.words.items()
-            if key not in mapped
+            if key not in mapped and (name in people or not people)
         ]
-        return _ordered({*mapping.values(), *rest})
+        return _ordered(_distinct([*mapping.values(), *rest]))
     if scores:
-        other = theirs if scores[0] in judged else ours
-        good, bad = ([other[key] for key in other if key in side.split()] for side in SAME[0])
-        words = (good[0], bad[0]) if good and bad else ("PASS", "FAIL")
-        most = max(float(text) for text in columns[scores[0]].texts if NUMBER.fullmatch(text))
-        limit = 0.5 if most <= 1 else most / 2
-        limits = shlex.quote(f">={limit:g}={words[0]},<{limit:g}={words[1]}")
-        raise JudgeSenseError(
-            f"{where}: {scores[0]!r} holds numbers such as {columns[scores[0]].shown}, not labels; "
-            f"round them, or name the limits of the labels, such as --map {limits}"
-        )
+        raise _not_labels(columns, scores[0], theirs if scores[0] in judged else ours, where)
     if texts := [name for name in people if not columns[name].labels]:
         raise JudgeSenseError(
             f"{where}: {texts[0]!r} holds texts such as {columns[texts[0]].shown!r}, not labels; "
             "name the labels: --human COLUMN"
         )
     read = [name for name in judged if name in columns and not columns[name].labels]
-    if read and not theirs:
+    if read and not theirs.counts:
         raise JudgeSenseError(
             f"{where}: {read[0]!r} holds texts such as {columns[read[0]].shown!r}; list the "
             "possible verdicts, which are then read in them: --answers YES,NO"
         )
-    if read or not ours:
-        return _ordered(theirs.values())
-    if not theirs:
-        return _ordered(ours.values())
-    if ours.keys() & theirs.keys():
-        counts = Counter[str]()
-        for name in judged:
-            for text, number in found[name].texts.items():
-                counts[text.casefold()] += number
-        often = {key: word for key, word in ours.items() if counts[key] >= RARE * counts.total()}
-        if is_scale([*ours, *theirs]) and max(map(int, ours)) > max(map(int, theirs)) + 1:
+    known = theirs.classes()
+    if read or not ours.counts:
+        return _ordered(known.values())
+    if not known:
+        return _ordered(ours.classes().values())
+    if len(known) == 1:
+        known = {**ours.classes(), **known}
+    if ours.counts.keys() & known.keys():
+        numbers = [int(word) for word in ours.counts if is_scale([word])]
+        if is_scale(known) and numbers and max(numbers) > max(map(int, known)) + 1:
             notes.append(
-                f"verdicts go up to {max(map(int, ours))}, and labels up to "
-                f"{max(map(int, theirs))}. If these are two scales, translate one with --map"
+                f"verdicts go up to {max(numbers)}, and labels up to "
+                f"{max(map(int, known))}. If these are two scales, translate one with --map"
             )
-        return _ordered({**often, **theirs}.values())
-    for family in SAME:
-        mine, others = (
-            {n: words[key] for n, side in enumerate(family) for key in side.split() if key in words}
-            for words in (ours, theirs)
+        own = ours.beside(known)
+        if own and not is_scale(known):
+            notes.append(f"no person gave {join(own)}: verdicts of their own")
+        return _ordered([*known.values(), *own])
+    if (meaning := ours.meaning(known)) is not None and {*meaning.values()} <= known.keys():
+        # The verdicts' words name the labels; of two for one label, the commonest.
+        by_label = {known[label]: ours.spelled[word] for word, label in [*meaning.items()][::-1]}
+        mapping |= {**by_label, **{ours.spelled[w]: by_label[known[m]] for w, m in meaning.items()}}
+        pairs = sorted(by_label.items(), key=lambda pair: ours.spelled.get(fold(pair[1]), ""))
+        notes.append(
+            f"labels are read as verdicts: {','.join(map('='.join, pairs))}. To read them "
+            "otherwise, add --map"
         )
-        whole = len(mine) == len(ours) and len(others) == len(theirs) > 1
-        if whole and others.keys() <= mine.keys():
-            mapping |= {word: mine[place] for place, word in sorted(others.items())}
-            same = ",".join(f"{word}={verdict}" for word, verdict in mapping.items())
-            notes.append(f"labels are read as verdicts: {same}. To read them otherwise, add --map")
-            return _ordered(ours.values())
-    labels = _ordered(theirs.values())
-    if 2 * sum(parse(text, labels) in labels for text in ours.values()) > len(ours):
+        return _ordered(_distinct([by_label.get(word, word) for word in known.values()]))
+    labels = _ordered(known.values())
+    if 2 * sum(stated(text, labels) in labels for text in ours.spelled.values()) > len(ours.counts):
         return labels  # short texts that state a label
-    pairs = ",".join(map("=".join, zip(theirs.values(), ours.values(), strict=False)))
+    pairs_wanted = ",".join(map("=".join, zip(known.values(), ours.spelled.values(), strict=False)))
     raise JudgeSenseError(
-        f"{where}: labels ({', '.join([*theirs.values()][:5])}) and verdicts "
-        f"({', '.join([*ours.values()][:5])}) have no word in common; say which label is which "
-        f"verdict, such as --map {shlex.quote(pairs)}"
+        f"{where}: labels ({', '.join([*known.values()][:5])}) and verdicts "
+        f"({', '.join([*ours.spelled.values()][:5])}) have no word in common; say which label is "
+        f"which verdict, such as --map {shlex.quote(pairs_wanted)}"
     )
+
+
+def _not_labels(
+    columns: Mapping[str, Column], name: str, other: Words, where: str
+) -> JudgeSenseError:
+    """The question for limits of a column of scores, with the words of the ``other`` side."""
+    good, bad = (
+        [other.spelled[word] for word in other.counts if place_of(word, SAME[0]) == place]
+        for place in (0, 1)
+    )
+    words = (good[0], bad[0]) if good and bad else ("PASS", "FAIL")
+    most = max(float(text) for text in columns[name].texts if NUMBER.fullmatch(text))
+    limit = 0.5 if most <= 1 else most / 2
+    limits = shlex.quote(f">={limit:g}={words[0]},<{limit:g}={words[1]}")
+    return JudgeSenseError(
+        f"{where}: {name!r} holds numbers such as {columns[name].shown}, not labels; "
+        f"round them, or name the limits of the labels, such as --map {limits}"
+    )
+
+
+def _distinct(words: Iterable[str]) -> list[str]:
+    """The words, of each spelling the first."""
+    spelled: dict[str, str] = {}
+    for word in words:
+        spelled.setdefault(fold(word), word)
+    return [*spelled.values()]
 
 
 def _ordered(words: Iterable[str]) -> tuple[str, ...]:

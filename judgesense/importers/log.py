@@ -29,6 +29,7 @@ from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
 from judgesense.importers.items import ItemColumns
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.readings import Parser
+from judgesense.importers.shape import Step
 from judgesense.log.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
 from judgesense.log.invocation import invocation
 from judgesense.log.record import now
@@ -107,6 +108,8 @@ def import_log(
     people: Sequence[str] | None = None,
     mapping: Mapping[str, str] | None = None,
     joined: Mapping[str, Mapping[str, str]] | None = None,
+    texts: Sequence[str] = (),
+    steps: Sequence[Step] = (),
     **facts: Any,
 ) -> dict[str, Any]:
     """Import a foreign log into the folder ``out`` and return its ``run.json``.
@@ -128,6 +131,8 @@ def import_log(
             is a reason, which no verdict is read from.
         mapping: words of verdicts and people's labels to labels (see `PeopleLabels`).
         joined: labels from another file, by name and item; ``people`` has the names too.
+        texts: columns of verdicts that hold a judge's texts.
+        steps: what makes the source's rows one row a verdict.
         facts: more of ``run.json``.
 
     Raises:
@@ -166,7 +171,9 @@ def import_log(
         return done
     column_map, judged = ColumnMap(columns or {}), Items()
     blocks: Iterable[Rows] = (r for path in files for r in importer.read(path, judged, pick))
-    labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, parse, joined or {})
+    labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, joined or {}, texts)
+    for step in steps:
+        blocks = map(step, blocks)
     if people is not None:
         blocks = map(labels_of.labelled, blocks)
     try:
@@ -202,6 +209,7 @@ def import_log(
         **built,
         "without_gold": log["gold"].null_count,
         **({"people": list(people), "ties": labels_of.ties} if people else {}),
+        **({"no_verdict": labels_of.counts()} if people is not None else {}),
         **facts,
         "judges": [
             {"name": judge, "describe": {"engine": "imported", "format": format}}

@@ -5,21 +5,28 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from judgesense.files.tables import Rows
-from judgesense.importers.column_names import NUMBER, word_of
-from judgesense.importers.columns import ROW, ColumnMap
-from judgesense.importers.readings import Parser, is_label, label_in, spellings
+from judgesense.files.tables import ABSENT, Rows
+from judgesense.importers.columns import ROW, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
+from judgesense.importers.values import (
+    NUMBER,
+    fold,
+    has_failed,
+    label_in,
+    spellings,
+    stated,
+    word_of,
+)
 from judgesense.log.folder import PEOPLE_SCHEMA
-from judgesense.tasks import NO_ORDER, UNCLEAR
+from judgesense.tasks import ERROR, NO_ORDER, UNCLEAR, UNDECIDED
+from judgesense.text import shorten
 
-_AS_NAMED = ColumnMap({})
 _LIMIT = re.compile(r"(>=|<=|>|<)\s*(-?[0-9.]+)")
 _COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
@@ -30,23 +37,31 @@ class PeopleLabels:
 
     ``mapping`` is from words of verdicts and labels, in any case, to the task's labels; a key such
     as ``>=0.5`` stands for numbers. ``joined`` are labels from another file, by name of a column to
-    add and by item. ``parse`` reads a verdict that is no label and has a reason beside it, so that
-    the reason is not read for it; None if the file has no reasons.
+    add and by item.
     """
 
     columns: ColumnMap
     names: Sequence[str]
     mapping: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
-    parse: Parser | None = None
     joined: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    texts: Collection[str] = ()
+    """The columns of verdicts that hold a judge's texts, which `build_parts` reads."""
     ties: int = 0
+    unread: Counter[str] = field(default_factory=Counter)
+    """Verdicts and people's labels that are no label: neither counts as a verdict or label."""
+    failed: Counter[str] = field(default_factory=Counter)
+    """The texts of failed calls."""
+    blank: int = 0
+    """Verdicts that a file leaves out, or of which it says that there is none."""
 
     def __post_init__(self) -> None:
         self._kept: dict[str, list[Any]] = {name: [] for name in PEOPLE_SCHEMA.names}
         self._rows = 0
         self._known: dict[str | None, str | None] = {None: None}
         self._spellings = spellings(self.labels or ())
+        self._labels = {*(self.labels or ()), *(UNDECIDED if self.labels else ())}
+        self._mapped = {fold(key): label for key, label in self.mapping.items()}
 
     def labelled(self, rows: Rows) -> Rows:
         """The rows with people's labels as ``gold``: of several the majority, none for a tie."""
@@ -60,17 +75,20 @@ class PeopleLabels:
             for name, by_item in self.joined.items():
                 columns[name] = [by_item.get(item) for item in items]
         for number, name in enumerate(verdicts):
-            if name in columns:
-                words = [self._word(cell) for cell in self._cells(rows, name)]
-                if len(reasons) == len(verdicts) and reasons[number] in columns:
-                    words = self._without_reasons(words, self._cells(rows, reasons[number]))
-                columns[name] = words
+            if values_in(rows, name) is None:
+                continue
+            words = self._cells(rows, name)
+            if name not in self.texts:
+                own = reasons[number] if len(reasons) == len(verdicts) else ""
+                texts = self._cells(rows, own) if own else [None] * len(rows)
+                words = [self._verdict(*cells) for cells in zip(words, texts, strict=True)]
+            columns[name] = words
         if self.names:
             columns["gold"] = self._majority(Rows(columns, rows.places))
         return Rows(columns, rows.places)
 
     def _majority(self, rows: Rows) -> list[str | None]:
-        given = [[self._word(cell) for cell in self._cells(rows, name)] for name in self.names]
+        given = [[self._label(cell) for cell in self._cells(rows, name)] for name in self.names]
         places = [
             texts_of(self.columns.column(rows, target)) or [None] * len(rows)
             for target in ("task", "item_id", "order")
@@ -88,20 +106,41 @@ class PeopleLabels:
                         column.append(value)
         return gold
 
-    def _cells(self, rows: Rows, name: str) -> list[Any]:
-        return texts_of(_AS_NAMED.column(rows, name)) or [None] * len(rows)
+    def _label(self, cell: str | None) -> str | None:
+        word = self._word(cell)
+        if word is None or not self._labels or word in self._labels:
+            return word
+        self.unread[shorten(word, 60)] += 1
+        return None
 
-    def _without_reasons(self, words: list[Any], reasons: list[Any]) -> list[str | None]:
-        """Verdicts that nobody reads from the reason: without a label they are UNCLEAR."""
-        read, labels = self.parse or is_label, self.labels or ()
-        return [
-            (UNCLEAR if reason else None)
-            if word is None
-            else word
-            if not reason or not labels or word in labels
-            else read(word, labels)
-            for word, reason in zip(words, reasons, strict=True)
-        ]
+    def _cells(self, rows: Rows, name: str) -> list[Any]:
+        values = values_in(rows, name) or ()
+        cells = [None if value is ABSENT else value for value in values]
+        return texts_of(cells) or [None] * len(rows)
+
+    def _verdict(self, cell: str | None, reason: str | None) -> str | None:
+        """What a cell of a verdict says; ERROR beside or in the text of a failed call, and for
+        what is no label."""
+        if cell in UNDECIDED:
+            return cell
+        for text in (cell, reason):
+            if text is not None and has_failed(text) and self._word(text) not in self._labels:
+                self.failed[shorten(text, 60)] += 1
+                return ERROR
+        word = self._word(cell)
+        if word is None:
+            self.blank += 1
+            return None if reason is None else ERROR
+        if self._labels and word not in self._labels:
+            self.unread[shorten(word, 60)] += 1
+            return ERROR
+        return word
+
+    def counts(self) -> dict[str, Any]:
+        """What is no verdict: the cells that are blank, unread and of failed calls."""
+        unread, failed = (dict(count.most_common(5)) for count in (self.unread, self.failed))
+        sizes = {"unread": self.unread.total(), "failed": self.failed.total()}
+        return {"blank": self.blank, **sizes, "texts": {"unread": unread, "failed": failed}}
 
     def table(self) -> pa.Table:
         """What every person said, one row a label."""
@@ -114,12 +153,13 @@ class PeopleLabels:
         return self._known[cell]
 
     def _read(self, word: str) -> str:
-        folded = {key.casefold(): label for key, label in self.mapping.items()}
-        if word.casefold() in folded:
-            return folded[word.casefold()]
+        if fold(word) in self._mapped:
+            return self._mapped[fold(word)]
         for key, label in self.mapping.items():
             limit = _LIMIT.fullmatch(key) if NUMBER.fullmatch(word) else None
             if limit and _COMPARISONS[limit[1]](float(word), float(limit[2])):
                 return label
         label = label_in(self._spellings, word)
+        if label == UNCLEAR and self._labels and word not in UNDECIDED:
+            label = stated(word, self.labels or ())
         return word if label == UNCLEAR else label

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from judgesense.errors import JudgeSenseError
+from judgesense.importers.values import has_failed, is_label, label_in, spellings
 from judgesense.log.schema import SCHEMA
 from judgesense.tasks import ERROR, REFUSED, UNCLEAR, UNDECIDED
 
@@ -122,7 +123,8 @@ class Readings:
         elif decision is not None:
             raw = label_in(spelled, decision)
         elif text is not None:
-            raw = self._parsed(text, labels)
+            raw = ERROR if has_failed(text) else self._parsed(text, labels)
+            error = error or (text[:_SHOWN] if raw == ERROR else None)
         elif best is not None:
             raw = label_in(spelled, best)
         else:
@@ -131,7 +133,7 @@ class Readings:
             self.unknown[task][str(stated or text or decision)[:_SHOWN]] += size
         if gold is not None:
             gold = self._require_label(gold, "gold", task)
-            if gold_flips and len(labels) == 2:
+            if gold_flips and gold in labels[:2]:
                 gold = labels[1 - labels.index(gold)]
         if raw in UNDECIDED or decision is None:
             decision = raw
@@ -151,21 +153,6 @@ class Readings:
                 f"task {task!r}"
             )
         return label
-
-
-def is_label(text: str, labels: tuple[str, ...]) -> str:
-    """The label that the text is, in any case; else UNCLEAR."""
-    return label_in(spellings(labels), text)
-
-
-def spellings(labels: Iterable[str]) -> dict[str, str]:
-    """Spelling -> label; a label's own spelling goes before another's in lower case."""
-    return {**{label.casefold(): label for label in labels}, **{label: label for label in labels}}
-
-
-def label_in(labels: Mapping[str, str], text: str) -> str:
-    """The label that the text is, in any case, by their `spellings`; else UNCLEAR."""
-    return labels.get(text) or labels.get(text.strip().casefold(), UNCLEAR)
 
 
 def _of_options(lists: pa.ListArray) -> tuple[list[str | None], Any, Any]:

@@ -7,28 +7,44 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Rows
+from judgesense.importers.choices import LABELS, Choices, choices_of
 from judgesense.importers.column_names import (
     BY_PEOPLE,
     MODEL,
+    MOST_LABELS,
     NOT_LABELS,
     PEOPLE,
     PERSON,
     ROLES,
-    SAME,
     VERDICT_OF,
     VERDICTS,
     Column,
     Columns,
+    columns_of,
     plain,
 )
-from judgesense.importers.columns import ROW, TARGETS
+from judgesense.importers.columns import NAMES, ROW, TARGETS
 from judgesense.importers.labels import comparable, space_of
 from judgesense.importers.rows import fits
+from judgesense.importers.shape import (
+    ORDER,
+    REPEAT,
+    VERDICT,
+    Repeats,
+    Shape,
+    Step,
+    numbered,
+    shape_of,
+    through,
+)
+from judgesense.importers.values import fold, is_usual
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join, s, sentence
 
@@ -47,13 +63,16 @@ _MOST_TASKS = 12
 
 
 class Understood(NamedTuple):
-    """What the columns are: ``columns``, ``people``, ``labels`` and ``mapping`` as
-    `judgesense.importers.log.import_log` takes them, and ``lines`` that say it to a person."""
+    """How a file is read: ``columns``, ``people``, ``labels``, ``mapping``, ``texts`` and ``steps``
+    as `judgesense.importers.log.import_log` takes them, and ``lines`` that say it to a person."""
 
     columns: Mapping[str, str]
     people: tuple[str, ...]
     labels: tuple[str, ...] | None
     mapping: Mapping[str, str]
+    texts: tuple[str, ...]
+    steps: Callable[[], Sequence[Step]]
+    """The steps of the file's shape, new for each pass over the file."""
     lines: tuple[str, ...]
 
 
@@ -103,6 +122,9 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     Yes, no and numbers may say anything: such a column's name has to be a person's (``Maria``
     among names in lower case) or to say who it was.
     """
+    by_name = {plain(name): name for name in found}
+    if by_name.keys() >= {"model_a", "model_b", "winner"} and by_name["winner"] not in judged:
+        return [by_name["winner"]]  # The votes of an arena.
     verdicts = {word for name in judged if name in found for word in found[name].words}
     usual = is_scale(verdicts) or verdicts <= {"yes", "no", "y", "n", "true", "false"}
     lower = 2 * sum(name[:1].islower() for name in found) >= len(found)
@@ -125,11 +147,11 @@ def _same_words(column: Column, vocabulary: set[str]) -> bool:
 
 def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str]) -> str | None:
     """The sentence on a column that looks like labels and is not used; None without one."""
-    vocabulary, taken = {word.casefold() for word in known}, set(used)
+    vocabulary, taken = set(map(fold, known)), set(used)
     alike: dict[str, set[str]] = {}
     for name, column in found.items():
         words = {*column.words}
-        usual = any(words <= {*" ".join(side).split()} for side in SAME) and not is_scale(words)
+        usual = is_usual(words) and not is_scale(words)
         if ((vocabulary and words <= vocabulary) or usual) and column.labels and len(words) > 1:
             alike |= {} if name in taken else {name: words}
     if not alike:
@@ -198,47 +220,153 @@ def recognise(
     return judged, asked, roles
 
 
+class Layout(NamedTuple):
+    """What the columns of a file are after its steps: those of verdicts, of people's labels, and
+    column of the decision log -> column.
+
+    ``mapping`` are words of verdicts and labels, ``steps`` makes the steps anew for each pass over
+    the file, and ``choices`` says how its choices between two are read.
+    """
+
+    found: Columns
+    size: int
+    judged: list[str]
+    people: list[str]
+    roles: dict[str, str]
+    mapping: dict[str, str]
+    steps: Callable[[], Sequence[Step]]
+    choices: Choices | None
+
+
+def lay_out(
+    read: Callable[[], Iterable[Rows]],
+    where: str,
+    notes: list[str],
+    *,
+    joined: Mapping[str, Mapping[str, str]] | None = None,
+    mapping: Mapping[str, str] | None = None,
+    is_log: bool = False,
+    people: Sequence[str] = (),
+    verdicts: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    flag: str = "--verdict ",
+) -> Layout:
+    """How the rows of a file are laid out; what is given is taken as it is.
+
+    ``read`` reads the file's rows. ``verdicts``, ``people`` and ``columns`` are those of
+    `recognise`, ``joined`` people's labels from other files, by person and item. In a log of
+    another tool (``is_log``) verdicts and their roles are known. ``notes`` gets what a person
+    should know. Raises JudgeSenseError for an unknown column, and without verdicts.
+    """
+    columns = dict(columns or {})
+    shape, found, size = (
+        (Shape(), *columns_of(read()))
+        if is_log
+        else shape_of(read, [*verdicts, *people, *columns.values()])
+    )
+    notes += shape.notes
+    added = {name: Column() for name in joined or ()}
+    for rater, by_item in (joined or {}).items():
+        if rater in found:
+            raise JudgeSenseError(f"{where}: {rater!r} names a column and a person; rename one")
+        added[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
+    found = {**found, **added}
+    judged, asked, roles = recognise(
+        found,
+        where,
+        notes,
+        verdicts=verdicts,
+        people=[*added, *people],
+        columns={**shape.added, **columns},
+        is_log=is_log,
+        flag=flag,
+    )
+    words, steps, choices = dict(mapping or {}), list(shape.steps), None
+    if not is_log:
+        inside = [name for name in asked if name not in added]
+        choices = choices_of(shape.rows(read()), found, judged, inside, roles, words, notes)
+    if choices is not None:
+        steps.append(choices)
+        roles["order"] = ORDER
+        found = {**found, **columns_of(through(steps, read()))[0]}
+        words = {key: word for key, word in words.items() if fold(key) not in choices.sides}
+    repeat = roles.get("repeat", ":")
+    is_named = repeat in found and not fits("repeat", found[repeat].texts)
+    has_ids = not is_log and roles.get("item_id", ROW) != ROW
+    key = [
+        name
+        for target in _KEY
+        for source in [roles.get(target, ":")]
+        if source[:1] != ":" and source != ROW
+        for name in (NAMES.findall(source) or source.split(","))
+    ]
+    answer = {*judged, *roles.get("raw_text", ":").split(",")}
+    if has_ids and repeat not in found:
+        roles["repeat"] = REPEAT
+
+    def fresh() -> Sequence[Step]:
+        late: list[Step] = []
+        if is_named:
+            late.append(partial(numbered, name=repeat, known={}))
+        if has_ids:
+            late.append(Repeats(key, answer, repeat if repeat in found else None))
+        return [*steps, *late]
+
+    if has_ids:
+        *before, repeats = fresh()
+        size = sum(map(len, through([*before, repeats], read())))
+        assert isinstance(repeats, Repeats)
+        if repeats.copies:
+            notes.append(f"{repeats.copies} row{s(repeats.copies)} repeated whole count once")
+        if repeats.repeats and repeat not in found:
+            notes.append(f"{repeats.repeats} more verdicts on the same input are repeats")
+    return Layout(found, size, judged, asked, roles, words, fresh, choices)
+
+
+_KEY = ("judge", "task", "item_id", "template_id", "order", "repeat", "system_id", "variant")
+
+
 def understand(
-    found: Columns,
-    size: int,
+    read: Callable[[], Iterable[Rows]],
     where: str,
     *,
-    mapping: Mapping[str, str] | None = None,
     labels: Sequence[str] | None = None,
     is_log: bool = False,
     **given: Any,
 ) -> Understood:
-    """What the columns of a table with ``size`` rows are; what is given is taken as it is.
+    """How a file is read; ``labels`` and what else is ``given`` to `lay_out` is taken as it is.
 
-    ``given`` are ``verdicts``, ``people`` and ``columns`` of `recognise`. In a log of another tool
-    (``is_log``) verdicts and their roles are known, and people's labels are inside other columns
-    (``metadata.label``). Raises JudgeSenseError for an unknown column, without verdicts, and for
-    labels that cannot be compared.
+    In a log of another tool people's labels are inside other columns (``metadata.label``). Raises
+    JudgeSenseError as `lay_out`, and for labels that cannot be compared.
     """
     notes: list[str] = []
-    judged, asked, roles = recognise(found, where, notes, is_log=is_log, **given)
-    words = dict(mapping or {})
-    space = tuple(labels) if labels else None
-    if space is None and (asked or not is_log):
-        space = space_of(found, judged, asked, where, words, notes)
-    parts = [f"read {size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
-    parts.append(f"people's labels: {join(asked) if asked else 'none'}")
+    layout = lay_out(read, where, notes, is_log=is_log, **given)
+    found, judged, people, roles = layout.found, layout.judged, layout.people, layout.roles
+    words, space = layout.mapping, tuple(labels) if labels else None
+    if space is None and (people or not is_log):
+        space = space_of(found, judged, people, where, words, notes)
+    if layout.choices is not None and space is not None and {*space} <= {*LABELS}:
+        space = tuple(label for label in LABELS if label in space or label != "tie")
+    texts = [name for name in judged if name in found and not found[name].labels]
+    parts = [f"read {layout.size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
+    parts.append(f"people's labels: {join(people) if people else 'none'}")
     for target, what in _SHOWN.items():
-        if (source := roles.get(target, ":"))[:1] != ":" and source != ROW:
+        source = roles.get(target, ":")
+        if source[:1] != ":" and source not in (ROW, REPEAT):
             parts.append(f"{what}: {join(source.split(','))}")
     parts += [f"possible labels: {', '.join(space)}"] if space else []
-    for name in judged:
-        if name in found and (blank := found[name].blank) and not is_log:
-            notes.append(
-                f"{blank} row{s(blank)} without a verdict in {name!r} count as failed and are left "
-                "out of the figures"
-            )
-    used = {*judged, *asked, *(part for source in roles.values() for part in source.split(","))}
+    used = {*judged, *people, *(part for source in roles.values() for part in source.split(","))}
     used |= {name for name in found if any(repr(name) in note for note in notes)}
     if not is_log and (unused := looks_like_labels(found, used, space or ())):
         notes.append(unused)
     return Understood(
-        roles, tuple(asked), space, words, (". ".join(map(sentence, parts)), *map(sentence, notes))
+        roles,
+        tuple(people),
+        space,
+        words,
+        () if words else tuple(name for name in texts if not found[name].decimals),
+        layout.steps,
+        (". ".join(map(sentence, parts)), *map(sentence, notes)),
     )
 
 
@@ -270,7 +398,7 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
         for name, column in found.items()
         if _same_words(column, vocabulary) and not NOT_LABELS.fullmatch(plain(name))
     ]
-    outputs = ("raw_text", "raw_output", "judge_output", "judge_response", "llm_output")
+    outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
     models = [name for name in found if MODEL.search(plain(name))]
     people = [column for name, column in found.items() if name not in models]
     models = [n for n in models if any(_same_words(found[n], {*each.words}) for each in people)]
@@ -295,7 +423,7 @@ def _roles(
                 name
                 and target not in roles
                 and found[name].filled
-                and fits(target, found[name].texts)
+                and (fits(target, found[name].texts) or _is_named(target, key, found[name]))
             ):
                 if target == "task" and (values := len(found[name].texts)) > _MOST_TASKS:
                     notes.append(
@@ -320,7 +448,7 @@ def _roles(
             )
         roles["raw_text"] = ",".join(filter(None, reasons)) if all(reasons) else ":"
     else:
-        generic = plain(judged[0]) in (*VERDICTS, *ROLES["raw_text"].split())
+        generic = plain(judged[0]) in (*VERDICTS, *ROLES["raw_text"].split(), plain(VERDICT))
         roles.setdefault("judge", ":judge" if generic else f":{judged[0]}")
         if reasons[0]:
             roles.setdefault("raw_text", reasons[0])
@@ -352,6 +480,13 @@ def _roles(
         roles.setdefault("cluster_id", roles["item_id"])
         roles["item_id"] = f"{{{roles['item_id']}}}/{{{roles['system_id']}}}"
     return roles
+
+
+def _is_named(target: str, key: str, column: Column) -> bool:
+    """Whether a column's values are names of runs, or of what is shown first."""
+    if target == "repeat":
+        return 1 < len(column.texts) <= MOST_LABELS and column.filled > len(column.texts)
+    return target == "order" and 1 <= len(column.words) <= 2 and not key.endswith("order")
 
 
 def _reason_of(found: Columns, verdict: str) -> str | None:

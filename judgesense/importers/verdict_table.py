@@ -16,17 +16,19 @@ import numpy as np
 import pyarrow as pa
 from pydantic import FiniteFloat, TypeAdapter
 
-from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows, read_table_rows
 from judgesense.files.typed_rows import number_of
 from judgesense.importers.build import build_parts
-from judgesense.importers.column_names import LONGEST, Columns, columns_of, word_of
+from judgesense.importers.choices import LABELS
+from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import NAMES, ROW, ColumnMap
 from judgesense.importers.labels import space_of
 from judgesense.importers.people import PeopleLabels
-from judgesense.importers.recognise import recognise
+from judgesense.importers.recognise import Layout, lay_out
 from judgesense.importers.rows import converted, texts_of
+from judgesense.importers.shape import ADDED, Step, through
+from judgesense.importers.values import LONGEST, fold, stated, word_of
 from judgesense.log.answers import Answers
 from judgesense.log.view import view
 from judgesense.statistics.arrays import Floats
@@ -68,6 +70,8 @@ class VerdictTable:
     numbers: Mapping[str, Floats]
     columns: Mapping[str, str]
     recognised: Mapping[str, str] = field(default_factory=dict)
+    as_shown: bool = False
+    """Whether verdicts name what was shown, as in a log; else they name the item's own options."""
 
 
 def read_verdict_table(
@@ -85,12 +89,13 @@ def read_verdict_table(
             f"--columns: {unknown[0]!r} is not a column; choose from {', '.join(names)}"
         )
     held, _ = columns_of(read_table_rows(path))
+    notes: list[str] = []
     # A file of `judgesense judge` has the items' columns too: its own names go first.
     exact = {name: name for name in names if name in held} | given
-    judged, people, roles = recognise(
-        held,
+    layout = lay_out(
+        lambda: read_table_rows(path),
         str(path),
-        [],
+        notes,
         flag="--columns verdict=",
         verdicts=[exact["verdict"]] if "verdict" in exact else [],
         people=[exact["gold"]] if "gold" in exact else [],
@@ -100,6 +105,7 @@ def read_verdict_table(
             if name not in ("verdict", "gold")
         },
     )
+    found, judged, people, roles = layout.found, layout.judged, layout.people, layout.roles
     if len(judged) > 1 and judge not in judged:
         raise JudgeSenseError(
             f"{path} has several judges; choose one with --judge: {', '.join(judged)}"
@@ -108,14 +114,14 @@ def read_verdict_table(
     if roles["item_id"] == ROW != given.get("item_id"):
         raise JudgeSenseError(
             f"{path}: no column 'item_id' says what each verdict is on; its columns: "
-            f"{', '.join(held)}. Name yours with --columns item_id=YOURS"
+            f"{', '.join(found)}. Name yours with --columns item_id=YOURS"
         )
     mapping: dict[str, str] = {}
-    labels = _labels(path, held, verdict, people, mapping) if len(people) == 1 else ()
+    labels = _labels(path, layout, verdict, people, mapping) if len(people) == 1 else ()
     if not labels and "gold" in given:
         raise JudgeSenseError(
-            f"{path}: {given['gold']!r} ({held[given['gold']].shown}) and {verdict!r} "
-            f"({held[verdict].shown}) have no label in common; to translate people's labels, pass "
+            f"{path}: {given['gold']!r} ({found[given['gold']].shown}) and {verdict!r} "
+            f"({found[verdict].shown}) have no label in common; to translate people's labels, pass "
             "their file with --labels and --map THEIRS=OURS"
         )
     people = people if labels else []
@@ -123,13 +129,16 @@ def read_verdict_table(
     reasons = roles.get("raw_text", ":").split(",")
     reason = reasons[judged.index(verdict)] if len(reasons) == len(judged) else ":"
     roles = {"judge": f":{verdict}", **roles, "raw_decision": verdict, "raw_text": reason}
-    labels = labels or _labels(path, held, verdict, [], mapping)
-    table = import_table(path, roles, labels, people=people, mapping=mapping)
+    labels = labels or _labels(path, layout, verdict, [], mapping)
+    if layout.choices is not None and {*labels} <= {*LABELS}:
+        labels = tuple(label for label in LABELS if label in labels or label != "tie")
+    table = import_table(path, roles, labels, people=people, mapping=mapping, steps=layout.steps())
     used = columns_by_name({**roles, "gold": people[0] if people else ":"})
     return replace(
         table,
         columns=used,
         recognised={name: column for name, column in used.items() if name not in exact},
+        as_shown=layout.choices is not None,
     )
 
 
@@ -138,7 +147,7 @@ def columns_by_name(roles: Mapping[str, str]) -> dict[str, str]:
     columns = {
         name: (NAMES.findall(roles[target]) or [roles[target]])[0]
         for name, target in TARGET_OF.items()
-        if roles.get(target, ":")[:1] != ":"
+        if roles.get(target, ":")[:1] != ":" and roles[target] not in ADDED
     }
     if columns.get("cluster_id") == columns.get("item_id"):
         del columns["cluster_id"]  # The item is the cluster by default.
@@ -152,11 +161,13 @@ def import_table(
     *,
     people: Sequence[str] = (),
     mapping: Mapping[str, str] | None = None,
+    steps: Sequence[Step] = (),
 ) -> VerdictTable:
     """Import a table whose columns are known.
 
     ``roles`` are a column map of the decision log, with the file's columns for `NUMBERS`;
-    ``labels``, ``people`` and ``mapping`` are those of `judgesense.importers.log.import_log`.
+    ``labels``, ``people``, ``mapping`` and ``steps`` are those of
+    `judgesense.importers.log.import_log`.
     Raises JudgeSenseError, with file, row and column, for a cell that does not fit.
     """
     log_roles = {
@@ -169,17 +180,17 @@ def import_table(
         # Its file name would not pair a table with another one.
         log_roles["task"] = ":verdicts"
     columns, space = ColumnMap(log_roles), tuple(labels)
-    gold = PeopleLabels(columns, people, mapping or {}, space, parse)
+    gold = PeopleLabels(columns, people, mapping or {}, space)
     numbers: dict[str, list[float]] = {name: [] for name in NUMBERS}
 
     def blocks() -> Iterator[Rows]:
-        for rows in read_table_rows(path):
+        for rows in through(steps, read_table_rows(path)):
             for name, values in numbers.items():
                 values += _numbers(rows, roles.get(name, name))
             yield gold.labelled(rows)
 
     parts: list[pa.Table] = []
-    facts = build_parts(blocks(), columns, space, parse, parts.append)
+    facts = build_parts(blocks(), columns, space, stated, parts.append)
     arrays = {name: np.array(values) for name, values in numbers.items()}
     answers = view(pa.concat_tables(parts), None, facts).judged
     return VerdictTable(answers, arrays, columns_by_name(roles))
@@ -191,13 +202,14 @@ def _numbers(rows: Rows, name: str) -> list[float]:
 
 
 def _labels(
-    path: Path, held: Columns, verdict: str, gold: Sequence[str], mapping: dict[str, str]
+    path: Path, layout: Layout, verdict: str, gold: Sequence[str], mapping: dict[str, str]
 ) -> tuple[str, ...]:
     """The labels of the verdicts and of gold, in order; none if gold has no label of the verdicts.
 
     ``mapping`` gets what makes two vocabularies one. Raises JudgeSenseError for texts.
     """
-    words = [_words(path, held, name) for name in (verdict, *gold)]
+    held = layout.found
+    words = [_words(path, layout, name) for name in (verdict, *gold)]
     if not words[0]:
         raise JudgeSenseError(f"{path}: no row has a verdict; judge the items first")
     if gold and not {*words[0]} & {*words[1]}:
@@ -226,13 +238,13 @@ def ordered(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(words, key=lambda word: number_of(word) or 0.0))
 
 
-def _words(path: Path, held: Columns, name: str) -> dict[str, str]:
-    """The distinct words of a column by case-folded spelling."""
-    if held[name].is_complete:
-        return held[name].words
+def _words(path: Path, layout: Layout, name: str) -> dict[str, str]:
+    """The distinct words of a column by `fold`."""
+    if layout.found[name].is_complete:
+        return layout.found[name].words
     words: dict[str, str] = {}
-    for rows in read_table_rows(path):
+    for rows in through(layout.steps(), read_table_rows(path)):
         for word in map(word_of, texts_of(_AS_NAMED.column(rows, name)) or ()):
             if word is not None and word not in UNDECIDED:
-                words.setdefault(word.casefold(), word)
+                words.setdefault(fold(word), word)
     return words

@@ -342,9 +342,9 @@ def log_of_shares(shares: Floats) -> Floats:
 def _in_own_order(gold: Codes, swapped: Bools, item: Codes, n: int) -> Codes:
     """Each item's label in its own order, from the labels of its answers as shown."""
     labels = gold.copy()
-    # A third label (a tie) has no counterpart in the other order: then all stay as they are.
-    if (gold[swapped] < 2).all():
-        labels[swapped] = np.array([1, 0, UNDECIDED])[gold[swapped]]
+    # A third label, a tie, is the same in both orders.
+    first, second = swapped & (gold == 0), swapped & (gold == 1)
+    labels[first], labels[second] = 1, 0
     of_item = np.full(n, UNDECIDED)
     graded = np.flatnonzero(labels >= 0)[::-1]
     of_item[item[graded]] = labels[graded]

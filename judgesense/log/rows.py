@@ -87,6 +87,8 @@ class Log:
     bases: list[str]
     chances: Floats | None = None
     """The chance of each item to be picked for labelling: NaN if unknown, None if all are equal."""
+    is_imported: bool = False
+    """Whether it was imported: then a call that failed is not asked again, but gave no verdict."""
 
     def chances_of(self, rows: Codes) -> Floats | None:
         """The chances of some labelled rows to be picked; None if one is unknown."""
@@ -261,6 +263,7 @@ def read_rows(
         base=base,
         bases=bases,
         chances=np.array([chances.get(name, np.nan) for name in items]) if chances else None,
+        is_imported="imported" in run,
     )
     return rows, {name: _task(rows, code, run) for code, name in enumerate(tasks)}, ids
 

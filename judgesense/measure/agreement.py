@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from judgesense.answers.space import TIES
 from judgesense.log.answers import Answers
 from judgesense.measure.thresholds import WORDING_PRIOR
 from judgesense.statistics.arrays import Bools, Codes, Words
@@ -88,7 +89,7 @@ def gold_figures(answers: Answers, rows: Codes, verdicts: Words, labels: Words) 
 
 
 def position(answers: Answers) -> BothOrders:
-    """What a judge chose in both option orders; a tie or a foreign label is no choice."""
+    """What a judge chose in both option orders; a foreign label is no choice."""
     log, rows, options = answers.log, answers.rows, answers.task.labels[:2]
     if not len(rows) or len(options) < 2:
         return BothOrders()
@@ -99,4 +100,5 @@ def position(answers: Answers) -> BothOrders:
         log.template[rows],
         cluster_ids=log.cluster[rows],
         options=options,
+        ties=[label for label in answers.task.labels[2:] if label.casefold() in TIES],
     )

@@ -182,6 +182,7 @@ def both_orders(
     *,
     cluster_ids: Any,
     options: Sequence[str] = OPTIONS,
+    ties: Collection[str] = (),
 ) -> BothOrders:
     """Measure from rows of a log whether the same thing is chosen in both option orders.
 
@@ -191,10 +192,12 @@ def both_orders(
 
     Args:
         decisions: one label per row, shape (n,), strings, as shown. Pairs with another label than
-            `options` (a tie, no decision) are left out.
+            `options` and `ties` (no decision) are left out.
         item_ids, template_ids, cluster_ids: one id per row; clusters are what is independent.
         orders: "AB" or "BA" per row; rows with another value are left aside.
         options: the two labels.
+        ties: labels that prefer neither, the same in both orders: a tie in one order and a winner
+            in the other is another choice. They take no position.
 
     >>> orders, items = ["AB", "BA"] * 2, [1, 1, 2, 2]
     >>> found = both_orders(["A", "B", "A", "A"], items, orders, items, cluster_ids=items)
@@ -213,17 +216,22 @@ def both_orders(
     _, *both = np.intersect1d(place[rows[0]], place[rows[1]], True, return_indices=True)
     ab, ba = rows[0][both[0]], rows[1][both[1]]
     n_templates = len(np.unique(template[ab]))
-    kept = np.isin(decided[ab], options) & np.isin(decided[ba], options)
+    known = [*options, *ties]
+    kept = np.isin(decided[ab], known) & np.isin(decided[ba], known)
     ab, ba = ab[kept], ba[kept]
     if not len(ab):
         return BothOrders(n_templates=n_templates)
-    found = position_bias(decided[ba], decided[ab], cluster[ab], options=options)
+    in_ab, in_ba = decided[ab], decided[ba]
+    is_tie = np.isin(in_ab, [*ties]), np.isin(in_ba, [*ties])
+    same = np.where(is_tie[0] | is_tie[1], is_tie[0] & is_tie[1], in_ab != in_ba)
+    chosen = np.concatenate([in_ab[~is_tie[0]], in_ba[~is_tie[1]]])
+    ends = wilson_cluster(same, cluster[ab])
     return BothOrders(
-        found.position_consistency,
-        found.position_consistency_ci_low,
-        found.position_consistency_ci_high,
-        found.first_position_rate,
-        len(ab),
-        len(np.unique(item[ab])),
-        n_templates,
+        same_choice=float(same.mean()),
+        same_choice_ci_low=ends.low,
+        same_choice_ci_high=ends.high,
+        first_position_rate=float((chosen == options[0]).mean()) if len(chosen) else None,
+        n=len(ab),
+        n_items=len(np.unique(item[ab])),
+        n_templates=n_templates,
     )

@@ -90,7 +90,7 @@ def test_labels_of_plain_tables(tmp_path):
     file.write_text("item_id,system_id,rating\n1,a,4.0\n1,b,2\n2,a,\n2,b,3.5\n")
     read = read_verdicts(file, columns={"verdict": "rating"})
     assert read.labels == ("2", "3.5", "4")
-    assert read.verdict.tolist() == ["4", "2", "UNCLEAR", "3.5"]
+    assert read.verdict.tolist() == ["4", "2", "ERROR", "3.5"]
     assert read.item.tolist() == read.cluster.tolist() == ["1", "1", "2", "2"]
     assert read.values()[[0, 1, 3]].tolist() == [4.0, 2.0, 3.5]
     pq.write_table(pa.table({"item_id": [1, 2], "verdict": [True, False]}), tmp_path / "b.parquet")
@@ -122,7 +122,7 @@ def test_spelling_makes_no_label(tmp_path):
     read = read_verdicts(file)
     assert sorted(label.casefold() for label in read.labels) == ["fail", "pass"]
     assert (read.verdict == read.gold).tolist() == [True, True, True, False]
-    assert read.verdict[3] == "UNCLEAR"
+    assert read.verdict[3] == "ERROR"
 
 
 def test_many_numbers_are_labels_and_texts_are_not(tmp_path):

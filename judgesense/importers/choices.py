@@ -1,0 +1,209 @@
+"""Choices between two: every spelling of order and winner becomes one convention.
+
+In the log a verdict names what was shown, A first, and so does the gold label of its row; a tie is
+``tie``. Files name what was shown (``first``, ``2``), the item's own options (``model_a``, a
+system's name), or a letter, which may be either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+
+from judgesense.files.tables import Rows
+from judgesense.importers.column_names import Columns, plain
+from judgesense.importers.columns import ColumnMap, values_in
+from judgesense.importers.rows import texts_of
+from judgesense.importers.shape import ORDER
+from judgesense.importers.values import SAME, Words, fold, place_of, says_nothing
+from judgesense.tasks import NO_ORDER, ORDERS
+
+LABELS = ("A", "B", "tie")
+_SHOWN = frozenset(["first", "second", "1", "2", "left", "right"])
+_OWN = ("model a", "model b")
+_SIDES = (
+    ("model_a", "model_b"),
+    ("generator_1", "generator_2"),
+    ("system_a", "system_b"),
+    ("model_1", "model_2"),
+)
+_BACK = ("swapped_back", "own_order", "unswapped", "realigned")
+"""In the name of a column whose verdicts name the item's own options although letters do."""
+_SEEN = 20_000
+_JUDGESENSE = {"item_id", "verdict"}
+"""Columns of a file of ``judgesense judge``, whose verdicts name the item's own options."""
+
+
+@dataclass
+class Choices:
+    """How a file of choices is read: the sides of `SAME` by folded word, and whose order they name.
+
+    ``own`` are the columns whose labels name the item's own options, in every row.
+    """
+
+    columns: tuple[str, ...]
+    order: str
+    sides: Mapping[str, int]
+    names: tuple[str, str] | None
+    """The columns with the names of both systems, which also name a winner."""
+    own: set[str] = field(default_factory=set)
+
+    def side(self, text: object, names: Sequence[str]) -> int | None:
+        """The side that a label names, 0, 1, or 2 for a tie."""
+        word = fold(str(text))
+        if names and word in names and names[0] != names[1]:
+            return names.index(word)
+        return self.sides.get(word)
+
+    def __call__(self, rows: Rows) -> Rows:
+        """The rows with ``A``, ``B`` and ``tie`` as shown, and with the orders AB and BA."""
+        columns = dict(rows.columns)
+        systems = [values_in(rows, name) or [""] * len(rows) for name in self.names or ()]
+        named = [[fold(str(name)) for name in pair] for pair in zip(*systems, strict=True)]
+        named = named or [[]] * len(rows)
+        orders = [
+            self.order_of(value, names)
+            for value, names in zip(rows.columns[self.order], named, strict=True)
+        ]
+        for name in self.columns:
+            values = texts_of(values_in(rows, name)) or [None] * len(rows)
+            cells: list[object] = []
+            for value, order, names in zip(values, orders, named, strict=True):
+                place = None if says_nothing(value) else self.side(value, names)
+                if place in (0, 1) and (name in self.own or fold(str(value)) in names):
+                    place = place if order == "AB" else 1 - int(place or 0)
+                cells.append(value if place is None else LABELS[place])
+            columns[name] = cells
+        columns[ORDER] = orders
+        return Rows(columns, rows.places)
+
+    def order_of(self, value: object, names: Sequence[str]) -> str:
+        """AB or BA, from an order, from what is shown first, or from whether it was swapped."""
+        word = fold(str(value))
+        if word.upper() in ORDERS:
+            return word.upper()
+        if word in names:
+            return ORDERS[names.index(word)]
+        if word in ("true", "false", "yes", "no"):
+            return ORDERS[word in ("true", "yes")]
+        return ORDERS[place_of(word, SAME[1]) or 0]
+
+
+def choices_of(
+    blocks: Iterable[Rows],
+    found: Columns,
+    judged: Sequence[str],
+    people: Sequence[str],
+    roles: Mapping[str, str],
+    mapping: Mapping[str, str],
+    notes: list[str],
+) -> Choices | None:
+    """How a file's choices between two are read; None for a file of other verdicts.
+
+    A letter names what was shown, unless people's labels say otherwise: with one of the two
+    readings the judge agrees with them far more often. ``notes`` says which.
+    """
+    order = roles.get("order", ":")
+    if order not in found or not judged or {*found[order].texts} <= {NO_ORDER}:
+        return None
+    by_name = {plain(name): name for name in found}
+    names = next(
+        ((by_name[a], by_name[b]) for a, b in _SIDES if a in by_name and b in by_name), None
+    )
+    systems = {fold(t) for name in names or () for t in found[name].texts}
+    places = {word: _meant(word, mapping) for word in _words(found, [*judged, *people])}
+    sides = {word: n for word, n in places.items() if n is not None and word not in systems}
+    words = Words.of(found[judged[0]].texts).counts
+    chosen = [word for word in words if word in systems or sides.get(word) in (0, 1)]
+    others = sum(n for word, n in words.items() if word not in sides and word not in systems)
+    if not chosen or 10 * others > sum(words.values()):
+        return None
+    choices = Choices((*judged, *people), order, sides, names)
+    for name in choices.columns:
+        if {*words_of(found, name)} & {*_OWN} or plain(name).endswith(_BACK):
+            choices.own.add(name)
+    rows = list(_sample(blocks))
+    letters = [n for n in choices.columns if n not in choices.own and not _shown(found, n, systems)]
+    for name in [n for n in people if n in letters]:
+        if _follows_item(rows, choices, name, roles):
+            choices.own.add(name)
+    is_own = found.keys() >= _JUDGESENSE
+    for name in [n for n in judged if n in letters]:
+        reliably = _better_own(rows, choices, name, people[0]) if people else None
+        if reliably is None:
+            other = "A=first,B=second" if is_own else "A=model_a,B=model_b"
+            notes.append(
+                f"letters in {name!r} name {'the own options of an item' if is_own else _FIRST}; "
+                f"to read them otherwise, add --map {other}"
+            )
+        if is_own if reliably is None else reliably:
+            choices.own.add(name)
+    return choices
+
+
+_FIRST = "what was shown, A first"
+
+
+def words_of(found: Columns, name: str) -> set[str]:
+    """The folded words of a column."""
+    return {*found[name].words}
+
+
+def _words(found: Columns, names: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys(word for name in names for word in found[name].words)
+
+
+def _meant(word: str, mapping: Mapping[str, str]) -> int | None:
+    translated = {fold(key): fold(value) for key, value in mapping.items()}
+    word = translated.get(word, word)
+    return place_of(word, SAME[1] if word != "c" else (*SAME[1][:2], ""))
+
+
+def _shown(found: Columns, name: str, systems: set[str]) -> bool:
+    words = {*found[name].words}
+    return bool(words & _SHOWN) or bool(words & systems)
+
+
+def _sample(blocks: Iterable[Rows]) -> Iterable[Rows]:
+    size = 0
+    for rows in blocks:
+        yield rows
+        size += len(rows)
+        if size >= _SEEN:
+            return
+
+
+def _follows_item(
+    rows: Sequence[Rows], choices: Choices, name: str, roles: Mapping[str, str]
+) -> bool:
+    """Whether a person's label stays the same where the order changes, as an item's own does."""
+    labels: dict[object, dict[str, int | None]] = {}
+    for block in rows:
+        items = ColumnMap(roles).column(block, "item_id") or [None] * len(block)
+        orders = choices(block).columns[ORDER]
+        for item, order, value in zip(items, orders, values_in(block, name) or [], strict=False):
+            labels.setdefault(str(item), {})[str(order)] = choices.sides.get(fold(str(value)))
+    counts: Counter[bool] = Counter()
+    for by_order in labels.values():
+        if len(by_order) == 2 and {*by_order.values()} <= {0, 1}:
+            counts[by_order["AB"] == by_order["BA"]] += 1
+    # With one row an item, people's labels are the item's, but in a decision log as shown.
+    return counts[True] > counts[False] or (not counts and plain(name) != "gold")
+
+
+def _better_own(rows: Sequence[Rows], choices: Choices, name: str, person: str) -> bool | None:
+    """Whether a judge agrees with people reliably more often if its letters name the item's own
+    options; None if neither reading is reliably better."""
+    own = shown = 0
+    for block in rows:
+        orders = choices(block).columns[ORDER]
+        verdicts, labels = values_in(block, name) or [], values_in(block, person) or []
+        for order, verdict, label in zip(orders, verdicts, labels, strict=False):
+            places = [choices.sides.get(fold(str(value))) for value in (verdict, label)]
+            if order == "BA" and {*places} <= {0, 1}:
+                own += places[0] == places[1]
+                shown += places[0] != places[1]
+    sure = abs(own - shown) > 2 * sqrt(own + shown)
+    return own > shown if sure and person in choices.own else None

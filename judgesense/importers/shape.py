@@ -1,0 +1,225 @@
+"""What a row of a file is: tables as people keep them, with one row a verdict.
+
+Index columns are left out; a column of verdicts and one of people's labels for each of several
+criteria become one task each; two columns of verdicts, one for each option order, become two rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgesense.files.tables import ABSENT, Rows
+from judgesense.importers.column_names import Column, Columns, columns_of, plain
+from judgesense.importers.columns import values_in
+from judgesense.importers.values import says_nothing
+from judgesense.text import join
+
+Step = Callable[[Rows], Rows]
+
+TASK, VERDICT, HUMAN = "criterion of the column", "verdict of the judge", "label of a person"
+ORDER, REPEAT = "option order", "number of the repeat"
+"""Names of the columns that a step adds, which no file has."""
+ADDED = (TASK, VERDICT, HUMAN, ORDER, REPEAT)
+
+_INDEX = re.compile(r"\s*|unnamed[: _]*\d+.*|__index_level_\d+__", re.IGNORECASE)
+_JUDGE = r"(?:judge|llm|ai|model|auto|grader|evaluator|gpt[a-z0-9]*|claude[a-z0-9]*)"
+_PERSON = r"(?:human|person|people|expert|annotator|annotated|gold|manual|reviewer|rater)"
+_GENERIC = re.compile(
+    r"score|label|verdict|rating|grade|judge?ment|decision|choice|pred|prediction|value|result"
+    r"|answer|reasons?|explanation|comment|model|name|id|response|output|raw|winner|text"
+)
+_ORDERS = (
+    (re.compile(r"(.+)_ab"), re.compile(r"(.+)_ba")),
+    (re.compile(r"(?:g|game_?|round_?|order_?)1_(.+)"), re.compile(r"(?:g|game_?|round_?)2_(.+)")),
+    (re.compile(r"(.+)_(?:original|first_order)"), re.compile(r"(.+)_(?:swapped|swap|reversed)")),
+)
+"""The names of a column of verdicts in the order AB, and of its counterpart in BA."""
+
+
+@dataclass
+class Shape:
+    """The steps that make a file's rows one row a verdict, and what a person should know."""
+
+    steps: list[Step] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    has_tasks: bool = False
+    """Whether its columns became tasks."""
+    added: dict[str, str] = field(default_factory=dict)
+    """Column of the decision log -> column that a step adds."""
+
+    def rows(self, blocks: Iterable[Rows]) -> Iterator[Rows]:
+        """The rows of a file after all steps."""
+        return through(self.steps, blocks)
+
+
+def through(steps: Iterable[Step], blocks: Iterable[Rows]) -> Iterator[Rows]:
+    """The rows after some steps."""
+    for rows in blocks:
+        for step in steps:
+            rows = step(rows)
+        yield rows
+
+
+def shape_of(
+    read: Callable[[], Iterable[Rows]], given: Iterable[str]
+) -> tuple[Shape, Columns, int]:
+    """The shape of a file, and its columns and number of rows after that.
+
+    ``given`` are the columns that the user names: these keep their place.
+    """
+    shape, taken = Shape(), {*given}
+    held, size = columns_of(read())
+    found: Columns = held
+    index = {name for name in found if name not in taken and _is_index(name, found[name], size)}
+    if index:
+        shape.steps.append(lambda rows: _without(rows, index))
+        found = {name: column for name, column in found.items() if name not in index}
+        shape.notes.append(f"{join([repr(name) for name in sorted(index)])} only counts rows")
+    if not taken & {*found}:
+        if pairs := _criteria(found):
+            shape.steps.append(lambda rows: _by_criterion(rows, pairs))
+            shape.notes.append(
+                f"each criterion is a task: {join([_pair(*each) for each in pairs.items()])}"
+            )
+            shape.added = {"task": TASK, "raw_decision": VERDICT, "gold": HUMAN}
+            shape.has_tasks = True
+        elif orders := _both_orders(found):
+            shape.steps.append(lambda rows: _by_order(rows, *orders))
+            shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
+            shape.added = {"raw_decision": VERDICT, "order": ORDER}
+    if len(shape.steps):
+        found, size = columns_of(shape.rows(read()))
+    return shape, found, size
+
+
+def _pair(task: str, columns: tuple[str, str | None]) -> str:
+    return f"{task} ({' and '.join(filter(None, columns))})"
+
+
+def _is_index(name: str, column: Column, size: int) -> bool:
+    """Whether a column only counts the rows: it has no name, or that of an index of pandas."""
+    return bool(_INDEX.fullmatch(name)) and column.unique and column.counts(size)
+
+
+def _without(rows: Rows, names: set[str]) -> Rows:
+    return Rows({k: v for k, v in rows.columns.items() if k not in names}, rows.places)
+
+
+def _criteria(found: Columns) -> dict[str, tuple[str, str | None]]:
+    """Criterion -> its columns of verdicts and of people's labels; none for fewer than two."""
+    by_side: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    for name, column in found.items():
+        key = plain(name.replace(".", "_"))
+        if not (column.labels or column.decimals or not column.filled):
+            continue
+        for side, words in zip(by_side, (_JUDGE, _PERSON), strict=True):
+            match = re.fullmatch(rf"{words}_(?:(?:score|label|verdict|rating)_)?(.+)", key)
+            match = match or re.fullmatch(
+                rf"(.+?)_{words}(?:_(?:score|label|verdict|rating))?", key
+            )
+            if match and not _GENERIC.fullmatch(match[1]) and not re.search(r"\d", match[1]):
+                side.setdefault(
+                    re.sub(r"_(?:score|label|verdict|rating|grade)$", "", match[1]), name
+                )
+    judged, people = by_side
+    both = [key for key in judged if key in people and judged[key] != people[key]]
+    if len(both) < 2:
+        ends = {name[: -len(".label")] for name in found if name.endswith(".label")}
+        own = {stem: (f"{stem}.label", None) for stem in ends if f"{stem}.score" in found}
+        return dict(sorted(own.items())) if len(own) > 1 else {}
+    return {key: (judged[key], people.get(key)) for key in judged}
+
+
+def _by_criterion(rows: Rows, pairs: Mapping[str, tuple[str, str | None]]) -> Rows:
+    """One row a criterion."""
+    used = {name for pair in pairs.values() for name in pair if name}
+    used |= {name.partition(".")[0] for name in used if name not in rows.columns}
+    n, empty = len(pairs), [None] * len(rows)
+    columns: dict[str, list[Any]] = {
+        name: [value for value in values for _ in range(n)]
+        for name, values in rows.columns.items()
+        if name not in used
+    }
+    for at, column in enumerate((VERDICT, HUMAN)):
+        parts = [values_in(rows, str(pair[at])) if pair[at] else empty for pair in pairs.values()]
+        cells = zip(*(part or empty for part in parts), strict=True)
+        columns[column] = [None if v is ABSENT else v for row in cells for v in row]
+    columns[TASK] = [*pairs] * len(rows)
+    return Rows(columns, [place for place in rows.places for _ in range(n)])
+
+
+def _both_orders(found: Columns) -> tuple[str, str] | None:
+    """The columns with the verdicts in the orders AB and BA; None without them."""
+    labels = {plain(name): name for name, column in found.items() if column.labels}
+    for first, second in _ORDERS:
+        stems = {match[1]: name for key, name in labels.items() if (match := first.fullmatch(key))}
+        for key, name in labels.items():
+            match = second.fullmatch(key)
+            if (
+                match
+                and match[1] in stems
+                and {*found[name].words} & {*found[stems[match[1]]].words}
+            ):
+                return stems[match[1]], name
+    return None
+
+
+def _by_order(rows: Rows, ab: str, ba: str) -> Rows:
+    """One row an option order."""
+    columns: dict[str, list[Any]] = {
+        name: [value for value in values for _ in range(2)]
+        for name, values in rows.columns.items()
+        if name not in (ab, ba, ORDER)
+    }
+    pairs = zip(rows.columns[ab], rows.columns[ba], strict=True)
+    columns[VERDICT] = [value for pair in pairs for value in pair]
+    columns[ORDER] = ["AB", "BA"] * len(rows)
+    return Rows(columns, [place for place in rows.places for _ in range(2)])
+
+
+class Repeats:
+    """Tells repeats from copies: of one item, the same record counts once, another verdict on the
+    same input is a repeat.
+
+    ``key`` are the columns that say what was judged and how, ``answer`` those of the answer.
+    """
+
+    def __init__(self, key: Sequence[str], answer: Iterable[str], repeat: str | None) -> None:
+        self.key, self.answer, self.repeat = key, {*answer}, repeat
+        self.copies = self.repeats = 0
+        self._seen: dict[int, tuple[int, set[int]]] = {}
+        self._names: dict[object, int] = {}
+
+    def __call__(self, rows: Rows) -> Rows:
+        """The rows without copies, and with the column `repeat number`."""
+        cells = [values_in(rows, name) or [None] * len(rows) for name in self.key]
+        kept, numbers = list[int](), list[int]()
+        inputs = [name for name in rows.columns if name not in self.answer | {self.repeat}]
+        for at in range(len(rows)):
+            key = hash(repr([column[at] for column in cells]))
+            whole = hash(repr([column[at] for column in rows.columns.values()]))
+            same = hash(repr([rows.columns[name][at] for name in inputs]))
+            first, known = self._seen.setdefault(key, (same, set()))
+            if whole in known and not any(says_nothing(str(c[at])) for c in cells):
+                self.copies += 1
+                continue
+            number = len(known)
+            known.add(whole)
+            if number and (first != same or not {*inputs} - {*self.key}):
+                number = 0  # Another input under the same id: an error names it.
+            self.repeats += number > 0
+            kept.append(at)
+            numbers.append(number)
+        columns = {name: [values[at] for at in kept] for name, values in rows.columns.items()}
+        if self.repeat is None:
+            columns[REPEAT] = numbers
+        return Rows(columns, [rows.places[at] for at in kept])
+
+
+def numbered(rows: Rows, name: str, known: dict[str, int]) -> Rows:
+    """The rows with the names of runs in a column as numbers from 0, in the order they appear."""
+    values = [known.setdefault(str(value), len(known)) for value in rows.columns[name]]
+    return Rows({**rows.columns, name: values}, rows.places)

@@ -1,0 +1,271 @@
+"""What a cell says: a label, no verdict, a failed call, or a text that is read as a judge's.
+
+Every reader of verdicts and of people's labels compares labels by `fold`: spelling never makes a
+class.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import NamedTuple
+
+from judgesense.answers import parse
+from judgesense.tasks import UNCLEAR, UNDECIDED, is_scale
+
+LONGEST = 40
+"""Characters of a label; a longer answer is a text."""
+
+SAME = (
+    (
+        "1 yes y true t pass passed correct right good accept accepted positive win success "
+        "succeeded supported relevant faithful safe valid acceptable ok approved ja oui si sí sim "
+        "wahr richtig 是 是的 对 正确 通过 合格 はい да так",
+        "0 no n false f fail failed incorrect wrong bad reject rejected negative loss failure "
+        "unsupported irrelevant unfaithful unsafe invalid unacceptable denied nein non não falsch "
+        "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні",
+    ),
+    (
+        "a 1 first left model_a response_a response_1 answer_a assistant_a output_a output_1 m",
+        "b 2 second right model_b response_b response_2 answer_b assistant_b output_b output_2",
+        "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tied",
+    ),
+)
+"""Words of different vocabularies that mean the same, place by place; a space is written _."""
+
+_INVISIBLE = re.compile(r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
+_EDGE = " \t\r\n*_`~#\"'“”‘’„«»"
+_CLOSING = ".,;:!。！，；："
+_BRACKETS = [
+    ("(", ")"),
+    ("[", "]"),
+    ("{", "}"),
+    ("<", ">"),
+    ("（", "）"),
+    ("【", "】"),
+    ("「", "」"),
+]
+_WHOLE = re.compile(r"([+-]?\d+)[.,]0+")
+_BETWEEN = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
+NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
+
+_NOTHING = frozenset(
+    {"", "n/a", "#n/a", "na", "nan", "null", "<na>", "nil", "#value!", "#ref!", "-", "--", "?"}
+)
+_AT_START = re.compile(
+    r"\W*(?:"
+    r"\W*error\]|(?:[\w.]+\.)?\w*(?:error|exception|timeout)\b\s*[\])]*\s*(?:[:(\-–]|code\b|\d{3}\b|$)"
+    r"|(?:api|llm|judge|model|grader|evaluator|scorer|openai|anthropic|litellm)[\w ]{0,20}"
+    r"(?:error|failed|failure|timed out|timeout)\b"
+    r"|(?:http|status)[ _]?(?:code|error)?[ :=]*[45]\d\d\b"
+    r"|(?:429|500|502|503|504|529)\b[ :-]+\w+"
+    r"|(?:request|call|connection|operation)\b[\w ]{0,12}(?:timed out|timeout|failed|reset|refused"
+    r"|aborted|error)"
+    r"|timed out\b|time-?out\b|rate ?limit|too many requests|service unavailable|bad gateway"
+    r"|internal server error|gateway time-?out|overloaded|insufficient_quota|quota exceeded"
+    r"|context[ _](?:length|window)|(?:this model's )?maximum context|prompt is too long"
+    r"|(?:could|can) ?not (?:parse|extract)|failed to (?:parse|extract|decode|get|generate|call)"
+    r"|unable to (?:parse|extract)|unparse?able|parse_error|invalid json|json ?decode|no json\b"
+    r"|scorer_error|traceback \(most recent)",
+    re.IGNORECASE,
+)
+"""How the text of a call that failed begins: errors of HTTP and of clients, time-outs, prompts that
+are too long, replies that a tool could not parse."""
+
+
+@lru_cache(maxsize=100_000)
+def fold(text: str) -> str:
+    """A label as labels are compared, without case, width, markup, quotes and end punctuation.
+
+    >>> fold(" **PASS**."), fold("“ｐａｓｓ”"), fold("not_relevant"), fold("3.0"), fold("[[A]]")
+    ('pass', 'pass', 'not relevant', '3', 'a')
+    """
+    folded = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    before = ""
+    while folded != before:
+        before = folded
+        # A star or a hyphen may be all there is, and a sign begins a number.
+        folded = folded.strip(_EDGE).rstrip(_CLOSING + _EDGE) or before.strip()
+        for opening, closing in _BRACKETS:
+            if len(folded) > 2 and folded[0] == opening and folded[-1] == closing:
+                folded = folded[1:-1]
+    return _WHOLE.sub(r"\1", folded) if _WHOLE.fullmatch(folded) else _BETWEEN.sub(" ", folded)
+
+
+def says_nothing(text: str | None) -> bool:
+    """Whether a cell holds no verdict, such as the ``n/a`` of spreadsheets.
+
+    >>> says_nothing("N/A"), says_nothing("no")
+    (True, False)
+    """
+    return text is None or text.strip().casefold() in _NOTHING
+
+
+def has_failed(text: str | None) -> bool:
+    """Whether a text is what a tool writes when its call of a judge failed.
+
+    >>> has_failed("litellm.RateLimitError: 429"), has_failed("The error is handled.")
+    (True, False)
+    """
+    return text is not None and bool(_AT_START.match(text[:400]))
+
+
+def word_of(cell: str | None) -> str | None:
+    """A cell's word: none for a cell that says nothing, and 3 for the 3.0 of tables with gaps.
+
+    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A")
+    ('3', '0.05', None)
+    """
+    text = (cell or "").strip()
+    if says_nothing(text):
+        return None
+    return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text) else text
+
+
+def place_of(word: str, family: Sequence[str]) -> int | None:
+    """The place in a family of `SAME` that a folded word means; None for another word."""
+    key = word.replace(" ", "_")
+    return next((n for n, side in enumerate(family) if key in side.split()), None)
+
+
+def spellings(labels: Iterable[str]) -> dict[str, str]:
+    """Spelling -> label; a label's own spelling goes before another's that folds to the same."""
+    return {**{fold(label): label for label in labels}, **{label: label for label in labels}}
+
+
+def label_in(labels: Mapping[str, str], text: str) -> str:
+    """The label that the text spells, by their `spellings`; else UNCLEAR."""
+    return labels.get(text) or labels.get(fold(text), UNCLEAR)
+
+
+def is_label(text: str, labels: tuple[str, ...]) -> str:
+    """The label that the text spells; else UNCLEAR."""
+    return label_in(spellings(labels), text)
+
+
+_CLAUSE = re.compile(r"[,，.。;；:：!！]")
+
+
+@lru_cache(maxsize=100_000)
+def stated(text: str, labels: tuple[str, ...]) -> str:
+    """The label that a short text states, also in another language: UNCLEAR without one.
+
+    >>> stated("FAIL, the answer is wrong.", ("PASS", "FAIL")), stated("是的，正确", ("是", "否"))
+    ('FAIL', '是')
+    """
+    if (label := parse(text, labels)) in labels:
+        return label
+    known = spellings(labels)
+    lead = fold(_CLAUSE.split(text.strip())[0])
+    if (label := label_in(known, lead)) != UNCLEAR or not lead:
+        return label
+    for family in SAME:
+        places = [place_of(fold(label), family) for label in labels]
+        if None not in places and len({*places}) == len(labels) > 1:
+            place = place_of(lead, family)
+            return labels[places.index(place)] if place in places and place is not None else UNCLEAR
+    return UNCLEAR
+
+
+def is_near(word: str, others: Collection[str]) -> bool:
+    """Whether a word is one of the others misspelt, in the plural, or with an ending.
+
+    >>> is_near("complaints", ["complaint"]), is_near("incorrect", ["correct"])
+    (True, False)
+    """
+    return any(
+        other[:1] == word[:1]
+        and len(other) > 3
+        and other != word
+        and SequenceMatcher(None, word, other).ratio() > 0.75
+        for other in others
+    )
+
+
+RARE = 0.02
+"""An answer is a label only if it has at least this share of the task's answers."""
+
+
+class Words(NamedTuple):
+    """Distinct answers: how often each is given, and its commonest spelling, by `fold`."""
+
+    counts: Mapping[str, int]
+    spelled: Mapping[str, str]
+
+    @classmethod
+    def of(cls, texts: Mapping[str, int]) -> Words:
+        """The answers among some texts: neither undecided ones nor failed calls."""
+        counts: Counter[str] = Counter()
+        spelled: dict[str, str] = {}
+        for text, count in sorted(texts.items(), key=lambda pair: -pair[1]):
+            if text not in UNDECIDED and not has_failed(text):
+                counts[fold(text)] += count
+                spelled.setdefault(fold(text), text)
+        return cls(counts, spelled)
+
+    def classes(self) -> dict[str, str]:
+        """The labels that these answers show by themselves, by `fold`.
+
+        A text that states another answer is no label, nor is a rare one that misspells a frequent
+        one, nor ``none`` beside yes and no.
+        """
+        common = sorted(self.counts, key=lambda word: -self.counts[word])
+        total = sum(self.counts.values())
+        short = [word for word in common if len(word.split()) < 3 and len(word) <= LONGEST]
+        words = tuple(self.spelled[word] for word in short)
+        kept: dict[str, str] = {}
+        for word in common:
+            if word not in short and len(words) > 1 and stated(self.spelled[word], words) in words:
+                continue
+            if self.counts[word] < RARE * total and is_near(word, kept):
+                continue
+            kept[word] = self.spelled[word]
+        if "none" in kept and is_usual(kept.keys() - {"none"}):
+            del kept["none"]
+        return kept
+
+    def beside(self, known: Mapping[str, str]) -> list[str]:
+        """Answers that are labels too, although no person gave them: frequent, short, neither a
+        label misspelt nor a text that states one; numbers beside numbers only."""
+        labels, total = tuple(known.values()), sum(self.counts.values())
+        return [
+            self.spelled[word]
+            for word, count in self.counts.items()
+            if word not in known
+            and count >= max(2, RARE * total)
+            and len(word) <= LONGEST
+            and len(word.split()) < 4
+            and is_scale(known) == is_scale([word])
+            and not is_near(word, known)
+            and stated(self.spelled[word], labels) not in labels
+            and not (word == "none" and is_usual(known))
+        ]
+
+    def meaning(self, known: Mapping[str, str]) -> dict[str, str] | None:
+        """Folded answer -> folded label of ``known``, where both vocabularies are of one family;
+        None where they are not. Rare answers of no family are strays."""
+        total = sum(self.counts.values())
+        for family in SAME:
+            labels = {place_of(word, family): word for word in known}
+            if None in labels or len(labels) != len(known) or len(known) < 2:
+                continue
+            places = {word: place_of(word, family) for word in self.counts}
+            strays = sum(self.counts[word] for word, place in places.items() if place is None)
+            meant = {word: place for word, place in places.items() if place is not None}
+            if meant and strays < 0.5 * total and {*meant.values()} <= {*labels}:
+                # Of two words for one place, such as C and tie, both are read as the label.
+                return {word: labels[place] for word, place in meant.items()}
+        return None
+
+
+def is_usual(words: Collection[str]) -> bool:
+    """Whether folded words are of one family of `SAME`, or whole numbers."""
+    if not words:
+        return False
+    return is_scale(words) or any(
+        all(place_of(word, family) is not None for word in words) for family in SAME
+    )
