@@ -39,6 +39,8 @@ class Items:
     def __init__(self) -> None:
         self._texts: dict[str, dict[object, str]] = {}
         self._judged: Counter[tuple[object, ...]] = Counter()
+        self.notes: list[str] = []
+        """What a person should know of the file, as its reader found it."""
 
     def name(self, question: str, judged: object) -> str:
         """The item's name: the question for its first answer, ``question/2`` for its second."""

@@ -1,123 +1,203 @@
-"""Scores of Langfuse and feedback of LangSmith: evaluators' are verdicts, people's are labels.
+"""Scores of tracing and annotation tools: models' are verdicts, people's are labels.
 
-A row is one score. Langfuse: the fields of ``/api/public/v2/scores`` (``{"data": [...]}``), of the
-export of the scores table, or of ``scores/`` in a blob storage export, where names are in snake
-case (langfuse.com/docs/api-and-data-platform/features/blob-storage-export-fields): ``traceId``,
-``observationId``, ``name``, ``source`` (ANNOTATION is a person; EVAL, API), ``value``,
-``stringValue``, ``comment``, ``authorUserId``. LangSmith: ``run_id``, ``key``, ``score``,
-``value``, ``comment``, ``feedback_source`` with ``type`` (app is a person; api, model, auto_eval)
-and ``user_id`` (docs.langchain.com/langsmith/feedback-data-format).
+Each name of a score is a task. `judgesense.importers.tools` knows what each tool calls the parts of
+a score, and where it keeps them.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import AliasChoices, BeforeValidator, Field
+from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, fit
+from judgesense.files.documents import read_json
 from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers import Importer, Items
+from judgesense.importers.tools import CODE, KEYS, NESTED, PEOPLE, field_of, scores_in
+from judgesense.text import s
 
-_BY_PEOPLE = ("ANNOTATION", "app")
-
-
-def _either(*names: str) -> Any:
-    return Field(None, validation_alias=AliasChoices(*names))
+_LISTS = ("traces", "scores", "feedback", "annotations", "data", "results")
 
 
-def _parsed(value: Any) -> Any:
-    """In a CSV file an object is JSON."""
-    return json.loads(value) if isinstance(value, str) and value[:1] == "{" else value
+@dataclass(frozen=True)
+class Score:
+    """A score of one item: who gave what, when, and why."""
 
-
-class Score(Shape):
-    """A score of Langfuse or LangSmith."""
-
-    name: str = Field(validation_alias=AliasChoices("name", "key"))
-    item: str = Field(validation_alias=AliasChoices("traceId", "trace_id", "run_id"))
-    part: str | None = _either("observationId", "observation_id")
-    text: str | None = _either("stringValue", "string_value")
-    value: Any = None
-    score: Any = None
-    comment: str | None = None
-    author: str | None = _either("authorUserId", "author_user_id", "authorUserName")
-    source: Annotated[Any, BeforeValidator(_parsed)] = _either("feedback_source", "source")
+    task: str
+    item: str
+    cluster: str
+    kind: str
+    who: str
+    given: Any
+    why: str | None
+    when: str
+    error: str | None
+    context: Mapping[str, Any]
+    place: str
 
     @property
-    def person(self) -> str | None:
-        """The person who gave it; None for an evaluator."""
-        source = self.source if isinstance(self.source, Mapping) else {"type": self.source}
-        if source.get("type") not in _BY_PEOPLE:
-            return None
-        who = self.author or source.get("user_name") or source.get("user_id") or "1"
-        return f"annotator_{re.sub(r'[^0-9A-Za-z]+', '_', str(who))}"
-
-    @property
-    def given(self) -> Any:
-        """What was given: a category, or else a number."""
-        return next((v for v in (self.text, self.value, self.score) if v not in (None, "")), None)
+    def is_by_person(self) -> bool:
+        """Whether a person gave it."""
+        return self.kind in PEOPLE
 
 
 def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
-    """One record for each score of an evaluator, with people's scores of the same name beside it.
+    """One record for each score of a model, with people's scores of the same name beside it.
 
-    People's scores of another name count if they have only one. ``pick`` names the evaluator's
-    score if there are several. Raises JudgeSenseError for a row that is no score, and for a file
-    without an evaluator's.
+    People's scores of another name count if they have only one, and the models too. ``pick`` names
+    one of several scores. The same score twice is one, and a newer one replaces it. Raises
+    JudgeSenseError for a row that is no score, and for a file without a model's.
     """
-    rows = [(fit(Score, row.values, row.place, "a score"), row.place) for row in read_table(path)]
-    judged = [(score, place) for score, place in rows if score.person is None]
+    scores = _newest(list(_scores(path)), items)
+    judged = [score for score in scores if not score.is_by_person]
     if not judged:
         raise JudgeSenseError(f"{path}: every score is by a person; export the evaluators' too")
-    scores = list(dict.fromkeys(score.name for score, _ in judged))
-    if (pick is None and len(scores) > 1) or pick not in (None, *scores):
-        problem = "holds several scores" if pick is None else f"no score {pick!r}"
-        raise JudgeSenseError(f"{path}: {problem}; choose one with --pick: {', '.join(scores)}")
-    name = pick or scores[0]
-    people = [score for score, _ in rows if score.person is not None]
-    names = {score.name for score in people}
-    own = name if name in names or len(names) != 1 else names.pop()
-    labels: dict[str, dict[str, Any]] = {}
+    names = list(dict.fromkeys(score.task for score in judged))
+    if pick not in (None, *names):
+        raise JudgeSenseError(
+            f"{path}: no score {pick!r}; choose one with --pick: {', '.join(names)}"
+        )
+    people = [score for score in scores if score.is_by_person]
+    theirs = {score.task for score in people}
+    labels: dict[tuple[str, str], dict[str, Any]] = {}
     for score in people:
-        if score.name == own:
-            labels.setdefault(_item(score), {})[str(score.person)] = score.given
-    for score, place in judged:
-        if score.name == name:
-            item = _item(score)
+        task = score.task
+        if task not in names and len(theirs) == 1 and (pick or len(names) == 1):
+            task = pick or names[0]
+        labels.setdefault((task, score.item), {})[score.who] = score.given
+    for score in judged:
+        if pick in (None, score.task):
             yield Record(
                 {
-                    "judge": name,
-                    "task": name,
+                    **score.context,
+                    "judge": score.who,
+                    "task": score.task,
                     "template_id": "as judged",
-                    "item_id": item,
-                    "cluster_id": score.item,
-                    "repeat": items.repeat(name, item),
-                    "raw_decision": score.given,
-                    "raw_text": score.comment,
-                    "people": labels.get(item, {}),
+                    "item_id": score.item,
+                    "cluster_id": score.cluster,
+                    "repeat": items.repeat(score.who, score.task, score.item),
+                    "raw_decision": None if score.error else score.given,
+                    "raw_text": score.why,
+                    "error": score.error,
+                    **({"status": "error"} if score.error else {}),
+                    "people": labels.get((score.task, score.item), {}),
                 },
-                place,
+                score.place,
             )
 
 
-def _item(score: Score) -> str:
-    return f"{score.item}/{score.part}" if score.part else score.item
+def _rows(path: Path) -> Iterator[Record]:
+    """The rows of the file: a table, or a JSON document with one list of objects."""
+    if path.suffix.lower() != ".json" or not isinstance(file := read_json(path), dict):
+        yield from read_table(path)
+        return
+    name = next((name for name in _LISTS if isinstance(file.get(name), list)), None)
+    rows = [file] if name is None else file[name]
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise JudgeSenseError(f"{path}, row {number}: expected a JSON object")
+        yield Record(row, f"{path}, row {number}")
+
+
+def _scores(path: Path) -> Iterator[Score]:
+    for record in _rows(path):
+        row = {name: _parsed(value) for name, value in record.values.items()}
+        own = next(iter(scores_in(row)), None) is row
+        for values in scores_in(row):
+            kind = str(field_of(values, "kind") or "")
+            name = field_of(values, "name")
+            if kind in CODE or values.get("valid") is False:
+                continue
+            if name is None or isinstance(name, (dict, list)):
+                raise JudgeSenseError(f"{record.place}: expected a score with a name")
+            item = str(field_of(row, "item") or record.place.rpartition(" ")[2])
+            part = field_of(values, "part") if own else None
+            value = next(
+                (v for v in (field_of(values, f) for f in ("label", "value")) if v is not None),
+                None,
+            )
+            error = field_of(values, "error")
+            who = field_of(values, "who") or "1"
+            task = re.sub(r"^wandb\.(annotation|runnable)\.", "", str(name)).partition(":")[0]
+            if str(name).startswith("wandb."):
+                kind = "HUMAN" if ".annotation." in str(name) else "LLM"
+            model = field_of(values, "model")
+            judge = str(model or (who if kind == "LLM_JUDGE" else task))
+            yield Score(
+                task=task,
+                item=item if part in (None, item) else f"{item}/{part}",
+                cluster=item,
+                kind=kind,
+                who=f"annotator_{re.sub(r'[^0-9A-Za-z]+', '_', str(who))}"
+                if kind in PEOPLE
+                else judge,
+                given=value,
+                why=None if (why := field_of(values, "why")) is None else str(why),
+                when=str(field_of(values, "when") or ""),
+                error=None if error is None else str(error)[:200],
+                context={} if own else _context(row),
+                place=record.place,
+            )
+
+
+def _context(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row says about its item, beside its scores."""
+    flat = {**row, **(info if isinstance(info := row.get("info"), Mapping) else {})}
+    taken = {"info", "judge", "task", "people", "status", "error", "order", "repeat", "gold"}
+    scores = {name.rpartition(".")[2] for name in NESTED} | {"data", "spans", "predictions"}
+    return {
+        name: value for name, value in flat.items() if name not in taken | scores and value != ""
+    }
+
+
+def _newest(scores: list[Score], items: Items) -> list[Score]:
+    """The scores without copies; of one's scores of an item, the newest if they have times."""
+    kept: dict[tuple[object, ...], Score] = {}
+    copies = replaced = 0
+    for number, score in enumerate(scores):
+        key: tuple[object, ...] = (score.task, score.item, score.who, score.kind)
+        earlier = kept.get(key)
+        if earlier is None:
+            kept[key] = score
+        elif (earlier.given, earlier.error, earlier.when) == (score.given, score.error, score.when):
+            copies += 1
+        elif score.when and earlier.when:
+            replaced += 1
+            kept[key] = max(earlier, score, key=lambda each: each.when)
+        elif score.is_by_person:
+            replaced += 1
+            kept[key] = score
+        else:
+            kept[(*key, number)] = score
+    if copies:
+        items.notes.append(f"{copies} score{s(copies)} recorded twice count once")
+    if replaced:
+        items.notes.append(f"{replaced} score{s(replaced)} replaced by a newer one")
+    return list(kept.values())
+
+
+def _parsed(value: Any) -> Any:
+    """In a CSV file an object is JSON, or what Python prints."""
+    if not isinstance(value, str) or value[:1] not in "{[" or len(value) < 2:
+        return value
+    for read_text in (json.loads, ast.literal_eval):
+        try:
+            return read_text(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return value
 
 
 IMPORTER = Importer(
-    summary="Langfuse scores and LangSmith feedback (CSV, JSON or JSON lines)",
+    summary="scores and feedback of tracing tools (CSV, JSON or JSON lines)",
     patterns=("*.csv", "*.json", "*.jsonl", "*.parquet"),
     read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,
-    row_keys=(
-        ("traceId", "name", "source"),
-        ("trace_id", "name", "source"),
-        ("run_id", "key", "feedback_source"),
-    ),
+    keys=("traces",),
+    row_keys=KEYS,
 )

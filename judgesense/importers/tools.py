@@ -1,0 +1,206 @@
+"""What each tool calls the parts of a score, and where it keeps them.
+
+MLflow traces (``info.assessments``), Phoenix annotations, Opik traces (``feedback_scores``),
+OpenTelemetry's ``gen_ai.evaluation.result`` events, Langfuse scores and traces, LangSmith feedback,
+Weave feedback, Label Studio tasks, and the ``scores`` of Braintrust and Weave evaluations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+NESTED = ("info.assessments", "assessments", "feedback_scores", "feedback", "scores", "annotations")
+"""Where a row holds its scores; a row without any of them is a score itself."""
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "name": (
+        "assessment_name",
+        "annotation_name",
+        "attributes.gen_ai.evaluation.name",
+        "gen_ai.evaluation.name",
+        "feedback_type",
+        "name",
+        "key",
+        "from_name",
+    ),
+    "label": (
+        "stringValue",
+        "string_value",
+        "result.label",
+        "attributes.gen_ai.evaluation.score.label",
+        "gen_ai.evaluation.score.label",
+        "category_name",
+        "label",
+    ),
+    "value": (
+        "feedback.value",
+        "expectation.value",
+        "payload.value",
+        "payload.output",
+        "result.score",
+        "attributes.gen_ai.evaluation.score.value",
+        "gen_ai.evaluation.score.value",
+        "value",
+        "score",
+    ),
+    "kind": (
+        "source.source_type",
+        "annotator_kind",
+        "feedback_source.type",
+        "source.type",
+        "source",
+    ),
+    "who": (
+        "source.source_id",
+        "authorUserId",
+        "author_user_id",
+        "authorUserName",
+        "feedback_source.user_name",
+        "feedback_source.user_id",
+        "completed_by",
+        "user_id",
+        "last_updated_by",
+        "created_by",
+        "creator",
+        "identifier",
+    ),
+    "why": (
+        "rationale",
+        "comment",
+        "reason",
+        "result.explanation",
+        "attributes.gen_ai.evaluation.explanation",
+        "gen_ai.evaluation.explanation",
+        "explanation",
+    ),
+    "when": (
+        "last_update_time",
+        "create_time",
+        "last_updated_at",
+        "updatedAt",
+        "updated_at",
+        "modified_at",
+        "createdAt",
+        "created_at",
+        "timeUnixNano",
+        "timestamp",
+    ),
+    "error": (
+        "feedback.error.error_message",
+        "feedback.error",
+        "error.error_message",
+        "attributes.error.type",
+        "error",
+    ),
+    "model": ("metadata.model", "judge_model", "model_version"),
+    "item": (
+        "trace_id",
+        "traceId",
+        "run_id",
+        "span_id",
+        "spanId",
+        "call_id",
+        "info.trace_id",
+        "attributes.gen_ai.response.id",
+        "id",
+    ),
+    "part": ("observationId", "observation_id", "spanId", "span_id"),
+}
+"""The names of a score's parts, the best first; dots reach into objects."""
+
+PEOPLE = frozenset({"HUMAN", "ANNOTATION", "app", "ui", "APP"})
+"""Kinds and sources of a score that a person gave."""
+CODE = frozenset({"CODE", "SPAN_ATTRIBUTE"})
+"""Those of a score that neither a person nor a model gave."""
+
+KEYS = (
+    ("traceId", "name", "source"),
+    ("trace_id", "name", "source"),
+    ("run_id", "key", "feedback_source"),
+    ("annotator_kind",),
+    ("eventName", "attributes"),
+    ("feedback_scores",),
+    ("trace_id", "assessments"),
+    ("info", "data"),
+    ("data", "annotations"),
+    ("id", "scores"),
+    ("call_id", "feedback_type"),
+)
+"""Columns of which a file of scores has one set."""
+
+
+def inside(values: Mapping[str, Any], path: str) -> Any:
+    """What a path reaches, also where a name has dots: ``attributes.gen_ai.evaluation.name``."""
+    if path in values:
+        return values[path]
+    first, _, rest = path.partition(".")
+    inner = values.get(first)
+    return inside(inner, rest) if rest and isinstance(inner, Mapping) else None
+
+
+def field_of(values: Mapping[str, Any], field: str) -> Any:
+    """A part of a score, by the first of its names that has a value."""
+    found = (inside(values, name) for name in FIELDS[field])
+    return next((each for each in found if each not in (None, "", {}, [])), None)
+
+
+def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The scores in a row of an export, each as an object with the names of `FIELDS`."""
+    if isinstance(row.get("data"), Mapping) and "annotations" in row:
+        yield from _label_studio(row)
+        return
+    for path in NESTED:
+        held = inside(row, path)
+        if isinstance(held, Mapping) and path == "scores":
+            yield from _by_name(held)
+            return
+        if isinstance(held, list):
+            yield from (each for each in held if isinstance(each, Mapping))
+            return
+    yield _attributes(row)
+
+
+def _attributes(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row whose attributes, as OTLP writes them, are a list of keys and values."""
+    if not isinstance(listed := row.get("attributes"), list):
+        return row
+    values = {
+        each["key"]: next(iter(each["value"].values()), None)
+        for each in listed
+        if isinstance(each, Mapping) and isinstance(each.get("value"), Mapping) and "key" in each
+    }
+    return {**row, "attributes": values}
+
+
+def _by_name(scores: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The scores of an object that names each: a value, or an object with one and a reason."""
+    for name, held in scores.items():
+        if isinstance(held, Mapping):
+            keys = [key for key in held if key in ("passed", "pass", "score", "value", "label")]
+            value = next((held[key] for key in keys), None)
+            yield {**held, "name": name, "value": value}
+        else:
+            yield {"name": name, "value": held}
+
+
+def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """People's annotations and models' predictions of a task of Label Studio."""
+    for kind, key in (("HUMAN", "annotations"), ("LLM", "predictions")):
+        for given in row.get(key) or ():
+            if not isinstance(given, Mapping) or given.get("was_cancelled"):
+                continue
+            who = given.get("completed_by")
+            who = who.get("email") or who.get("id") if isinstance(who, Mapping) else who
+            for result in given.get("result") or ():
+                value = result.get("value") if isinstance(result, Mapping) else None
+                if isinstance(value, Mapping):
+                    held = next((value[n] for n in ("choices", "rating", "number", "text") if n in value), None)
+                    yield {
+                        "name": result.get("from_name"),
+                        "value": held[0] if isinstance(held, list) and len(held) == 1 else held,
+                        "annotator_kind": kind,
+                        "completed_by": who,
+                        "model_version": given.get("model_version"),
+                        "updated_at": given.get("updated_at"),
+                    }
