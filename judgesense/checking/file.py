@@ -137,6 +137,7 @@ class _File:
             "people": self.understood.people,
             "mapping": dict(self.understood.mapping),
             "texts": self.understood.texts,
+            "tasks": self.understood.tasks,
             **({"joined": self.joined} if self.joined else {}),
         }
 

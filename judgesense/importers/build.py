@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.labels import TaskLabels, show_labels
+from judgesense.importers.people import Vocabulary
 from judgesense.importers.readings import Parser, Readings
 from judgesense.importers.rows import SPOOLED, batch_of, checked
 from judgesense.tasks import is_scale
@@ -31,6 +32,7 @@ def build_parts(
     labels: Sequence[str] | None,
     parse: Parser | None,
     write: Callable[[pa.Table], None],
+    stated: Mapping[str, Vocabulary] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Turn rows into the parts of a decision log, so that memory holds one part at a time.
 
@@ -40,7 +42,7 @@ def build_parts(
     `judgesense.importers.labels`), and so do the whole numbers between them. ``parse`` reads a
     judge's text; by default a text is read only if it is a label, in any case. A row without
     decision, text and log-probabilities is an ERROR; a text that contains no label is UNCLEAR.
-    ``write`` takes each part.
+    ``write`` takes each part. ``stated`` has the labels of each task, where they differ.
 
     Returns what ``run.json`` has by task: ``tasks``, ``counts`` (rows by status), and
     ``not_labels`` (the five most frequent answers that could not be read as a label).
@@ -64,8 +66,9 @@ def build_parts(
         if not tasks:
             raise JudgeSenseError("the source has no rows to import")
         _require_distinct(path)
+        stated = stated or {}
         spaces = {
-            name: tuple(labels) if labels is not None else task.space(name)
+            name: tuple((stated[name].labels if name in stated else labels) or task.space(name))
             for name, task in tasks.items()
         }
         readings = Readings(spaces, parse)

@@ -27,7 +27,7 @@ from judgesense.importers import FORMATS, Importer, Items
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
 from judgesense.importers.items import ItemColumns
-from judgesense.importers.people import PeopleLabels
+from judgesense.importers.people import PeopleLabels, Vocabulary
 from judgesense.importers.readings import Parser
 from judgesense.importers.shape import Step
 from judgesense.log.folder import PEOPLE_FILE, changes, digests_of, read_record, save_run
@@ -109,6 +109,7 @@ def import_log(
     mapping: Mapping[str, str] | None = None,
     joined: Mapping[str, Mapping[str, str]] | None = None,
     texts: Sequence[str] = (),
+    tasks: Mapping[str, Vocabulary] | None = None,
     steps: Sequence[Step] = (),
     **facts: Any,
 ) -> dict[str, Any]:
@@ -132,6 +133,7 @@ def import_log(
         mapping: words of verdicts and people's labels to labels (see `PeopleLabels`).
         joined: labels from another file, by name and item; ``people`` has the names too.
         texts: columns of verdicts that hold a judge's texts.
+        tasks: labels and mapping of each task, where they differ.
         steps: what makes the source's rows one row a verdict.
         facts: more of ``run.json``.
 
@@ -171,7 +173,9 @@ def import_log(
         return done
     column_map, judged = ColumnMap(columns or {}), Items()
     blocks: Iterable[Rows] = (r for path in files for r in importer.read(path, judged, pick))
-    labels_of = PeopleLabels(column_map, people or (), mapping or {}, space, joined or {}, texts)
+    labels_of = PeopleLabels(
+        column_map, people or (), mapping or {}, space, joined or {}, tasks or {}, texts
+    )
     for step in steps:
         blocks = map(step, blocks)
     if people is not None:
@@ -191,7 +195,7 @@ def import_log(
                 write_part(table, hidden / PARTS, name)
 
             try:
-                built = build_parts(blocks, column_map, space, parse, write)
+                built = build_parts(blocks, column_map, space, parse, write, tasks or {})
             finally:
                 items.close()
             if people:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -31,6 +31,13 @@ _LIMIT = re.compile(r"(>=|<=|>|<)\s*(-?[0-9.]+)")
 _COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
+class Vocabulary(NamedTuple):
+    """The labels of a task, and what other words mean."""
+
+    labels: tuple[str, ...] | None = None
+    mapping: Mapping[str, str] = {}
+
+
 @dataclass
 class PeopleLabels:
     """Gives each row of a file its gold label, and keeps what every person said in ``names``.
@@ -45,6 +52,8 @@ class PeopleLabels:
     mapping: Mapping[str, str] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
     joined: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    tasks: Mapping[str, Vocabulary] = field(default_factory=dict)
+    """The labels and mapping of each task, where they differ."""
     texts: Collection[str] = ()
     """The columns of verdicts that hold a judge's texts, which `build_parts` reads."""
     ties: int = 0
@@ -58,10 +67,8 @@ class PeopleLabels:
     def __post_init__(self) -> None:
         self._kept: dict[str, list[Any]] = {name: [] for name in PEOPLE_SCHEMA.names}
         self._rows = 0
-        self._known: dict[str | None, str | None] = {None: None}
-        self._spellings = spellings(self.labels or ())
-        self._labels = {*(self.labels or ()), *(UNDECIDED if self.labels else ())}
-        self._mapped = {fold(key): label for key, label in self.mapping.items()}
+        self._reader = _Reader(Vocabulary(self.labels, self.mapping))
+        self._readers = {task: _Reader(each) for task, each in self.tasks.items()}
 
     def labelled(self, rows: Rows) -> Rows:
         """The rows with people's labels as ``gold``: of several the majority, none for a tie."""
@@ -81,14 +88,21 @@ class PeopleLabels:
             if name not in self.texts:
                 own = reasons[number] if len(reasons) == len(verdicts) else ""
                 texts = self._cells(rows, own) if own else [None] * len(rows)
-                words = [self._verdict(*cells) for cells in zip(words, texts, strict=True)]
+                readers = self._readers_of(Rows(columns, rows.places))
+                errors = self._cells(rows, "error") if "error" in columns else [None] * len(rows)
+                cells = zip(readers, words, texts, errors, strict=True)
+                words = [self._verdict(*each) for each in cells]
             columns[name] = words
         if self.names:
             columns["gold"] = self._majority(Rows(columns, rows.places))
         return Rows(columns, rows.places)
 
     def _majority(self, rows: Rows) -> list[str | None]:
-        given = [[self._label(cell) for cell in self._cells(rows, name)] for name in self.names]
+        readers = self._readers_of(rows)
+        given = [
+            [self._label(*each) for each in zip(readers, self._cells(rows, name), strict=True)]
+            for name in self.names
+        ]
         places = [
             texts_of(self.columns.column(rows, target)) or [None] * len(rows)
             for target in ("task", "item_id", "order")
@@ -106,9 +120,16 @@ class PeopleLabels:
                         column.append(value)
         return gold
 
-    def _label(self, cell: str | None) -> str | None:
-        word = self._word(cell)
-        if word is None or not self._labels or word in self._labels:
+    def _readers_of(self, rows: Rows) -> list[_Reader]:
+        """What reads the labels of each row's task."""
+        if not self._readers:
+            return [self._reader] * len(rows)
+        tasks = texts_of(self.columns.column(rows, "task")) or []
+        return [self._readers.get(task, self._reader) for task in tasks]
+
+    def _label(self, reader: _Reader, cell: str | None) -> str | None:
+        word = reader.word(cell)
+        if word is None or reader.knows(word):
             return word
         self.unread[shorten(word, 60)] += 1
         return None
@@ -118,20 +139,23 @@ class PeopleLabels:
         cells = [None if value is ABSENT else value for value in values]
         return texts_of(cells) or [None] * len(rows)
 
-    def _verdict(self, cell: str | None, reason: str | None) -> str | None:
+    def _verdict(
+        self, reader: _Reader, cell: str | None, reason: str | None, error: str | None
+    ) -> str | None:
         """What a cell of a verdict says; ERROR beside or in the text of a failed call, and for
         what is no label."""
         if cell in UNDECIDED:
             return cell
         for text in (cell, reason):
-            if text is not None and has_failed(text) and self._word(text) not in self._labels:
+            if text is not None and has_failed(text) and not reader.is_label(text):
                 self.failed[shorten(text, 60)] += 1
                 return ERROR
-        word = self._word(cell)
+        word = reader.word(cell)
         if word is None:
-            self.blank += 1
+            self.failed.update([shorten(error, 60)] if error else [])
+            self.blank += not error
             return None if reason is None else ERROR
-        if self._labels and word not in self._labels:
+        if not reader.knows(word):
             self.unread[shorten(word, 60)] += 1
             return ERROR
         return word
@@ -146,7 +170,27 @@ class PeopleLabels:
         """What every person said, one row a label."""
         return pa.table(self._kept, schema=PEOPLE_SCHEMA)
 
-    def _word(self, cell: str | None) -> str | None:
+
+class _Reader:
+    """Reads cells as labels of one task."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._labels = vocabulary.labels or ()
+        self._mapping = vocabulary.mapping
+        self._mapped = {fold(key): label for key, label in vocabulary.mapping.items()}
+        self._spellings = spellings(self._labels)
+        self._known: dict[str | None, str | None] = {None: None}
+
+    def knows(self, word: str) -> bool:
+        """Whether a word is a label, or nothing says what the labels are."""
+        return not self._labels or word in self._labels or word in UNDECIDED
+
+    def is_label(self, text: str) -> bool:
+        """Whether a text is a label as it is written."""
+        return label_in(self._spellings, text) != UNCLEAR
+
+    def word(self, cell: str | None) -> str | None:
+        """The label that a cell states, its word if it states none, None for no verdict."""
         if cell not in self._known:
             word = word_of(cell)
             self._known[cell] = None if word is None else self._read(word)
@@ -155,11 +199,11 @@ class PeopleLabels:
     def _read(self, word: str) -> str:
         if fold(word) in self._mapped:
             return self._mapped[fold(word)]
-        for key, label in self.mapping.items():
+        for key, label in self._mapping.items():
             limit = _LIMIT.fullmatch(key) if NUMBER.fullmatch(word) else None
             if limit and _COMPARISONS[limit[1]](float(word), float(limit[2])):
                 return label
         label = label_in(self._spellings, word)
         if label == UNCLEAR and self._labels and word not in UNDECIDED:
-            label = stated(word, self.labels or ())
+            label = stated(word, self._labels)
         return word if label == UNCLEAR else label

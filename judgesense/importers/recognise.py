@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from judgesense.importers.column_names import (
 )
 from judgesense.importers.columns import NAMES, ROW, TARGETS
 from judgesense.importers.labels import comparable, space_of
+from judgesense.importers.people import Vocabulary
 from judgesense.importers.rows import fits
 from judgesense.importers.shape import (
     ORDER,
@@ -41,6 +42,7 @@ from judgesense.importers.shape import (
     Shape,
     Step,
     numbered,
+    only,
     shape_of,
     through,
 )
@@ -71,6 +73,8 @@ class Understood(NamedTuple):
     labels: tuple[str, ...] | None
     mapping: Mapping[str, str]
     texts: tuple[str, ...]
+    tasks: Mapping[str, Vocabulary]
+    """Labels and mapping of each task, where they differ."""
     steps: Callable[[], Sequence[Step]]
     """The steps of the file's shape, new for each pass over the file."""
     lines: tuple[str, ...]
@@ -343,10 +347,19 @@ def understand(
     layout = lay_out(read, where, notes, is_log=is_log, **given)
     found, judged, people, roles = layout.found, layout.judged, layout.people, layout.roles
     words, space = layout.mapping, tuple(labels) if labels else None
-    if space is None and (people or not is_log):
+    tasks: dict[str, Vocabulary] = {}
+    if space is None and not words:
+        tasks = _tasks(read, layout, where, notes)
+    left_out = [task for task, vocabulary in tasks.items() if vocabulary.labels is None]
+    spaces = {vocabulary.labels for vocabulary in tasks.values()} - {None}
+    if tasks and len(spaces) == 1 and not any(each.mapping for each in tasks.values()):
+        space, tasks = spaces.pop(), {}
+    if space is None and not tasks and (people or not is_log):
         space = space_of(found, judged, people, where, words, notes)
     if layout.choices is not None and space is not None and {*space} <= {*LABELS}:
         space = tuple(label for label in LABELS if label in space or label != "tie")
+    task = roles.get("task", "task")
+    late = [partial(_without_tasks, task, left_out)] if left_out else []
     texts = [name for name in judged if name in found and not found[name].labels]
     parts = [f"read {layout.size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
     parts.append(f"people's labels: {join(people) if people else 'none'}")
@@ -355,6 +368,11 @@ def understand(
         if source[:1] != ":" and source not in (ROW, REPEAT):
             parts.append(f"{what}: {join(source.split(','))}")
     parts += [f"possible labels: {', '.join(space)}"] if space else []
+    parts += [
+        f"possible labels of {task}: {', '.join(each.labels)}"
+        for task, each in tasks.items()
+        if each.labels
+    ]
     used = {*judged, *people, *(part for source in roles.values() for part in source.split(","))}
     used |= {name for name in found if any(repr(name) in note for note in notes)}
     if not is_log and (unused := looks_like_labels(found, used, space or ())):
@@ -365,9 +383,47 @@ def understand(
         space,
         words,
         () if words else tuple(name for name in texts if not found[name].decimals),
-        layout.steps,
+        tasks,
+        lambda: [*layout.steps(), *late],
         (". ".join(map(sentence, parts)), *map(sentence, notes)),
     )
+
+
+def _tasks(
+    read: Callable[[], Iterable[Rows]], layout: Layout, where: str, notes: list[str]
+) -> dict[str, Vocabulary]:
+    """The labels of each task of a file with several; none for a file with one.
+
+    A task without labels, such as one of scores, is left out, and ``notes`` says so; if there is no
+    other, its error is raised.
+    """
+    name = layout.roles.get("task", "task")
+    column = layout.found.get(name)
+    if column is None or not 1 < len(column.texts) <= _MOST_TASKS:
+        return {}
+    tasks: dict[str, Vocabulary] = {}
+    errors: list[JudgeSenseError] = []
+    blocks = list(through(layout.steps(), read()))
+    for task in column.texts:
+        some = (only(rows, name, [task]) for rows in blocks)
+        found, _ = columns_of(rows for rows in some if len(rows))
+        people = [each for each in layout.people if each in found and found[each].filled]
+        mapping: dict[str, str] = {}
+        try:
+            labels = space_of(found, layout.judged, people, where, mapping, notes)
+            tasks[task] = Vocabulary(labels, mapping)
+        except JudgeSenseError as error:
+            errors.append(error)
+            tasks[task] = Vocabulary()
+            notes.append(f"{task} is left out: {str(error).removeprefix(f'{where}: ')}")
+    if errors and not any(each.labels for each in tasks.values()):
+        raise errors[0]
+    return tasks
+
+
+def _without_tasks(name: str, tasks: Collection[str], rows: Rows) -> Rows:
+    """The rows of other tasks."""
+    return only(rows, name, tasks, keep=False)
 
 
 def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:

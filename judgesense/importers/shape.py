@@ -7,7 +7,7 @@ criteria become one task each; two columns of verdicts, one for each option orde
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,6 +217,14 @@ class Repeats:
         if self.repeat is None:
             columns[REPEAT] = numbers
         return Rows(columns, [rows.places[at] for at in kept])
+
+
+def only(rows: Rows, name: str, values: Collection[str], keep: bool = True) -> Rows:
+    """The rows with one of the values in a column, or with another one."""
+    cells = [str(value) for value in values_in(rows, name) or [""] * len(rows)]
+    at = [n for n, cell in enumerate(cells) if (cell in values) is keep]
+    columns = {key: [column[n] for n in at] for key, column in rows.columns.items()}
+    return Rows(columns, [rows.places[n] for n in at])
 
 
 def numbered(rows: Rows, name: str, known: dict[str, int]) -> Rows:

@@ -195,7 +195,10 @@ def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             for result in given.get("result") or ():
                 value = result.get("value") if isinstance(result, Mapping) else None
                 if isinstance(value, Mapping):
-                    held = next((value[n] for n in ("choices", "rating", "number", "text") if n in value), None)
+                    held = next(
+                        (value[n] for n in ("choices", "rating", "number", "text") if n in value),
+                        None,
+                    )
                     yield {
                         "name": result.get("from_name"),
                         "value": held[0] if isinstance(held, list) and len(held) == 1 else held,
