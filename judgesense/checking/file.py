@@ -168,7 +168,7 @@ def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOpti
         people=people,
         columns=columns,
         mapping=options.map,
-        labels=options.answers,
+        labels=options.answers or importer.labels,
         is_log=name != "table",
     )
     return _File(path, understood, joined, chances)

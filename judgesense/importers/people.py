@@ -152,7 +152,7 @@ class PeopleLabels:
                 return ERROR
         word = reader.word(cell)
         if word is None:
-            self.failed.update([shorten(error, 60)] if error else [])
+            self.failed.update([shorten(error, 80)] if error else [])
             self.blank += not error
             return None if reason is None else ERROR
         if not reader.knows(word):

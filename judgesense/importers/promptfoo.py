@@ -48,6 +48,7 @@ class Assertion(Shape):
     value: Any = None
     metric: str | None = None
     provider: Any = None
+    threshold: float | None = None
 
 
 class Component(Shape):
@@ -96,6 +97,8 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     another prompt) is another item of the test's cluster.
     """
     file = read_json(path)
+    if pick not in (None, "pass", "score"):
+        raise JudgeSenseError(f"{path}: no score {pick!r}; choose one with --pick: pass, score")
     results = file.get("results") if isinstance(file, dict) else None
     results = results.get("results") if isinstance(results, dict) else results
     if not isinstance(results, list):
@@ -107,7 +110,7 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     for number, values in enumerate(results):
         place = f"{path}, results.results[{number}]"
         result = fit(Result, values, place, "a result of promptfoo")
-        for record in _graded(result, place, items):
+        for record in _graded(result, place, items, pick):
             empty = False
             yield record
     if empty:
@@ -116,7 +119,7 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
         )
 
 
-def _graded(result: Result, place: str, items: Items) -> Iterator[Record]:
+def _graded(result: Result, place: str, items: Items, pick: str | None) -> Iterator[Record]:
     test = result.testCase
     evaluated = _provider(result.provider) or "unknown"
     question = test.description or f"test-{result.testIdx + 1}"
@@ -156,7 +159,7 @@ def _graded(result: Result, place: str, items: Items) -> Iterator[Record]:
                 "metadata": test.metadata or {},
                 "vars": result.vars or {},
                 **(
-                    _verdict(component, asked.type != kind)
+                    _verdict(component, asked, pick)
                     if component
                     else {"status": "error", "error": result.error or "promptfoo has no result"}
                 ),
@@ -174,16 +177,29 @@ def _asked(result: Result) -> Iterator[tuple[Assertion, Component | None]]:
             yield component.assertion, component
 
 
-def _verdict(component: Component, turned: bool) -> dict[str, Any]:
-    """The decision. A grader that failed or could not be read fails the assertion in promptfoo."""
-    reason = component.reason or ""
+def _verdict(component: Component, asked: Assertion, pick: str | None) -> dict[str, Any]:
+    """The decision. A grader that failed or could not be read fails the assertion in promptfoo.
+
+    A pass without points, or a fail with most of them, is no verdict until ``pick`` says which
+    holds, unless a threshold explains it.
+    """
+    reason, score = component.reason or "", component.score
     unread = any(text in reason.casefold() for text in _UNREAD)
-    if not component.passed and unread:
-        return {"raw_text": reason, "status": "unclear"}
-    if component.failed or reason == _NOTHING:
+    if component.failed or reason == _NOTHING or (unread and not component.passed):
         return {"status": "error", "error": reason}
+    turned = asked.type.startswith("not-")
+    holds = component.passed
+    if score is not None and asked.threshold is None and not turned:
+        by_score = score > 0.5 if pick is None else score >= 0.5
+        if pick == "score":
+            holds = by_score
+        elif pick is None and (score == 0 if holds else by_score):
+            error = (
+                f"pass is {str(holds).lower()}, score {score:g}: add --pick pass or --pick score"
+            )
+            return {"status": "error", "error": error}
     # A "not-" assertion passes if the grader says fail.
-    passed = component.passed != turned
+    passed = holds != turned
     return {"raw_text": reason, "raw_decision": LABELS[not passed]}
 
 
@@ -197,6 +213,7 @@ IMPORTER = Importer(
     summary="promptfoo's results.json (model-graded assertions)",
     patterns=("*.json",),
     read=lambda *asked: in_rows(read(*asked)),
+    has_pick=True,
     labels=LABELS,
     keys=("results",),
 )

@@ -46,7 +46,7 @@ from judgesense.importers.shape import (
     shape_of,
     through,
 )
-from judgesense.importers.values import fold, is_usual
+from judgesense.importers.values import fold, is_usual, with_other
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join, s, sentence
 
@@ -118,6 +118,18 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
                 f"{'them' if group[1:] else 'it'}, add --human {shlex.quote(','.join(group))}"
             )
     return first
+
+
+def _own_label(found: Columns) -> str | None:
+    """The column with a judge's own label: ``label`` beside its score and explanation, without any
+    other column of verdicts or of people's labels."""
+    by_name = {plain(name.rpartition(".")[2]): name for name in found}
+    others = [name for name in by_name if name in VERDICTS and name != "score"]
+    people = [name for name in by_name if name in PEOPLE and name != "label"]
+    why = by_name.keys() & {"explanation", "reason", "reasoning", "rationale", "justification"}
+    if others or people or not why or not by_name.keys() >= {"label", "score"}:
+        return None
+    return by_name["label"] if found[by_name["label"]].labels else None
 
 
 def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
@@ -198,6 +210,12 @@ def recognise(
         notes.append(
             f"--verdict {judged[0]} and --human {asked[0]} look swapped. You may have meant "
             f"--verdict {asked[0]} --human {judged[0]}"
+        )
+    if not judged and not asked and (own := _own_label(found)):
+        judged = [own]
+        notes.append(
+            f"no labels from people: {own!r} beside a score and its explanation is the judge's. If "
+            f"people gave it, add --human {shlex.quote(own)}"
         )
     left = {name: column for name, column in found.items() if name not in judged}
     named = judged or [name for name in found if plain(name) in VERDICTS]
@@ -411,7 +429,10 @@ def _tasks(
         mapping: dict[str, str] = {}
         try:
             labels = space_of(found, layout.judged, people, where, mapping, notes)
+            labels = labels and (labels if len(labels) > 1 else with_other(labels[0]))
             tasks[task] = Vocabulary(labels, mapping)
+            if labels is None:
+                notes.append(f"{task} is left out: it has one label throughout")
         except JudgeSenseError as error:
             errors.append(error)
             tasks[task] = Vocabulary()

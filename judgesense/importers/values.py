@@ -269,3 +269,32 @@ def is_usual(words: Collection[str]) -> bool:
     return is_scale(words) or any(
         all(place_of(word, family) is not None for word in words) for family in SAME
     )
+
+
+_OTHER = (
+    ("yes", "no"),
+    ("pass", "fail"),
+    ("passed", "failed"),
+    ("true", "false"),
+    ("correct", "incorrect"),
+    ("good", "bad"),
+    ("1", "0"),
+    ("c", "i"),
+    ("relevant", "irrelevant"),
+)
+
+
+def with_other(label: str) -> tuple[str, str] | None:
+    """A label with the other one of a usual pair, in its case; None for another label.
+
+    >>> with_other("FAIL"), with_other("Yes"), with_other("blue")
+    (('FAIL', 'PASS'), ('No', 'Yes'), None)
+    """
+    for good, bad in _OTHER:
+        if fold(label) in (good, bad):
+            other = bad if fold(label) == good else good
+            cased = other.upper() if label.isupper() else other
+            cased = other.capitalize() if label.istitle() and len(label) > 1 else cased
+            first, second = sorted((label, cased))
+            return first, second
+    return None

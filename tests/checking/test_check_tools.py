@@ -113,9 +113,12 @@ def test_one_of_several_scores_is_picked(tmp_path: Path) -> None:
     rows += [{**row, "name": "polite"} for row in rows if row["source"] == "EVAL"]
     path = written(rows, tmp_path / "s.json")
     with pytest.raises(JudgeSenseError, match="helpful, polite"):
-        judgesense.check(path, out=tmp_path / "o", note=str)
+        judgesense.check(path, pick="helpfull", out=tmp_path / "o", note=str)
     report = judgesense.check(path, pick="helpful", out=tmp_path / "o", note=str).report
-    assert report.trust[0]["task"] == "helpful"
+    assert [card["task"] for card in report.trust] == ["helpful"]
+    report = judgesense.check(path, out=tmp_path / "both", note=str).report
+    assert [card["task"] for card in report.trust] == ["helpful", "polite"]
+    assert {entry["task"] for entry in report.people} == {"helpful"}
 
 
 @pytest.mark.parametrize("name", ["promptfoo_results.json", "deepeval_test_run.json"])

@@ -292,7 +292,7 @@ def test_promptfoos_model_graded_assertions_are_verdicts_of_its_grader(tmp_path:
         ("france", "reworded", "PASS"),
         ("sum", "llm-rubric", "FAIL"),
         ("sum", "reworded", "FAIL"),
-        ("italy", "llm-rubric", "UNCLEAR"),
+        ("italy", "llm-rubric", "ERROR"),
         ("germany", "llm-rubric", "ERROR"),
         ("spain", "factuality", "PASS"),
         # promptfoo failed this one: the grader said pass, and the assertion wanted the opposite.
@@ -308,7 +308,7 @@ def test_promptfoos_model_graded_assertions_are_verdicts_of_its_grader(tmp_path:
 def test_metrics_of_promptfoo_that_are_joined_are_wordings(tmp_path: Path) -> None:
     source, columns = DATA / "promptfoo_results.json", {"task": ":correct"}
     rows = rows_of(source, "promptfoo", tmp_path / "out", columns=columns)
-    assert Counter(row["status"] for row in rows) == {"ok": 6, "unclear": 1, "error": 1}
+    assert Counter(row["status"] for row in rows) == {"ok": 6, "error": 2}
     assert {row["template_id"] for row in rows if row["item_id"] == "france"} == {
         "llm-rubric",
         "reworded",
