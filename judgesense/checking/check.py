@@ -56,6 +56,7 @@ def check(
     runs: str | Path = RUNS,
     baseline: Data | None = None,
     margin: float = MARGIN,
+    require: str | Sequence[str] = (),
     note: Callable[[str], None] | None = None,
     **judge_options: Any,
 ) -> CheckResult:
@@ -107,6 +108,8 @@ def check(
             The decision is then what changed since, item by item: FAIL only if something is
             reliably worse, PASS if it is no worse.
         margin: with a baseline, the largest loss that counts as no worse.
+        require: shares that the checks must reach, ``["right=0.8", "tone:readable=0.95"]``; they
+            decide whether the result passes.
         note: called with progress messages; by default they go to stderr.
         judge_options: options of the judge (``system_prompt``, ``base_url``, ``max_cost``, ...).
 
@@ -130,7 +133,8 @@ def check(
     if callable(source):
         raise JudgeSenseError("the judge is the third argument: check(rubric, data, judge)")
     require_known(check, judge_options)
-    result = ResultOptions(out, runs, inconclusive, baseline, margin, note or to_stderr)
+    require = [require] if isinstance(require, str) else require
+    result = ResultOptions(out, runs, inconclusive, baseline, margin, require, note or to_stderr)
     if data is None and judge is None and rubric is None:
         what = "a rubric, with data= and judge="
         file_options = _options(FileOptions, arguments, RubricOptions, what)

@@ -12,6 +12,7 @@ from typing import Any
 from judgesense.answers import parse
 from judgesense.checking.annotators import LabelsByPerson, labels_by_item, one_row_an_item
 from judgesense.checking.options import FileOptions, ResultOptions
+from judgesense.checking.requirements import Requirement
 from judgesense.checking.result import CheckResult
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept
@@ -20,11 +21,14 @@ from judgesense.importers import Items
 from judgesense.importers.column_names import columns_of
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.recognise import Understood, understand
-from judgesense.log.folder import RUN_FILE
+from judgesense.log.folder import RUN_FILE, read_record
 from judgesense.log.invocation import invocation
 from judgesense.reporting.report import report_runs
 from judgesense.reporting.study_result import Result
-from judgesense.text import s
+from judgesense.text import join, s
+
+_READING = 2
+"""Counts the ways of reading a file: an answer that was read otherwise is not reused."""
 
 
 def check_file(source: Data, options: FileOptions, result: ResultOptions) -> CheckResult:
@@ -45,14 +49,38 @@ def check_file(source: Data, options: FileOptions, result: ResultOptions) -> Che
     >>> check.report.people[0]["confusion"]["PASS"]
     {'FAIL': 1, 'PASS': 1}
     """
+    for text in result.require:
+        Requirement.parse(text)
     newer = _measure(kept(source, result.beside, "data"), options, result)
     if result.baseline is None:
-        return newer
+        return newer.requiring(result.require)
     earlier = kept(result.baseline, result.beside, "baseline")
     if not (earlier / RUN_FILE).is_file():
         quiet = ResultOptions(runs=result.runs, note=lambda _: None)
         earlier = _measure(earlier, options, quiet).out
-    return newer.against(earlier, result.margin)
+    if changed := changed_judge(earlier, newer.out):
+        result.note(changed)
+    return newer.against(earlier, result.margin).requiring(result.require)
+
+
+def reading_of(source: Data, options: FileOptions, result: ResultOptions) -> tuple[str, ...]:
+    """How a file of verdicts is read, one line a role; nothing is measured. Raises JudgeSenseError
+    as `check_file`."""
+    path = kept(source, result.beside, "data")
+    return _with_labels(path, format_of(path), options, result).understood.lines
+
+
+def changed_judge(earlier: Path, later: Path) -> str | None:
+    """The sentence on what changed about the judge between two imports; None if nothing did."""
+    one, two = ((read_record(folder) or {}).get("identity", {}) for folder in (earlier, later))
+    changes = [
+        f"{name} was {one[name]} and is {two[name]}"
+        for name in two
+        if name in one and one[name] != two[name]
+    ]
+    if not changes:
+        return None
+    return f"The judge changed: {join(changes)}. What changed may be the judge, not the system."
 
 
 def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckResult:
@@ -68,12 +96,17 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
     if name != "table" and options.verdict:
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
     file = _with_labels(path, name, options, result)
-    for line in file.understood.lines:
-        result.note(line)
+    result.note("\n".join(file.understood.lines))
     facts = file.facts | {"pick": options.pick}
     out = result.out
     if out is None:
-        identity = [name, source_digest([file.path]), options.epsilon, sorted(facts.items())]
+        identity = [
+            _READING,
+            name,
+            source_digest([file.path]),
+            options.epsilon,
+            sorted(facts.items()),
+        ]
         text = json.dumps(identity, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
         out = Path(result.runs) / f"{path.stem.lstrip('.')}-{digest[:8]}"
@@ -83,6 +116,7 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
             "and each label's figures describe the labelled items"
         )
         facts["label_chances"] = file.chances
+    facts["identity"] = dict(file.understood.identity)
     steps = file.understood.steps()
     record = import_log(
         file.path,

@@ -57,6 +57,7 @@ class ResultOptions:
     inconclusive: Inconclusive | None = None
     baseline: Data | None = None
     margin: float = MARGIN
+    require: Sequence[str] = ()
     note: Note = to_stderr
 
     @property

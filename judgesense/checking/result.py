@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from judgesense.checking.options import Inconclusive
+from judgesense.checking.requirements import Requirement, required
 from judgesense.comparison.baseline import BaselineComparison, against_baseline
 from judgesense.measure.assessment import Assessment, ReportContents
 from judgesense.measure.card import TRUST, Gate, gate
@@ -123,6 +124,16 @@ class CheckResult(ResultMapping):
         """
         change = against_baseline(self.out, baseline, margin=margin)
         return replace(self, gate=change.gate, change=change)
+
+    def requiring(self, requirements: Sequence[str]) -> CheckResult:
+        """The result, whose gate is whether the checks reach what is required, if anything is.
+
+        Raises JudgeSenseError for a requirement that is none, and for an unknown task.
+        """
+        if not requirements:
+            return self
+        wanted = [Requirement.parse(text) for text in requirements]
+        return replace(self, gate=required(self.report, wanted))
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, `decision`, `passed` and `verdict`, and the tables (`study.json`) under

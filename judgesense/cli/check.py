@@ -80,6 +80,16 @@ def check(
             metavar="SHARE", help="With --baseline, the largest loss that does not count as worse."
         ),
     ] = MARGIN,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHECK=SHARE",
+            help=(
+                "What FILE must reach, such as right=0.8 or TASK:readable=0.95: exit code 0 if the "
+                "whole interval does, 1 if none of it does, 3 otherwise. Repeatable."
+            ),
+        ),
+    ] = None,
     data: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Rows to judge: JSONL, CSV or Parquet.")
     ] = None,
@@ -153,17 +163,20 @@ def check(
     It prints the conclusion and the next step; --verbose prints every figure. If nothing has
     changed, a rerun sends no prompts.
 
-    Exit codes: 0 PASS, or verdicts without --baseline; 1 FAIL; 2 bad usage or input; 3
-    INCONCLUSIVE.
+    Exit codes: 0 PASS, or verdicts without --baseline and --require; 1 FAIL; 2 bad usage or
+    input; 3 INCONCLUSIVE.
     """
-    from judgesense.checking.file import check_file
+    from judgesense.checking.file import check_file, reading_of
     from judgesense.checking.options import RUNS, FileOptions, ResultOptions, RubricOptions
     from judgesense.checking.rubric import check_rubric, planned
 
-    result = ResultOptions(out, RUNS, inconclusive, baseline, margin, opt.note)
+    result = ResultOptions(
+        out, RUNS, inconclusive, baseline, margin, tuple(require or ()), opt.note
+    )
     people, labels = opt.names(human) or (), opt.names(answers)
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
     of_file = {"--verdict": verdict, "--columns": columns, "--map": map, "--pick": pick}
+    of_file["--require"] = require
     of_rubric = {"--judge": judge, "--wordings": wordings, "--variants": variants}
     if source is not None and is_file:
         if taken := [flag for flag, value in of_rubric.items() if value is not None]:
@@ -184,6 +197,9 @@ def check(
             pick=pick,
             **({} if epsilon is None else {"epsilon": epsilon}),
         )
+        if dry_run:
+            typer.echo("\n".join(reading_of(source, options_of_file, result)))
+            return
         found = check_file(source, options_of_file, result)
     else:
         if taken := [flag for flag, value in of_file.items() if value is not None]:
@@ -214,8 +230,12 @@ def check(
             return
         settings_of_judge = opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host)
         found = check_rubric(source, data, judge, of_check, result, settings_of_judge)
-    opt.output(format, lambda: _document(found, is_file), lambda: _print(found, verbose, is_file))
-    if found.exit_code and not (is_file and baseline is None):
+    opt.output(
+        format,
+        lambda: _document(found, is_file),
+        lambda: _print(found, verbose, is_file, bool(require)),
+    )
+    if found.exit_code and not (is_file and baseline is None and not require):
         raise typer.Exit(found.exit_code)
 
 
@@ -226,14 +246,14 @@ def _document(found: CheckResult, is_file: bool) -> dict[str, Any]:
     return {**found.report.to_dict(), **change}
 
 
-def _print(found: CheckResult, verbose: bool, is_file: bool) -> None:
+def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool = False) -> None:
     from dataclasses import replace
 
     from judgesense.cli.study import show
     from judgesense.reporting.terminal import MOST_LINES, print_report
     from judgesense.text import sentence
 
-    lines = [] if is_file and found.change is None else [f"{found.verdict}."]
+    lines = [] if is_file and found.change is None and not is_gate else [f"{found.verdict}."]
     lines += [] if found.change is None else str(found.change).splitlines()
     if lines:
         typer.echo("\n".join([*lines, ""]))

@@ -78,6 +78,8 @@ class Understood(NamedTuple):
     steps: Callable[[], Sequence[Step]]
     """The steps of the file's shape, new for each pass over the file."""
     lines: tuple[str, ...]
+    identity: Mapping[str, str]
+    """What the file says of its judge in every row: the model, the prompt, the rubric."""
 
 
 def require_columns(found: Columns, where: str, names: Iterable[str], flag: str) -> None:
@@ -403,8 +405,20 @@ def understand(
         () if words else tuple(name for name in texts if not found[name].decimals),
         tasks,
         lambda: [*layout.steps(), *late],
-        (". ".join(map(sentence, parts)), *map(sentence, notes)),
+        tuple(map(sentence, [*parts, *notes])),
+        {name: next(iter(found[name].texts)) for name in found if _is_identity(name, found[name])},
     )
+
+
+_IDENTITY = re.compile(
+    r"(.*_)?(judge|grader|evaluator)_?(.*_)?(model|name|version|prompt|hash)|judge|grader|evaluator"
+    r"|(.*_)?(prompt|rubric)_(hash|version|id|name)|scale|temperature"
+)
+
+
+def _is_identity(name: str, column: Column) -> bool:
+    """Whether a column says the same of the judge in every row."""
+    return bool(_IDENTITY.fullmatch(plain(name))) and len(column.texts) == 1
 
 
 def _tasks(
