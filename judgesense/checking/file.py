@@ -20,7 +20,7 @@ from judgesense.files.tables import SUFFIXES
 from judgesense.importers import Items
 from judgesense.importers.column_names import columns_of
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
-from judgesense.importers.recognise import Understood, understand
+from judgesense.importers.reading import Understood, understand
 from judgesense.log.folder import RUN_FILE, read_record
 from judgesense.log.invocation import invocation
 from judgesense.reporting.report import report_runs
@@ -116,6 +116,7 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
             "and each label's figures describe the labelled items"
         )
         facts["label_chances"] = file.chances
+    facts["scores"] = file.understood.scores
     facts["identity"] = dict(file.understood.identity)
     steps = file.understood.steps()
     record = import_log(

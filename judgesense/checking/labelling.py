@@ -27,7 +27,8 @@ from judgesense.files.typed_rows import SomeId, typed_rows
 from judgesense.importers.column_names import Columns, columns_of, plain
 from judgesense.importers.columns import ROW
 from judgesense.importers.label_files import LabelRow
-from judgesense.importers.recognise import require_columns, understand
+from judgesense.importers.reading import understand
+from judgesense.importers.recognise import require_columns
 from judgesense.importers.verdict_table import columns_by_name, import_table
 from judgesense.log.folder import Run, read_run
 from judgesense.log.record import now

@@ -13,6 +13,7 @@ import pyarrow as pa
 from judgesense.checking.options import Inconclusive
 from judgesense.checking.requirements import Requirement, required
 from judgesense.comparison.baseline import BaselineComparison, against_baseline
+from judgesense.log.folder import read_record
 from judgesense.measure.assessment import Assessment, ReportContents
 from judgesense.measure.card import TRUST, Gate, gate
 from judgesense.measure.cost import costs
@@ -116,6 +117,12 @@ class CheckResult(ResultMapping):
     def people(self) -> list[dict[str, Any]]:
         """How well the judge agrees with each person: ``accuracy``, ``kappa`` and more."""
         return self.report.people
+
+    @property
+    def scores(self) -> list[dict[str, Any]]:
+        """Each judge's scores beside people's, where both are numbers: ``spearman``, ``mae``,
+        ``bias`` and ``factor`` with intervals."""
+        return list((read_record(self.out) or {}).get("scores") or ())
 
     def against(self, baseline: str | Path, margin: float = MARGIN) -> CheckResult:
         """The result, whose gate is what changed since an earlier check or run.

@@ -20,7 +20,7 @@ from judgesense.text import shorten
 ROLES: Mapping[str, str] = {
     "item_id": "item_id id item idx index example_id question_id row_id sample_id uid case_id "
     "test_id conversation_id trace_id pair_id qid span_id test_case testcase ticket case nr 编号 "
-    "input_sha input_hash prompt_hash",
+    "doc_id input_sha input_hash prompt_hash",
     "judge": "judge judge_name judge_model grader evaluator evaluator_model grader_model "
     "model_judge",
     "system_id": "system_id system model model_name assistant generator candidate",

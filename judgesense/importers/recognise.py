@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.tables import Rows
-from judgesense.importers.choices import LABELS, Choices, choices_of
 from judgesense.importers.column_names import (
     BY_PEOPLE,
     MODEL,
@@ -27,59 +23,20 @@ from judgesense.importers.column_names import (
     VERDICTS,
     Column,
     Columns,
-    columns_of,
     plain,
 )
-from judgesense.importers.columns import NAMES, ROW, TARGETS
-from judgesense.importers.labels import comparable, space_of
-from judgesense.importers.people import Vocabulary
+from judgesense.importers.columns import ROW, TARGETS
+from judgesense.importers.labels import comparable
 from judgesense.importers.rows import fits
 from judgesense.importers.shape import (
-    ORDER,
-    REPEAT,
     VERDICT,
-    Repeats,
-    Shape,
-    Step,
-    numbered,
-    only,
-    shape_of,
-    through,
 )
-from judgesense.importers.values import fold, is_usual, with_other
+from judgesense.importers.values import fold, is_usual
 from judgesense.tasks import is_scale
-from judgesense.text import did_you_mean, join, s, sentence
+from judgesense.text import did_you_mean, join
 
-_SHOWN = {
-    "judge": "judges",
-    "template_id": "wordings",
-    "raw_text": "reasons",
-    "order": "orders",
-    "repeat": "repeats",
-    "item_id": "items",
-    "task": "tasks",
-    "cluster_id": "clusters",
-}
-_MOST_TASKS = 12
+MOST_TASKS = 12
 """A column with more values is about the items, whatever its name."""
-
-
-class Understood(NamedTuple):
-    """How a file is read: ``columns``, ``people``, ``labels``, ``mapping``, ``texts`` and ``steps``
-    as `judgesense.importers.log.import_log` takes them, and ``lines`` that say it to a person."""
-
-    columns: Mapping[str, str]
-    people: tuple[str, ...]
-    labels: tuple[str, ...] | None
-    mapping: Mapping[str, str]
-    texts: tuple[str, ...]
-    tasks: Mapping[str, Vocabulary]
-    """Labels and mapping of each task, where they differ."""
-    steps: Callable[[], Sequence[Step]]
-    """The steps of the file's shape, new for each pass over the file."""
-    lines: tuple[str, ...]
-    identity: Mapping[str, str]
-    """What the file says of its judge in every row: the model, the prompt, the rubric."""
 
 
 def require_columns(found: Columns, where: str, names: Iterable[str], flag: str) -> None:
@@ -244,223 +201,6 @@ def recognise(
     return judged, asked, roles
 
 
-class Layout(NamedTuple):
-    """What the columns of a file are after its steps: those of verdicts, of people's labels, and
-    column of the decision log -> column.
-
-    ``mapping`` are words of verdicts and labels, ``steps`` makes the steps anew for each pass over
-    the file, and ``choices`` says how its choices between two are read.
-    """
-
-    found: Columns
-    size: int
-    judged: list[str]
-    people: list[str]
-    roles: dict[str, str]
-    mapping: dict[str, str]
-    steps: Callable[[], Sequence[Step]]
-    choices: Choices | None
-
-
-def lay_out(
-    read: Callable[[], Iterable[Rows]],
-    where: str,
-    notes: list[str],
-    *,
-    joined: Mapping[str, Mapping[str, str]] | None = None,
-    mapping: Mapping[str, str] | None = None,
-    is_log: bool = False,
-    people: Sequence[str] = (),
-    verdicts: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
-    flag: str = "--verdict ",
-) -> Layout:
-    """How the rows of a file are laid out; what is given is taken as it is.
-
-    ``read`` reads the file's rows. ``verdicts``, ``people`` and ``columns`` are those of
-    `recognise`, ``joined`` people's labels from other files, by person and item. In a log of
-    another tool (``is_log``) verdicts and their roles are known. ``notes`` gets what a person
-    should know. Raises JudgeSenseError for an unknown column, and without verdicts.
-    """
-    columns = dict(columns or {})
-    shape, found, size = (
-        (Shape(), *columns_of(read()))
-        if is_log
-        else shape_of(read, [*verdicts, *people, *columns.values()])
-    )
-    notes += shape.notes
-    added = {name: Column() for name in joined or ()}
-    for rater, by_item in (joined or {}).items():
-        if rater in found:
-            raise JudgeSenseError(f"{where}: {rater!r} names a column and a person; rename one")
-        added[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
-    found = {**found, **added}
-    judged, asked, roles = recognise(
-        found,
-        where,
-        notes,
-        verdicts=verdicts,
-        people=[*added, *people],
-        columns={**shape.added, **columns},
-        is_log=is_log,
-        flag=flag,
-    )
-    words, steps, choices = dict(mapping or {}), list(shape.steps), None
-    if not is_log:
-        inside = [name for name in asked if name not in added]
-        choices = choices_of(shape.rows(read()), found, judged, inside, roles, words, notes)
-    if choices is not None:
-        steps.append(choices)
-        roles["order"] = ORDER
-        found = {**found, **columns_of(through(steps, read()))[0]}
-        words = {key: word for key, word in words.items() if fold(key) not in choices.sides}
-    repeat = roles.get("repeat", ":")
-    is_named = repeat in found and not fits("repeat", found[repeat].texts)
-    has_ids = not is_log and roles.get("item_id", ROW) != ROW
-    key = [
-        name
-        for target in _KEY
-        for source in [roles.get(target, ":")]
-        if source[:1] != ":" and source != ROW
-        for name in (NAMES.findall(source) or source.split(","))
-    ]
-    answer = {*judged, *roles.get("raw_text", ":").split(",")}
-    if has_ids and repeat not in found:
-        roles["repeat"] = REPEAT
-
-    def fresh() -> Sequence[Step]:
-        late: list[Step] = []
-        if is_named:
-            late.append(partial(numbered, name=repeat, known={}))
-        if has_ids:
-            late.append(Repeats(key, answer, repeat if repeat in found else None))
-        return [*steps, *late]
-
-    if has_ids:
-        *before, repeats = fresh()
-        size = sum(map(len, through([*before, repeats], read())))
-        assert isinstance(repeats, Repeats)
-        if repeats.copies:
-            notes.append(f"{repeats.copies} row{s(repeats.copies)} repeated whole count once")
-        if repeats.repeats and repeat not in found:
-            notes.append(f"{repeats.repeats} more verdicts on the same input are repeats")
-    return Layout(found, size, judged, asked, roles, words, fresh, choices)
-
-
-_KEY = ("judge", "task", "item_id", "template_id", "order", "repeat", "system_id", "variant")
-
-
-def understand(
-    read: Callable[[], Iterable[Rows]],
-    where: str,
-    *,
-    labels: Sequence[str] | None = None,
-    is_log: bool = False,
-    **given: Any,
-) -> Understood:
-    """How a file is read; ``labels`` and what else is ``given`` to `lay_out` is taken as it is.
-
-    In a log of another tool people's labels are inside other columns (``metadata.label``). Raises
-    JudgeSenseError as `lay_out`, and for labels that cannot be compared.
-    """
-    notes: list[str] = []
-    layout = lay_out(read, where, notes, is_log=is_log, **given)
-    found, judged, people, roles = layout.found, layout.judged, layout.people, layout.roles
-    words, space = layout.mapping, tuple(labels) if labels else None
-    tasks: dict[str, Vocabulary] = {}
-    if space is None and not words:
-        tasks = _tasks(read, layout, where, notes)
-    left_out = [task for task, vocabulary in tasks.items() if vocabulary.labels is None]
-    spaces = {vocabulary.labels for vocabulary in tasks.values()} - {None}
-    if tasks and len(spaces) == 1 and not any(each.mapping for each in tasks.values()):
-        space, tasks = spaces.pop(), {}
-    if space is None and not tasks and (people or not is_log):
-        space = space_of(found, judged, people, where, words, notes)
-    if layout.choices is not None and space is not None and {*space} <= {*LABELS}:
-        space = tuple(label for label in LABELS if label in space or label != "tie")
-    task = roles.get("task", "task")
-    late = [partial(_without_tasks, task, left_out)] if left_out else []
-    texts = [name for name in judged if name in found and not found[name].labels]
-    parts = [f"read {layout.size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
-    parts.append(f"people's labels: {join(people) if people else 'none'}")
-    for target, what in _SHOWN.items():
-        source = roles.get(target, ":")
-        if source[:1] != ":" and source not in (ROW, REPEAT):
-            parts.append(f"{what}: {join(source.split(','))}")
-    parts += [f"possible labels: {', '.join(space)}"] if space else []
-    parts += [
-        f"possible labels of {task}: {', '.join(each.labels)}"
-        for task, each in tasks.items()
-        if each.labels
-    ]
-    used = {*judged, *people, *(part for source in roles.values() for part in source.split(","))}
-    used |= {name for name in found if any(repr(name) in note for note in notes)}
-    if not is_log and (unused := looks_like_labels(found, used, space or ())):
-        notes.append(unused)
-    return Understood(
-        roles,
-        tuple(people),
-        space,
-        words,
-        () if words else tuple(name for name in texts if not found[name].decimals),
-        tasks,
-        lambda: [*layout.steps(), *late],
-        tuple(map(sentence, [*parts, *notes])),
-        {name: next(iter(found[name].texts)) for name in found if _is_identity(name, found[name])},
-    )
-
-
-_IDENTITY = re.compile(
-    r"(.*_)?(judge|grader|evaluator)_?(.*_)?(model|name|version|prompt|hash)|judge|grader|evaluator"
-    r"|(.*_)?(prompt|rubric)_(hash|version|id|name)|scale|temperature"
-)
-
-
-def _is_identity(name: str, column: Column) -> bool:
-    """Whether a column says the same of the judge in every row."""
-    return bool(_IDENTITY.fullmatch(plain(name))) and len(column.texts) == 1
-
-
-def _tasks(
-    read: Callable[[], Iterable[Rows]], layout: Layout, where: str, notes: list[str]
-) -> dict[str, Vocabulary]:
-    """The labels of each task of a file with several; none for a file with one.
-
-    A task without labels, such as one of scores, is left out, and ``notes`` says so; if there is no
-    other, its error is raised.
-    """
-    name = layout.roles.get("task", "task")
-    column = layout.found.get(name)
-    if column is None or not 1 < len(column.texts) <= _MOST_TASKS:
-        return {}
-    tasks: dict[str, Vocabulary] = {}
-    errors: list[JudgeSenseError] = []
-    blocks = list(through(layout.steps(), read()))
-    for task in column.texts:
-        some = (only(rows, name, [task]) for rows in blocks)
-        found, _ = columns_of(rows for rows in some if len(rows))
-        people = [each for each in layout.people if each in found and found[each].filled]
-        mapping: dict[str, str] = {}
-        try:
-            labels = space_of(found, layout.judged, people, where, mapping, notes)
-            labels = labels and (labels if len(labels) > 1 else with_other(labels[0]))
-            tasks[task] = Vocabulary(labels, mapping)
-            if labels is None:
-                notes.append(f"{task} is left out: it has one label throughout")
-        except JudgeSenseError as error:
-            errors.append(error)
-            tasks[task] = Vocabulary()
-            notes.append(f"{task} is left out: {str(error).removeprefix(f'{where}: ')}")
-    if errors and not any(each.labels for each in tasks.values()):
-        raise errors[0]
-    return tasks
-
-
-def _without_tasks(name: str, tasks: Collection[str], rows: Rows) -> Rows:
-    """The rows of other tasks."""
-    return only(rows, name, tasks, keep=False)
-
-
 def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
     by_name = {plain(name): name for name in reversed([*found])}
     for key in VERDICTS:
@@ -514,9 +254,9 @@ def _roles(
                 name
                 and target not in roles
                 and found[name].filled
-                and (fits(target, found[name].texts) or _is_named(target, key, found[name]))
+                and (fits(target, found[name].texts) or is_named(target, key, found[name]))
             ):
-                if target == "task" and (values := len(found[name].texts)) > _MOST_TASKS:
+                if target == "task" and (values := len(found[name].texts)) > MOST_TASKS:
                     notes.append(
                         f"{name!r} has {values} values, too many for tasks: not used. If rows with "
                         f"the same value are related, add --columns cluster_id={shlex.quote(name)}"
@@ -573,10 +313,11 @@ def _roles(
     return roles
 
 
-def _is_named(target: str, key: str, column: Column) -> bool:
+def is_named(target: str, key: str, column: Column) -> bool:
     """Whether a column's values are names of runs, or of what is shown first."""
     if target == "repeat":
-        return 1 < len(column.texts) <= MOST_LABELS and column.filled > len(column.texts)
+        few = 1 < len(column.texts) <= MOST_LABELS and column.filled > len(column.texts)
+        return few and key != "repeat" and not fits(target, column.texts)
     return target == "order" and 1 <= len(column.words) <= 2 and not key.endswith("order")
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count, islice
 from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
@@ -20,9 +22,10 @@ from judgesense.text import join
 Step = Callable[[Rows], Rows]
 
 TASK, VERDICT, HUMAN = "criterion of the column", "verdict of the judge", "label of a person"
-ORDER, REPEAT = "option order", "number of the repeat"
+ORDER, REPEAT, SYSTEM = "option order", "number of the repeat", "system of the column"
+ITEM = "number of the row"
 """Names of the columns that a step adds, which no file has."""
-ADDED = (TASK, VERDICT, HUMAN, ORDER, REPEAT)
+ADDED = (TASK, VERDICT, HUMAN, ORDER, REPEAT, SYSTEM, ITEM)
 
 _INDEX = re.compile(r"\s*|unnamed[: _]*\d+.*|__index_level_\d+__", re.IGNORECASE)
 _JUDGE = r"(?:judge|llm|ai|model|auto|grader|evaluator|gpt[a-z0-9]*|claude[a-z0-9]*)"
@@ -31,6 +34,27 @@ _GENERIC = re.compile(
     r"score|label|verdict|rating|grade|judge?ment|decision|choice|pred|prediction|value|result"
     r"|answer|reasons?|explanation|comment|model|name|id|response|output|raw|winner|text"
 )
+RAGAS = frozenset(
+    {
+        "answer_correctness",
+        "answer_relevancy",
+        "answer_similarity",
+        "context_entity_recall",
+        "context_precision",
+        "context_recall",
+        "context_relevance",
+        "factual_correctness",
+        "faithfulness",
+        "llm_context_precision_with_reference",
+        "llm_context_precision_without_reference",
+        "noise_sensitivity",
+        "response_groundedness",
+        "response_relevancy",
+        "semantic_similarity",
+    }
+)
+"""Columns of ragas' results, each a metric."""
+
 _ORDERS = (
     (re.compile(r"(.+)_ab"), re.compile(r"(.+)_ba")),
     (re.compile(r"(?:g|game_?|round_?|order_?)1_(.+)"), re.compile(r"(?:g|game_?|round_?)2_(.+)")),
@@ -77,7 +101,8 @@ def shape_of(
     if index:
         shape.steps.append(lambda rows: _without(rows, index))
         found = {name: column for name, column in found.items() if name not in index}
-        shape.notes.append(f"{join([repr(name) for name in sorted(index)])} only counts rows")
+        names = [repr(name) if name.strip() else "a column without a name" for name in index]
+        shape.notes.append(f"{join(sorted(names))} only counts rows")
     if not taken & {*found}:
         if pairs := _criteria(found):
             shape.steps.append(lambda rows: _by_criterion(rows, pairs))
@@ -90,6 +115,15 @@ def shape_of(
             shape.steps.append(lambda rows: _by_order(rows, *orders))
             shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
             shape.added = {"raw_decision": VERDICT, "order": ORDER}
+        elif {"generator_1", "generator_2", "preference"} <= found.keys():
+            shape.steps.append(_of_alpaca)
+            shape.added = {"raw_decision": VERDICT}
+        elif {"doc_id", "target", "filtered_resps"} <= found.keys():
+            shape.steps.append(_of_lm_eval)
+            shape.added = {"raw_decision": VERDICT, "gold": "target", "item_id": "doc_id"}
+        elif graded := [name for name, column in found.items() if _is_graded(column)]:
+            shape.steps.append(partial(_of_promptfoo, names=graded, seen=count(1)))
+            shape.added = {"raw_decision": VERDICT, "system_id": SYSTEM, "item_id": ITEM}
     if len(shape.steps):
         found, size = columns_of(shape.rows(read()))
     return shape, found, size
@@ -125,12 +159,69 @@ def _criteria(found: Columns) -> dict[str, tuple[str, str | None]]:
                     re.sub(r"_(?:score|label|verdict|rating|grade)$", "", match[1]), name
                 )
     judged, people = by_side
+    if metrics := [name for name in found if plain(name) in RAGAS and found[name].filled]:
+        return {
+            plain(name): (name, next((people[k] for k in people if _alike(k, plain(name))), None))
+            for name in metrics
+        }
     both = [key for key in judged if key in people and judged[key] != people[key]]
     if len(both) < 2:
         ends = {name[: -len(".label")] for name in found if name.endswith(".label")}
         own = {stem: (f"{stem}.label", None) for stem in ends if f"{stem}.score" in found}
         return dict(sorted(own.items())) if len(own) > 1 else {}
     return {key: (judged[key], people.get(key)) for key in judged}
+
+
+def _alike(person: str, metric: str) -> bool:
+    """Whether people's column is on a metric: ``human_faithful`` on ``faithfulness``."""
+    return len(person) > 4 and (metric.startswith(person) or person.startswith(metric))
+
+
+def _of_alpaca(rows: Rows) -> Rows:
+    """AlpacaEval's preferences, 1 for the first output to 2 for the second, as choices."""
+    cells = [float(p) if str(p or "").strip() else None for p in rows.columns["preference"]]
+    chosen = [
+        None
+        if preference is None
+        else "tie"
+        if preference == 1.5
+        else str(rows.columns[f"generator_{1 if preference < 1.5 else 2}"][at])
+        for at, preference in enumerate(cells)
+    ]
+    return Rows({**rows.columns, VERDICT: chosen}, rows.places)
+
+
+def _of_lm_eval(rows: Rows) -> Rows:
+    """The samples of lm-eval, whose filtered responses are the verdicts."""
+    answers = rows.columns["filtered_resps"]
+    while any(isinstance(answer, list) for answer in answers):
+        answers = [(a[0] if a else None) if isinstance(a, list) else a for a in answers]
+    return Rows({**rows.columns, VERDICT: answers}, rows.places)
+
+
+_GRADED = re.compile(r"\[(PASS|FAIL|ERROR)\]\s*(?:\([^)]*\))?\s*")
+
+
+def _is_graded(column: Column) -> bool:
+    """Whether a column of promptfoo's CSV holds outputs with their grades."""
+    return bool(column.texts) and all(_GRADED.match(text) for text in column.texts)
+
+
+def _of_promptfoo(rows: Rows, names: Sequence[str], seen: Iterator[int]) -> Rows:
+    """One row an output of promptfoo's CSV, whose cell begins with the grade."""
+    n = len(names)
+    columns = {
+        name: [value for value in values for _ in range(n)]
+        for name, values in rows.columns.items()
+        if name not in names
+    }
+    cells = [str(rows.columns[name][at] or "") for at in range(len(rows)) for name in names]
+    grades = [_GRADED.match(cell) for cell in cells]
+    columns[VERDICT] = [None if match is None else match[1] for match in grades]
+    columns["output"] = [_GRADED.sub("", cell, count=1) for cell in cells]
+    columns[SYSTEM] = [*names] * len(rows)
+    columns[ITEM] = [number for number in islice(seen, len(rows)) for _ in range(n)]
+    return Rows(columns, [place for place in rows.places for _ in range(n)])
 
 
 def _by_criterion(rows: Rows, pairs: Mapping[str, tuple[str, str | None]]) -> Rows:

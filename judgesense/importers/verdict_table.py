@@ -25,7 +25,7 @@ from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import NAMES, ROW, ColumnMap
 from judgesense.importers.labels import space_of
 from judgesense.importers.people import PeopleLabels
-from judgesense.importers.recognise import Layout, lay_out
+from judgesense.importers.reading import Layout, lay_out
 from judgesense.importers.rows import converted, texts_of
 from judgesense.importers.shape import ADDED, Step, through
 from judgesense.importers.values import LONGEST, fold, stated, word_of

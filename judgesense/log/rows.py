@@ -88,7 +88,7 @@ class Log:
     chances: Floats | None = None
     """The chance of each item to be picked for labelling: NaN if unknown, None if all are equal."""
     is_imported: bool = False
-    """Whether it was imported: then a call that failed is not asked again, but gave no verdict."""
+    """Whether it is a file of verdicts, in which a failed call is not asked again."""
 
     def chances_of(self, rows: Codes) -> Floats | None:
         """The chances of some labelled rows to be picked; None if one is unknown."""
@@ -263,7 +263,7 @@ def read_rows(
         base=base,
         bases=bases,
         chances=np.array([chances.get(name, np.nan) for name in items]) if chances else None,
-        is_imported="imported" in run,
+        is_imported="people" in (run.get("imported") or {}),
     )
     return rows, {name: _task(rows, code, run) for code, name in enumerate(tasks)}, ids
 

@@ -29,7 +29,7 @@ MANY = 2_000
 def readable(answers: Answers, threshold: float) -> Check:
     """Prompts with a verdict among those that got an answer; failed requests do not count.
 
-    In an import they do: nobody can ask again. There, cells without a verdict are failed too.
+    In a file of verdicts they do, and cells without a verdict too: nobody can ask again.
     With `options` scoring the verdict is the most probable option, so every prompt has one by
     construction: there is nothing to estimate, and the interval is [1, 1]. Where an endpoint hid
     the options' probabilities for some prompts, the share is estimated as for text.

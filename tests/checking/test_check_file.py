@@ -375,7 +375,7 @@ def test_the_command_says_what_it_understood_and_then_at_most_twenty_lines(
 ) -> None:
     done = command_line("check", PANDALM, "--out", tmp_path / "out", "--epsilon", "0.1")
     assert done.returncode == 0, done.stderr
-    assert "annotator_1, annotator_2 and annotator_3" in done.stderr.splitlines()[0]
+    assert "annotator_1, annotator_2 and annotator_3" in done.stderr.splitlines()[2]
     assert len(done.stdout.splitlines()) <= 20
     assert "ε 0.1" in done.stdout
     for name in ("report.json", "report.md", "report.html"):

@@ -1,0 +1,327 @@
+"""How a file of verdicts is read: its layout, its labels, and the lines that say it to a person."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Rows
+from judgesense.importers.choices import LABELS, Choices, choices_of
+from judgesense.importers.column_names import Column, Columns, columns_of, plain
+from judgesense.importers.columns import NAMES, ROW
+from judgesense.importers.labels import space_of
+from judgesense.importers.numbers import ScoresOfJudge, cut_of, has_levels, scores_beside
+from judgesense.importers.people import Vocabulary
+from judgesense.importers.recognise import MOST_TASKS, is_named, looks_like_labels, recognise
+from judgesense.importers.shape import (
+    ORDER,
+    REPEAT,
+    Repeats,
+    Shape,
+    Step,
+    numbered,
+    only,
+    shape_of,
+    through,
+)
+from judgesense.importers.values import fold, with_other
+from judgesense.text import join, s, sentence
+
+_SHOWN = {
+    "judge": "judges",
+    "template_id": "wordings",
+    "raw_text": "reasons",
+    "order": "orders",
+    "repeat": "repeats",
+    "item_id": "items",
+    "task": "tasks",
+    "cluster_id": "clusters",
+}
+
+
+class Understood(NamedTuple):
+    """How a file is read: ``columns``, ``people``, ``labels``, ``mapping``, ``texts`` and ``steps``
+    as `judgesense.importers.log.import_log` takes them, and ``lines`` that say it to a person."""
+
+    columns: Mapping[str, str]
+    people: tuple[str, ...]
+    labels: tuple[str, ...] | None
+    mapping: Mapping[str, str]
+    texts: tuple[str, ...]
+    tasks: Mapping[str, Vocabulary]
+    """Labels and mapping of each task, where they differ."""
+    steps: Callable[[], Sequence[Step]]
+    """The steps of the file's shape, new for each pass over the file."""
+    lines: tuple[str, ...]
+    scores: tuple[Mapping[str, object], ...]
+    """Judges' scores beside people's, where both are numbers."""
+    identity: Mapping[str, str]
+    """What the file says of its judge in every row: the model, the prompt, the rubric."""
+
+
+class Layout(NamedTuple):
+    """What the columns of a file are after its steps: those of verdicts, of people's labels, and
+    column of the decision log -> column.
+
+    ``mapping`` are words of verdicts and labels, ``steps`` makes the steps anew for each pass over
+    the file, and ``choices`` says how its choices between two are read.
+    """
+
+    found: Columns
+    size: int
+    judged: list[str]
+    people: list[str]
+    roles: dict[str, str]
+    mapping: dict[str, str]
+    steps: Callable[[], Sequence[Step]]
+    choices: Choices | None
+
+
+def lay_out(
+    read: Callable[[], Iterable[Rows]],
+    where: str,
+    notes: list[str],
+    *,
+    joined: Mapping[str, Mapping[str, str]] | None = None,
+    mapping: Mapping[str, str] | None = None,
+    is_log: bool = False,
+    people: Sequence[str] = (),
+    verdicts: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    flag: str = "--verdict ",
+) -> Layout:
+    """How the rows of a file are laid out; what is given is taken as it is.
+
+    ``read`` reads the file's rows. ``verdicts``, ``people`` and ``columns`` are those of
+    `recognise`, ``joined`` people's labels from other files, by person and item. In a log of
+    another tool (``is_log``) verdicts and their roles are known. ``notes`` gets what a person
+    should know. Raises JudgeSenseError for an unknown column, and without verdicts.
+    """
+    columns = dict(columns or {})
+    shape, found, size = (
+        (Shape(), *columns_of(read()))
+        if is_log
+        else shape_of(read, [*verdicts, *people, *columns.values()])
+    )
+    notes += shape.notes
+    added = {name: Column() for name in joined or ()}
+    for rater, by_item in (joined or {}).items():
+        if rater in found:
+            raise JudgeSenseError(f"{where}: {rater!r} names a column and a person; rename one")
+        added[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
+    found = {**found, **added}
+    judged, asked, roles = recognise(
+        found,
+        where,
+        notes,
+        verdicts=verdicts,
+        people=[*added, *people],
+        columns={**shape.added, **columns},
+        is_log=is_log,
+        flag=flag,
+    )
+    words, steps, choices = dict(mapping or {}), list(shape.steps), None
+    if not is_log:
+        inside = [name for name in asked if name not in added]
+        choices = choices_of(shape.rows(read()), found, judged, inside, roles, words, notes)
+    if choices is not None:
+        steps.append(choices)
+        roles["order"] = ORDER
+        found = {**found, **columns_of(through(steps, read()))[0]}
+        words = {key: word for key, word in words.items() if fold(key) not in choices.sides}
+    repeat = roles.get("repeat", ":")
+    has_names = repeat in found and is_named("repeat", plain(repeat), found[repeat])
+    has_ids = not is_log and roles.get("item_id", ROW) != ROW
+    key = [
+        name
+        for target in _KEY
+        for source in [roles.get(target, ":")]
+        if source[:1] != ":" and source != ROW
+        for name in (NAMES.findall(source) or source.split(","))
+    ]
+    answer = {*judged, *roles.get("raw_text", ":").split(",")}
+    if has_ids and repeat not in found:
+        roles["repeat"] = REPEAT
+
+    def fresh() -> Sequence[Step]:
+        late: list[Step] = []
+        if has_names:
+            late.append(partial(numbered, name=repeat, known={}))
+        if has_ids:
+            late.append(Repeats(key, answer, repeat if repeat in found else None))
+        return [*steps, *late]
+
+    if has_ids:
+        *before, repeats = fresh()
+        size = sum(map(len, through([*before, repeats], read())))
+        assert isinstance(repeats, Repeats)
+        if repeats.copies:
+            notes.append(f"{repeats.copies} row{s(repeats.copies)} repeated whole count once")
+        if repeats.repeats and repeat not in found:
+            notes.append(f"{repeats.repeats} more verdicts on the same input are repeats")
+    return Layout(found, size, judged, asked, roles, words, fresh, choices)
+
+
+_KEY = ("judge", "task", "item_id", "template_id", "order", "repeat", "system_id", "variant")
+
+
+def understand(
+    read: Callable[[], Iterable[Rows]],
+    where: str,
+    *,
+    labels: Sequence[str] | None = None,
+    is_log: bool = False,
+    **given: Any,
+) -> Understood:
+    """How a file is read; ``labels`` and what else is ``given`` to `lay_out` is taken as it is.
+
+    In a log of another tool people's labels are inside other columns (``metadata.label``). Raises
+    JudgeSenseError as `lay_out`, and for labels that cannot be compared.
+    """
+    notes: list[str] = []
+    layout = lay_out(read, where, notes, is_log=is_log, **given)
+    found, judged, people, roles = layout.found, layout.judged, layout.people, layout.roles
+    words, space = layout.mapping, tuple(labels) if labels else None
+    scores = scores_beside(through(layout.steps(), read()), found, judged, people, roles)
+    notes += [each.text for each in scores]
+    if scores and not words and space is None:
+        judged, words = _at_a_cut(found, judged, people, roles, scores, where, notes)
+    tasks: dict[str, Vocabulary] = {}
+    if space is None and not words:
+        tasks = _tasks(read, layout, where, notes)
+    left_out = [task for task, vocabulary in tasks.items() if vocabulary.labels is None]
+    spaces = {vocabulary.labels for vocabulary in tasks.values()} - {None}
+    if tasks and len(spaces) == 1 and not any(each.mapping for each in tasks.values()):
+        space, tasks = spaces.pop(), {}
+    if space is None and not tasks and (people or not is_log):
+        space = space_of(found, judged, people, where, words, notes)
+    if layout.choices is not None and space is not None and {*space} <= {*LABELS}:
+        space = tuple(label for label in LABELS if label in space or label != "tie")
+    task = roles.get("task", "task")
+    late = [partial(_without_tasks, task, left_out)] if left_out else []
+    texts = [name for name in judged if name in found and not found[name].labels]
+    parts = [f"read {layout.size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
+    parts.append(f"people's labels: {join(people) if people else 'none'}")
+    for target, what in _SHOWN.items():
+        source = roles.get(target, ":")
+        if source[:1] != ":" and source not in (ROW, REPEAT):
+            parts.append(f"{what}: {join(source.split(','))}")
+    parts += [f"possible labels: {', '.join(space)}"] if space else []
+    parts += [
+        f"possible labels of {task}: {', '.join(each.labels)}"
+        for task, each in tasks.items()
+        if each.labels
+    ]
+    used = {*judged, *people, *(part for source in roles.values() for part in source.split(","))}
+    used |= {name for name in found if any(repr(name) in note for note in notes)}
+    if not is_log and (unused := looks_like_labels(found, used, space or ())):
+        notes.append(unused)
+    return Understood(
+        roles,
+        tuple(people),
+        space,
+        words,
+        () if words else tuple(name for name in texts if not found[name].decimals),
+        tasks,
+        lambda: [*layout.steps(), *late],
+        tuple(map(sentence, [*parts, *notes])),
+        tuple(each.to_dict() for each in scores),
+        {name: next(iter(found[name].texts)) for name in found if _is_identity(name, found[name])},
+    )
+
+
+def _at_a_cut(
+    found: Columns,
+    judged: list[str],
+    people: Sequence[str],
+    roles: dict[str, str],
+    scores: Sequence[ScoresOfJudge],
+    where: str,
+    notes: list[str],
+) -> tuple[list[str], dict[str, str]]:
+    """The judges whose scores become labels, and the mapping that makes them: none where whole
+    numbers are labels. A judge on another scale than people is left out.
+
+    Raises JudgeSenseError if every judge is.
+    """
+    if all(has_levels(found[name]) for name in (*judged, *people)):
+        return judged, {}
+    others = [each.judge for each in scores if each.scale is not None]
+    left = [name for name in judged if name not in others]
+    if not left:
+        texts = ". ".join(sentence(each.text) for each in scores)
+        raise JudgeSenseError(
+            f"{where}: {texts}. Put both on one scale, or compare one judge with another by ranks"
+        )
+    if others:
+        notes.append(f"{join(others)} {'are' if others[1:] else 'is'} left out of the agreement")
+        reasons = roles.get("raw_text", ":").split(",")
+        if len(reasons) == len(judged):
+            reasons = [each for name, each in zip(judged, reasons, strict=True) if name in left]
+            roles["raw_text"] = ",".join(reasons)
+        roles["raw_decision"] = ",".join(left)
+        if len(left) == 1:
+            roles["judge"] = f":{left[0]}"
+    cut = f"{cut_of(found, people):g}"
+    above, below = f">={cut}", f"<{cut}"
+    notes.append(
+        f"agreement is on scores of at least {cut}; for another cut add "
+        f"--map {shlex.quote(f'{above}=PASS,{below}=FAIL')}"
+    )
+    return left, {above: f"at least {cut}", below: f"below {cut}"}
+
+
+_IDENTITY = re.compile(
+    r"(.*_)?(judge|grader|evaluator)_?(.*_)?(model|name|version|prompt|hash)|judge|grader|evaluator"
+    r"|(.*_)?(prompt|rubric)_(hash|version|id|name)|scale|temperature"
+)
+
+
+def _is_identity(name: str, column: Column) -> bool:
+    """Whether a column says the same of the judge in every row."""
+    return bool(_IDENTITY.fullmatch(plain(name))) and len(column.texts) == 1
+
+
+def _tasks(
+    read: Callable[[], Iterable[Rows]], layout: Layout, where: str, notes: list[str]
+) -> dict[str, Vocabulary]:
+    """The labels of each task of a file with several; none for a file with one.
+
+    A task without labels, such as one of scores, is left out, and ``notes`` says so; if there is no
+    other, its error is raised.
+    """
+    name = layout.roles.get("task", "task")
+    column = layout.found.get(name)
+    if column is None or not 1 < len(column.texts) <= MOST_TASKS:
+        return {}
+    tasks: dict[str, Vocabulary] = {}
+    errors: list[JudgeSenseError] = []
+    blocks = list(through(layout.steps(), read()))
+    for task in column.texts:
+        some = (only(rows, name, [task]) for rows in blocks)
+        found, _ = columns_of(rows for rows in some if len(rows))
+        people = [each for each in layout.people if each in found and found[each].filled]
+        mapping: dict[str, str] = {}
+        try:
+            labels = space_of(found, layout.judged, people, where, mapping, notes)
+            labels = labels and (labels if len(labels) > 1 else with_other(labels[0]))
+            tasks[task] = Vocabulary(labels, mapping)
+            if labels is None:
+                notes.append(f"{task} is left out: it has one label throughout")
+        except JudgeSenseError as error:
+            errors.append(error)
+            tasks[task] = Vocabulary()
+            notes.append(f"{task} is left out: {str(error).removeprefix(f'{where}: ')}")
+    if errors and not any(each.labels for each in tasks.values()):
+        raise errors[0]
+    return tasks
+
+
+def _without_tasks(name: str, tasks: Collection[str], rows: Rows) -> Rows:
+    """The rows of other tasks."""
+    return only(rows, name, tasks, keep=False)
