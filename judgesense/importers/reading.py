@@ -132,6 +132,12 @@ def lay_out(
     if choices is not None:
         steps.append(choices)
         roles["order"] = ORDER
+        if choices.names is not None and "system_id" not in roles:
+            pair = f"{{{choices.names[0]}}}|{{{choices.names[1]}}}"
+            roles["system_id"] = pair
+            if roles["item_id"] != ROW and any(len(found[n].texts) > 1 for n in choices.names):
+                roles.setdefault("cluster_id", roles["item_id"])
+                roles["item_id"] = f"{{{roles['item_id']}}}/{pair}"
         found = {**found, **columns_of(through(steps, read()))[0]}
         words = {key: word for key, word in words.items() if fold(key) not in choices.sides}
     repeat = roles.get("repeat", ":")

@@ -130,6 +130,8 @@ def read_verdict_table(
     reason = reasons[judged.index(verdict)] if len(reasons) == len(judged) else ":"
     roles = {"judge": f":{verdict}", **roles, "raw_decision": verdict, "raw_text": reason}
     labels = labels or _labels(path, layout, verdict, [], mapping)
+    if layout.choices is not None:
+        roles = {"system_id": ":A|B", **roles}
     if layout.choices is not None and {*labels} <= {*LABELS}:
         labels = tuple(label for label in LABELS if label in labels or label != "tie")
     table = import_table(path, roles, labels, people=people, mapping=mapping, steps=layout.steps())
