@@ -115,7 +115,8 @@ def _scores(path: Path) -> Iterator[Score]:
                 continue
             if name is None or isinstance(name, (dict, list)):
                 raise JudgeSenseError(f"{record.place}: expected a score with a name")
-            item = str(field_of(row, "item") or record.place.rpartition(" ")[2])
+            named = field_of(row, "item")
+            item = record.place.rpartition(" ")[2] if named is None else str(named)
             part = field_of(values, "part") if own else None
             value = next(
                 (v for v in (field_of(values, f) for f in ("label", "value")) if v is not None),

@@ -302,8 +302,25 @@ def test_estimate_and_check_read_the_same_shares(tmp_path: Path) -> None:
     found = judgesense.estimate(path, positive="PASS")
     alone = sum(row["verdict"].casefold() == "pass" for row in rows) / len(rows)
     (system,) = found.systems
-    assert system["judge"] == pytest.approx(alone)
-    assert system["estimate"] == pytest.approx(0.64, abs=0.03)
+    assert system["naive"] == pytest.approx(alone)
+    assert system["corrected"] == pytest.approx(0.64, abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["arena_long", "arena_wide"])
+def test_a_win_rate_is_over_both_orders(name: str) -> None:
+    path = case(f"job_04/{name}.csv")
+    share = {"model_a": 1.0, "model_b": 0.0, "A": 1.0, "B": 0.0, **dict.fromkeys(TIES, 0.5)}
+    own = []
+    for row in rows_of(path):
+        if name == "arena_wide":
+            own += [share[row["judge_ab"]], share[row["judge_ba"]]]
+        else:
+            first = share[row["judge_verdict"]]
+            own.append(first if row["order"] == "AB" else 1 - first)
+    (system,) = judgesense.estimate(path).systems
+    assert system["naive"] == pytest.approx(sum(own) / len(own))
+    people = [share[row["winner"]] for row in rows_of(path)]
+    assert system["corrected"] == pytest.approx(sum(people) / len(people), abs=0.01)
 
 
 def test_a_changed_judge_is_named_first(tmp_path: Path) -> None:

@@ -1,0 +1,282 @@
+"""Small files of the kinds that people bring, one a kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from door.cases import checked, readable
+from typer.testing import CliRunner
+
+import judgesense
+from judgesense.cli import app
+from judgesense.errors import JudgeSenseError
+
+Row = dict[str, Any]
+SAID = ["yes", "no", "yes", "yes", "no", "yes"]
+TRUE = ["yes", "no", "no", "yes", "no", "no"]
+
+
+def mlflow() -> list[Row]:
+    def given(kind: str, value: str, when: str) -> Row:
+        return {
+            "assessment_name": "tone",
+            "source": {"source_type": kind, "source_id": kind.lower()},
+            "feedback": {"value": value},
+            "create_time": when,
+        }
+
+    return [
+        {
+            "info": {
+                "trace_id": f"t{n}",
+                "assessments": [
+                    given("LLM_JUDGE", "no" if said == "yes" else "yes", "2026-01-01"),
+                    given("LLM_JUDGE", said, "2026-01-02"),
+                    given("HUMAN", label, "2026-01-01"),
+                    given("HUMAN", label, "2026-01-01"),
+                    given("CODE", "yes", "2026-01-01"),
+                ],
+            },
+            "data": {"spans": []},
+        }
+        for n, (said, label) in enumerate(zip(SAID, TRUE, strict=True))
+    ]
+
+
+def opik() -> list[Row]:
+    return [
+        {
+            "id": f"t{n}",
+            "input": {"q": n},
+            "feedback_scores": [
+                {"name": "tone", "category_name": said, "value": 1.0, "source": "online_scoring"},
+                {"name": "tone", "category_name": label, "value": 1.0, "source": "ui"},
+            ],
+        }
+        for n, (said, label) in enumerate(zip(SAID, TRUE, strict=True))
+    ]
+
+
+def label_studio() -> list[Row]:
+    def result(value: str) -> list[Row]:
+        return [{"from_name": "tone", "type": "choices", "value": {"choices": [value]}}]
+
+    return [
+        {
+            "id": n,
+            "data": {"text": f"text {n}"},
+            "annotations": [{"completed_by": 7, "result": result(label)}],
+            "predictions": [{"model_version": "gpt-4o", "result": result(said)}],
+        }
+        for n, (said, label) in enumerate(zip(SAID, TRUE, strict=True))
+    ]
+
+
+def phoenix() -> list[Row]:
+    return [
+        {
+            "span_id": f"s{n}",
+            "annotation_name": "tone",
+            "annotator_kind": kind,
+            "source": "API",
+            "result.label": value,
+            "result.score": 1.0,
+        }
+        for n, pair in enumerate(zip(SAID, TRUE, strict=True))
+        for kind, value in zip(("LLM", "HUMAN"), pair, strict=True)
+    ]
+
+
+def langfuse() -> list[Row]:
+    return [
+        {"traceId": f"t{n}", "name": "tone", "source": source, "stringValue": value}
+        for n, pair in enumerate(zip(SAID, TRUE, strict=True))
+        for source, value in zip(("EVAL", "ANNOTATION"), pair, strict=True)
+    ]
+
+
+def weave() -> list[Row]:
+    return [
+        {
+            "call_id": f"c{n}",
+            "feedback_type": f"wandb.{kind}.tone",
+            "payload": {field: value},
+            "creator": "me",
+        }
+        for n, pair in enumerate(zip(SAID, TRUE, strict=True))
+        for (kind, field), value in zip(
+            (("runnable", "output"), ("annotation", "value")), pair, strict=True
+        )
+    ]
+
+
+TOOLS = {
+    "mlflow": mlflow,
+    "opik": opik,
+    "label studio": label_studio,
+    "phoenix": phoenix,
+    "langfuse": langfuse,
+    "weave": weave,
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_scores_of_tools_are_read_wherever_they_are(tool: str, tmp_path: Path) -> None:
+    path = tmp_path / "export.jsonl"
+    path.write_text("\n".join(map(json.dumps, TOOLS[tool]())), "utf-8")
+    found, result = checked(path, tmp_path)
+    ((task, _),) = found
+    (entry,) = found.values()
+    assert task == "tone"
+    assert (entry["n"], entry["accuracy"]) == (6, pytest.approx(4 / 6))
+    assert readable(result) == (1.0, 6)
+
+
+def test_events_as_otlp_writes_them(tmp_path: Path) -> None:
+    rows = [
+        {
+            "eventName": "gen_ai.evaluation.result",
+            "traceId": f"t{n}",
+            "attributes": [
+                {"key": "gen_ai.evaluation.name", "value": {"stringValue": "tone"}},
+                {"key": "gen_ai.evaluation.score.label", "value": {"stringValue": said}},
+            ],
+        }
+        for n, said in enumerate(SAID)
+    ]
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps(rows), "utf-8")
+    found, result = checked(path, tmp_path)
+    assert found == {}
+    assert readable(result) == (1.0, 6)
+
+
+def test_scores_by_name_are_tasks_with_their_own_labels(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "input": n, "scores": {"tone": said, "length": {"passed": n % 2 == 0}}}
+        for n, said in enumerate(SAID)
+    ]
+    path = tmp_path / "experiment.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    _, result = checked(path, tmp_path)
+    record = json.loads((result.out / "run.json").read_text("utf-8"))
+    assert {name: task["labels"] for name, task in record["tasks"].items()} == {
+        "tone": ["no", "yes"],
+        "length": ["False", "True"],
+    }
+
+
+def test_a_judges_own_label_is_not_peoples(tmp_path: Path) -> None:
+    rows = [
+        {"question": n, "label": said, "score": int(said == "yes"), "explanation": "because"}
+        for n, said in enumerate(SAID)
+    ]
+    notes: list[str] = []
+    result = judgesense.check(rows, out=tmp_path / "out", note=notes.append)
+    assert result.people == []
+    assert "--human label" in " ".join(notes)
+    assert judgesense.check(
+        rows, human="label", verdict="score", out=tmp_path / "o", note=str
+    ).people
+
+
+def test_runs_are_repeats_and_not_items(tmp_path: Path) -> None:
+    rows = [
+        {"test_case": f"c{n}", "run": f"run-{r}", "verdict": SAID[(n + r) % 6], "human": TRUE[n]}
+        for n in range(6)
+        for r in range(3)
+    ]
+    found, result = checked(rows, tmp_path)
+    (entry,) = found.values()
+    assert entry["n"] == 6
+    assert readable(result)[1] == 6
+    assert json.loads((result.out / "run.json").read_text("utf-8"))["repeats"] == 3
+
+
+def test_more_verdicts_on_the_same_input_are_repeats(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "reply": f"r{n}", "verdict": said, "human": TRUE[n]}
+        for n in range(6)
+        for said in (SAID[n], "no")
+    ]
+    found, result = checked(rows, tmp_path)
+    (entry,) = found.values()
+    assert entry["n"] == 6
+    assert json.loads((result.out / "run.json").read_text("utf-8"))["repeats"] == 2
+
+
+def test_letters_are_read_as_people_say(tmp_path: Path) -> None:
+    """A judge that is nearly always right in the item's own order, under letters."""
+    own = ["A", "B", "A", "A", "B", "A", "B", "B", "A", "B"]
+    rows = [
+        {"q": f"q{n}", "id": n, "order": order, "verdict": label, "human_winner": label}
+        for n, label in enumerate(own)
+        for order in ("AB", "BA")
+    ]
+    found, _ = checked(rows, tmp_path / "own")
+    assert next(iter(found.values()))["accuracy"] == 1.0
+    swap = {"A": "B", "B": "A"}
+    shown = [
+        {**row, "verdict": swap[row["verdict"]] if row["order"] == "BA" else row["verdict"]}
+        for row in rows
+    ]
+    found, _ = checked(shown, tmp_path / "shown")
+    assert next(iter(found.values()))["accuracy"] == 1.0
+
+
+def test_alpaca_evals_preferences_are_choices(tmp_path: Path) -> None:
+    rows = [
+        {
+            "instruction": f"say {n}",
+            "generator_1": "reference",
+            "generator_2": "mine",
+            "annotator": "gpt-4",
+            "preference": preference,
+        }
+        for n, preference in enumerate([1.0, 1.9, 1.5, 2.0, 1.2])
+    ]
+    _, result = checked(rows, tmp_path)
+    record = json.loads((result.out / "run.json").read_text("utf-8"))
+    (task,) = record["tasks"].values()
+    assert task["labels"] == ["mine", "reference", "tie"]
+
+
+@pytest.mark.parametrize(
+    ("required", "code"),
+    [("right=0.2", 0), ("x:right=0.99", 1), ("right=0.66", 3), ("wright=1", 2), ("y:right=1", 2)],
+)
+def test_a_requirement_is_a_gate(required: str, code: int, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    lines = [
+        f"{n},{said},{true}" for n, (said, true) in enumerate(zip(SAID * 5, TRUE * 5, strict=True))
+    ]
+    file.write_text("\n".join(["id,verdict,human", *lines]), "utf-8")
+    done = CliRunner().invoke(
+        app, ["check", str(file), "--require", required, "--out", str(tmp_path / "out")]
+    )
+    found = done.exit_code
+    if isinstance(done.exception, JudgeSenseError):
+        found = 2
+    assert found == code
+    if code != 2:
+        result = judgesense.check(file, require=required, out=tmp_path / "py", note=str)
+        assert (result.exit_code, result.passed) == (code, code == 0)
+
+
+def test_a_dry_run_prints_the_reading_only(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("id,verdict,human\n1,PASS,pass\n2,FAIL.,pass\n3,**PASS**,fail\n", "utf-8")
+    done = CliRunner().invoke(
+        app, ["check", str(file), "--dry-run", "--out", str(tmp_path / "out")]
+    )
+    assert done.stdout.splitlines() == [
+        "Read 3 rows of x.csv",
+        "Verdicts: verdict",
+        "People's labels: human",
+        "Items: id",
+        "Possible labels: fail, pass",
+    ]
+    assert not (tmp_path / "out").exists()
