@@ -129,7 +129,7 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
             if supposed and supposed.start() < match.end() and not follows:
                 continue
             if (pattern is not words.NOT_BUT and _is_negated(text, match)) or _in_both(
-                text, match.start(1)
+                text, match.start(match.lastindex or 1)
             ):
                 continue
             after = text[match.end() : match.end() + 80]
@@ -140,7 +140,7 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
                     and not qualified
                     and bool(words.OWN.search(text))
                 )
-                yield start, match[1], qualified, own
+                yield start, match[match.lastindex or 1], qualified, own
 
 
 def _is_negated(text: str, match: re.Match[str]) -> bool:

@@ -152,6 +152,11 @@ def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str 
     last = None
     if len(sentences) > 1 or ":" in sentences[0].text:
         last = labels.alone(sentences[-1])
+        # "Does it name the author? yes", line by line, is no verdict on the whole.
+        single = {label for each in sentences if (label := labels.alone(each)) is not None}
+        questions = sum(bool(QUESTION.search(each.text)) for each in sentences)
+        if len(single) > 1 and questions > 1 and not cued:
+            return ""
     if lead is None and last is None and len(cued) > 1 and cued[-1].option == cued[-2].option:
         cued = cued[-1:]  # a change of mind, confirmed
     verdict = conclusion(lead, last, cued)

@@ -126,6 +126,8 @@ _DENIED_AFTER = re.compile(
 )
 """How a marker is denied: "not [[A]]", "[[A]]가 아니라", "[[A]]ではなく"."""
 
+_ALTERNATIVE = re.compile(r"\s*(?:or|/|\|)\s*[\[\"'(]*([^\s\[\]()\"'*.,;?]{1,20})", re.IGNORECASE)
+
 MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _TAG, _HASHES, _ALONE)
 _MOST_OBJECTS = 40
 _DEEPEST = 6
@@ -197,6 +199,8 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
         before = match.end()
         if _DENIED_BEFORE.search(clause) or _DENIED_AFTER.match(text, match.end()):
             continue
+        if (other := _ALTERNATIVE.match(text, match.end())) and space.value(other[1]) is not None:
+            continue  # "GRADE: C or I?" offers both.
         concludes = bool(CONCLUDES.search(clause) or _CONCLUDES_ELSEWHERE.search(clause))
         is_condition = not concludes and bool(_SUPPOSED.search(clause))
         yield _Marker(match.start(), match.end(), option, concludes, is_condition)
@@ -238,7 +242,8 @@ def _read_json(text: str, space: Space) -> Marked | None:
             if (label := space.value(match[2] or match[3] or match[4])) is not None
         ]
         fields = [each for each in loose if each[0] in VERDICT_KEYS]
-        fields = fields or ([] if space.numeric else loose)
+        named = [each for each in loose if each[0] not in (*_NAME_KEYS, *_RANK_KEYS)]
+        fields = fields or ([] if space.numeric else named)
         end = len(text)
     label = _one_label(fields)
     return None if label is None else Marked(label, end)
@@ -261,6 +266,19 @@ def _read_ranks(text: str, space: Space) -> Marked | None:
     ranks: dict[str, float] = {}
     end = 0
     for stop, entry in _entries(text):
+        for key, listed in entry.items():
+            if "rank" not in _key(key) and "order" not in _key(key):
+                continue
+            # {"ranking": ["B", "A"]} or {"rankings": {"A": 2, "B": 1}}
+            if isinstance(listed, dict):
+                places = {name: at for name, at in listed.items() if isinstance(at, int | float)}
+            elif isinstance(listed, list) and all(isinstance(name, str) for name in listed):
+                places = {name: at for at, name in enumerate(listed)}
+            else:
+                continue
+            found = {space.value(name): float(at) for name, at in places.items()}
+            if None not in found and len(found) > 1:
+                ranks, end = {str(name): at for name, at in found.items()}, stop
         keys = {_key(name): value for name, value in entry.items()}
         rank = next((keys[key] for key in _RANK_KEYS if key in keys), None)
         name = next((keys[key] for key in _NAME_KEYS if isinstance(keys.get(key), str)), None)
@@ -280,7 +298,11 @@ def _read_ranks(text: str, space: Space) -> Marked | None:
 
 def _entries(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a text's JSON at any depth that is read, with the end of their document."""
+    if '\\"' in text:
+        text = text.replace('\\"', '"')  # JSON as an argument of a function call
     decoder, place = json.JSONDecoder(), _BRACKET.search(text)
+    if '"' not in text and "'" in text:
+        text = text.replace("'", '"')  # a list as Python prints it
     for _ in range(_MOST_OBJECTS):
         if place is None:
             return

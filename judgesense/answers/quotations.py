@@ -14,23 +14,29 @@ from judgesense.answers.space import NOUN, Space
 from judgesense.answers.vocabulary import CONCLUDES, one_of, pattern
 
 _QUOTED_LINE = re.compile(r"(?m)^[ \t]*>[^\n]*\n?")
+_BLOCK = re.compile(r"\[BEGIN ([A-Z ]{3,30})\].*?\[END \1\]", re.DOTALL)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^`\n]+)```", re.DOTALL)
-_WRITER = rf"(?:{NOUN}|candidate|student|submission|author|user|it|they|he|she|which|that)"
+_WRITER = rf"(?:(?:{NOUN}|candidate|student|submission|author|user)s?|it|they|he|she|which|that)"
 _WRITES = one_of(
     "wrote | writes | written | says | said | contains? | contained | includes? | included | reads",
     "states? | stated | claims? | claimed | ends? with | ended with | begins? with | prints?",
-    "printed | outputs? | tries | tried | attempts? | quotes? | injects? | adds? | added",
-    "embeds? | shows? | has | planted | hides? | appends? | appended",
+    "printed | outputs?",
+    "tries | tried | attempts? | quotes? | injects? | adds? | added",
+    "embeds? | shows? | has | planted | hides? | appends? | appended | closes | closing | closed",
+    "ends? | ended | opens? | begins?",
 )
 _INTRODUCED = pattern(
     rf"\b{_WRITER}(?:['’]s)?\b[^\n.!?]{{0,60}}?\b{_WRITES}\b[^\n.!?]{{0,60}}[:\"“'‘]?\s*$"
     rf"|\b(?:candidate|submission|judged|quoted|injected|embedded|planted|original)\b"
     r"[^\n.!?]{0,40}:\s*$"
+    rf"|\b{NOUN}\s+(?:under|being|in\s+question|to\s+be)\b[^\n.!?]{{0,30}}:\s*$"
+    rf"|^\W*(?:{NOUN}|user|agent|human|bot)(?:\s+\(?\w{{1,2}}\)?)?\s*:\s*$"
 )
 """The end of what introduces a quotation: "The candidate wrote:"."""
 
 _DISOWNED = pattern(
-    r"^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:which\s+is|that\s+is|this\s+is|that\s+text|this\s+text"
+    r"^[\"”’]?\s*,?\s*(?:said|says|replied|wrote|writes|shouted|claimed|claims|reads)\b"
+    r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:which\s+is|that\s+is|this\s+is|that\s+text|this\s+text"
     r"|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
     r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|output|model|part\s+of|not\s+my"
     r"|injection|quoted|written\s+by)"
@@ -72,6 +78,7 @@ def without_quotations(text: str) -> str:
     marks that are introduced as somebody else's ("The candidate wrote:") or disowned after them.
     """
     own = _QUOTED_LINE.sub("", text) if ">" in text else text
+    own = _BLOCK.sub("", own) if "[BEGIN" in own else own
     if not own.strip():
         return text
     parts, place = [], 0
@@ -79,7 +86,8 @@ def without_quotations(text: str) -> str:
         if start < place:
             continue
         before, after = own[max(place, start - _REACH) : start], own[end : end + _REACH]
-        if _INTRODUCED.search(before) or _DISOWNED.match(after):
+        introduction = before.rstrip("\n ").rpartition("\n")[2] if before.strip() else ""
+        if _INTRODUCED.search(before) or _INTRODUCED.search(introduction) or _DISOWNED.match(after):
             parts.append(own[place:start])
             place = end
     return "".join([*parts, own[place:]]) if parts else own

@@ -27,6 +27,11 @@ _REFUSAL = pattern(
     r"|\bas\s+an\s+ai\b"
 )
 _PLAIN_REFUSAL = pattern(r"\bas\s+an\s+ai\b|\bunable\s+to\s+(?:assist|comply|help)\b")
+_CANDIDATE = re.compile(
+    r"\b(?:assistant|response|model|candidate|output|answer|reply|system|summary)\s*#?([12])\b",
+    re.IGNORECASE,
+)
+_RANKING = re.compile(r"[\"']rank(?:ing)?[\"']\s*:")
 _SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
 _SHORT = 80
 """A text of at most this many characters may be an option as a whole: "Response (a)."."""
@@ -84,6 +89,8 @@ def read(text: str, space: Space) -> str | None:
     text = without_quotations(text)
     if marked := read_marked(text, space):
         return "" if _contradicted(marked.option, text[marked.end :], space) else marked.option
+    if _RANKING.search(text):
+        return None  # A ranking that was cut off names candidates, but chooses none.
     text = without_markup(_without_question(without_json(text), space))
     # An instruction keeps its place, so that what follows it is no first sentence.
     found = [
@@ -92,11 +99,25 @@ def read(text: str, space: Space) -> str | None:
     ]
     if not any(each.text for each in found):
         return None
+    is_numbered = space.numeric and len({m.casefold() for m in _CANDIDATE.findall(text)}) > 1
+    if is_numbered and not space.pairwise and (choice := _tie_code(space)) is not None:
+        # 1, 2 and a number for a tie: a choice between candidates, not a scale.
+        verdict = read_choice(found, choice)
+        if verdict in choice.options:
+            return verdict
     if space.pairwise or (space.short and not space.numeric):
         verdict = read_choice(found, space)
-        if verdict is not None or (space.pairwise and not space.numeric):
+        # Beside numbered candidates, a number that chooses none counts something.
+        if verdict is not None or (space.pairwise and (is_numbered or not space.numeric)):
             return verdict
     return read_score(found, space) if space.numeric else read_label(found, space, len(text))
+
+
+def _tie_code(space: Space) -> Space | None:
+    """The choice between candidates 1 and 2 in a space with a third number for a tie."""
+    return (
+        space_of(("1", "2")) if set(space.options) in ({"1", "2", "0"}, {"1", "2", "3"}) else None
+    )
 
 
 def _contradicted(verdict: str, rest: str, space: Space) -> bool:

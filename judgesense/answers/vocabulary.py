@@ -88,7 +88,9 @@ IS_BETTER = pattern(
     rf"{X}(?:['’]s\s+{NOUN})?{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
 )
 WINS = pattern(rf"{X}\s+(?:(?:clearly|easily|narrowly|ultimately)\s+)?{_WINS}\b")
-PICKED = pattern(rf"\b{_PICK}(?:\s+{_FILLER})*\s*:?\s*{_OPEN}{X}")
+PICKED = pattern(
+    rf"\b{_PICK}(?:\s+{_FILLER})*\s*:?\s*(?:the\s+{NOUN}\s+(?:\w+\s+)?(?:from|by|of)\s+)?{_OPEN}{X}"
+)
 FIELD = pattern(rf"^{BLANK}\w{{2,30}}\s*:\s*{_OPEN}{X}{BLANK}$")
 LABELLED = pattern(rf"{_LABEL}{_OPEN}{X}")
 OVER = pattern(rf"{X}\s*(?:>{{1,3}}|≻|over)\s*{Y}")
@@ -99,13 +101,16 @@ _OFFERS = one_of(
 GIVES_BETTER = pattern(
     rf"{X}\s+(?:(?:also|clearly|overall|still|ultimately)\s+)?{_OFFERS}\s+(?:us\s+)?"
     rf"(?:the|a|an)\s+(?:{_DEGREE}\s+)*(?:better|best|superior|stronger|preferable|winning)\b"
+    rf"|\b(?:I|we)\s+(?:\w+\s+)?(?:judge|consider|find|deem|rate)\s+(?:the\s+)?(?:{NOUN}\s+(?:from|by|of)\s+)?{X}"
+    rf"\s+(?:to\s+be\s+)?(?:the\s+)?(?:better|best|superior|stronger)\b"
 )
 BETTER_IS_FROM = pattern(
-    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning)\s+(?:of\s+the\s+two\s+)?"
+    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning)\s+"
+    rf"(?:of\s+(?:the|these)\s+(?:\w+\s+){{1,4}})?"
     rf"(?:{_NAME}\s+)?(?:(?:overall|here)\s+)?"
     rf"(?:is|was|comes|came|would\s+be|has\s+to\s+be|must\s+be)\s+(?:therefore\s+|clearly\s+)?"
     rf"(?:the\s+(?:one|{NOUN})\s+|that\s+)?(?:which\s+(?:is|was)\s+|that\s+(?:is|was)\s+)?"
-    rf"(?:(?:given|provided|written|offered|produced|presented|made)\s+)?(?:from|by|of)\s+"
+    rf"(?:(?:(?:given|provided|written|offered|produced|presented|made)\s+)?(?:from|by|of)\s+)?"
     rf"{_OPEN}{X}"
 )
 NOT_BUT = pattern(rf"\bnot\s+{Y}\s*,?\s*but(?:\s+rather)?\s+{X}")
