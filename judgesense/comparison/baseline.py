@@ -200,9 +200,11 @@ def against_baseline(
             )
         if left := len({*before.item, *after.item} - items):
             notes.append(f"{task}: {left} item{s(left)} that only one result has are left out.")
-        sizes.append(len(items))
         old, new = _gold(before), _gold(after)
         gold = old | new
+        # What is right or wrong shows on the labelled items alone.
+        labelled = {item for item, _ in gold} & items
+        sizes.append(len(labelled or items))
         relabelled = {
             place[0] for place, label in old.items() if gold[place] != label and place[0] in items
         }

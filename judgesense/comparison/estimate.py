@@ -20,6 +20,7 @@ from judgesense.comparison.outputs import Outputs, outputs_of, strata_of
 from judgesense.comparison.verdicts import Verdicts, read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
+from judgesense.measure.agreement import position
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.planning import Pilot
@@ -32,7 +33,7 @@ from judgesense.statistics.prediction_powered import (
     naive_influence,
 )
 from judgesense.statistics.rogan_gladen import RoganGladen, rogan_gladen
-from judgesense.text import number
+from judgesense.text import number, percent
 
 STEPS = 4
 """Steps of a scale of numbers, as on a scale of five points."""
@@ -128,7 +129,7 @@ def estimate(
         picked=people.picked,
         confidence_level=level,
         sources=[read.source, *people.sources],
-        notes=read.notes + _notes(people, len(outputs.wordings), rows),
+        notes=read.notes + _notes(people, len(outputs.wordings), rows) + _position_bias(read),
     )
 
 
@@ -361,6 +362,19 @@ def _winner(names: tuple[str, str], gap: Powered, p: float | None, level: float)
     # No error at all leaves p undefined: the outputs are then all alike.
     is_clear = p <= 1 - level if p is not None else gap.error == 0 and gap.estimate != 0
     return (names[0] if gap.estimate > 0 else names[1]) if is_clear else None
+
+
+def _position_bias(read: Verdicts) -> list[str]:
+    """What the order of the options does to choices that were asked in both orders."""
+    both = position(read.answers) if read.answers.task.comparative else None
+    if both is None or both.same_choice is None:
+        return []
+    first = both.first_position_rate
+    takes = "" if first is None else f", and takes the first option {percent(first)} of the time"
+    return [
+        f"the judge makes the same choice in both orders on {percent(both.same_choice)} of "
+        f"{both.n_items} items{takes}"
+    ]
 
 
 def _notes(people: Labels, n_wordings: int, rows: Sequence[SystemScore]) -> list[str]:

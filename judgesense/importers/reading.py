@@ -103,10 +103,12 @@ def lay_out(
     should know. Raises JudgeSenseError for an unknown column, and without verdicts.
     """
     columns = dict(columns or {})
+    roles_named = (columns[name] for name in ("raw_decision", "gold", "task") if name in columns)
+    named = [*verdicts, *people, *(name for name in roles_named if name[:1] != ":")]
     shape, found, size = (
         (Shape(), *columns_of(read()))
         if is_log
-        else shape_of(read, [*verdicts, *people, *columns.values()])
+        else shape_of(read, [*named, *columns.values()], named)
     )
     notes += shape.notes
     added = {name: Column() for name in joined or ()}
@@ -125,6 +127,8 @@ def lay_out(
         is_log=is_log,
         flag=flag,
     )
+    if not is_log and "margin" in found and "raw_decision" not in judged:
+        roles.setdefault("margin", ":")  # In a file of `judge` it is a probability, not in nats.
     words, steps, choices = dict(mapping or {}), list(shape.steps), None
     if not is_log:
         inside = [name for name in asked if name not in added]

@@ -88,11 +88,12 @@ def through(steps: Iterable[Step], blocks: Iterable[Rows]) -> Iterator[Rows]:
 
 
 def shape_of(
-    read: Callable[[], Iterable[Rows]], given: Iterable[str]
+    read: Callable[[], Iterable[Rows]], given: Iterable[str], named: Collection[str] = ()
 ) -> tuple[Shape, Columns, int]:
     """The shape of a file, and its columns and number of rows after that.
 
-    ``given`` are the columns that the user names: these keep their place.
+    ``given`` are the columns that the user names, of which ``named`` are of verdicts or people's
+    labels: where there are any, each row is a verdict.
     """
     shape, taken = Shape(), {*given}
     held, size = columns_of(read())
@@ -103,7 +104,7 @@ def shape_of(
         found = {name: column for name, column in found.items() if name not in index}
         names = [repr(name) if name.strip() else "a column without a name" for name in index]
         shape.notes.append(f"{join(sorted(names))} only counts rows")
-    if not taken & {*found}:
+    if not named:
         if pairs := _criteria(found):
             shape.steps.append(lambda rows: _by_criterion(rows, pairs))
             shape.notes.append(

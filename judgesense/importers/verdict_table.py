@@ -149,7 +149,9 @@ def columns_by_name(roles: Mapping[str, str]) -> dict[str, str]:
     columns = {
         name: (NAMES.findall(roles[target]) or [roles[target]])[0]
         for name, target in TARGET_OF.items()
-        if roles.get(target, ":")[:1] != ":" and roles[target] not in ADDED
+        if roles.get(target, ":")[:1] != ":"
+        and roles[target] not in ADDED
+        and not (name == "system_id" and len(NAMES.findall(roles[target])) > 1)
     }
     if columns.get("cluster_id") == columns.get("item_id"):
         del columns["cluster_id"]  # The item is the cluster by default.
