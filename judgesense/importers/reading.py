@@ -17,7 +17,13 @@ from judgesense.importers.columns import NAMES, ROW
 from judgesense.importers.labels import space_of
 from judgesense.importers.numbers import ScoresOfJudge, cut_of, has_levels, scores_beside
 from judgesense.importers.people import Vocabulary
-from judgesense.importers.recognise import MOST_TASKS, is_named, looks_like_labels, recognise
+from judgesense.importers.recognise import (
+    MOST_TASKS,
+    is_named,
+    looks_like_labels,
+    own_label,
+    recognise,
+)
 from judgesense.importers.shape import (
     ORDER,
     REPEAT,
@@ -117,6 +123,12 @@ def lay_out(
             raise JudgeSenseError(f"{where}: {rater!r} names a column and a person; rename one")
         added[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
     found = {**found, **added}
+    if not named and not is_log and (own := own_label(found, shape.rows(read()))):
+        verdicts = [own]
+        notes.append(
+            f"no labels from people: {own!r} beside a score and its explanation, or one that says "
+            f"the same in each row, is the judge's. If people gave it, add --human {own}"
+        )
     judged, asked, roles = recognise(
         found,
         where,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
+from judgesense.files.tables import Rows
 from judgesense.importers.column_names import (
     BY_PEOPLE,
     MODEL,
@@ -25,7 +26,7 @@ from judgesense.importers.column_names import (
     Columns,
     plain,
 )
-from judgesense.importers.columns import ROW, TARGETS
+from judgesense.importers.columns import ROW, TARGETS, values_in
 from judgesense.importers.labels import comparable
 from judgesense.importers.rows import fits
 from judgesense.importers.shape import (
@@ -79,16 +80,25 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     return first
 
 
-def _own_label(found: Columns) -> str | None:
-    """The column with a judge's own label: ``label`` beside its score and explanation, without any
-    other column of verdicts or of people's labels."""
+def own_label(found: Columns, blocks: Iterable[Rows]) -> str | None:
+    """The column with a judge's own label: ``label`` beside its score, without any other column of
+    verdicts or of people's labels, and with an explanation or a score that says the same."""
     by_name = {plain(name.rpartition(".")[2]): name for name in found}
     others = [name for name in by_name if name in VERDICTS and name != "score"]
     people = [name for name in by_name if name in PEOPLE and name != "label"]
-    why = by_name.keys() & {"explanation", "reason", "reasoning", "rationale", "justification"}
-    if others or people or not why or not by_name.keys() >= {"label", "score"}:
+    if others or people or not by_name.keys() >= {"label", "score"}:
         return None
-    return by_name["label"] if found[by_name["label"]].labels else None
+    label, score = by_name["label"], by_name["score"]
+    if not found[label].labels:
+        return None
+    if by_name.keys() & {"explanation", "reason", "reasoning", "rationale", "justification"}:
+        return label
+    pairs = set[tuple[str, str]]()
+    for rows in blocks:
+        columns = (values_in(rows, name) or [] for name in (label, score))
+        pairs |= {(str(one), str(other)) for one, other in zip(*columns, strict=False)}
+    one_to_one = len(pairs) == len({one for one, _ in pairs}) == len({two for _, two in pairs})
+    return label if one_to_one and 1 < len(pairs) < found[label].filled else None
 
 
 def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
@@ -169,12 +179,6 @@ def recognise(
         notes.append(
             f"--verdict {judged[0]} and --human {asked[0]} look swapped. You may have meant "
             f"--verdict {asked[0]} --human {judged[0]}"
-        )
-    if not judged and not asked and (own := _own_label(found)):
-        judged = [own]
-        notes.append(
-            f"no labels from people: {own!r} beside a score and its explanation is the judge's. If "
-            f"people gave it, add --human {shlex.quote(own)}"
         )
     left = {name: column for name, column in found.items() if name not in judged}
     named = judged or [name for name in found if plain(name) in VERDICTS]
