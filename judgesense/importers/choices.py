@@ -22,7 +22,7 @@ from judgesense.tasks import NO_ORDER, ORDERS
 
 LABELS = ("A", "B", "tie")
 _SHOWN = frozenset(["first", "second", "1", "2", "left", "right"])
-_OWN = ("model a", "model b")
+_OWN = ("model a", "model b", "model 1", "model 2")
 _SIDES = (
     ("model_a", "model_b"),
     ("generator_1", "generator_2"),

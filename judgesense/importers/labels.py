@@ -179,7 +179,17 @@ def space_of(
     )
     scores = [name for name, column in columns.items() if column.decimals]
     words = [set(side.counts) for side in (ours, theirs)]
-    if all(words) and is_scale(words[0]) != is_scale(words[1]) and not comparable(*words):
+    known = theirs.classes()
+    stating = (
+        []
+        if not known
+        else [
+            stated(text, tuple(known.values())) in known.values() for text in ours.spelled.values()
+        ]
+    )
+    if not mapping and not scores and known and 2 * sum(stating) > len(stating):
+        scores = []
+    elif all(words) and is_scale(words[0]) != is_scale(words[1]) and not comparable(*words):
         scores = scores or [name for name in columns if (name in judged) is is_scale(words[0])]
     if mapping:
         mapped = set(map(fold, mapping))
@@ -204,7 +214,6 @@ def space_of(
             f"{where}: {read[0]!r} holds texts such as {columns[read[0]].shown!r}; list the "
             "possible verdicts, which are then read in them: --answers YES,NO"
         )
-    known = theirs.classes()
     if read or not ours.counts:
         return _ordered(known.values())
     if not known:

@@ -145,6 +145,11 @@ def lay_out(
     if not is_log:
         inside = [name for name in asked if name not in added]
         choices = choices_of(shape.rows(read()), found, judged, inside, roles, words, notes)
+    if choices is None and "order" in shape.added:
+        raise JudgeSenseError(
+            f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
+            "say which is which: --map FIRST=model_a,SECOND=model_b, or name one with --verdict"
+        )
     if choices is not None:
         steps.append(choices)
         roles["order"] = ORDER

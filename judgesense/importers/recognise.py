@@ -57,6 +57,8 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     series: dict[str, list[str]] = {}
     for name, column in found.items():
         key = plain(name.rpartition(".")[2])
+        if (whole := plain(name)) in PEOPLE:
+            key = whole  # human.verdict
         if column.labels or (column.decimals and key.startswith("human")):
             if key in PEOPLE:
                 series[name] = [name]
@@ -98,7 +100,8 @@ def own_label(found: Columns, blocks: Iterable[Rows]) -> str | None:
         columns = (values_in(rows, name) or [] for name in (label, score))
         pairs |= {(str(one), str(other)) for one, other in zip(*columns, strict=False)}
     one_to_one = len(pairs) == len({one for one, _ in pairs}) == len({two for _, two in pairs})
-    return label if one_to_one and 1 < len(pairs) < found[label].filled else None
+    several = found[label].filled > 3 and len(pairs) < found[label].filled
+    return label if one_to_one and len(pairs) > 1 and several else None
 
 
 def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:

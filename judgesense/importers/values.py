@@ -30,8 +30,10 @@ SAME = (
         "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні",
     ),
     (
-        "a 1 first left model_a response_a response_1 answer_a assistant_a output_a output_1 m",
-        "b 2 second right model_b response_b response_2 answer_b assistant_b output_b output_2",
+        "a 1 first left model_a model_1 response_a response_1 answer_a assistant_a output_a "
+        "output_1 m",
+        "b 2 second right model_b model_2 response_b response_2 answer_b assistant_b output_b "
+        "output_2",
         "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tied",
     ),
 )
@@ -147,6 +149,7 @@ def is_label(text: str, labels: tuple[str, ...]) -> str:
     return label_in(spellings(labels), text)
 
 
+_OUT_OF = re.compile(r"\b(\d+)(?:\.0+)?\s*(?:/|out of)\s*(\d+)\b")
 _CLAUSE = re.compile(r"[,，.。;；:：!！]")
 
 
@@ -160,6 +163,11 @@ def stated(text: str, labels: tuple[str, ...]) -> str:
     if (label := parse(text, labels)) in labels:
         return label
     known = spellings(labels)
+    if is_scale(labels) and (share := _OUT_OF.search(text)):
+        # "4/5" is a 4 where ratings go up to 4 or 5; "4/10" is on another scale.
+        most = max(map(int, labels))
+        if int(share[2]) in (most, 5 if most <= 5 else 10):
+            return share[1] if share[1] in labels else UNCLEAR
     lead = fold(_CLAUSE.split(text.strip())[0])
     if (label := label_in(known, lead)) != UNCLEAR or not lead:
         return label

@@ -227,6 +227,42 @@ def test_letters_are_read_as_people_say(tmp_path: Path) -> None:
     assert next(iter(found.values()))["accuracy"] == 1.0
 
 
+@pytest.mark.parametrize("form", ["{}/5", "Rating: {}", "**{}**", "{}.0", "{} out of 5"])
+def test_ratings_are_read_in_any_form(form: str, tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "verdict": form.format(3 + (n % 2)), "human": 3 + (n % 3 == 0)} for n in range(12)
+    ]
+    found, _ = checked(rows, tmp_path)
+    (entry,) = found.values()
+    assert (entry["n"], entry["accuracy"]) == (12, 0.5)
+
+
+def test_a_judge_and_a_person_in_objects(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "judge": {"verdict": said, "reason": "so"}, "human": {"verdict": TRUE[n]}}
+        for n, said in enumerate(SAID)
+    ]
+    found, _ = checked(rows, tmp_path)
+    (entry,) = found.values()
+    assert (entry["n"], entry["accuracy"]) == (6, pytest.approx(4 / 6))
+
+
+def test_two_games_are_two_orders(tmp_path: Path) -> None:
+    rows = [
+        {"question_id": n, "g1_winner": f"model_{1 + n % 2}", "g2_winner": g2}
+        for n, g2 in enumerate(["model_1", "tie", "model_1", "model_1"])
+    ]
+    _, result = checked(rows, tmp_path)
+    fair = result.trust[0]["checks"]["fair"]
+    assert (fair["estimate"], fair["n_items"]) == (0.5, 4)
+    odd = [
+        {**row, "g1_winner": "red", "g2_winner": "red" if n else "blue"}
+        for n, row in enumerate(rows)
+    ]
+    with pytest.raises(JudgeSenseError, match="--map"):
+        checked(odd, tmp_path / "odd")
+
+
 def test_alpaca_evals_preferences_are_choices(tmp_path: Path) -> None:
     rows = [
         {
