@@ -164,6 +164,13 @@ class Column:
         return 2 * len(numbers) > len(self.texts) and not is_scale(numbers)
 
     @property
+    def numeric(self) -> bool:
+        """Whether nearly all of its values are numbers, of at least three levels."""
+        numbers = [text for text in self.texts if NUMBER.fullmatch(text)]
+        most = 0.9 * self.texts.total()
+        return len(numbers) > 2 and sum(self.texts[text] for text in numbers) > most
+
+    @property
     def labels(self) -> bool:
         """Whether its values look like labels: few, short, and repeated unless there are few."""
         few = 0 < len(self.words) <= MOST_LABELS and max(map(len, self.words)) <= LONGEST

@@ -193,12 +193,15 @@ def space_of(
         scores = scores or [name for name in columns if (name in judged) is is_scale(words[0])]
     if mapping:
         mapped = set(map(fold, mapping))
+        limits = any(key.lstrip()[:1] in "<>" for key in mapping)
         rest = [
             word
             for name, column in columns.items()
             if name not in scores and column.labels
             for key, word in column.words.items()
-            if key not in mapped and (name in people or not people)
+            if key not in mapped
+            and (name in people or not people)
+            and not (limits and NUMBER.fullmatch(word))
         ]
         return _ordered(_distinct([*mapping.values(), *rest]))
     if scores:

@@ -63,15 +63,6 @@ def _shown(figures: ScoreAgreement, name: str) -> str:
     return f"{number(figures[name], 2)}{ends}"
 
 
-def is_numeric(column: Column | None) -> bool:
-    """Whether a column holds scores: numbers of at least three levels."""
-    if column is None:
-        return False
-    numbers = [text for text in column.texts if NUMBER.fullmatch(text)]
-    total = sum(column.texts.values())
-    return len(numbers) > 2 and sum(column.texts[text] for text in numbers) > 0.9 * total
-
-
 def has_levels(column: Column) -> bool:
     """Whether its numbers are few whole ones, which are labels."""
     return not column.decimals and len(column.words) <= _MOST_LEVELS
@@ -85,8 +76,8 @@ def scores_beside(
     roles: Mapping[str, str],
 ) -> list[ScoresOfJudge]:
     """Each judge's scores beside the mean of people's; none where one side is no scores."""
-    ours = [name for name in judged if is_numeric(found.get(name))]
-    theirs = [name for name in people if is_numeric(found.get(name))]
+    ours = [name for name in judged if name in found and found[name].numeric]
+    theirs = [name for name in people if name in found and found[name].numeric]
     if not ours or len(theirs) < len(people) or not theirs:
         return []
     values: dict[str, list[float]] = {name: [] for name in (*ours, *theirs)}
@@ -115,10 +106,11 @@ def _numbers(rows: Rows, name: str) -> list[float]:
 
 def cut_of(found: Columns, names: Iterable[str]) -> float:
     """A round number in the middle of people's scores."""
-    most = max(
+    numbers = [
         float(text) for name in names for text in found[name].texts if NUMBER.fullmatch(text)
-    )
-    if most <= 1:
+    ]
+    low, high = min(numbers), max(numbers)
+    if low >= 0 and high <= 1:
         return 0.5
-    step = 10 ** math.floor(math.log10(most))
-    return float(math.ceil(most / step) * step / 2)
+    step = 10 ** math.floor(math.log10((high - low) / 2)) if high > low else 1
+    return float(round((low + high) / 2 / step) * step)

@@ -59,7 +59,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
         key = plain(name.rpartition(".")[2])
         if (whole := plain(name)) in PEOPLE:
             key = whole  # human.verdict
-        if column.labels or (column.decimals and key.startswith("human")):
+        if column.labels or (column.numeric and key.startswith("human")):
             if key in PEOPLE:
                 series[name] = [name]
             elif (person := PERSON.fullmatch(key)) and not NOT_LABELS.fullmatch(key):

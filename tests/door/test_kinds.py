@@ -237,6 +237,20 @@ def test_ratings_are_read_in_any_form(form: str, tmp_path: Path) -> None:
     assert (entry["n"], entry["accuracy"]) == (12, 0.5)
 
 
+def test_scores_become_labels_at_a_round_cut(tmp_path: Path) -> None:
+    rows = [{"id": n, "judge_score": 41 + 3 * n, "human_score": 44 + 2 * n % 31} for n in range(16)]
+    found, result = checked(rows, tmp_path)
+    (entry,) = found.values()
+    record = json.loads((result.out / "run.json").read_text("utf-8"))
+    (task,) = record["tasks"].values()
+    assert task["labels"] == ["at least 60", "below 60"]
+    same = [(row["judge_score"] >= 60) == (row["human_score"] >= 60) for row in rows]
+    assert (entry["n"], entry["accuracy"]) == (16, pytest.approx(sum(same) / 16))
+    (scores,) = result.scores
+    gaps = [row["judge_score"] - row["human_score"] for row in rows]
+    assert scores["bias"] == pytest.approx(sum(gaps) / 16)
+
+
 def test_a_judge_and_a_person_in_objects(tmp_path: Path) -> None:
     rows = [
         {"id": n, "judge": {"verdict": said, "reason": "so"}, "human": {"verdict": TRUE[n]}}
