@@ -26,6 +26,10 @@ LLM-as-a-Judge Systems" (arXiv 2604.23478), section 4.2."""
 MAX_TOKENS = 20
 """The cap on generated tokens of the same section."""
 
+FOR_OWN_PROMPTS: Mapping[str, Any] = {"system_prompt": "", "max_tokens": 1024}
+"""The defaults for prompts of the user's own: nothing is added to them, and a judge may give its
+reasons before its verdict."""
+
 KEY_VARIABLE = "OPENAI_API_KEY"
 """The environment variable that holds the key unless another is named or the endpoint is on this
 machine."""
@@ -113,9 +117,11 @@ class Style(Declared):
 class Options(Declared):
     """Settings of every engine."""
 
-    system_prompt: str = setting(SYSTEM_PROMPT, "System prompt; the first paper's by default.")
+    system_prompt: str = setting(SYSTEM_PROMPT, "System prompt; empty for your own prompts, else the first paper's.")
     max_tokens: int = setting(
-        MAX_TOKENS, "Most generated tokens; a list gives one judge per value.", ge=1
+        MAX_TOKENS,
+        "Most generated tokens (your own prompts: 1024); a list gives one judge per value.",
+        ge=1,
     )
     temperature: NotNegative = setting(0.0, "Sampling temperature; 0 is greedy.")
     seed: int = setting(0, "Seed of sampled answers; a run's --seed overrides it.")
@@ -178,6 +184,7 @@ class ApiOptions(SystemOneOptions, Options):
 
     provider: str | None = setting(None, "Inference provider of Hugging Face.")
     logprobs: bool = setting(True, "Read option probabilities of the first token.")
+    reasoning_effort: str | None = setting(None, "How long a reasoning model thinks: low, high.")
     style: Style = setting(Style(), "How to call the endpoint; keys below.")
 
 

@@ -17,6 +17,7 @@ from local_judges.improved_judge import ImprovedJudge, read_improved
 from local_judges.judge_files import VARIABLE, JudgeEntry, entries
 from local_judges.options import (
     ENGINES,
+    FOR_OWN_PROMPTS,
     KEY_VARIABLE,
     REMOTE,
     ApiOptions,
@@ -73,7 +74,19 @@ class JudgeSpec:
         """Whether the endpoint takes a reasoning effort per request."""
         if self.engine != "api" or self.improved is not None:
             return False
-        return made(ApiOptions, self.options).style.reasoning_effort
+        options = made(ApiOptions, self.options)
+        return options.style.reasoning_effort or options.reasoning_effort is not None
+
+    def for_own_prompts(self) -> JudgeSpec:
+        """The judge as it is asked in production: a prompt of the user's own is sent as it is.
+
+        What the judge's options or an improved judge's file state stays as it is stated.
+        """
+        if self.improved is not None:
+            return self
+        known = ENGINES[self.engine].model_fields
+        defaults = {key: value for key, value in FOR_OWN_PROMPTS.items() if key in known}
+        return replace(self, options={**defaults, **self.options})
 
     def seeded(self, seed: int) -> JudgeSpec:
         """The same judge with this seed (0 by default), which fixes its samples at a temperature

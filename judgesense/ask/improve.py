@@ -74,7 +74,8 @@ def improve(
         human, answers, options: the label columns, the decisions and, for a choice between two, the
             column under each answer, as for `judgesense.check`.
         task: the task of a template file with several.
-        scoring: ``options`` or ``generate``; by default options where the judge offers them.
+        scoring: ``generate`` (the default: text, as the judge is asked in production) or
+            ``options`` (log-probabilities).
         limit: use at most this many labelled items.
         attacks: ``quick``, ``all`` or a YAML file: adds an attacked copy of each item that an
             attack could win, and tries ways to ask that guard the judged text.

@@ -28,6 +28,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_text
 from judgesense.pipeline.execution import identity_of, resolve_all
 from judgesense.pipeline.settings import Note, to_stderr
+from judgesense.pipeline.verdicts import scoring_of
 from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
@@ -181,10 +182,7 @@ class Plan:
         """No answers yet, by judge and scoring, to the wordings to try."""
         options = [spec.options if isinstance(spec, JudgeSpec) else {} for spec in self.specs]
         reasons = [int(each.get("max_tokens") or 0) >= _REASONING_TOKENS for each in options]
-        offered = [
-            {self.options.scoring} if self.options.scoring else set(each.scorings)
-            for each in judges
-        ]
+        offered = [{self.options.scoring or scoring_of(each)} for each in judges]
         wordings = wordings_to_try(
             self.entry,
             [*self.paraphrases, *proposed],
@@ -194,12 +192,9 @@ class Plan:
         )
         judge_scorings = []
         for n, (spec, kinds) in enumerate(zip(self.specs, offered, strict=True)):
-            scorings = ["options"] if "options" in kinds else ["generate"]
-            if reasons[n] and {"options", "generate"} <= kinds:
-                scorings.append("generate")
             name = str(getattr(spec, "name", judges[n].name)).split("@")[0]
             price = self._price(spec, [each.template for each in wordings])
-            judge_scorings += [JudgeScoring(n, name, scoring, price) for scoring in scorings]
+            judge_scorings += [JudgeScoring(n, name, scoring, price) for scoring in kinds]
         labels = self.entry.task.labels
         return AnswersSoFar.empty(
             self.entry.task,
@@ -262,10 +257,7 @@ class _Offers:
 
     def __init__(self, spec: Any) -> None:
         self.name = str(getattr(spec, "name", spec))
-        texts = isinstance(spec, JudgeSpec) and not spec.options.get("logprobs", True)
-        self.scorings = getattr(
-            spec, "scorings", {"generate"} if texts else {"options", "generate"}
-        )
+        self.scorings = getattr(spec, "scorings", {scoring_of(spec)})
 
 
 def _seconds(spec: Any) -> float:
@@ -300,7 +292,7 @@ def _clusters(items: Sequence[Item]) -> Codes:
 def _judges(judge: Any, scoring: str | None, judge_options: Mapping[str, Any]) -> list[Any]:
     """The judges to ask, not loaded if they were named, each another one and none a file's."""
     judges = judge if isinstance(judge, (list, tuple)) else [judge]
-    specs, identities = resolve_all(judges, scoring, judge_options), set[str]()
+    specs, identities = resolve_all(judges, scoring, judge_options, own=True), set[str]()
     for spec in specs:
         if getattr(spec, "improved", None) is not None:
             raise JudgeSenseError("improve takes a judge, not a judge's file: name the judge")

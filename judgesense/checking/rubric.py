@@ -64,7 +64,7 @@ def check_rubric(
         raise JudgeSenseError(f"the threshold must be between 0 and 1, got {options.threshold}")
     if result.inconclusive not in (None, "pass", "fail"):
         raise JudgeSenseError(f"inconclusive is {result.inconclusive!r}; choose pass or fail")
-    (spec,) = resolve_all([judge], options.scoring, judge_options)
+    (spec,) = resolve_all([judge], options.scoring, judge_options, own=True)
     if getattr(spec, "engine", None) == "systemone":
         options = replace(options, scoring="options")  # It writes no text.
     settings = Settings.of(
@@ -88,7 +88,9 @@ def check_rubric(
         "options": dict(base.task.options),
     }
     benchmark = build(templates, items, "full", seed=options.seed)
-    reference = DataReference(identity, lambda: benchmark, lambda: (templates, items))
+    reference = DataReference(
+        identity, lambda: benchmark, lambda: (templates, items), own=True
+    )
     judged = attacked(varied(reference, options.variants), options.attacks)
     if options.attacks is None:
         judged = with_quick_attacks(judged, settings, result.note)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from judgesense.cli import options as opt
 from judgesense.errors import JudgeSenseError
 
-_OWN = ("task", "scoring", "remedy", "templates")
+_OWN = ("task", "remedy", "templates")
 """Keys of ``--set`` that are not the judge's."""
 
 
@@ -51,6 +51,9 @@ def improve(
             metavar="JUDGE|FILE", help="A model that proposes wordings, or a file of them."
         ),
     ] = None,
+    scoring: Annotated[
+        Literal["generate", "options"] | None, typer.Option(help=f"{opt.READ}")
+    ] = None,
     max_error: opt.MaxError = 0.05,
     attacks: opt.Attacks = None,
     limit: opt.Limit = None,
@@ -61,8 +64,8 @@ def improve(
             "--set",
             metavar="KEY=VALUE",
             help=(
-                "Set an option of the judge, `task` or `scoring`. With --log, you can also set "
-                "`remedy` and `templates`. Repeatable."
+                "Set an option of the judge, or `task`. With --log, you can also set `remedy` and "
+                "`templates`. Repeatable."
             ),
         ),
     ] = None,
@@ -82,6 +85,8 @@ def improve(
     """
     values = opt.judge_options(settings, allow_host=allow_host)
     own = {key: values.pop(key) for key in _OWN if key in values}
+    # Until 0.3 it had no flag here.
+    own["scoring"] = scoring or values.pop("scoring", None)
     if log is not None:
         from judgesense.cli.judge import stabilise
 

@@ -49,7 +49,7 @@ def judge(
         typer.Option(
             help=(
                 "Whether to read the verdict from text or from option probabilities (default: "
-                "options). An improved judge needs none."
+                "text). An improved judge needs none."
             )
         ),
     ] = None,

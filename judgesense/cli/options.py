@@ -140,7 +140,7 @@ AnyScoring = Annotated[
     typer.Option(
         help=(
             "Read the verdict from text, from option probabilities, or from both (default: "
-            "both, if the judge supports it)."
+            "text for your own items, else both if the judge supports it)."
         )
     ),
 ]
@@ -241,7 +241,7 @@ def judge_options(settings: Sequence[str] | None, **flags: Any) -> dict[str, Any
             raise JudgeSenseError(f"--set {text}: {key} is set twice")
         if "," in value and key in SEVERAL and not value.startswith("["):
             value = f"[{value}]"
-        values[key] = parse_yaml(value, f"--set {text:.80}")
+        values[key] = parse_yaml(value, f"--set {text:.80}") if value else ""
     return values
 
 

@@ -72,9 +72,10 @@ def run(
     from judgesense.reporting.terminal import print_report
 
     data = data_reference(dataset, templates, items, opt.names(variants), attacks)
-    terms = Settings.of(scoring, opt.names(tasks), opt.names(orders), repeats, seed, limit)
+    chosen = opt.names(tasks), opt.names(orders)
+    terms = Settings.of(scoring, *chosen, repeats, seed, limit, own=data.own)
     options = opt.judge_options(settings, engine=engine, max_cost=max_cost, allow_host=allow_host)
-    judges, cluster = prepare(judge, terms, options)
+    judges, cluster = prepare(judge, terms, options, own=data.own)
     if dry_run:
         plan = planned(judges, data, terms)
         opt.output(format, lambda: plan, lambda: "\n".join(describe(plan)))

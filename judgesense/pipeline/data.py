@@ -30,7 +30,7 @@ class DataReference:
     names of `data_reference`. If the templates are not in English, the package's
     variants with a text are left out. ``attacks`` is a choice of
     :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none. ``benchmark`` is what `selected`
-    returned before, so that it is built once.
+    returned before, so that it is built once. ``own`` prompts are the user's, not a benchmark's.
     """
 
     identity: Mapping[str, Any]
@@ -39,6 +39,7 @@ class DataReference:
     variants: tuple[str, ...] = ()
     attacks: str = ""
     benchmark: Benchmark | None = None
+    own: bool = False
 
     def selected(self, settings: Settings) -> Benchmark:
         """The prompts and pairs that the settings choose, with the variants.
@@ -143,7 +144,7 @@ def data_reference(
 
         both = paths["templates"], paths["items"]
         reference = DataReference(
-            identity, partial(build_from_files, *both), partial(read_files, *both)
+            identity, partial(build_from_files, *both), partial(read_files, *both), own=True
         )
     return attacked(varied(reference, variants), attacks)
 

@@ -16,6 +16,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_templates
 from judgesense.log.folder import RunFolder, claimed, read_record, save_run
 from judgesense.log.invocation import invocation
+from judgesense.log.schema import SCORINGS
 from judgesense.measure.thresholds import Thresholds
 from judgesense.pipeline.data import DataReference, data_reference
 from judgesense.pipeline.requirements import answerable, name_of, require_effort, require_fitting
@@ -63,8 +64,9 @@ def run(
         out: the run's folder; by default one in ``runs``, named by a hash of what is asked. It is
             the report's ``out``.
         tasks: the tasks to judge; all by default.
-        scoring: ``generate``, ``options`` or ``both``; by default both where the judge offers
-            both. A function returns texts unless you ask for ``options``.
+        scoring: ``generate``, ``options`` or ``both``; by default text for your own items, and
+            both where the judge offers both for a benchmark. A function returns texts unless you
+            ask for ``options``.
         orders: option orders of comparative tasks, of ``AB`` and ``BA``; those of the data by
             default.
         variants: other ways to ask the base wording: ``["all"]``, or groups (``rewording``,
@@ -92,14 +94,14 @@ def run(
     """
     given = {name: value for name, value in locals().items() if name != "note"}
     require_known(run, judge_options)
-    settings = Settings.of(scoring, tasks, orders, repeats, seed, limit)
+    settings = Settings.of(scoring, tasks, orders, repeats, seed, limit, own=items is not None)
     beside = RUNS if out is None else Path(out).parent
     if items is not None:
         given["items"] = items = kept(items, beside, "items")
     if templates is not None:
         given["templates"] = templates = kept_templates(templates, beside)
     data = data_reference(dataset, templates, items, variants, attacks)
-    judges, cluster = prepare(judge, settings, judge_options)
+    judges, cluster = prepare(judge, settings, judge_options, own=data.own)
     if out is None:
         name = Path(items).stem if items is not None else Path(dataset or "embedded").name
         given["out"] = out = folder_for(RUNS, name, judges, data.identity, settings.identity)
@@ -116,11 +118,12 @@ def folder_for(runs: Path, name: str, judges: Sequence[Any], *facts: Any) -> Pat
 
 
 def prepare(
-    judge: Any, settings: Settings, options: Mapping[str, Any]
+    judge: Any, settings: Settings, options: Mapping[str, Any], *, own: bool = False
 ) -> tuple[list[Any], RayCluster | None]:
     """The judges of :func:`run` as :func:`execute` takes them, and the Ray cluster to run on.
 
-    ``options`` are the ``judge_options``. Raises JudgeSenseError for an unknown judge or option.
+    ``options`` are the ``judge_options``; ``own`` is as in `resolve_all`. Raises JudgeSenseError
+    for an unknown judge or option.
     """
     cluster: RayCluster | None = None
     options = dict(options)
@@ -134,13 +137,15 @@ def prepare(
         options["seed"] = settings.seed
     scoring = settings.scorings[0] if len(settings.scorings) == 1 else None
     judges = judge if isinstance(judge, (list, tuple)) else [judge]
-    return resolve_all(judges, scoring, options), cluster
+    return resolve_all(judges, scoring, options, own=own), cluster
 
 
 def resolve_all(
-    judges: Sequence[Any], scoring: str | None, options: Mapping[str, Any]
+    judges: Sequence[Any], scoring: str | None, options: Mapping[str, Any], *, own: bool = False
 ) -> list[Any]:
     """The judges as :func:`execute` takes them: names resolved, functions wrapped, none loaded.
+
+    ``own`` prompts are the user's, not a benchmark's: a named judge gets them as they are.
 
     Raises JudgeSenseError without a judge, and for an unknown judge or option.
     """
@@ -156,7 +161,8 @@ def resolve_all(
         if isinstance(judge, (str, Path)):
             from local_judges.registry import resolve_each
 
-            resolved += resolve_each(str(judge), **options)
+            named = resolve_each(str(judge), **options)
+            resolved += [spec.for_own_prompts() for spec in named] if own else named
         elif options and (judge is not given or isinstance(judge, Judge)):
             raise JudgeSenseError(f"{min(options)}: set this option when you load the judge")
         elif callable(judge) and not isinstance(judge, Judge):
@@ -362,9 +368,11 @@ def _judge(
             scorings = (improved.scoring,)
         elif not settings.strict:
             offered = tuple(scoring for scoring in scorings if scoring in judge.scorings)
-            if offered and offered != scorings:
+            # A judge that writes no text is asked for what it offers.
+            offered = offered or tuple(s for s in SCORINGS if s in judge.scorings)
+            if offered != scorings:
                 note(f"{judge.name} offers only {' and '.join(offered)} scoring")
-            scorings = offered or scorings
+            scorings = offered
         if "options" in scorings and (reading := facts["describe"].get("options")):
             note(f"{judge.name} reads option probabilities from {reading}")
         if improved is not None and len(improved.recipe.wordings) > 1 and len(benchmark.pairs):

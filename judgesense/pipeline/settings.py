@@ -51,13 +51,15 @@ class Settings:
         repeats: int = 1,
         seed: int = 0,
         limit: int | None = None,
+        own: bool = False,
     ) -> Settings:
         """The settings as people write them: ``scoring`` is generate, options, both, or None for
-        what each judge offers.
+        what each judge offers. ``own`` prompts of the user's are then judged by text.
 
         Raises JudgeSenseError for an unknown name and a number out of range.
         """
-        scorings = SCORINGS if scoring in (None, "both") else (str(scoring),)
+        default = "generate" if own else "both"
+        scorings = SCORINGS if (scoring or default) == "both" else (str(scoring or default),)
         for what, given, known in (("scoring", scorings, SCORINGS), ("order", orders, ORDERS)):
             for name in given or ():
                 if name not in known:

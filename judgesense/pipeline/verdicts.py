@@ -76,7 +76,7 @@ def judge_items(
             by a hash of what is asked.
         task: for any other judge, a task with templates of JudgeSense's own.
         wording: for any other judge, the template to ask (the task's first).
-        scoring: ``options`` (the default) or ``generate``, for any other judge.
+        scoring: ``generate`` (the default) or ``options``, for any other judge.
         templates: your own template file, or its content as a dict, for a judge that is not
             improved.
         columns: your names of the columns: ``{"query": "question"}``.
@@ -204,7 +204,7 @@ def load_judge(
             them for a cascade or jury of several. It need not be the one that was measured.
         task: for any other judge, a task with templates of JudgeSense's own.
         wording: for any other judge, the template to ask (the task's first).
-        scoring: ``options`` (the default) or ``generate``, for any other judge.
+        scoring: ``generate`` (the default) or ``options``, for any other judge.
         judge_options: options of the engine.
 
     Raises:
@@ -240,7 +240,7 @@ def _resolved(
     options: Mapping[str, Any],
 ) -> Any:
     """The judge with its recipe, not loaded if it was named: an object with ``improved``."""
-    (found,) = resolve_all([judge], scoring or "options", options)
+    (found,) = resolve_all([judge], scoring, options, own=templates is not None)
     if isinstance(found, JudgeSpec) and found.improved is not None:
         if task not in (None, found.improved.entry.task.name):
             raise JudgeSenseError(
@@ -252,10 +252,18 @@ def _resolved(
             "no task: give --task, or an improved judge's file as the judge (judgesense "
             "improve makes one)"
         )
-    improved = _as_asked(task, wording, scoring or "options", templates)
+    improved = _as_asked(task, wording, scoring or scoring_of(found), templates)
     if isinstance(found, JudgeSpec):
         return replace(found, improved=improved)
     return RecipeJudge(improved, found)
+
+
+def scoring_of(judge: Any) -> str:
+    """How a judge, or the spec of one, is asked by default: for text, unless it writes none."""
+    offered = getattr(judge, "scorings", None) or (
+        {"options"} if getattr(judge, "engine", None) == "systemone" else {"generate"}
+    )
+    return "generate" if "generate" in offered else "options"
 
 
 def _as_asked(

@@ -9,10 +9,11 @@ import asyncio
 import json
 import os
 import random
+import re
 import sys
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from socket import inet_aton
@@ -20,7 +21,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from local_judges.api.replies import FatalError, answer_of, diagnose, without_secrets
+from local_judges.api.replies import (
+    FatalError,
+    PageError,
+    answer_of,
+    diagnose,
+    without_secrets,
+)
 from local_judges.api.token_scoring import Create, TokenScorer, find_scorer
 from local_judges.options import KEY_VARIABLE, ApiOptions
 from local_judges.protocol import Answer, Request
@@ -97,6 +104,12 @@ def read_key(variable: str | None, base_url: str | None) -> str:
 TOP_LOGPROBS = 20
 """The largest number of alternatives per token that OpenAI-compatible endpoints return."""
 
+REFUSABLE = ("temperature", "seed", "reasoning_effort", "response_format")
+"""Parameters without which a prompt can still be judged; some models refuse them."""
+
+TOKEN_PARAMETERS = ("max_tokens", "max_completion_tokens")
+"""The two names of the token cap; a model takes one of them."""
+
 TIMEOUT_S = 60.0
 LOOK_S = 10.0
 """Seconds per call while looking for what an endpoint can do."""
@@ -123,6 +136,10 @@ class Retry:
             return max(retry_after + 0.1 * noise, self.first_s * jitter)
         # 2.0**1024 overflows a float.
         return min(self.most_s, self.first_s * 2.0 ** min(attempt - 1, 60)) * jitter
+
+
+_NOT_THERE = ("unreachable", "page")
+"""The kinds of failure of an address at which there is no API."""
 
 
 class _TryError(Exception):
@@ -168,6 +185,7 @@ class Endpoint:
         self.complete: Create | None = None
         self._looked = False
         self._unreached: FatalError | None = None
+        self._refused: frozenset[str] = frozenset()
         self._noise = random.Random(0).random
 
     def __str__(self) -> str:
@@ -259,8 +277,8 @@ class Endpoint:
             return state.outcome.exception() if state.outcome else None
 
         def hopeless(state: RetryCallState) -> bool:
-            unreachable = error_of(state).kind == "unreachable"
-            return unreachable and not self.proven and state.attempt_number >= 3
+            absent = error_of(state).kind in _NOT_THERE
+            return absent and not self.proven and state.attempt_number >= 3
 
         def wait(state: RetryCallState) -> float:
             retry_after = error_of(state).retry_after
@@ -276,7 +294,7 @@ class Endpoint:
         try:
             answers: list[Answer] = await tries(self._try, create, requests, logprobs, started)
         except _TryError as error:
-            if not self.proven and error.kind == "unreachable":
+            if not self.proven and error.kind in _NOT_THERE:
                 raise _never_answered(error.reason) from None
             seconds = time.perf_counter() - started
             count = tries.statistics["attempt_number"]
@@ -287,22 +305,34 @@ class Endpoint:
         return answers
 
     async def _try(
-        self, create: Create, requests: Sequence[Request], logprobs: bool, started: float
+        self,
+        create: Create,
+        requests: Sequence[Request],
+        logprobs: bool,
+        started: float,
+        refused: frozenset[str] = frozenset(),
     ) -> list[Answer]:
-        """One try. Raises _TryError if another may succeed, FatalError if no prompt can."""
+        """One try. Raises _TryError if another may succeed, FatalError if no prompt can.
+
+        A parameter that the endpoint refuses by name is left out of a second try and, if that
+        succeeds, of every later request.
+        """
         left = self.retry.budget_s - (time.perf_counter() - started)
-        body = self.body(requests, logprobs)
+        refused |= self._refused
+        body = accepted_body(self.body(requests, logprobs), refused)
         try:
             async with asyncio.timeout(max(min(left, self.timeout_s), 0.001)):
                 if logprobs and self.scorer is not None:
                     assert self.complete is not None
                     thinks, (request,) = self.options.style.begins_thinking, requests
-                    return [
-                        await self.scorer.ask(
-                            create, self.complete, body, request, thinks, self.writes
-                        )
-                    ]
-                return self.answers(await create(**body), requests)
+                    answer = await self.scorer.ask(
+                        create, self.complete, body, request, thinks, self.writes
+                    )
+                    answers = [answer]
+                else:
+                    answers = self.answers(await create(**body), requests)
+                self._refused = refused
+                return answers
         except JudgeSenseError:
             raise
         except Exception as error:  # noqa: BLE001 - diagnose raises what it does not know
@@ -310,6 +340,8 @@ class Endpoint:
         if kind == "fatal":
             raise FatalError(reason)
         if kind == "bad request":
+            if (more := refused_in(reason, body)) - refused:
+                return await self._try(create, requests, logprobs, started, refused | more)
             return [Answer(error=reason) for _ in requests]
         raise _TryError(kind, reason, retry_after)
 
@@ -317,6 +349,31 @@ class Endpoint:
 async def _as_utf_8(response: Any) -> None:
     # The encoding of JSON, whatever the reply's header says.
     response.encoding = "utf-8"
+
+
+def refused_in(reason: str, body: Mapping[str, Any]) -> frozenset[str]:
+    """The parameters of a request that the reason for a bad request names and that may be left
+    out, or named otherwise.
+
+    >>> sorted(refused_in("'temperature' does not support 0", {"temperature": 0, "seed": 1}))
+    ['temperature']
+    """
+    sent = {**body, **body.get("extra_body", {})}
+    names = [name for name in (*REFUSABLE, *TOKEN_PARAMETERS) if name in sent]
+    return frozenset(name for name in names if re.search(rf"\b{name}\b", reason))
+
+
+def accepted_body(body: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
+    """The arguments of a request without those that the endpoint refuses; a cap on the tokens is
+    sent by its other name."""
+    kept = {key: value for key, value in body.items() if key not in refused}
+    for name, other in zip(TOKEN_PARAMETERS, reversed(TOKEN_PARAMETERS), strict=True):
+        if name in refused and name in body and other not in refused:
+            kept[other] = body[name]
+    if extra := kept.pop("extra_body", None):
+        if extra := {key: value for key, value in extra.items() if key not in refused}:
+            kept["extra_body"] = extra
+    return kept
 
 
 def _never_answered(reason: str) -> FatalError:
@@ -344,7 +401,8 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
         body["seed"] = options.seed + request.repeat
     if logprobs:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-    effort = {"reasoning_effort": request.effort} if request.effort else {}
+    level = request.effort or options.reasoning_effort
+    effort = {"reasoning_effort": level} if level else {}
     if extra := {**style.extra_body, **effort}:
         body["extra_body"] = extra
     return body
@@ -357,6 +415,8 @@ def sender(client: Any, path: str = "/chat/completions") -> Create:
         # create() without the type checks of request and reply, which take 40% of its time.
         whole = {**body, **(extra_body or {})}
         reply = await client.post(path, cast_to=object, body=whole)
+        if isinstance(reply, str) and reply.lstrip().startswith("<"):
+            raise PageError(reply)
         return json.loads(reply) if isinstance(reply, str) else reply
 
     return post

@@ -92,6 +92,7 @@ class ApiJudge:
                 "seed": options.seed,
             },
             "style": style,
+            **({"reasoning_effort": effort} if (effort := options.reasoning_effort) else {}),
         }
 
     def describe(self) -> Mapping[str, Any]:

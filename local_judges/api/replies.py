@@ -19,6 +19,17 @@ class FatalError(JudgeSenseError):
     """No prompt can be answered: a wrong key, an unknown model, an unreachable endpoint."""
 
 
+class PageError(ValueError):
+    """The endpoint answered with an HTML page: a login, or an address that is not the API's."""
+
+    def __init__(self, page: str) -> None:
+        text = " ".join(re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page[:5000]).split())
+        super().__init__(
+            f"the reply is an HTML page, not JSON ({text[:80]!r}); base_url must be the API's "
+            "address, such as https://HOST/v1"
+        )
+
+
 def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> Answer:
     """The answer in a chat completion, given as JSON. Raises ValueError if it holds none.
 
@@ -140,8 +151,8 @@ def first_token_options(
 def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, float | None]:
     """(kind, reason without secrets, seconds of Retry-After) of an error that a call raised.
 
-    Kinds: ``fatal`` (no prompt can succeed), ``bad request`` (this prompt cannot), ``busy`` and
-    ``unreachable`` (worth another try). ``hide`` removes secrets from a text. Raises ``error``
+    Kinds: ``fatal`` (no prompt can succeed), ``bad request`` (this prompt cannot), ``busy``,
+    ``page`` and ``unreachable`` (worth another try). ``hide`` removes secrets from a text. Raises ``error``
     itself if it is none of these.
     """
     response = getattr(error, "response", None)
@@ -163,6 +174,8 @@ def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, fl
             return "busy", reason, _retry_after(getattr(response, "headers", {}))
         if status >= 400:
             return "bad request", reason, None
+    if isinstance(error, PageError):
+        return "page", message, None
     # The reply cannot be parsed: not JSON, not UTF-8, a number of 5,000 digits.
     if isinstance(error, (ValueError, RecursionError)):
         return "busy", reason, None

@@ -248,7 +248,7 @@ def test_another_judge_and_one_without_probabilities_are_refused(stable: Path) -
         RecipeJudge(held, CallableJudge(biased, name="biased"))
     text = CallableJudge(biased, name="text")
     with pytest.raises(JudgeSenseError, match=r"^judge text@callable .* use --scoring generate$"):
-        judgesense.load_judge(text, task="relevance")
+        judgesense.load_judge(text, task="relevance", scoring="options")
 
 
 def test_another_task_is_refused_before_anything_is_loaded(
