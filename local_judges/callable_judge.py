@@ -29,6 +29,9 @@ class CallableJudge:
     ('yes@callable', ['generate'])
     """
 
+    answers_alone = True
+    """An answer depends on its prompt, not on the prompts in the same batch."""
+
     def __init__(
         self,
         function: JudgeFunction,
@@ -36,13 +39,27 @@ class CallableJudge:
         name: str | None = None,
         scoring: str = "generate",
         batch_size: int = 256,
+        is_lenient: bool = False,
     ) -> None:
         if scoring not in ("generate", "options"):
             raise JudgeSenseError(f"scoring must be 'generate' or 'options', got {scoring!r}")
-        self._function = function
+        self._function, self._is_lenient = function, is_lenient
         self._batch_size = batch_size
         self.name = f"{name or getattr(function, '__name__', type(function).__name__)}@callable"
         self.scorings = frozenset({scoring})
+
+    def lenient(self) -> CallableJudge:
+        """The same judge, whose exceptions are the errors of single prompts: a function that takes
+        its prompts apart need not take those of every form."""
+        (scoring,) = self.scorings
+        name = self.name.removesuffix("@callable")
+        return CallableJudge(
+            self._function,
+            name=name,
+            scoring=scoring,
+            batch_size=self._batch_size,
+            is_lenient=True,
+        )
 
     @property
     def function_source(self) -> str:
@@ -68,12 +85,16 @@ class CallableJudge:
     def judge(
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
-        """Call the function once per batch; an exception stops the run, with a note."""
+        """Call the function once per batch; an exception stops the run, with a note, unless the
+        judge is `lenient`."""
         for index, requests in batches:
             messages = [request.message for request in requests]
             try:
                 replies = self._function(messages)
             except Exception as error:
+                if self._is_lenient:
+                    yield index, [self._alone(request) for request in requests]
+                    continue
                 error.add_note(
                     f"judge {self.name} raised this on {len(messages)} prompts; the "
                     f"first is {shorten(str(messages[0]), 200)!r}"
@@ -84,10 +105,27 @@ class CallableJudge:
                     f"judge {self.name} returned {len(replies)} replies to {len(requests)} prompts;"
                     " it must return one reply per prompt, in the same order"
                 )
-            yield index, [self._answer(*both) for both in zip(requests, replies, strict=True)]
+            yield index, [self._read(*both) for both in zip(requests, replies, strict=True)]
 
     def close(self) -> None:
         """Nothing to free."""
+
+    def _alone(self, request: Request) -> Answer:
+        """The answer to one prompt; an exception is its error."""
+        try:
+            (reply,) = self._function([request.message])
+        except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
+            return Answer(error=f"{type(error).__name__}: {error}")
+        return self._read(request, reply)
+
+    def _read(self, request: Request, reply: Reply) -> Answer:
+        """The answer in a reply, or for a `lenient` judge why there is none."""
+        try:
+            return self._answer(request, reply)
+        except JudgeSenseError as error:
+            if not self._is_lenient:
+                raise
+            return Answer(error=str(error))
 
     def _answer(self, request: Request, reply: Reply) -> Answer:
         if isinstance(reply, str) and "generate" in self.scorings:

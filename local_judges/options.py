@@ -117,7 +117,9 @@ class Style(Declared):
 class Options(Declared):
     """Settings of every engine."""
 
-    system_prompt: str = setting(SYSTEM_PROMPT, "System prompt; empty for your own prompts, else the first paper's.")
+    system_prompt: str = setting(
+        SYSTEM_PROMPT, "System prompt; empty for your own prompts, else the first paper's."
+    )
     max_tokens: int = setting(
         MAX_TOKENS,
         "Most generated tokens (your own prompts: 1024); a list gives one judge per value.",

@@ -13,10 +13,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,6 +83,7 @@ def run_judge(
     ranks: Ranks | None = None,
     begin: Callable[[], None] = lambda: None,
     note: Note = lambda _: None,
+    known: Mapping[str, Answer] = MappingProxyType({}),
 ) -> JudgeOutcome:
     """Judge the prompts of a benchmark that are not judged yet, and write the decision log.
 
@@ -96,6 +98,7 @@ def run_judge(
         ranks: the processes that share the run, if several do; each judges its share of the parts.
         begin: called once the parts are planned, before the first prompt is asked.
         note: receives messages for the user, such as a part that was set aside.
+        known: answers by prompt id, to prompts that need not be asked the first time.
 
     Returns:
         The counts of the whole run, in every process.
@@ -126,7 +129,7 @@ def run_judge(
     if ranks is None or ranks.rank == 0:
         set_aside_unplanned(folder, parts, judge_index, note)
     share = parts if ranks is None else parts[ranks.rank :: ranks.size]
-    outcome = ask_parts(judge, requests, share, wanted, log, note)
+    outcome = ask_parts(judge, requests, share, wanted, log, note, known)
     if ranks is None:
         return outcome
     shares = ranks.gather(outcome)
@@ -144,10 +147,15 @@ def require_scorings(judge: str, offered: Collection[str], wanted: Collection[st
         )
 
 
-def ask_all(judge: Judge, requests: Sequence[Request], scorings: Collection[str]) -> list[Answer]:
+def ask_all(
+    judge: Judge,
+    requests: Sequence[Request],
+    scorings: Collection[str],
+    is_admitted: bool = False,
+) -> list[Answer]:
     """Ask all requests at once, without a log; returns the answers in the order of the requests.
 
-    Raises JudgeSenseError, before anything is asked, if the requests could exceed the judge's
+    With ``is_admitted`` the judge's budget has already been asked. Raises JudgeSenseError, before anything is asked, if the requests could exceed the judge's
     budget.
 
     >>> from local_judges.callable_judge import CallableJudge
@@ -155,7 +163,7 @@ def ask_all(judge: Judge, requests: Sequence[Request], scorings: Collection[str]
     >>> ask_all(judge, [Request("1", "yes", ("YES", "NO"))], ["generate"])[0].text
     'YES'
     """
-    if isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
+    if not is_admitted and isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
         raise JudgeSenseError(f"judge {judge.name}: {reason}")
     wanted = frozenset(scorings)
     plan = judge.plan(requests, wanted)
@@ -198,8 +206,11 @@ def ask_parts(
     scorings: frozenset[str],
     log: PartLog,
     note: Note,
+    known: Mapping[str, Answer] = MappingProxyType({}),
 ) -> JudgeOutcome:
     """Ask the planned parts that are not in the log yet, and write them.
+
+    ``known`` are answers by prompt id, which are used where an answer depends on its prompt alone.
 
     Raises Interrupted after Ctrl-C or when the budget is spent, once the parts in progress are
     written; JudgeSenseError if the folder cannot be written.
@@ -220,6 +231,10 @@ def ask_parts(
             budgeted.spent += sum(cost for cost in dict(costs).values() if cost is not None)
     if budgeted is not None:
         _note_cost(budgeted, todo, requests, note)
+    answered: Mapping[int, Answer] = {}
+    if known and getattr(judge, "answers_alone", False):
+        ids = (request.prompt_id for request in requests)
+        answered = {index: known[each] for index, each in enumerate(ids) if each in known}
     started = time.perf_counter()
     reason: str | None = None
     with progress(judge.name, outcome.planned, outcome.kept) as advance, _ctrl_c() as stop:
@@ -227,10 +242,13 @@ def ask_parts(
         def stops_before(part: Part) -> bool:
             nonlocal reason
             if budgeted is not None and not stop.is_set():
-                reason = budgeted.admit(requests.take(list(part.requests)))
+                asked = [request for request in part.requests if request not in answered]
+                reason = budgeted.admit(requests.take(asked))
             return stop.is_set() or reason is not None
 
-        for part, answers in _answered(judge, todo, requests, scorings, stops_before, advance):
+        for part, answers in _answered(
+            judge, todo, requests, scorings, stops_before, advance, answered
+        ):
             table = log.table_of(part, answers)
             try:
                 write_part(table, log.folder, part.name)
@@ -255,18 +273,26 @@ def _answered(
     scorings: frozenset[str],
     stops_before: Callable[[Part], bool],
     advance: Callable[[int], None],
+    known: Mapping[int, Answer],
 ) -> Iterator[tuple[Part, dict[int, Answer]]]:
     """Feed the batches of the parts to the judge; yield each part once it is complete.
+
+    ``known`` are answers that need not be asked for, by request.
 
     Batches may return in any order, so several parts can be open at once. When the run stops, the
     open parts are completed and no other part is started.
     """
     batches, waiting = list[tuple[int, Sequence[int]]](), []
-    for number, part in enumerate(parts):
-        waiting.append(len(part.batches))
-        for batch in part.batches:
-            batches.append((number, batch))
     gathered: dict[int, dict[int, Answer]] = {}
+    for number, part in enumerate(parts):
+        answers_of_part = known if part.repeat == 0 else {}
+        gathered[number] = {n: answers_of_part[n] for n in part.requests if n in answers_of_part}
+        left = [[n for n in batch if n not in gathered[number]] for batch in part.batches]
+        waiting.append(sum(map(bool, left)))
+        batches += [(number, batch) for batch in left if batch]
+        advance(len(gathered[number]))
+        if not waiting[-1]:
+            yield part, gathered.pop(number)
     begun: set[int] = set()
 
     def feed() -> Iterator[tuple[int, list[Request]]]:
@@ -279,7 +305,7 @@ def _answered(
 
     for index, answers in judge.judge(feed(), scorings):
         number, batch = batches[index]
-        gathered.setdefault(number, {}).update(zip(batch, answers, strict=True))
+        gathered[number].update(zip(batch, answers, strict=True))
         advance(len(batch))
         waiting[number] -= 1
         if waiting[number] == 0:

@@ -30,6 +30,7 @@ from judgesense.reporting.report import IMPROVE_FILE
 from judgesense.text import percent
 from judgesense.version import __version__
 from judgesense_dataset.templates import TaskTemplates
+from local_judges.callable_judge import CallableJudge
 from local_judges.consent import hosts_of, remember
 from local_judges.improved_judge import ImprovedJudge, judge_entry
 from local_judges.registry import JudgeSpec
@@ -136,7 +137,8 @@ def improved_by(plan: Plan) -> Improved:
         proposed, already = proposals(plan, run)
         judges = []
         for spec in plan.specs:
-            judges.append(spec.load() if isinstance(spec, JudgeSpec) else spec)
+            loaded = spec.load() if isinstance(spec, JudgeSpec) else spec
+            judges.append(loaded.lenient() if isinstance(loaded, CallableJudge) else loaded)
             stack.callback(judges[-1].close)
         answers = plan.answers(judges, proposed)
         store = PromptStore(run, judges, answers, plan.shown, note)

@@ -11,9 +11,11 @@ from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.log.array import label_logprobs
 from judgesense.log.folder import PAIR_SCHEMA, RunFolder, save_run
 from judgesense.log.schema import part_files, read_log
+from judgesense.pipeline.first_prompts import FEW, first_answers
 from judgesense.pipeline.settings import Note
 from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Prompt, Template, render
+from local_judges.protocol import Answer
 from local_judges.runner import run_judge
 
 Key = tuple[str, str, str]
@@ -89,6 +91,11 @@ class PromptStore:
             for each in wanted
             if (judge.name, scoring, each.prompt.prompt_id) not in self.rows
         ]:
+            known: Mapping[str, Answer] = {}
+            if not any(key[:2] == (judge.name, scoring) for key in self.rows):
+                plain = [each.prompt for each in wanted if each.column[1] == 0]
+                first = self._benchmark((plain or fresh)[: 4 * FEW])
+                known = first_answers(judge, first, [scoring], self.run.folder)
             run_judge(
                 judge,
                 self._benchmark(fresh),
@@ -97,6 +104,7 @@ class PromptStore:
                 judge_index=self._turn,
                 begin=lambda: save_run(self.run.folder, self.run.record),
                 note=self.note,
+                known=known,
             )
             self._turn += 1
             self._read()

@@ -88,9 +88,7 @@ def check_rubric(
         "options": dict(base.task.options),
     }
     benchmark = build(templates, items, "full", seed=options.seed)
-    reference = DataReference(
-        identity, lambda: benchmark, lambda: (templates, items), own=True
-    )
+    reference = DataReference(identity, lambda: benchmark, lambda: (templates, items), own=True)
     judged = attacked(varied(reference, options.variants), options.attacks)
     if options.attacks is None:
         judged = with_quick_attacks(judged, settings, result.note)

@@ -140,7 +140,7 @@ AnyScoring = Annotated[
     typer.Option(
         help=(
             "Read the verdict from text, from option probabilities, or from both (default: "
-            "text for your own items, else both if the judge supports it)."
+            "text for your items, else both)."
         )
     ),
 ]

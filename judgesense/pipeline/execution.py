@@ -16,9 +16,10 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept, kept_templates
 from judgesense.log.folder import RunFolder, claimed, read_record, save_run
 from judgesense.log.invocation import invocation
-from judgesense.log.schema import SCORINGS
+from judgesense.log.schema import PARTS, SCORINGS
 from judgesense.measure.thresholds import Thresholds
 from judgesense.pipeline.data import DataReference, data_reference
+from judgesense.pipeline.first_prompts import first_answers
 from judgesense.pipeline.requirements import answerable, name_of, require_effort, require_fitting
 from judgesense.pipeline.settings import Note, Settings, to_stderr
 from judgesense.recipes.recipe import AS_ASKED
@@ -26,8 +27,13 @@ from judgesense.text import did_you_mean
 
 if TYPE_CHECKING:
     from judgesense.reporting.report import Report
+    from local_judges.protocol import Answer
     from local_judges.ranks import Ranks
     from local_judges.ray_runner import RayCluster
+
+
+LOCAL = ("transformers", "vllm")
+"""The engines whose prompts cost nothing."""
 
 
 def run(
@@ -211,6 +217,7 @@ def execute(
     spent: float = 0.0,
     started: Mapping[str, Any] | None = None,
     thresholds: Mapping[str, float] | None = None,
+    tries: bool = True,
 ) -> Report:
     """Judge what is not judged yet, then measure; a finished run is only measured.
 
@@ -218,9 +225,11 @@ def execute(
     (:func:`judgesense.log.invocation.invocation`). ``thresholds`` are kept in ``run.json`` for this
     report and every later one. ``spent`` US dollars and the spending of
     all judges of the run count together against each judge's ``max_cost``. Several processes may
-    share a run (see :mod:`local_judges.ranks`); each returns the report.
+    share a run (see :mod:`local_judges.ranks`); each returns the report. ``tries`` sends three
+    prompts first (:mod:`judgesense.pipeline.first_prompts`), except to a benchmark's local model.
 
-    Raises JudgeSenseError for a judge given twice and a folder that holds another run.
+    Raises JudgeSenseError for a judge given twice, a folder that holds another run, and a judge
+    whose first replies cannot be read.
     """
     seeded, identities = [], list[dict[str, Any]]()
     for judge in judges:
@@ -266,9 +275,11 @@ def execute(
             for judge in seeded:
                 require_fitting(judge, benchmark, settings)
                 require_effort(judge, benchmark, data)
-            run.write_data(benchmark.pairs, benchmark.prompts)
             for index, judge in enumerate(seeded):
-                spent = _judge(run, judge, index, benchmark, settings, note, spent, ranks, cluster)
+                tried = tries and (data.own or getattr(judge, "engine", "") not in LOCAL)
+                spent = _judge(
+                    run, judge, index, benchmark, settings, note, spent, ranks, cluster, tried
+                )
             if first:
                 run.finish()
         report = None
@@ -338,6 +349,7 @@ def _judge(
     spent: float,
     ranks: Ranks | None,
     cluster: RayCluster | None,
+    tries: bool,
 ) -> float:
     """Load one judge, judge what it has not judged yet, and record it.
 
@@ -346,9 +358,8 @@ def _judge(
     from local_judges.protocol import Budgeted
     from local_judges.runner import run_judge
 
-    whole = benchmark.prompts.num_rows
-    benchmark = answerable(given, benchmark)
-    if left_out := whole - benchmark.prompts.num_rows:
+    whole, benchmark = benchmark, answerable(given, benchmark)
+    if left_out := whole.prompts.num_rows - benchmark.prompts.num_rows:
         note(f"{left_out} prompts are left out: {name_of(given)} takes no reasoning effort")
     judge: Any
     if cluster is not None:
@@ -393,6 +404,12 @@ def _judge(
         earlier = 0.0
         if isinstance(judge, Budgeted):
             earlier, judge.spent = judge.spent, judge.spent + spent
+        known: Mapping[str, Answer] = {}
+        begun = any((run.folder / PARTS).glob(f"part-{index:02d}-*.parquet"))
+        if tries and not begun and cluster is None and ranks is None:
+            known = first_answers(judge, benchmark, scorings, run.folder)
+        if index == 0:
+            run.write_data(whole.pairs, whole.prompts)
         if cluster is not None:
             outcome = judge.run(benchmark, scorings, begin=run.begin, **plan)
         else:
@@ -404,6 +421,7 @@ def _judge(
                 ranks=ranks,
                 begin=run.begin,
                 note=note,
+                known=known,
                 **plan,
             )
         if isinstance(judge, Budgeted):

@@ -54,6 +54,8 @@ class ApiJudge:
     """
 
     endpoint_class = Endpoint
+    answers_alone = True
+    """An answer depends on its prompt, not on the prompts in the same batch."""
 
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any

@@ -74,6 +74,8 @@ def test_a_changed_judge_against_its_baseline(tmp_path):
     same = against_baseline(old, old)
     assert same.moved == []
     assert same.gate.decision == "INCONCLUSIVE"
+    with pytest.raises(JudgeSenseError, match="none of the first 3 replies"):
+        judged(tmp_path / "unread", lambda text: "hm", **options)
     unread = judged(tmp_path / "unread", lambda text: "hm", **options)
     gate = against_baseline(unread, old).gate
     assert (gate.decision, gate.cause) == ("FAIL", "right")
@@ -99,7 +101,8 @@ def test_a_choice_is_compared_in_the_orders_that_both_results_have(tmp_path):
 )
 def test_a_baseline_needs_common_items(tmp_path, new, message):
     old = judged(tmp_path / "old", lambda text: "YES", tasks=["factuality"], limit=3)
-    other = judged(tmp_path / "new", lambda text: "YES", limit=3, **new)
+    both = lambda text: "1" if "1" in text and "5" in text else "YES"
+    other = judged(tmp_path / "new", both, limit=3, **new)
     if message is None:
         assert {row["task"] for row in against_baseline(other, old).conclusions} == {"factuality"}
     else:

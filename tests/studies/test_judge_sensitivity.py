@@ -69,12 +69,11 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judge.__name__ = rule.__name__
         return judge
 
-    judgesense.run(
-        [answering(rule) for rule in (right, says_yes, unreadable)],
-        templates=folder / "w.yaml",
-        items=folder / "i.jsonl",
-        out=folder / "run",
-    )
+    judges = [answering(rule) for rule in (right, says_yes, unreadable)]
+    own = {"templates": folder / "w.yaml", "items": folder / "i.jsonl", "out": folder / "run"}
+    with pytest.raises(JudgeSenseError, match="none of the first 3 replies of unreadable"):
+        judgesense.run(judges, **own)
+    judgesense.run(judges, **own)
     return folder / "run"
 
 

@@ -90,6 +90,8 @@ def test_a_judge_that_offers_one_scoring_is_scored_by_it_unless_both_are_asked_f
     heard: list[str] = []
     report = judgesense.run(says_rude, **OWN, out=tmp_path / "one", note=heard.append)
     assert {cell["scoring"] for cell in report["cells"]} == {"generate", "-"}
+    assert heard == []
+    judgesense.run(says_rude, tasks=["factuality"], limit=4, out=tmp_path / "b", note=heard.append)
     assert heard == ["says_rude@callable offers only generate scoring"]
     from local_judges.callable_judge import CallableJudge
 
@@ -98,7 +100,7 @@ def test_a_judge_that_offers_one_scoring_is_scored_by_it_unless_both_are_asked_f
 
 
 def test_a_function_that_answers_too_little_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(JudgeSenseError, match="returned 1 replies to 18 prompts"):
+    with pytest.raises(JudgeSenseError, match="returned 1 replies to 3 prompts"):
         judgesense.run(lambda prompts: ["RUDE"], **OWN, out=tmp_path)
 
 

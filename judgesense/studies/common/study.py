@@ -179,7 +179,7 @@ def judged(
     load = benchmark if callable(benchmark) else lambda: benchmark
     data = varied(DataReference(dict(identity), load, parts), variants)
     specs = resolve_all(judges, None, {})
-    return execute(specs, data, settings, out, note).contents
+    return execute(specs, data, settings, out, note, tries=False).contents
 
 
 def need_judges(judges: Sequence[Any], least: int, what: str) -> None:

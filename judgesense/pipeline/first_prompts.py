@@ -1,0 +1,137 @@
+"""Three prompts before the rest: a judge whose replies cannot be read is not asked, or paid, more."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from judgesense.answers.markers import VERDICT_KEYS
+from judgesense.benchmark import Benchmark
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import file_bytes, write_text, writing
+from judgesense.tasks import UNDECIDED, load_label_map
+from judgesense.text import join, shorten
+from local_judges.plan import Requests
+from local_judges.protocol import Answer, Budgeted, Judge
+from local_judges.rows import decide
+from local_judges.runner import ask_all
+
+FILE = "first_prompts.json"
+"""What is kept of replies that could not be read, so that the same command goes on."""
+
+FEW = 3
+"""The prompts that are sent first."""
+
+_SHOWN = 200
+"""Characters of a reply that are shown."""
+
+_WORD = 24
+"""The longest value of a reply that can be its verdict."""
+
+
+def first_answers(
+    judge: Judge, benchmark: Benchmark, scorings: Sequence[str], folder: Path
+) -> Mapping[str, Answer]:
+    """The answers to three prompts of a run that has none yet, by prompt id; {} for a small run.
+
+    Raises JudgeSenseError, with the replies and what to change, if none of them can be read. The
+    same prompts asked again are not sent a second time: then the run goes on.
+    """
+    requests = Requests(benchmark.prompts)
+    if len(requests) <= FEW:
+        return {}
+    chosen = requests.take(np.linspace(0, len(requests) - 1, FEW).astype(int).tolist())
+    prompts = benchmark.prompts
+    asked = [[request.prompt_id, request.options] for request in chosen]
+    read = {key: dict(value) for key, value in benchmark.aliases.items()}
+    stated = [judge.name, list(scorings), asked, read]
+    digest = hashlib.sha256(json.dumps(stated).encode()).hexdigest()
+    marker = folder / FILE
+    if marker.exists() and json.loads(file_bytes(marker)).get("digest") == digest:
+        return {}
+    if isinstance(judge, Budgeted) and judge.admit(chosen):
+        return {}  # The run says so, and how far it came.
+    answers = ask_all(judge, chosen, scorings, is_admitted=True)
+    for request, answer in zip(chosen, answers, strict=True):
+        row = pc.index(prompts["prompt_id"], request.prompt_id).as_py()
+        aliases = benchmark.aliases.get(prompts["template_id"][row].as_py())
+        if any(
+            decide(answer, scoring, request.options, aliases) not in UNDECIDED
+            for scoring in scorings
+        ):
+            pairs = zip(chosen, answers, strict=True)
+            return {each.prompt_id: reply for each, reply in pairs if reply.error is None}
+    labels = load_label_map(prompts["label_map"][0].as_py())
+    replies = [answer.error or answer.text or "" for answer in answers]
+    with writing(folder):
+        write_text(marker, json.dumps({"digest": digest, "replies": replies}, indent=1) + "\n")
+    listed = "\n".join(f"  {n}: {shorten(text, _SHOWN)!r}" for n, text in enumerate(replies, 1))
+    raise JudgeSenseError(
+        f"none of the first {FEW} replies of {judge.name} can be read as {join(list(labels), 'or')}, so "
+        f"no more prompts were sent:\n{listed}\n{_advice(judge, answers, labels, scorings)} To "
+        "judge every prompt as it is, rerun the same command."
+    )
+
+
+def _advice(
+    judge: Judge, answers: Sequence[Answer], labels: Mapping[str, str], scorings: Sequence[str]
+) -> str:
+    """What to change so that the replies can be read."""
+    texts = [(answer.text or "").strip() for answer in answers]
+    if all(answer.error for answer in answers):
+        return "Each prompt failed; the replies above are the reasons."
+    if list(scorings) == ["options"]:
+        return "The judge gives no log-probabilities of the answers: use --scoring generate."
+    if all(answer.truncated for answer in answers):
+        cap = getattr(getattr(judge, "options", None), "max_tokens", None)
+        length = f"{cap} tokens" if cap else "the token cap"
+        return f"Each reply was cut at {length}: --set max_tokens={4 * (cap or 1024)}."
+    if all(text.lower().startswith(("<!doctype", "<html")) for text in texts):
+        return "The replies are HTML pages: base_url must be the address of the API."
+    if not any(texts):
+        return "The replies are empty: a reasoning model needs a higher --set max_tokens=N."
+    words = list(dict.fromkeys(word for text in texts for word in _verdicts(text)))
+    if len(words) == 1:
+        word = words[0]
+        return (
+            f"The replies state {word!r}: if that is a verdict, say which label it is with --map "
+            f"{shlex.quote(f'{word}=LABEL')}, or list all verdicts with --answers."
+        )
+    if words:
+        names = list(dict.fromkeys(labels.values()))
+        pairs = [f"{word}={names[n % len(names)]}" for n, word in enumerate(words)]
+        return (
+            f"The replies state {join(words)}: say which label each one is, for example --map "
+            f"{shlex.quote(','.join(pairs))}, or list the verdicts with --answers."
+        )
+    return (
+        "Ask for one of these labels in the prompt, list the labels that the replies use with "
+        "--answers, or translate them with --map THEIRS=OURS."
+    )
+
+
+def _verdicts(text: str) -> list[str]:
+    """What a reply probably states: the values of its verdict fields, or a short reply itself."""
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        values: Any = json.loads(text[start : end + 1])
+    except ValueError:
+        values = None
+    if isinstance(values, dict):
+        scalars = {key: _word(value) for key, value in values.items()}
+        named = [w for key, w in scalars.items() if w and key.casefold() in VERDICT_KEYS]
+        return named or [word for word in scalars.values() if word]
+    return [text.strip("\"'`*. ")] if 0 < len(text) <= _WORD else []
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return str(value).lower() if isinstance(value, bool) else ""
+    return str(value) if len(str(value)) <= _WORD else ""
