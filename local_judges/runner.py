@@ -155,7 +155,9 @@ def ask_all(
 ) -> list[Answer]:
     """Ask all requests at once, without a log; returns the answers in the order of the requests.
 
-    With ``is_admitted`` the judge's budget has already been asked. Raises JudgeSenseError, before anything is asked, if the requests could exceed the judge's
+    With ``is_admitted`` the judge's budget has already been asked.
+
+    Raises JudgeSenseError, before anything is asked, if the requests could exceed the judge's
     budget.
 
     >>> from local_judges.callable_judge import CallableJudge

@@ -86,7 +86,7 @@ def improve(
     values = opt.judge_options(settings, allow_host=allow_host)
     own = {key: values.pop(key) for key in _OWN if key in values}
     # Until 0.3 it had no flag here.
-    own["scoring"] = scoring or values.pop("scoring", None)
+    own |= {"scoring": scoring or values.pop("scoring", None)}
     if log is not None:
         from judgesense.cli.judge import stabilise
 

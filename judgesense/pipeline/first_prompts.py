@@ -1,4 +1,4 @@
-"""Three prompts before the rest: a judge whose replies cannot be read is not asked, or paid, more."""
+"""Three prompts before the rest: a judge whose replies cannot be read is asked no more."""
 
 from __future__ import annotations
 
@@ -73,8 +73,9 @@ def first_answers(
     with writing(folder):
         write_text(marker, json.dumps({"digest": digest, "replies": replies}, indent=1) + "\n")
     listed = "\n".join(f"  {n}: {shorten(text, _SHOWN)!r}" for n, text in enumerate(replies, 1))
+    wanted = join(list(labels), "or")
     raise JudgeSenseError(
-        f"none of the first {FEW} replies of {judge.name} can be read as {join(list(labels), 'or')}, so "
+        f"none of the first {FEW} replies of {judge.name} can be read as {wanted}, so "
         f"no more prompts were sent:\n{listed}\n{_advice(judge, answers, labels, scorings)} To "
         "judge every prompt as it is, rerun the same command."
     )

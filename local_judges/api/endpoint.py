@@ -370,10 +370,8 @@ def accepted_body(body: Mapping[str, Any], refused: Collection[str]) -> dict[str
     for name, other in zip(TOKEN_PARAMETERS, reversed(TOKEN_PARAMETERS), strict=True):
         if name in refused and name in body and other not in refused:
             kept[other] = body[name]
-    if extra := kept.pop("extra_body", None):
-        if extra := {key: value for key, value in extra.items() if key not in refused}:
-            kept["extra_body"] = extra
-    return kept
+    extra = {key: value for key, value in kept.pop("extra_body", {}).items() if key not in refused}
+    return {**kept, "extra_body": extra} if extra else kept
 
 
 def _never_answered(reason: str) -> FatalError:

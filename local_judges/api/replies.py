@@ -152,8 +152,8 @@ def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, fl
     """(kind, reason without secrets, seconds of Retry-After) of an error that a call raised.
 
     Kinds: ``fatal`` (no prompt can succeed), ``bad request`` (this prompt cannot), ``busy``,
-    ``page`` and ``unreachable`` (worth another try). ``hide`` removes secrets from a text. Raises ``error``
-    itself if it is none of these.
+    ``page`` and ``unreachable`` (worth another try). ``hide`` removes secrets from a text. Raises
+    ``error`` itself if it is none of these.
     """
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)

@@ -101,8 +101,11 @@ def test_a_choice_is_compared_in_the_orders_that_both_results_have(tmp_path):
 )
 def test_a_baseline_needs_common_items(tmp_path, new, message):
     old = judged(tmp_path / "old", lambda text: "YES", tasks=["factuality"], limit=3)
-    both = lambda text: "1" if "1" in text and "5" in text else "YES"
-    other = judged(tmp_path / "new", both, limit=3, **new)
+
+    def answer(text):
+        return "1" if "1" in text and "5" in text else "YES"
+
+    other = judged(tmp_path / "new", answer, limit=3, **new)
     if message is None:
         assert {row["task"] for row in against_baseline(other, old).conclusions} == {"factuality"}
     else:
