@@ -115,8 +115,12 @@ class Template:
 
     @property
     def inverted(self) -> bool:
-        """Whether some raw answer means a label of another name."""
-        return any(raw != label for raw, label in self.label_map.items())
+        """Whether some raw answer is the name of another label than it means.
+
+        Other names of the same labels (1 and 2 for A and B) are no inversion.
+        """
+        labels = set(self.label_map.values())
+        return any(raw != label and raw in labels for raw, label in self.label_map.items())
 
     @property
     def placeholders(self) -> frozenset[str]:

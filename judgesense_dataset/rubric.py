@@ -15,6 +15,7 @@ from judgesense.files.tables import Record
 from judgesense.guards import GUARDS
 from judgesense.tasks import PLACEHOLDER, Task, Template, is_scale
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
+from judgesense_dataset.reply_labels import declared_fields, label_map_of
 from judgesense_dataset.templates import TaskTemplates, load_templates
 
 NAME = "rubric"
@@ -35,13 +36,16 @@ def read_rubric(
     answers: Sequence[str] | None,
     options: Mapping[str, str] | None,
     records: Sequence[Record],
+    mapping: Mapping[str, str] | None = None,
+    positive: str | None = None,
 ) -> TaskTemplates:
     """Read a rubric as a task with one template.
 
     The text before the first line with a placeholder is the wording; that line and the rest are the
     layout, which all wordings share. ``answers`` are the decisions, best first or in order; by
     default the gold labels that occur in ``records``, the rows of ``data``. ``options`` names, for
-    a choice between two, the column shown under each answer.
+    a choice between two, the column shown under each answer. ``mapping`` and ``positive`` say which
+    label a reply means (:func:`~judgesense_dataset.reply_labels.label_map_of`).
 
     Raises JudgeSenseError for an empty rubric, one without a placeholder or with a placeholder that
     is not a column of the data, and if the answers are neither passed nor found in the data.
@@ -52,6 +56,7 @@ def read_rubric(
     rows = [record.values for record in records]
     first = rows[0]
     gold = {str(row["gold"]) for row in rows if row.get("gold") not in (None, "")}
+    scales = [values for values in declared_fields(text).values() if is_scale(values)]
     for inner in _BRACES.findall(text):
         name, bar, guard = inner.partition("|")
         if name not in first and not re.fullmatch(r"\w+", name):
@@ -74,7 +79,9 @@ def read_rubric(
             f"{path}: the rubric has no placeholder; write a column's name in braces, such as "
             f"{{{next(iter(first))}}}; the columns are {', '.join(first)}"
         )
-    labels = tuple(answers or sorted(gold, key=_in_order))
+    labels = tuple(answers or sorted({*gold, *(mapping or {}).values()}, key=_in_order))
+    if not answers and gold and is_scale(labels) and len(scales) == 1 and gold < {*scales[0]}:
+        labels = scales[0]  # Nobody need have given every score.
     if len(labels) < 2:
         raise JudgeSenseError(
             f"{path}: the answers are unknown, because {data} has {len(labels)} gold label(s); "
@@ -82,7 +89,8 @@ def read_rubric(
         )
     ordinal = is_scale(labels)
     task = Task(NAME, labels, ordinal, MappingProxyType(dict(options or {})))
-    return TaskTemplates(task, (_template(NAME, text, task),))
+    label_map = label_map_of(text, labels, mapping, positive, str(path))
+    return TaskTemplates(task, (_template(NAME, text, label_map),))
 
 
 def _in_order(label: str) -> tuple[bool, int, str]:
@@ -90,7 +98,9 @@ def _in_order(label: str) -> tuple[bool, int, str]:
     return not whole, int(label) if whole else 0, label
 
 
-def _template(template_id: str, text: str, task: Task, layout: str = "") -> Template:
+def _template(
+    template_id: str, text: str, label_map: Mapping[str, str], layout: str = ""
+) -> Template:
     """A wording as a template; one without placeholders takes ``layout``."""
     wording = text
     if match := PLACEHOLDER.search(text):
@@ -98,8 +108,21 @@ def _template(template_id: str, text: str, task: Task, layout: str = "") -> Temp
         layout = "{instruction}" + text[len(wording) :]
         if not wording:
             wording, layout = text, "{instruction}"
-    same = MappingProxyType({label: label for label in task.labels})
-    return Template(template_id, task.name, wording, layout, same)
+    # A judge may name the label itself as well, where it is no other raw answer.
+    raw = {label: raw for raw, label in label_map.items()}
+    aliases = {
+        raw[label]: (label,)
+        for label in raw
+        if label not in label_map and list(label_map.values()).count(label) == 1
+    }
+    return Template(
+        template_id,
+        NAME,
+        wording,
+        layout,
+        MappingProxyType(dict(label_map)),
+        MappingProxyType(aliases),
+    )
 
 
 def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
@@ -124,7 +147,15 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
                 f"{path}: its answers are {', '.join(entry.task.labels)}, but the rubric's are "
                 f"{', '.join(task.labels)}"
             )
-        wordings = [replace(each, task=task.name) for each in entry.templates]
+        same = {label: label for label in task.labels}
+        wordings = [
+            replace(
+                each,
+                task=task.name,
+                label_map=own.label_map if dict(each.label_map) == same else each.label_map,
+            )
+            for each in entry.templates
+        ]
         for each in wordings:
             if each.template_id == NAME and (each.text, each.layout) != (own.text, own.layout):
                 raise JudgeSenseError(
@@ -135,7 +166,7 @@ def read_wordings(path: Path, rubric: TaskTemplates) -> TaskTemplates:
     else:
         parts = [part.strip() for part in _RULE.split(read_text(path)) if part.strip()]
         wordings = [
-            _template(f"wording-{number}", part, task, own.layout)
+            _template(f"wording-{number}", part, own.label_map, own.layout)
             for number, part in enumerate(parts, start=1)
         ]
     others = [each for each in wordings if (each.text, each.layout) != (own.text, own.layout)]

@@ -48,6 +48,8 @@ def improve(
     max_error: float = 0.05,
     human: Sequence[str] = (),
     answers: Sequence[str] | None = None,
+    map: Mapping[str, str] | None = None,
+    positive: str | None = None,
     options: Mapping[str, str] | None = None,
     task: str | None = None,
     scoring: str | None = None,
@@ -72,8 +74,9 @@ def improve(
         paraphraser: a model that proposes wordings, or a file with wordings.
         seed: fixes which items the search uses.
         max_error: the largest share of wrong verdicts that ``ask_person`` may let pass, (0, 1).
-        human, answers, options: the label columns, the decisions and, for a choice between two, the
-            column under each answer, as for `judgesense.check`.
+        human, answers, map, positive, options: the label columns, the decisions, their names in
+            replies and, for a choice between two, the column under each answer, as for
+            `judgesense.check`.
         task: the task of a template file with several.
         scoring: ``generate`` (the default: text, as the judge is asked in production) or
             ``options`` (log-probabilities).
@@ -108,6 +111,8 @@ def improve(
         max_error=max_error,
         human=human,
         answers=answers,
+        map=map,
+        positive=positive,
         options=options,
         task=task,
         scoring=scoring,

@@ -79,6 +79,8 @@ class ImproveOptions:
     max_error: float = 0.05
     human: Sequence[str] = ()
     answers: Sequence[str] | None = None
+    map: Mapping[str, str] | None = None
+    positive: str | None = None
     options: Mapping[str, str] | None = None
     task: str | None = None
     scoring: str | None = None
@@ -317,7 +319,13 @@ def _task(source: Any, data: Path, options: ImproveOptions) -> tuple[TaskTemplat
             raise JudgeSenseError(f"{path} has no task {task!r}; it has {', '.join(entries)}")
         entry = entries[task] if task else next(iter(entries.values()))
         return entry, load_items(data, entry.task, entry.fields)
-    columns = RubricOptions(options.human, options.answers, options.options)
+    columns = RubricOptions(
+        human=options.human,
+        answers=options.answers,
+        map=options.map,
+        positive=options.positive,
+        options=options.options,
+    )
     entry, items = read_items(path, data, columns, options.note)
     for suffix in (".wordings.yaml", ".wordings.txt"):
         if (beside := path.with_suffix(suffix)).exists():

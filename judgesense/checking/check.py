@@ -43,6 +43,7 @@ def check(
     paraphraser: Any = None,
     paraphrases: int | None = None,
     answers: Sequence[str] | None = None,
+    positive: str | None = None,
     options: Mapping[str, str] | None = None,
     threshold: float = STEADY_JSS,
     inconclusive: Inconclusive | None = None,
@@ -78,7 +79,9 @@ def check(
         human: the columns with people's labels, one per person; their majority is the gold label.
             By default they are recognised: ``gold``, ``label``, ``annotator_1``, ...
         columns: for existing verdicts, other columns: ``{"item_id": "question"}``.
-        map: for existing verdicts, their words to labels: ``{"good": "PASS"}``.
+        map: words of the judge and of people to labels: ``{"good": "PASS"}``, or a scale's limits:
+            ``{">=4": "PASS", "<4": "FAIL"}``.
+        positive: for a rubric, the label that a judge's 1, yes or true means.
         pick: the scorer or score to read, if a log of verdicts has several.
         epsilon: what replacing a person is worth in the alternative annotator test, in [0, 1].
         wordings: other wordings (see :func:`judgesense_dataset.rubric.read_wordings`). Without

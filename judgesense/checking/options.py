@@ -35,6 +35,8 @@ class RubricOptions:
 
     human: Sequence[str] = ()
     answers: Sequence[str] | None = None
+    map: Mapping[str, str] | None = None
+    positive: str | None = None
     options: Mapping[str, str] | None = None
     wordings: str | Path | None = None
     paraphraser: Any = None

@@ -78,6 +78,7 @@ def check_rubric(
         proposer = options.paraphraser, {}
     entry, spent = _wordings(base, place, options, proposer, result.note)
     templates = {base.task.name: entry}
+    label_map = dict(base.templates[0].label_map)
     identity = {
         "rubric": sha256_of(path),
         "data": sha256_of(file),
@@ -86,6 +87,7 @@ def check_rubric(
         "wordings": sha256_of(place) if place.exists() else None,
         "answers": list(base.task.labels),
         "options": dict(base.task.options),
+        **({"map": label_map} if any(raw != label for raw, label in label_map.items()) else {}),
     }
     benchmark = build(templates, items, "full", seed=options.seed)
     reference = DataReference(identity, lambda: benchmark, lambda: (templates, items), own=True)
@@ -160,11 +162,21 @@ def read_items(
     rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]
 ) -> tuple[TaskTemplates, list[Item]]:
     """The rubric as a task with one template, and the items to judge."""
+    from judgesense_dataset.reply_labels import translated
     from judgesense_dataset.rubric import read_rubric, shown_in
     from judgesense_dataset.templates import items_of
 
     rows = labelled_rows(data, options.human, shown_in(rubric), note)
-    base = read_rubric(rubric, data, options.answers, options.options, rows)
+    if options.map:
+        rows = [
+            replace(row, values={**row.values, "gold": translated(str(gold), options.map)})
+            if (gold := row.values.get("gold")) is not None
+            else row
+            for row in rows
+        ]
+    base = read_rubric(
+        rubric, data, options.answers, options.options, rows, options.map, options.positive
+    )
     return base, items_of(rows, str(data), base.task, base.fields)
 
 

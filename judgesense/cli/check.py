@@ -97,6 +97,7 @@ def check(
         str | None, typer.Option("--judge", "-j", metavar="JUDGE", help=f"{opt.ANY_JUDGE}.")
     ] = None,
     answers: opt.Answers = None,
+    positive: opt.Positive = None,
     options: opt.Options = None,
     threshold: Annotated[
         float,
@@ -175,9 +176,13 @@ def check(
     )
     people, labels = opt.names(human) or (), opt.names(answers)
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS
-    of_file = {"--verdict": verdict, "--columns": columns, "--map": map, "--pick": pick}
-    of_file["--require"] = require
-    of_rubric = {"--judge": judge, "--wordings": wordings, "--variants": variants}
+    of_file = {"--verdict": verdict, "--columns": columns, "--pick": pick, "--require": require}
+    of_rubric = {
+        "--judge": judge,
+        "--wordings": wordings,
+        "--variants": variants,
+        "--positive": positive,
+    }
     if source is not None and is_file:
         if taken := [flag for flag, value in of_rubric.items() if value is not None]:
             raise JudgeSenseError(
@@ -213,6 +218,8 @@ def check(
         of_check = RubricOptions(
             human=people,
             answers=labels,
+            map=opt.pairs(map, "--map") or None,
+            positive=positive,
             options=opt.pairs(options, "--options") or None,
             wordings=wordings,
             paraphraser=paraphraser,

@@ -166,6 +166,10 @@ Map = Annotated[
         help="Translate words or numbers to labels, such as good=PASS or '>=0.5=PASS'.",
     ),
 ]
+Positive = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL", help="The label that a judge's 1, yes or true means."),
+]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding and table.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Random seed.")]

@@ -1,0 +1,142 @@
+"""Which label each reply to a rubric means: as the user says, or as the rubric's own JSON shows."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from judgesense.errors import JudgeSenseError
+from judgesense.importers.column_names import SAME
+from judgesense.tasks import is_scale
+
+_OBJECT = re.compile(r"\{[^{}]*[\"'][^{}]*\}")
+_TEXT = r"\"[^\"\n]*\"|'[^'\n]*'"
+_FIELD = re.compile(
+    rf"[\"']([^\"'\n]{{1,40}})[\"']\s*:\s*((?:{_TEXT})(?:\s*(?:\||/|or)\s*(?:{_TEXT}))*|[^,}}\n]+)"
+)
+_RANGE = re.compile(r"(?<![\d.])(-?\d{1,3})\s*(?:-|–|\.\.|to)\s*(\d{1,3})(?![\d.])")
+_EITHER = re.compile(r"\s*(?:\||/|\bor\b)\s*")
+_AROUND = " \t\"'<>[]()`*."
+_LONGEST, _MOST = 24, 11
+_LIMIT = re.compile(r"(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+GOOD, BAD = (frozenset(side.split()) for side in SAME[0])
+"""Words that mean the same in different vocabularies: 1, yes, true, pass; 0, no, false, fail."""
+
+
+def declared_fields(rubric: str) -> dict[str, tuple[str, ...]]:
+    """The fields of the JSON replies that a rubric shows, with the values of those that have few.
+
+    >>> declared_fields('Reply as {"why": "<one sentence>", "score": 0 or 1, "tone": 1-3}.')
+    {'score': ('0', '1'), 'tone': ('1', '2', '3')}
+    """
+    fields = {}
+    for example in _OBJECT.findall(rubric):
+        for name, stated in _FIELD.findall(example):
+            if values := _values(stated):
+                fields[name] = values
+    return fields
+
+
+def _values(stated: str) -> tuple[str, ...]:
+    """The values that a field may have, as the example states them; () for free text."""
+    text = stated.strip().strip(_AROUND)
+    if text.casefold() in ("boolean", "bool"):
+        return ("true", "false")
+    if match := _RANGE.search(text):
+        low, high = int(match[1]), int(match[2])
+        return tuple(map(str, range(low, high + 1))) if 0 < high - low < _MOST else ()
+    parts = [part.strip(_AROUND) for part in _EITHER.split(text)]
+    short = all(0 < len(part) <= _LONGEST and len(part.split()) <= 2 for part in parts)
+    return tuple(dict.fromkeys(parts)) if 1 < len(parts) <= _MOST and short else ()
+
+
+def label_map_of(
+    rubric: str,
+    labels: Sequence[str],
+    mapping: Mapping[str, str] | None,
+    positive: str | None,
+    where: str,
+) -> dict[str, str]:
+    """The label of each raw answer to a rubric.
+
+    ``mapping`` translates words, or numbers by their limits (``>=4``); ``positive`` is the label
+    that stands for 1, yes and true. Without either, the values that the rubric's JSON shows meet
+    the labels where only one reading is possible.
+
+    Raises JudgeSenseError for a label that is none, and for limits without a scale.
+    """
+    same = {label: label for label in labels}
+    for label in [*(mapping or {}).values(), *([positive] if positive else [])]:
+        if label not in same:
+            raise JudgeSenseError(
+                f"{where}: {label!r} is not a label; the labels are {', '.join(labels)} (to name "
+                "others: --answers)"
+            )
+    fields = declared_fields(rubric)
+    if mapping:
+        words = dict(_translated(mapping, [v for values in fields.values() for v in values], where))
+        left = {label: label for label in labels if label not in words.values()}
+        return {**words, **left}
+    if positive is not None and len(labels) != 2:
+        raise JudgeSenseError(f"{where}: --positive is for two labels; use --map")
+    met = [found for values in fields.values() if (found := _met(values, labels, positive))]
+    return met[0] if len(met) == 1 else same
+
+
+def translated(word: str, mapping: Mapping[str, str]) -> str:
+    """The label of a person's word or number; the word itself if it has none.
+
+    >>> translated("4", {">=4": "PASS", "<4": "FAIL"}), translated("Good", {"good": "PASS"})
+    ('PASS', 'PASS')
+    """
+    for given, label in mapping.items():
+        if given.casefold() == word.strip().casefold():
+            return label
+        if (limit := _LIMIT.fullmatch(given)) and _NUMBER.fullmatch(word.strip()):
+            if _COMPARE[limit[1]](float(word), float(limit[2])):
+                return label
+    return word
+
+
+def _translated(
+    mapping: Mapping[str, str], scale: Sequence[str], where: str
+) -> Iterator[tuple[str, str]]:
+    for word, label in mapping.items():
+        if (limit := _LIMIT.fullmatch(word)) is None:
+            yield word, label
+            continue
+        numbers = [value for value in dict.fromkeys(scale) if is_scale([value])]
+        if not numbers:
+            raise JudgeSenseError(
+                f"{where}: {word!r} needs a scale, but the rubric's example shows none; translate "
+                f"each number instead, such as 1={label}"
+            )
+        holds = _COMPARE[limit[1]]
+        yield from ((n, label) for n in numbers if holds(float(n), float(limit[2])))
+
+
+def _met(
+    values: Sequence[str], labels: Sequence[str], positive: str | None
+) -> dict[str, str] | None:
+    """The label of each value where both are two words of which one means yes and one no."""
+    if len(values) != 2 or len(labels) != 2:
+        return None
+    sides = [_sides(values), (positive, _other(labels, positive)) if positive else _sides(labels)]
+    (yes, no), (good, bad) = sides
+    if None in (yes, no, good, bad) or {yes, no} == {good, bad}:
+        return None
+    return {str(no): str(bad), str(yes): str(good)}
+
+
+def _other(labels: Sequence[str], label: str) -> str:
+    return next(each for each in labels if each != label)
+
+
+def _sides(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """The word that means yes and the one that means no; None where there is none."""
+    return tuple(  # type: ignore[return-value]
+        next((word for word in words if word.casefold() in side), None) for side in (GOOD, BAD)
+    )
