@@ -32,12 +32,14 @@ def declared_fields(rubric: str) -> dict[str, tuple[str, ...]]:
     >>> declared_fields('Reply as {"why": "<one sentence>", "score": 0 or 1, "tone": 1-3}.')
     {'score': ('0', '1'), 'tone': ('1', '2', '3')}
     """
-    fields = {}
-    for example in _OBJECT.findall(rubric):
-        for name, stated in _FIELD.findall(example):
-            if values := _values(stated):
-                fields[name] = values
-    return fields
+    return {name: values for name, values in shown_fields(rubric).items() if values}
+
+
+def shown_fields(rubric: str) -> dict[str, tuple[str, ...]]:
+    """All fields of the JSON replies that a rubric shows, in order; () for free text."""
+    examples = _OBJECT.findall(rubric)
+    pairs = [pair for example in examples for pair in _FIELD.findall(example)]
+    return {name: _values(stated) for name, stated in pairs}
 
 
 def _values(stated: str) -> tuple[str, ...]:

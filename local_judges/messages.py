@@ -129,6 +129,18 @@ class Messages:
             recipe = replace(recipe, wordings=names, offsets=offsets)
         return Members(requests, templates, template, recipe)
 
+    def fields_of(self, request: Request) -> dict[str, str] | None:
+        """The item's fields in a message of one of the file's wordings.
+
+        None for any other message, for one whose fields can be split in several ways, and for one
+        that does not show what the judge's wordings show.
+        """
+        parts = self._taken_apart(request)
+        if isinstance(parts, str) or parts[0].template_id not in self.by_id:
+            return None
+        first, *others = parts[1]
+        return first if self.fields <= first.keys() and others in ([], [first]) else None
+
     def _taken_apart(self, request: Request) -> tuple[Template, list[dict[str, str]]] | str:
         """The template of a message and the item's fields in it, in every way they can be split."""
         if (fields := self._as_json(request.text)) is not None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.serve.served_judge import Verdict
-from judgesense.tasks import UNDECIDED, Task
+from judgesense.tasks import UNDECIDED, Task, Template, is_scale
+from judgesense_dataset.reply_labels import shown_fields
 
 _KEY = re.compile(r"[{,]\s*[\"']?([A-Za-z_]{2,30})[\"']?\s*:")
 _KINDS = {
@@ -28,17 +29,29 @@ Form = Mapping[str, str]
 
 
 def form_of(
-    response_format: Mapping[str, Any] | None, task: Task | None, *instructions: str
+    response_format: Mapping[str, Any] | None,
+    task: Task | None,
+    *instructions: str,
+    template: Template | None = None,
 ) -> Form | None:
     """The keys that a request asks for; None for a bare answer.
 
-    They are those of the ``response_format``, or of a JSON object in the instructions. What is
-    judged is data: a JSON object there is no request.
+    They are those of the ``response_format``, or of a JSON object in the instructions or in the
+    ``template`` of a prompt. What is judged is data: a JSON object there is no request.
 
     >>> form_of(None, None, 'Reply as {"verdict": "YES" or "NO", "why": "", "reason": ""}')
     {'verdict': 'verdict', 'reason': 'reason'}
     """
     kind = (response_format or {}).get("type")
+    if template is not None and kind != "json_schema":
+        shown = shown_fields(f"{template.text}\n{template.layout}")
+        verdicts = [key for key, values in shown.items() if {*values} >= {*template.label_map}]
+        if len(verdicts) == 1:
+            return {
+                key: "raw" if key in verdicts else _KIND.get(key, "reason")
+                for key, values in shown.items()
+                if key in verdicts or not values
+            }
     if response_format and kind == "json_schema":
         try:
             properties = response_format["json_schema"]["schema"]["properties"].items()
@@ -72,6 +85,7 @@ def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
         shares = verdict.probabilities or {label: own.verdict == label for label in labels}
         score = float(shares[labels[0]])
     told = {
+        "raw": _typed(verdict.raw),
         "verdict": own.verdict,
         "pass": own.verdict == labels[0] if labels else None,
         "score": score,
@@ -80,3 +94,10 @@ def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
         "reason": verdict.reason,
     }
     return json.dumps({key: told[kind] for key, kind in form.items()}, ensure_ascii=False)
+
+
+def _typed(raw: str) -> str | int | bool:
+    """A raw answer as the JSON value that a rubric's example shows: 1, true or "pass"."""
+    if raw in ("true", "false"):
+        return raw == "true"
+    return int(raw) if is_scale([raw]) else raw

@@ -224,7 +224,7 @@ async def chat(body: ChatRequest, request: Request) -> Any:
     ask, wording = service.served.of_message(text, system)
     (verdict,) = await service.verdicts(request, [ask])
     task = service.served.task(ask)
-    form = form_of(body.response_format, task, wording, system)
+    form = form_of(body.response_format, task, wording, system, template=ask.template)
     content = None if verdict.answer.refused else content_of(verdict, form, task)
     reply = _completion(service.served, ask, verdict, content, bool(body.logprobs))
     if not body.stream:

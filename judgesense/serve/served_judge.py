@@ -41,7 +41,8 @@ class Ask:
     """One message for a judge.
 
     ``read`` has the template that the message's options belong to and the recipe that decides; it
-    is None for a message that is asked as it was sent.
+    is None for a message that is asked as it was sent. ``template`` is that of a client's own prompt,
+    in whose words the verdict is given; ``is_edited`` says that its wording is none of the file's.
     """
 
     request: Request
@@ -49,6 +50,8 @@ class Ask:
     scoring: str
     item: Item
     read: ImprovedJudge | None = None
+    template: Template | None = None
+    is_edited: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class Verdict:
     ``options`` are the probabilities (or shares of votes) of the message's own options,
     ``probabilities`` those of the labels, ``votes`` the wordings for each label where they are read
     as text; None where there are none.
-    ``judged`` is "as the file says", "as asked" (in one wording, once) or "as sent".
+    ``judged`` is "as the file says", "as asked" (in one wording, once), "in its own wording" (one
+    that the file does not have) or "as sent".
     """
 
     verdict: ItemVerdict
@@ -145,8 +149,11 @@ class ServedJudge:
                     request = Request(prompt_id(whole), whole, options)
                     members = messages.members(request) if self.one else ""
                     if isinstance(members, Members):
-                        ask = self._ask(request, task, members.template)
-                        return ask, _wording(whole, members.template)
+                        wording = _wording(whole, members.template)
+                        if (fields := messages.fields_of(request)) is None:
+                            return self._ask(request, task, members), wording
+                        item = self.of_item(fields, task)
+                        return replace(item, template=members.template), wording
         labels = self.judges[self.one].improved.entry.task.labels if self.one else ()
         return self._as_sent(Request(prompt_id(text), text, labels, system=system)), ""
 
@@ -174,7 +181,7 @@ class ServedJudge:
                 request = Request(prompt_id(text), text, labels)
                 members = self._messages[task].members(request)
                 if isinstance(members, Members):
-                    return self._ask(request, task, members.template)
+                    return self._ask(request, task, members)
         if self.one:
             own = self.judges[self.one].improved
             raise JudgeSenseError(
@@ -184,8 +191,8 @@ class ServedJudge:
         text = question.text(state)
         return self._as_sent(Request(prompt_id(text), text, question.options))
 
-    def _ask(self, request: Request, task: str, template: Template) -> Ask:
-        own = self.judges[task].improved
+    def _ask(self, request: Request, task: str, members: Members) -> Ask:
+        own, template = self.judges[task].improved, members.template
         part = own.recipe.leaves[0]
         read = replace(
             own,
@@ -195,7 +202,11 @@ class ServedJudge:
             data={"rule": "edited"} if own.edited else {},
         )
         item = Item("message", task, {})
-        return Ask(request, self.judges[task].judge, own.scoring, item, read)
+        is_edited = template in members.templates and template.template_id not in {
+            each.template_id for each in own.entry.templates
+        }
+        judge = self.judges[task].judge
+        return Ask(request, judge, own.scoring, item, read, is_edited=is_edited)
 
     def _as_sent(self, request: Request) -> Ask:
         scoring = "options" if request.options else "generate"
@@ -246,7 +257,13 @@ class ServedJudge:
             votes = {labels[option]: int(n) for option, _, n in counts}
             shares = {option: int(n) / sum(votes.values()) for option, _, n in counts}
         raw = decide(answer, ask.scoring, options, read.base.aliases)
+        if ask.template is not None:
+            words = {label: word for word, label in ask.template.label_map.items()}
+            raw = words.get(verdict.verdict, raw)
+            named = {words[labels[option]]: share for option, share in (shares or {}).items()}
+            shares = named if len(named) == len(shares or {}) and shares else shares
         judged = "as asked" if read.recipe.name == AS_ASKED else "as the file says"
+        judged = "in its own wording" if ask.is_edited else judged
         return Verdict(verdict, raw, shares, probabilities, votes, answer, judged)
 
     def close(self) -> None:

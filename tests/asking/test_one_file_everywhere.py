@@ -1,0 +1,141 @@
+"""An improved judge gives the same verdicts by ``load_judge``, over HTTP, and to the user's own
+prompt that a client of OpenAI sends."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from production_server import Server, facts, is_supported, serving, share
+
+import judgesense
+from judgesense.serve.served_judge import ServedJudge, load_served
+from local_judges.improved_judge import read_improved
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "integrations"))
+from served import running
+
+RUBRIC = """Is every claim in the answer supported by the context? Answer YES or NO.
+
+Question: {question}
+Context: {context}
+Answer: {answer}
+"""
+ROWS = [{**row, "human": "YES" if right else "NO"} for row, right in facts(60)]
+
+
+def says_yes(prompt: str) -> str:
+    """Says YES without reading, unless it is asked for JSON."""
+    asks_json = "JSON" in prompt
+    is_yes = share(prompt) < (0.05 if asks_json else 0.6) or is_supported(prompt)
+    word = "YES" if is_yes else "NO"
+    return json.dumps({"verdict": word}) if asks_json else word
+
+
+class Probable(Server):
+    """Answers with the log-probabilities of a judge that prefers YES."""
+
+    def respond(self, body: dict[str, Any]) -> tuple[int, str]:
+        status, text = super().respond(body)
+        odds = (1.5 if is_supported(body["messages"][-1]["content"]) else -0.5) + 1.0
+        odds += 0.8 * (share(text + str(body)) - 0.5)
+        pairs = ((w, -math.log1p(math.exp(-s * odds))) for w, s in (("YES", 1), ("NO", -1)))
+        top = [{"token": word, "logprob": value} for word, value in pairs]
+        reply = json.loads(text)
+        reply["choices"][0]["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
+        return status, json.dumps(reply)
+
+
+def as_rule(prompts: list[str]) -> list[str]:
+    """A function, and one that takes its prompts apart as it knows them."""
+    for prompt in prompts:
+        re.search(r"^Context: (.*)\nAnswer: (.*)", prompt, re.M).groups()  # type: ignore[union-attr]
+    return [says_yes(prompt) for prompt in prompts]
+
+
+@contextmanager
+def judges_of(kind: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A judge as `improve` takes it, and its options."""
+    if kind == "function":
+        yield as_rule, {}
+    elif kind == "local":
+        yield "smollm2-135m", {"scoring": "options"}
+    elif kind == "text":
+        with serving(Server(says_yes)) as url:
+            yield "m", {"base_url": url}
+    else:
+        with serving(Probable(lambda _: "YES")) as url:
+            yield "m", {"base_url": url, "scoring": "options"}
+
+
+def chat(client: Any, prompt: str) -> Any:
+    messages: Any = [{"role": "user", "content": prompt}]
+    return client.chat.completions.create(model="judge", messages=messages, temperature=0)
+
+
+@pytest.mark.parametrize(
+    "kind", ["function", "text", "logprobs", pytest.param("local", marks=pytest.mark.slow)]
+)
+def test_one_file_gives_the_same_verdicts_everywhere(kind: str, tmp_path: Path) -> None:
+    out = tmp_path / "judge.yaml"
+    with judges_of(kind) as (judge, options):
+        budget = 4 if kind == "local" else 16
+        best = judgesense.improve(RUBRIC, ROWS, judge, budget=budget, out=out, note=str, **options)
+        function = {"judge": judge} if kind == "function" else {}
+        with judgesense.load_judge(out, **function) as loaded:
+            expected = loaded(ROWS)
+            served = (
+                ServedJudge({"rubric": loaded}, "judge", loaded.judge.inner[0])
+                if function
+                else load_served(out)
+            )
+            items = [{k: v for k, v in row.items() if k != "human"} for row in ROWS]
+            with running(served) as url:
+                rows = httpx.post(f"{url}/v1/judge", json={"items": items}, timeout=300).json()
+                with openai.OpenAI(base_url=f"{url}/v1", api_key="any", timeout=300) as client:
+                    prompts = [RUBRIC.strip().format(**item) for item in items]
+                    replies = [chat(client, prompt) for prompt in prompts]
+                    other = chat(client, prompts[0].replace("every claim", "any claim"))
+    verdicts = [each.verdict for each in expected]
+    assert [row["verdict"] for row in rows["results"]] == verdicts
+    assert [reply.choices[0].message.content for reply in replies] == verdicts
+    recipe = read_improved(out).recipe
+    assert {reply.judgesense["judged"] for reply in replies} == (
+        {"as asked"} if recipe.name == "as asked" else {"as the file says"}
+    )
+    if len(recipe.wordings) == 1:
+        assert other.judgesense["judged"] == "in its own wording"
+    right = sum(v == row["human"] for v, row in zip(verdicts, ROWS, strict=True)) / len(ROWS)
+    if kind in ("function", "text"):
+        assert best.better is True
+        assert right > 0.9
+
+
+def test_a_client_gets_the_form_of_its_own_prompt(tmp_path: Path) -> None:
+    rubric = RUBRIC.replace(" Answer YES or NO.", "") + 'Reply as {"why": "...", "ok": true or false}.'
+
+    def reply(prompt: str) -> str:
+        return json.dumps({"why": "It says so.", "ok": is_supported(prompt)})
+
+    rows = [{**row, "human": row["human"].lower()} for row in ROWS]
+    out = tmp_path / "judge.yaml"
+    with serving(Server(reply)) as url:
+        judgesense.improve(rubric, rows, "m", base_url=url, budget=6, out=out, note=str)
+        with running(load_served(out)) as own:
+            with openai.OpenAI(base_url=f"{own}/v1", api_key="any") as client:
+                prompt = rubric
+                for name in ("question", "context", "answer"):
+                    prompt = prompt.replace(f"{{{name}}}", rows[0][name])
+                answer = chat(client, prompt)
+    said = json.loads(answer.choices[0].message.content)
+    assert said.keys() == {"why", "ok"}
+    assert said["ok"] is True
