@@ -97,9 +97,9 @@ def translated(word: str, mapping: Mapping[str, str]) -> str:
     for given, label in mapping.items():
         if given.casefold() == word.strip().casefold():
             return label
-        if (limit := _LIMIT.fullmatch(given)) and _NUMBER.fullmatch(word.strip()):
-            if _COMPARE[limit[1]](float(word), float(limit[2])):
-                return label
+        limit = _LIMIT.fullmatch(given) if _NUMBER.fullmatch(word.strip()) else None
+        if limit and _COMPARE[limit[1]](float(word), float(limit[2])):
+            return label
     return word
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Note = Callable[[str], None]
 
-_LINE_EVERY_S = 15.0
+_LINE_EVERY_S = 5.0
 
 
 class Interrupted(JudgeSenseError):
@@ -239,7 +239,8 @@ def ask_parts(
         answered = {index: known[each] for index, each in enumerate(ids) if each in known}
     started = time.perf_counter()
     reason: str | None = None
-    with progress(judge.name, outcome.planned, outcome.kept) as advance, _ctrl_c() as stop:
+    shown = progress(judge.name, outcome.planned, outcome.kept, budgeted)
+    with shown as advance, _ctrl_c() as stop:
 
         def stops_before(part: Part) -> bool:
             nonlocal reason
@@ -375,10 +376,13 @@ def _ctrl_c() -> Iterator[threading.Event]:
 
 
 @contextmanager
-def progress(name: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+def progress(
+    name: str, total: int, done: int = 0, judge: Budgeted | None = None
+) -> Iterator[Callable[[int], None]]:
     """A function that counts prompts as judged and shows them on stderr.
 
-    A bar on a terminal, otherwise a line every 15 seconds and at the end; stdout is for results.
+    A bar on a terminal, otherwise a line every 5 seconds and at the end, with what ``judge`` has
+    spent; stdout is for results.
     """
     if sys.stderr.isatty() and done < total:
         from rich.console import Console
@@ -390,27 +394,36 @@ def progress(name: str, total: int, done: int = 0) -> Iterator[Callable[[int], N
             yield lambda count: bar.advance(task, count)
         return
     first = shown = done
-    started = shown_at = time.monotonic()
+    started, ended = time.monotonic(), threading.Event()
 
     def show() -> None:
-        nonlocal shown, shown_at
-        shown, shown_at = done, time.monotonic()
-        rate = (done - first) / max(shown_at - started, 1e-9)
-        left = f"about {duration((total - done) / rate)} left" if done < total else "done"
+        nonlocal shown
+        shown = done
+        rate = (done - first) / max(time.monotonic() - started, 1e-9)
+        left = f"about {duration((total - done) / rate)} left" if done > first else "waiting"
+        cost = f", ${judge.spent:.2f} so far" if judge is not None and judge.spent else ""
         print(
-            f"{name}: {done}/{total} prompts, {rate:.1f} prompts/s, {left}",
+            f"{name}: {done}/{total} prompts, {rate:.1f} prompts/s{cost}, "
+            f"{left if done < total else 'done'}",
             file=sys.stderr,
             flush=True,
         )
 
+    def show_regularly() -> None:
+        while not ended.wait(_LINE_EVERY_S):
+            show()
+
     def advance(count: int) -> None:
         nonlocal done
         done += count
-        if time.monotonic() - shown_at > _LINE_EVERY_S:
-            show()
 
+    # A thread, because one prompt may take longer than the time between two lines.
+    ticker = threading.Thread(target=show_regularly, daemon=True)
+    ticker.start()
     try:
         yield advance
     finally:
+        ended.set()
+        ticker.join()
         if shown != done:
             show()

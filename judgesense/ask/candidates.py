@@ -76,7 +76,8 @@ def _is_tried(wording: WordingToTry, judge: JudgeScoring, probable: bool) -> boo
 
 
 def _of_wording(plain: Recipe, wording: WordingToTry, task: Task) -> Iterator[Recipe]:
-    """A judge's recipes with one wording; each option alone makes sense in both orders only."""
+    """A judge's recipes with one wording; each option alone makes sense in both orders only. Two
+    verdicts in text decide where the orders agree."""
     alone, probable = wording.kind == "alone", plain.needs_probabilities
     if not alone:
         yield plain
@@ -85,7 +86,7 @@ def _of_wording(plain: Recipe, wording: WordingToTry, task: Task) -> Iterator[Re
     if probable and is_scale(task.labels) and len(task.labels) > 2:
         scored = replace(plain, read="expected score")
         yield from (scored, replace(scored, calibrated=True))
-    if probable and task.comparative:
+    if task.comparative:
         yield replace(plain, orders=task.orders)
 
 
@@ -131,7 +132,7 @@ def _panels(answers: AnswersSoFar, best: Sequence[Recipe]) -> Iterator[Recipe]:
         first = alike[0]
         lead = answers.judges[first.judge].name if answers.several else ""
         for size in PANELS:
-            if size <= len(alike) and (size > 2 or first.read != "vote"):
+            if size <= len(alike) and (size > 2 or first.read != "vote" or len(first.orders) > 1):
                 wordings = tuple(each.wordings[0] for each in alike[:size])
                 panel = f"panel of {size} ({'+'.join(wordings)})"
                 yield replace(first, wordings=wordings).named(lead, panel=panel)

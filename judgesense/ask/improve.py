@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from judgesense.ask.answers import AnswersSoFar
 from judgesense.ask.improved import Improved, as_table, conclusion, footnotes
 from judgesense.ask.plan import ImproveOptions, Plan
+from judgesense.ask.promise import FAIR
 from judgesense.ask.prompt_store import PromptStore
 from judgesense.ask.proposals import name_of, proposals
 from judgesense.ask.search import SearchResult, search
@@ -281,9 +282,26 @@ def _result(plan: Plan, found: SearchResult, store: PromptStore) -> Improved:
             f"{store.failed} prompts have no answer and count as wrong. Rerun the command to send "
             "them again"
         )
+    if found.fair is not None and found.fair < FAIR:
+        both = [row for row in rows if "both orders" in row["way"]]
+        notes.append(
+            "with the options in the other order, the judge changes its choice on "
+            f"{1 - found.fair:.0%} of the items, and no way of asking it in both orders is right as "
+            "often"
+            + "".join(
+                f": {row['way']!r} gives a verdict on {row['decided']:.0%}, and "
+                f"{row['right'] / row['decided']:.0%} of these are right"
+                for row in both[:1]
+                if row["decided"]
+            )
+            + ". Try a larger --budget, or another judge"
+        )
     decided = next(row for row in rows if row["written"])["decided"]
     if decided < 0.9:
-        notes.append(f"the judge gives a verdict on only {decided:.0%} of the items")
+        notes.append(
+            f"the judge gives a verdict on only {decided:.0%} of the items; ask a person about the "
+            "others"
+        )
     return Improved(
         out=plan.out,
         run_folder=plan.folder,

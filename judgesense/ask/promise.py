@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from judgesense.ask.answers import AnswersSoFar
+from judgesense.log.array import NOT_ASKED
 from judgesense.recipes.recipe import TIE, Recipe, Verdicts
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED, longest_safe
@@ -17,6 +19,12 @@ from judgesense.statistics.intervals import Interval, wilson_cluster
 
 _STEPS = 40
 """Levels of confidence that are tested for a person."""
+
+FAIR = 0.9
+"""A judge in text that makes the same choice in both orders less often is asked in both."""
+
+RELIABLY = 2.0
+"""Standard errors by which such a judge may not be right less often than in one order."""
 
 _ENDS = ("", "_ci_low", "_ci_high")
 
@@ -92,6 +100,47 @@ def steadiness(
         same = (one == two) & (one != UNDECIDED)
         figures |= _figure(name, float(same.mean()), wilson_cluster(same, answers.clusters[held]))
     return figures
+
+
+def is_ahead(gaps: Floats, clusters: Codes, errors: float) -> bool:
+    """Whether a mean gap lies above 0 by some standard errors, over clusters of items."""
+    codes = np.unique(clusters, return_inverse=True)[1]
+    sums = np.bincount(codes, gaps - gaps.mean())
+    k = len(sums)
+    error = math.sqrt(k / (k - 1) * float(sums @ sums)) / len(gaps) if k > 1 else math.inf
+    return float(gaps.mean()) > errors * error + TIE
+
+
+def fairer(
+    answers: AnswersSoFar, left: Sequence[Recipe], items: Codes
+) -> tuple[Recipe, float | None]:
+    """The recipe to choose among those left, best first, and `SearchResult.fair`.
+
+    A judge in text that often takes the first option is asked in both orders, if such a recipe is
+    not reliably right less often; what the orders do not agree on counts as wrong.
+    """
+    chosen = left[0]
+    if chosen.members or chosen.read != "vote" or len(chosen.orders) > 1:
+        return chosen, None
+    if not answers.task.comparative or (fair := fairness(answers, chosen, items)) is None:
+        return chosen, None
+    right = answers.right(chosen, items, items).astype(float)
+    if fair < FAIR:
+        for other in left:
+            if len(other.orders) > 1 and not other.members:
+                gap = right - answers.right(other, items, items)
+                if not is_ahead(gap, answers.clusters[items], RELIABLY):
+                    return other, None
+    return chosen, fair
+
+
+def fairness(answers: AnswersSoFar, recipe: Recipe, items: Codes) -> float | None:
+    """How often a recipe of one order makes the same choice in the other one, on the items where
+    both are asked; None without any."""
+    other = replace(recipe, orders=tuple(o for o in answers.task.orders if o not in recipe.orders))
+    one, two = (answers.decide(each, items, items).codes for each in (recipe, other))
+    both = (one != NOT_ASKED) & (two != NOT_ASKED)
+    return float(((one == two) & (one >= 0))[both].mean()) if both.any() else None
 
 
 def person_margins(

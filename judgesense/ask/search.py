@@ -16,7 +16,14 @@ import numpy as np
 
 from judgesense.ask.answers import AnswersSoFar, Column
 from judgesense.ask.candidates import combined_recipes, first_recipes, style_of
-from judgesense.ask.promise import person_margins, probes_of, row_of, steadiness
+from judgesense.ask.promise import (
+    fairer,
+    is_ahead,
+    person_margins,
+    probes_of,
+    row_of,
+    steadiness,
+)
 from judgesense.errors import JudgeSenseError
 from judgesense.recipes.recipe import Recipe
 from judgesense.statistics.arrays import Codes, Floats
@@ -31,7 +38,8 @@ FOR_PROMISE = 0.35
 """The share of the budget that is kept for the promise, unless a single way needs more."""
 
 MOST_PROMPTS = 6.0
-"""Prompts per item of the promise that the race leaves unspent, at most."""
+"""Prompts per item of the promise that the race leaves unspent, at most; for each order in which a
+judge that answers in text chooses between two."""
 
 FIRST = 8
 """Items of the race's first round, at least."""
@@ -63,7 +71,8 @@ class SearchResult:
     that the finalists were tried on, ``held_out`` those of the promise, both without attacked
     copies. ``ask_person`` is as in a judge's file, ``margins`` are those of the chosen recipe's
     judges with a person behind them. ``constant`` is the most frequent label of the items held out
-    and its share.
+    and its share. ``fair`` is how often a judge in text, asked in one order, makes the same choice
+    in the other one; None where that is not asked, or where the chosen recipe asks both.
     """
 
     chosen: Recipe
@@ -76,6 +85,7 @@ class SearchResult:
     ask_person: dict[str, Any]
     margins: tuple[float, ...]
     constant: tuple[str, float]
+    fair: float | None = None
 
 
 def halves(gold: Codes, clusters: Codes, seed: int) -> tuple[Codes, Codes]:
@@ -178,6 +188,7 @@ def race(
     ask: Ask,
     grow: Callable[[Sequence[Recipe], Codes], list[Recipe]],
     note: Callable[[str], None],
+    stays: Sequence[Recipe] = (),
 ) -> tuple[list[Recipe], int]:
     """Paired successive halving: all recipes left are tried on the same items, the worse half
     leaves, and the rest goes on to more items.
@@ -196,6 +207,7 @@ def race(
         items: in random order.
         budget: never exceeded.
         grow: from the recipes left and the items so far to new ones that need no other prompts.
+        stays: recipes that, like the first one, go to the end.
 
     Returns:
         The recipes left, the winner first and then by rank, and the number of items that they were
@@ -235,18 +247,10 @@ def race(
         if rounds == 1 or not more or tried == len(items):
             break
         better = left[: max(FINAL, math.ceil(len(left) / 2))]
-        left = [base, *(recipe for recipe in better if recipe is not base)]
-    winner = left[0] if _is_ahead(right - yours, answers.clusters[seen]) else base
+        kept = [base, *(recipe for recipe in stays if recipe in left)]
+        left = [*kept, *(recipe for recipe in better if recipe not in kept)]
+    winner = left[0] if is_ahead(right - yours, answers.clusters[seen], EVIDENCE) else base
     return [winner, *(recipe for recipe in left if recipe is not winner)], tried
-
-
-def _is_ahead(gaps: Floats, clusters: Codes) -> bool:
-    """Whether a mean gap lies above 0 by `EVIDENCE` standard errors, over clusters of items."""
-    codes = np.unique(clusters, return_inverse=True)[1]
-    sums = np.bincount(codes, gaps - gaps.mean())
-    k = len(sums)
-    error = math.sqrt(k / (k - 1) * float(sums @ sums)) / len(gaps) if k > 1 else math.inf
-    return float(gaps.mean()) > EVIDENCE * error + _TIE
 
 
 def search(
@@ -281,7 +285,14 @@ def search(
     # Panels and the like only where the race keeps most of the budget.
     needed = max(answers.price(base, recipe) for recipe in pool)
     dearest = max(judge.price for judge in answers.judges)
-    cap = max(needed, min(FOR_PROMISE * most, MOST_PROMPTS * dearest))
+    in_text = base.read == "vote"
+    many = MOST_PROMPTS * (len(answers.task.orders) if in_text else 1)
+    cap = max(needed, min(FOR_PROMISE * most, many * dearest))
+    twins = [
+        recipe
+        for recipe in pool
+        if in_text and len(recipe.orders) > 1 and _alike(recipe) == _alike(base)
+    ]
 
     def grow(left: Sequence[Recipe], seen: Codes) -> list[Recipe]:
         if not combine:
@@ -295,8 +306,9 @@ def search(
         ]
 
     before = answers.spent
-    left, raced = race(answers, pool, items, budget - cap * len(held), ask, grow, note)
-    chosen, fit = left[0], answers.plain(items[:raced])
+    left, raced = race(answers, pool, items, budget - cap * len(held), ask, grow, note, twins)
+    chosen, fair = fairer(answers, left, items[:raced])
+    fit = answers.plain(items[:raced])
     ask(sorted(answers.columns(base, chosen)), held)
 
     def affordable(recipe: Recipe) -> bool:
@@ -336,7 +348,13 @@ def search(
         ask_person=person,
         margins=margins,
         constant=(answers.task.labels[counts.argmax()], float(counts.max() / len(held))),
+        fair=fair,
     )
+
+
+def _alike(recipe: Recipe) -> tuple[object, ...]:
+    """What a recipe and the same in both orders have in common."""
+    return recipe.judge, recipe.wordings, recipe.read, recipe.calibrated
 
 
 def _mark_pareto(rows: Sequence[dict[str, Any]]) -> None:

@@ -41,8 +41,9 @@ class Ask:
     """One message for a judge.
 
     ``read`` has the template that the message's options belong to and the recipe that decides; it
-    is None for a message that is asked as it was sent. ``template`` is that of a client's own prompt,
-    in whose words the verdict is given; ``is_edited`` says that its wording is none of the file's.
+    is None for a message that is asked as it was sent. ``template`` is that of a client's own
+    prompt, in whose words the verdict is given; ``is_edited`` says that its wording is none of the
+    file's.
     """
 
     request: Request

@@ -35,9 +35,16 @@ ROWS = [{**row, "human": "pass" if right else "fail"} for row, right in facts(10
 def reasoned(prompt: str) -> str:
     """Reasons, then a score, in JSON; wrong on 12%."""
     right = is_supported(prompt) != (share(prompt) < 0.12)
-    return "Let me check the context.\n```json\n" + json.dumps(
-        {"reasoning": f"The claim is {'' if right else 'not '}there; 1 claim.", "score": int(right)}
-    ) + "\n```"
+    return (
+        "Let me check the context.\n```json\n"
+        + json.dumps(
+            {
+                "reasoning": f"The claim is {'' if right else 'not '}there; 1 claim.",
+                "score": int(right),
+            }
+        )
+        + "\n```"
+    )
 
 
 def checked(url: str, out: Path, rubric: str = RUBRIC, **more: Any) -> Any:
@@ -107,7 +114,11 @@ def test_a_parameter_that_a_model_refuses_is_left_out_and_remembered(tmp_path: P
     ("server", "more", "message"),
     [
         (Server(lambda _: '{"grade": "good"}'), {}, "--map good=LABEL"),
-        (Server(lambda prompt: "great" if "2" in prompt else "poor"), {}, "great and poor|poor and great|LABEL"),
+        (
+            Server(lambda prompt: "great" if "2" in prompt else "poor"),
+            {},
+            "great and poor|poor and great|LABEL",
+        ),
         (Server(lambda _: "Let me think about", finish="length"), {}, "max_tokens=4096"),
         (Server(reasoned, page="<html>Please sign in</html>"), {}, "HTML page, not JSON"),
         (Server(lambda _: ""), {}, "replies are empty"),

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,9 @@ def test_one_file_gives_the_same_verdicts_everywhere(kind: str, tmp_path: Path) 
 
 
 def test_a_client_gets_the_form_of_its_own_prompt(tmp_path: Path) -> None:
-    rubric = RUBRIC.replace(" Answer YES or NO.", "") + 'Reply as {"why": "...", "ok": true or false}.'
+    rubric = (
+        RUBRIC.replace(" Answer YES or NO.", "") + 'Reply as {"why": "...", "ok": true or false}.'
+    )
 
     def reply(prompt: str) -> str:
         return json.dumps({"why": "It says so.", "ok": is_supported(prompt)})
@@ -130,12 +132,14 @@ def test_a_client_gets_the_form_of_its_own_prompt(tmp_path: Path) -> None:
     out = tmp_path / "judge.yaml"
     with serving(Server(reply)) as url:
         judgesense.improve(rubric, rows, "m", base_url=url, budget=6, out=out, note=str)
-        with running(load_served(out)) as own:
-            with openai.OpenAI(base_url=f"{own}/v1", api_key="any") as client:
-                prompt = rubric
-                for name in ("question", "context", "answer"):
-                    prompt = prompt.replace(f"{{{name}}}", rows[0][name])
-                answer = chat(client, prompt)
+        prompt = rubric
+        for name in ("question", "context", "answer"):
+            prompt = prompt.replace(f"{{{name}}}", rows[0][name])
+        with (
+            running(load_served(out)) as own,
+            openai.OpenAI(base_url=f"{own}/v1", api_key="any") as client,
+        ):
+            answer = chat(client, prompt)
     said = json.loads(answer.choices[0].message.content)
     assert said.keys() == {"why", "ok"}
     assert said["ok"] is True
