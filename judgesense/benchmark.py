@@ -35,7 +35,8 @@ class Benchmark:
     `VARIANT_SCHEMA`), ``pairs`` those of :class:`~judgesense.tasks.Pair`; every pair's prompts are
     among the prompts. ``source`` identifies the content (name or path, revision, hash) and is
     recorded in ``run.json``, as are ``wordings`` and ``layouts``: those of each template by task,
-    where known. ``aliases`` are the templates' further texts for an answer, by template id.
+    where known. ``aliases`` are the templates' further texts for an answer, by template id, and
+    ``fields`` the field of a JSON reply that holds the verdict, where a template shows it.
     ``attacks`` are the ``texts`` of attacks by variant, and the label that ``wins`` by task.
     """
 
@@ -47,6 +48,7 @@ class Benchmark:
     wordings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     layouts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     attacks: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.prompts.num_rows == 0:

@@ -32,6 +32,7 @@ from judgesense.tasks import (
     render,
 )
 from judgesense_dataset.folder import PAIR_ROWS
+from judgesense_dataset.reply_labels import reply_field
 from judgesense_dataset.templates import TaskTemplates, items_of, load_templates
 
 DESIGNS = ("balanced", "full")
@@ -87,7 +88,7 @@ def build(
         raise JudgeSenseError("the full design takes all pairs; leave out the number of pairs")
     prompt_tables, pair_tables = [PROMPT_SCHEMA.empty_table()], [PAIR_SCHEMA.empty_table()]
     groups = group_items(templates, items)
-    tasks, aliases = {}, {}
+    tasks, aliases, fields = {}, {}, dict[str, str]()
     wordings, layouts = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
     for name, group in groups.items():
         entry = templates[name]
@@ -97,6 +98,8 @@ def build(
             layouts[name][each.template_id] = each.layout
             if each.aliases:
                 aliases[each.template_id] = each.aliases
+            if name_of_field := reply_field(each):
+                fields[each.template_id] = name_of_field
         prompt_tables += _chunks(grid(entry, group, orders), table_of_prompts)
         cells = plan(entry, group, design, pairs, seed, orders)
         joined = (pair for _, pair, _, _ in paired(entry, group, cells))
@@ -109,6 +112,7 @@ def build(
         aliases=aliases,
         wordings=wordings,
         layouts=layouts,
+        fields=fields,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import SAME
-from judgesense.tasks import is_scale
+from judgesense.tasks import Template, is_scale
 
 _OBJECT = re.compile(r"\{[^{}]*[\"'][^{}]*\}")
 _TEXT = r"\"[^\"\n]*\"|'[^'\n]*'"
@@ -53,6 +53,21 @@ def _values(stated: str) -> tuple[str, ...]:
     parts = [part.strip(_AROUND) for part in _EITHER.split(text)]
     short = all(0 < len(part) <= _LONGEST and len(part.split()) <= 2 for part in parts)
     return tuple(dict.fromkeys(parts)) if 1 < len(parts) <= _MOST and short else ()
+
+
+def reply_field(template: Template) -> str:
+    """The field of a JSON reply that holds the verdict, as the wording's example shows; "" where it
+    shows none, or several.
+
+    >>> text = 'Reply as {"confidence": 1-5, "ok": true or false}.'
+    >>> raw = {"true": "PASS", "false": "FAIL"}
+    >>> reply_field(Template("r", "rubric", text, "{instruction}", raw))
+    'ok'
+    """
+    fields = declared_fields(f"{template.text}\n{template.layout}")
+    raw = {each.casefold() for each in template.label_map}
+    names = [name for name, values in fields.items() if {v.casefold() for v in values} >= raw]
+    return names[0] if len(names) == 1 else ""
 
 
 def label_map_of(

@@ -220,7 +220,7 @@ class RayJudge:
         started, outcomes = time.perf_counter(), [JudgeOutcome(self.name)]
         left = {part.name: sum(map(len, part.batches)) for part in parts}
         total = sum(left.values())
-        asked = (self.name, prompts, tuple(scorings), aliases)
+        asked = (self.name, prompts, tuple(scorings), aliases, dict(benchmark.fields))
         running = [self._task(_asked, *asked, parts[number::n]) for number in range(n)]
         try:
             with progress(self.name, total) as advance:
@@ -323,6 +323,7 @@ def _asked(
     prompts: pa.Table,
     scorings: Sequence[str],
     aliases: Mapping[str, Aliases],
+    fields: Mapping[str, str],
     parts: Sequence[Part],
 ) -> tuple[JudgeOutcome, list[str]]:
     """Judge the parts that are not in the log yet: all, or those that a lost machine left."""
@@ -332,7 +333,7 @@ def _asked(
             f"the judge is {judge.name} on this machine, but {name} where the run was planned; use "
             "machines with the same weights and the same kind of device"
         )
-    log = decision_log(home.folder / PARTS, name, requests, prompts, scorings, aliases)
+    log = decision_log(home.folder / PARTS, name, requests, prompts, scorings, aliases, fields)
     outcome = ask_parts(judge, requests, parts, frozenset(scorings), log, notes.append)
     judge.close()
     return outcome, notes

@@ -16,16 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.log.array import label_logprobs
 from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe, Verdicts, jury
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.calibration import log_shares
 from judgesense.tasks import Template
+from judgesense_dataset.reply_labels import reply_field
 from local_judges.improved_judge import ImprovedJudge
 from local_judges.messages import Members, Messages, key_of
 from local_judges.protocol import Answer, Budgeted, Judge, Request
+from local_judges.rows import read_reply
 from local_judges.runner import ask_all
 
 log = logging.getLogger(__name__)
@@ -359,10 +360,10 @@ def _logprobs(rows: list[list[Answer]], members: Members) -> Floats:
     recipe: Recipe = members.recipe
     values = np.full((1, len(rows), len(recipe.orders), len(recipe.labels)), np.nan)
     for w, (row, template) in enumerate(zip(rows, members.templates, strict=True)):
-        options = tuple(template.label_map)
+        options, field = tuple(template.label_map), reply_field(template)
         for o, answer in enumerate(row):
             if recipe.read == "vote" and not answer.refused:
-                raw = parse(answer.text or "", options, template.aliases)
+                raw = read_reply(answer.text or "", options, template.aliases, field)
                 values[0, w, o] = label_logprobs(template.label_map, recipe.labels, verdict=raw)
             elif recipe.read != "vote" and answer.option_logprobs is not None:
                 logprobs = dict(zip(options, answer.option_logprobs, strict=True))

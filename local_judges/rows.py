@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,16 @@ _FROM_PROMPTS = (
 
 
 def decide(
-    answer: Answer, scoring: str, options: tuple[str, ...], aliases: Aliases | None = None
+    answer: Answer,
+    scoring: str,
+    options: tuple[str, ...],
+    aliases: Aliases | None = None,
+    field: str = "",
 ) -> str:
     """The raw decision of an answer: an option, or UNCLEAR, REFUSED or ERROR.
 
-    A text may name an option by one of its ``aliases``. With ``options`` scoring it is the most
+    A text may name an option by one of its ``aliases``, and a JSON reply may state it in ``field``.
+    With ``options`` scoring it is the most
     probable option, and the first one of a tie.
 
     >>> decide(Answer(option_logprobs=(-2.0, -0.1)), "options", ("YES", "NO"))
@@ -46,12 +52,21 @@ def decide(
     if scoring == "generate":
         if answer.text in options:
             return answer.text
-        from judgesense.answers import parse
-
-        return parse(answer.text or "", options, aliases)
+        return read_reply(answer.text or "", options, aliases, field)
     if answer.option_logprobs is None:
         return UNCLEAR
     return options[answer.option_logprobs.index(max(answer.option_logprobs))]
+
+
+def read_reply(
+    text: str, options: tuple[str, ...], aliases: Aliases | None = None, field: str = ""
+) -> str:
+    """The option that a text concludes: what its JSON states in ``field``, or the whole text."""
+    from judgesense.answers import parse
+    from judgesense.answers.fields import in_field
+
+    stated = in_field(text, field) if field else None
+    return parse(text if stated is None else stated, options, aliases)
 
 
 def part_table(
@@ -62,10 +77,11 @@ def part_table(
     judge: str,
     scorings: Sequence[str],
     aliases: Mapping[str, Aliases] | None = None,
+    fields: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
     """The rows of a part: by request in the planned order, then by prompt, then by scoring.
 
-    ``aliases`` are those of each template, by its id.
+    ``aliases`` and ``fields`` are those of each template, by its id.
     """
     rows, answer_of = requests.rows_of(part)
     ordered = [answers[index] for index in part.requests]
@@ -91,7 +107,8 @@ def part_table(
         for at, asked, label_map, template in zip(
             answer_of.tolist(), maps, label_maps, templates, strict=True
         ):
-            raw.append(decide(ordered[at], scoring, options_of(asked), known.get(template)))
+            reading = known.get(template), fields.get(template, "")
+            raw.append(decide(ordered[at], scoring, options_of(asked), *reading))
             decision.append(load_label_map(label_map).get(raw[-1], raw[-1]))
             status.append(_STATUS.get(raw[-1], "ok"))
         decided |= {"raw_decision": raw, "decision": decision, "status": status}
@@ -194,13 +211,14 @@ def decision_log(
     prompts: pa.Table,
     scorings: Sequence[str],
     aliases: Mapping[str, Aliases] | None = None,
+    fields: Mapping[str, str] = MappingProxyType({}),
 ) -> PartLog:
-    """The decision log of a judge on these prompts; ``aliases`` by template id."""
+    """The decision log of a judge on these prompts; ``aliases`` and ``fields`` by template id."""
     return PartLog(
         folder,
         len(scorings),
         conform,
         lambda part, answers: part_table(
-            part, answers, requests, prompts, judge, scorings, aliases
+            part, answers, requests, prompts, judge, scorings, aliases, fields
         ),
     )

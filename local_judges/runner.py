@@ -122,7 +122,15 @@ def run_judge(
     requests = Requests(benchmark.prompts)
     parts = plan_parts(judge, requests, wanted, judge_index=judge_index, repeats=repeats, seed=seed)
     folder = out / PARTS
-    log = decision_log(folder, judge.name, requests, benchmark.prompts, scorings, benchmark.aliases)
+    log = decision_log(
+        folder,
+        judge.name,
+        requests,
+        benchmark.prompts,
+        scorings,
+        benchmark.aliases,
+        benchmark.fields,
+    )
     if ranks is not None:
         ranks.require_same(judge.name, parts)
     begin()

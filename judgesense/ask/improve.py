@@ -286,7 +286,7 @@ def _result(plan: Plan, found: SearchResult, store: PromptStore) -> Improved:
         both = [row for row in rows if "both orders" in row["way"]]
         notes.append(
             "with the options in the other order, the judge changes its choice on "
-            f"{1 - found.fair:.0%} of the items, and no way of asking it in both orders is right as "
+            f"{1 - found.fair:.0%} of the items, and no way of asking it in both orders is as "
             "often"
             + "".join(
                 f": {row['way']!r} gives a verdict on {row['decided']:.0%}, and "

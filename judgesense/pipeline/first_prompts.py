@@ -61,9 +61,10 @@ def first_answers(
     answers = ask_all(judge, chosen, scorings, is_admitted=True)
     for request, answer in zip(chosen, answers, strict=True):
         row = pc.index(prompts["prompt_id"], request.prompt_id).as_py()
-        aliases = benchmark.aliases.get(prompts["template_id"][row].as_py())
+        template = prompts["template_id"][row].as_py()
+        reading = benchmark.aliases.get(template), benchmark.fields.get(template, "")
         if any(
-            decide(answer, scoring, request.options, aliases) not in UNDECIDED
+            decide(answer, scoring, request.options, *reading) not in UNDECIDED
             for scoring in scorings
         ):
             pairs = zip(chosen, answers, strict=True)

@@ -167,3 +167,15 @@ def test_a_positive_label_is_what_one_means(tmp_path: Path) -> None:
     with serving(Server(reasoned)) as url:
         result = judgesense.check(RUBRIC, rows, "m", base_url=url, positive="supported", **more)
     assert accuracy(result) > 0.75
+
+
+def test_the_field_of_the_verdict_is_the_one_that_the_rubric_shows(tmp_path: Path) -> None:
+    def reply(prompt: str) -> str:
+        grounded = is_supported(prompt)
+        return json.dumps({"confidence": 1, "grounded": grounded, "complete": "0"})
+
+    fields = "{\"confidence\": 1-5, \"grounded\": true or false, \"complete\": 0-2}"
+    rubric = f"Good?\n{{context}}\n{{answer}}\n{fields}"
+    with serving(Server(reply)) as url:
+        result = checked(url, tmp_path / "o", rubric)
+    assert accuracy(result) == 1.0

@@ -1,0 +1,40 @@
+"""The field of a JSON reply that holds the verdict, where the prompt shows which one it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from judgesense.answers.text import without_thinking
+
+_MOST_OBJECTS = 40
+
+
+def in_field(text: str, field: str) -> str | None:
+    """The value of a field in the last JSON object that has it, as text; None without one.
+
+    >>> in_field('Fine. {"confidence": 1, "grounded": false}', "grounded")
+    'false'
+    """
+    decoder, text, value = json.JSONDecoder(), without_thinking(text), None
+    start = text.find("{")
+    for _ in range(_MOST_OBJECTS):
+        if start < 0:
+            break
+        try:
+            found, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            names = {str(name).casefold(): each for name, each in found.items()}
+            value = names.get(field.casefold(), value)
+        start = text.find("{", end)
+    return _as_text(value)
+
+
+def _as_text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
+    return str(value) if isinstance(value, (str, int, float)) else None
