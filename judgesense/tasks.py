@@ -223,6 +223,17 @@ def wrong_alias(answers: Sequence[str], aliases: Aliases) -> tuple[str, str, str
     return None
 
 
+def typed_answer(raw: str) -> str | int | bool:
+    """A raw answer as a value of JSON.
+
+    >>> typed_answer("1"), typed_answer("true"), typed_answer("PASS")
+    (1, True, 'PASS')
+    """
+    if raw in ("true", "false"):
+        return raw == "true"
+    return int(raw) if is_scale([raw]) else raw
+
+
 def prompt_id(text: str) -> str:
     """The id of a user message: the first 16 hex digits of its SHA-256."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

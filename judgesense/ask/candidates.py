@@ -30,7 +30,7 @@ _JUDGES = 4
 _TOPS = 3
 """The best recipes that also form cascades, whatever their judges."""
 
-_RANK = {"given": 2, "alone": 2, "form": 3, "paraphrase": 4, "reasoning": 5}
+_RANK = {"given": 2, "alone": 2, "examples": 3, "form": 3, "paraphrase": 4, "reasoning": 5}
 """The order in which wordings take part if the budget is short; the base is 0."""
 
 

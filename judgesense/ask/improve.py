@@ -154,6 +154,7 @@ def improved_by(plan: Plan) -> Improved:
             store.ask,
             seed=plan.options.seed,
             max_error=plan.options.max_error,
+            left_out=plan.examples[1],
             note=note,
         )
         for row in found.rows:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import numpy as np
 
 from judgesense.ask.answers import AnswersSoFar, JudgeScoring
 from judgesense.ask.candidates import first_recipes
+from judgesense.ask.examples import with_examples
 from judgesense.ask.search import least_budget
 from judgesense.ask.wordings import (
+    WordingToTry,
     is_wordings_file,
     paraphrases_in,
     rule_paraphrases,
@@ -180,6 +183,23 @@ class Plan:
         plain = self.items[: len(self.items) - len(self.copies)]
         return [*(lambda *_, item=item: item for item in plain), *self.copies]
 
+    @cached_property
+    def gold(self) -> Codes:
+        """The label of each item."""
+        labels = self.entry.task.labels
+        return np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64)
+
+    @cached_property
+    def clusters(self) -> Codes:
+        """The cluster of each item."""
+        return _clusters(self.items)
+
+    @cached_property
+    def examples(self) -> tuple[WordingToTry | None, Codes]:
+        """A wording with examples, and the items that it takes from the search."""
+        plain = self.items[: len(self.items) - len(self.copies)]
+        return with_examples(self.entry, plain, self.gold, self.clusters, self.options.seed)
+
     def answers(self, judges: Sequence[Any], proposed: Sequence[Template]) -> AnswersSoFar:
         """No answers yet, by judge and scoring, to the wordings to try."""
         options = [spec.options if isinstance(spec, JudgeSpec) else {} for spec in self.specs]
@@ -192,18 +212,19 @@ class Plan:
             probabilities=any("options" in each for each in offered),
             defences=bool(self.copies),
         )
+        if (shot := self.examples[0]) is not None:
+            wordings.append(shot)
         judge_scorings = []
         for n, (spec, kinds) in enumerate(zip(self.specs, offered, strict=True)):
             name = str(getattr(spec, "name", judges[n].name)).split("@")[0]
             price = self._price(spec, [each.template for each in wordings])
             judge_scorings += [JudgeScoring(n, name, scoring, price) for scoring in kinds]
-        labels = self.entry.task.labels
         return AnswersSoFar.empty(
             self.entry.task,
             judge_scorings,
             wordings,
-            np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64),
-            _clusters(self.items),
+            self.gold,
+            self.clusters,
             np.arange(len(self.items)) >= len(self.items) - len(self.copies),
         )
 

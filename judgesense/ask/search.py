@@ -261,6 +261,7 @@ def search(
     seed: int = 0,
     max_error: float = 0.05,
     combine: bool = True,
+    left_out: Codes | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> SearchResult:
     """Race the recipes on half of the items and measure the best ones on the other half.
@@ -272,6 +273,7 @@ def search(
         seed: fixes the halves and the order of the items.
         max_error: the share of wrong verdicts that the threshold for a person allows.
         combine: whether panels, juries and cascades are tried.
+        left_out: items of the search that recipes are not tried on: examples in a wording.
         note: called with the best way so far.
 
     Raises:
@@ -279,6 +281,8 @@ def search(
     """
     _require_enough(answers, budget)
     items, held = halves(answers.gold, answers.clusters, seed)
+    if left_out is not None:
+        items = items[~np.isin(items, left_out)]
     pool = first_recipes(answers)
     base, most = pool[0], budget / len(held)
     pool = [base, *(each for each in pool[1:] if answers.price(base, each) <= 0.5 * most + _TIE)]

@@ -47,8 +47,8 @@ _REWRITES = (
 
 @dataclass(frozen=True)
 class WordingToTry:
-    """A template to try, and where it comes from: ``given``, ``paraphrase``, ``form``, ``alone``
-    or ``reasoning`` (its answer is at the end of a text)."""
+    """A template to try, and where it comes from: ``given``, ``paraphrase``, ``form``, ``alone``,
+    ``examples`` or ``reasoning`` (its answer is at the end of a text)."""
 
     template: Template
     kind: str = "given"

@@ -9,7 +9,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.serve.served_judge import Verdict
-from judgesense.tasks import UNDECIDED, Task, Template, is_scale
+from judgesense.tasks import UNDECIDED, Task, Template, typed_answer
 from judgesense_dataset.reply_labels import shown_fields
 
 _KEY = re.compile(r"[{,]\s*[\"']?([A-Za-z_]{2,30})[\"']?\s*:")
@@ -85,7 +85,7 @@ def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
         shares = verdict.probabilities or {label: own.verdict == label for label in labels}
         score = float(shares[labels[0]])
     told = {
-        "raw": _typed(verdict.raw),
+        "raw": typed_answer(verdict.raw),
         "verdict": own.verdict,
         "pass": own.verdict == labels[0] if labels else None,
         "score": score,
@@ -94,10 +94,3 @@ def content_of(verdict: Verdict, form: Form | None, task: Task | None) -> str:
         "reason": verdict.reason,
     }
     return json.dumps({key: told[kind] for key, kind in form.items()}, ensure_ascii=False)
-
-
-def _typed(raw: str) -> str | int | bool:
-    """A raw answer as the JSON value that a rubric's example shows: 1, true or "pass"."""
-    if raw in ("true", "false"):
-        return raw == "true"
-    return int(raw) if is_scale([raw]) else raw

@@ -85,7 +85,14 @@ def test_first_recipes_begin_as_asked_and_fit_the_judge() -> None:
         "w1, both orders",
     ]
     texts = no_answers(4, kinds, [JudgeScoring(0, "j", "generate")], task=CHOICE)
-    assert [recipe.name for recipe in first_recipes(texts)] == ["as asked", "w1", "w3"]
+    assert [recipe.name for recipe in first_recipes(texts)] == [
+        "as asked",
+        "both orders",
+        "w1",
+        "w1, both orders",
+        "w3, both orders",
+        "w3",
+    ]
     assert {recipe.read for recipe in first_recipes(texts)} == {"vote"}
     both = [JudgeScoring(0, "one", "options", 1.0), JudgeScoring(1, "two", "options", 3.0)]
     names = [recipe.name for recipe in first_recipes(no_answers(4, ["given"], both))]

@@ -174,7 +174,7 @@ def test_the_field_of_the_verdict_is_the_one_that_the_rubric_shows(tmp_path: Pat
         grounded = is_supported(prompt)
         return json.dumps({"confidence": 1, "grounded": grounded, "complete": "0"})
 
-    fields = "{\"confidence\": 1-5, \"grounded\": true or false, \"complete\": 0-2}"
+    fields = '{"confidence": 1-5, "grounded": true or false, "complete": 0-2}'
     rubric = f"Good?\n{{context}}\n{{answer}}\n{fields}"
     with serving(Server(reply)) as url:
         result = checked(url, tmp_path / "o", rubric)

@@ -68,7 +68,7 @@ def judges_of(kind: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     if kind == "function":
         yield as_rule, {}
     elif kind == "local":
-        yield "smollm2-135m", {"scoring": "options"}
+        yield "smollm2-135m", {"scoring": "options", "limit": 20}
     elif kind == "text":
         with serving(Server(says_yes)) as url:
             yield "m", {"base_url": url}
