@@ -16,10 +16,13 @@ from judgesense.answers.markers import VERDICT_KEYS
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, write_text, writing
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.tasks import UNDECIDED, load_label_map
 from judgesense.text import join, shorten
+from judgesense_dataset.reply_labels import reply_field
 from local_judges.plan import Requests
 from local_judges.protocol import Answer, Budgeted, Judge
+from local_judges.recipe_judge import RecipeJudge
 from local_judges.rows import decide
 from local_judges.runner import ask_all
 
@@ -39,13 +42,15 @@ _WORD = 24
 def first_answers(
     judge: Judge, benchmark: Benchmark, scorings: Sequence[str], folder: Path
 ) -> Mapping[str, Answer]:
-    """The answers to three prompts of a run that has none yet, by prompt id; {} for a small run.
+    """The answers to three prompts of a run that has none yet, by prompt id.
 
-    Raises JudgeSenseError, with the replies and what to change, if none of them can be read. The
-    same prompts asked again are not sent a second time: then the run goes on.
+    {} for a small run, and for an improved judge: it was measured when its file was made, and may
+    leave items to a person. Raises JudgeSenseError, with the replies and what to change, if none of
+    them can be read. The same prompts asked again are not sent a second time: then the run goes on.
     """
     requests = Requests(benchmark.prompts)
-    if len(requests) <= FEW:
+    improved = getattr(judge, "improved", None)
+    if len(requests) <= FEW or (improved is not None and improved.recipe.name != AS_ASKED):
         return {}
     chosen = requests.take(np.linspace(0, len(requests) - 1, FEW).astype(int).tolist())
     prompts = benchmark.prompts
@@ -56,13 +61,20 @@ def first_answers(
     marker = folder / FILE
     if marker.exists() and json.loads(file_bytes(marker)).get("digest") == digest:
         return {}
+    if isinstance(judge, RecipeJudge):
+        # It gives verdicts; the replies are those of the judge that it asks.
+        chosen = judge.stages[0].prompts(chosen)
+        judge = judge.inner[0]
     if isinstance(judge, Budgeted) and judge.admit(chosen):
         return {}  # The run says so, and how far it came.
     answers = ask_all(judge, chosen, scorings, is_admitted=True)
     for request, answer in zip(chosen, answers, strict=True):
-        row = pc.index(prompts["prompt_id"], request.prompt_id).as_py()
-        template = prompts["template_id"][row].as_py()
-        reading = benchmark.aliases.get(template), benchmark.fields.get(template, "")
+        if improved is None:
+            row = pc.index(prompts["prompt_id"], request.prompt_id).as_py()
+            template = prompts["template_id"][row].as_py()
+            reading = benchmark.aliases.get(template), benchmark.fields.get(template, "")
+        else:
+            reading = improved.base.aliases, reply_field(improved.base)
         if any(
             decide(answer, scoring, request.options, *reading) not in UNDECIDED
             for scoring in scorings

@@ -179,3 +179,31 @@ def test_the_field_of_the_verdict_is_the_one_that_the_rubric_shows(tmp_path: Pat
     with serving(Server(reply)) as url:
         result = checked(url, tmp_path / "o", rubric)
     assert accuracy(result) == 1.0
+
+
+def test_improve_stops_as_well_and_goes_on_with_a_map(tmp_path: Path) -> None:
+    def reply(prompt: str) -> str:
+        return "great" if is_supported(prompt) else "poor"
+
+    rubric, out = "Good?\n\n{context}\n{answer}", tmp_path / "judge.yaml"
+    with serving(server := Server(reply)) as url:
+        asked: dict[str, Any] = {"base_url": url, "budget": 4, "out": out, "note": str}
+        with pytest.raises(JudgeSenseError, match="none of the first 3 replies"):
+            judgesense.improve(rubric, ROWS, "m", **asked)
+        assert len(server.bodies) == 3
+        assert not out.exists()
+        mapped = {"great": "pass", "poor": "fail"}
+        best = judgesense.improve(rubric, ROWS, "m", map=mapped, **asked)
+    assert best.written["right"] == 1.0
+
+
+def test_judge_stops_at_replies_that_state_no_label(tmp_path: Path) -> None:
+    items = [{"item_id": f"i{n}", "question": f"q{n}", "response": "r"} for n in range(9)]
+    with serving(server := Server(lambda _: "Perhaps it is.")) as url:
+        asked: dict[str, Any] = {"task": "factuality", "base_url": url, "note": str}
+        with pytest.raises(JudgeSenseError, match="'Perhaps it is.'"):
+            judgesense.judge_items(items, "m", tmp_path / "v.csv", **asked)
+        assert len(server.bodies) == 3
+        assert not (tmp_path / "v.csv").exists()
+        found = judgesense.judge_items(items, "m", tmp_path / "v.csv", **asked)
+    assert (found.items, found.decided) == (9, 0)
