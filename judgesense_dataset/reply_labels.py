@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.column_names import SAME
+from judgesense.importers.values import SAME, fold, place_of
 from judgesense.tasks import Template, is_scale
 
 _OBJECT = re.compile(r"\{[^{}]*[\"'][^{}]*\}")
@@ -22,8 +22,6 @@ _LONGEST, _MOST = 24, 11
 _LIMIT = re.compile(r"(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-GOOD, BAD = (frozenset(side.split()) for side in SAME[0])
-"""Words that mean the same in different vocabularies: 1, yes, true, pass; 0, no, false, fail."""
 
 
 def declared_fields(rubric: str) -> dict[str, tuple[str, ...]]:
@@ -103,14 +101,14 @@ def label_map_of(
     return met[0] if len(met) == 1 else same
 
 
-def translated(word: str, mapping: Mapping[str, str]) -> str:
+def translated(word: str, mapping: Mapping[str, str] | None) -> str:
     """The label of a person's word or number; the word itself if it has none.
 
     >>> translated("4", {">=4": "PASS", "<4": "FAIL"}), translated("Good", {"good": "PASS"})
     ('PASS', 'PASS')
     """
-    for given, label in mapping.items():
-        if given.casefold() == word.strip().casefold():
+    for given, label in (mapping or {}).items():
+        if fold(given) == fold(word):
             return label
         limit = _LIMIT.fullmatch(given) if _NUMBER.fullmatch(word.strip()) else None
         if limit and _COMPARE[limit[1]](float(word), float(limit[2])):
@@ -154,6 +152,5 @@ def _other(labels: Sequence[str], label: str) -> str:
 
 def _sides(words: Sequence[str]) -> tuple[str | None, str | None]:
     """The word that means yes and the one that means no; None where there is none."""
-    return tuple(  # type: ignore[return-value]
-        next((word for word in words if word.casefold() in side), None) for side in (GOOD, BAD)
-    )
+    places = {place_of(fold(word), SAME[0]): word for word in words}
+    return places.get(0), places.get(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -22,6 +23,7 @@ from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.recognise import looks_like_labels, people_columns, require_columns
+from judgesense.importers.values import Words, fold, says_nothing, spellings
 from judgesense.log.invocation import invocation
 from judgesense.log.schema import SCORINGS, read_log
 from judgesense.measure.planning import assumed
@@ -167,13 +169,15 @@ def read_items(
     from judgesense_dataset.templates import items_of
 
     rows = labelled_rows(data, options.human, shown_in(rubric), note)
-    if options.map:
-        rows = [
-            replace(row, values={**row.values, "gold": translated(str(gold), options.map)})
-            if (gold := row.values.get("gold")) is not None
-            else row
-            for row in rows
-        ]
+    golds = [
+        None if gold is None or says_nothing(str(gold)) else translated(str(gold), options.map)
+        for gold in (row.values.get("gold") for row in rows)
+    ]
+    known = spellings(options.answers or ()) or Words.of(Counter(filter(None, golds))).spelled
+    rows = [
+        replace(row, values={**row.values, "gold": known.get(fold(gold), gold)}) if gold else row
+        for row, gold in zip(rows, golds, strict=True)
+    ]
     base = read_rubric(
         rubric, data, options.answers, options.options, rows, options.map, options.positive
     )

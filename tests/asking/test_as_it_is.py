@@ -201,7 +201,7 @@ def test_judge_stops_at_replies_that_state_no_label(tmp_path: Path) -> None:
     items = [{"item_id": f"i{n}", "question": f"q{n}", "response": "r"} for n in range(9)]
     with serving(server := Server(lambda _: "Perhaps it is.")) as url:
         asked: dict[str, Any] = {"task": "factuality", "base_url": url, "note": str}
-        with pytest.raises(JudgeSenseError, match="'Perhaps it is.'"):
+        with pytest.raises(JudgeSenseError, match=r"'Perhaps it is\.'"):
             judgesense.judge_items(items, "m", tmp_path / "v.csv", **asked)
         assert len(server.bodies) == 3
         assert not (tmp_path / "v.csv").exists()
