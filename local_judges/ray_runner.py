@@ -28,6 +28,7 @@ from judgesense.tasks import Aliases
 from judgesense.version import __version__
 from local_judges.options import RayOptions, checked
 from local_judges.plan import Part, Requests, plan_parts
+from local_judges.progress import progress
 from local_judges.protocol import Judge
 from local_judges.registry import JudgeSpec
 from local_judges.rows import decision_log
@@ -35,7 +36,6 @@ from local_judges.runner import (
     Interrupted,
     JudgeOutcome,
     ask_parts,
-    progress,
     require_scorings,
     set_aside_unplanned,
     together,

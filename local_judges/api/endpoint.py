@@ -9,11 +9,10 @@ import asyncio
 import json
 import os
 import random
-import re
 import sys
 import time
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from socket import inet_aton
@@ -21,6 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from local_judges.api.refusals import accepted_body, refused_in
 from local_judges.api.replies import (
     FatalError,
     PageError,
@@ -103,12 +103,6 @@ def read_key(variable: str | None, base_url: str | None) -> str:
 
 TOP_LOGPROBS = 20
 """The largest number of alternatives per token that OpenAI-compatible endpoints return."""
-
-REFUSABLE = ("temperature", "seed", "reasoning_effort", "response_format")
-"""Parameters without which a prompt can still be judged; some models refuse them."""
-
-TOKEN_PARAMETERS = ("max_tokens", "max_completion_tokens")
-"""The two names of the token cap; a model takes one of them."""
 
 TIMEOUT_S = 60.0
 LOOK_S = 10.0
@@ -349,29 +343,6 @@ class Endpoint:
 async def _as_utf_8(response: Any) -> None:
     # The encoding of JSON, whatever the reply's header says.
     response.encoding = "utf-8"
-
-
-def refused_in(reason: str, body: Mapping[str, Any]) -> frozenset[str]:
-    """The parameters of a request that the reason for a bad request names and that may be left
-    out, or named otherwise.
-
-    >>> sorted(refused_in("'temperature' does not support 0", {"temperature": 0, "seed": 1}))
-    ['temperature']
-    """
-    sent = {**body, **body.get("extra_body", {})}
-    names = [name for name in (*REFUSABLE, *TOKEN_PARAMETERS) if name in sent]
-    return frozenset(name for name in names if re.search(rf"\b{name}\b", reason))
-
-
-def accepted_body(body: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
-    """The arguments of a request without those that the endpoint refuses; a cap on the tokens is
-    sent by its other name."""
-    kept = {key: value for key, value in body.items() if key not in refused}
-    for name, other in zip(TOKEN_PARAMETERS, reversed(TOKEN_PARAMETERS), strict=True):
-        if name in refused and name in body and other not in refused:
-            kept[other] = body[name]
-    extra = {key: value for key, value in kept.pop("extra_body", {}).items() if key not in refused}
-    return {**kept, "extra_body": extra} if extra else kept
 
 
 def _never_answered(reason: str) -> FatalError:

@@ -1,0 +1,68 @@
+"""How far a judge is, on stderr: prompts, how long it takes, and what it has cost."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from judgesense.text import duration
+from local_judges.protocol import Budgeted
+
+_LINE_EVERY_S = 5.0
+
+
+@contextmanager
+def progress(
+    name: str, total: int, done: int = 0, judge: Budgeted | None = None
+) -> Iterator[Callable[[int], None]]:
+    """A function that counts prompts as judged and shows them on stderr.
+
+    A bar on a terminal, otherwise a line every 5 seconds and at the end, with what ``judge`` has
+    spent; stdout is for results.
+    """
+    if sys.stderr.isatty() and done < total:
+        from rich.console import Console
+        from rich.progress import MofNCompleteColumn, Progress, TextColumn
+
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TextColumn("prompts"))
+        with Progress(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task(name, total=total, completed=done)
+            yield lambda count: bar.advance(task, count)
+        return
+    first = shown = done
+    started, ended = time.monotonic(), threading.Event()
+
+    def show() -> None:
+        nonlocal shown
+        shown = done
+        rate = (done - first) / max(time.monotonic() - started, 1e-9)
+        left = f"about {duration((total - done) / rate)} left" if done > first else "waiting"
+        cost = f", ${judge.spent:.2f} so far" if judge is not None and judge.spent else ""
+        print(
+            f"{name}: {done}/{total} prompts, {rate:.1f} prompts/s{cost}, "
+            f"{left if done < total else 'done'}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def show_regularly() -> None:
+        while not ended.wait(_LINE_EVERY_S):
+            show()
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+
+    # A thread, because one prompt may take longer than the time between two lines.
+    ticker = threading.Thread(target=show_regularly, daemon=True)
+    ticker.start()
+    try:
+        yield advance
+    finally:
+        ended.set()
+        ticker.join()
+        if shown != done:
+            show()
