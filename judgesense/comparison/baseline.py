@@ -15,7 +15,7 @@ from judgesense.comparison.verdicts import Verdicts, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
-from judgesense.measure.agreement import same_polarity
+from judgesense.measure.agreement import same_polarity, ties_of
 from judgesense.measure.card import Gate
 from judgesense.measure.thresholds import MARGIN
 from judgesense.statistics.change import item_change, smallest_loss
@@ -282,10 +282,13 @@ def _shares(
         choices.setdefault((item, wording), {})[order] = verdict
     if answers.task.comparative and {*ORDERS} <= orders:
         options = {*answers.task.labels[:2]}
+        ties = ties_of(answers.task.labels)
         for (item, _), choice in choices.items():
             if {*ORDERS} <= choice.keys():
-                # The same choice has another name in each order.
-                rows["fair"].append((item, {choice[order] for order in ORDERS} == options))
+                # The same choice has another name in each order; a tie has the same.
+                one, two = (choice[order] for order in ORDERS)
+                same = {one, two} == options or {one, two} <= ties
+                rows["fair"].append((item, same))
     agree = answers.decided() & (answers.mapped_a == answers.mapped_b)
     for place in np.flatnonzero(same_polarity(answers) & answers.known):
         item, _, _, order = answers.places[place]

@@ -6,15 +6,15 @@ JSS and κ between wordings are :meth:`judgesense.log.answers.Answers.agreement`
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from judgesense.answers.space import TIES
+from judgesense.answers.space import TIES as TIE_WORDS
 from judgesense.log.answers import Answers
 from judgesense.measure.thresholds import WORDING_PRIOR
 from judgesense.statistics.arrays import Bools, Codes, Words
-from judgesense.statistics.bias import BothOrders, both_orders
+from judgesense.statistics.bias import TIES, BothOrders, both_orders
 from judgesense.statistics.crossed import RepeatDifference, delta_jss, two_way_interval
 from judgesense.statistics.gold import GoldAgreement, gold_agreement
 from judgesense.statistics.intervals import Interval
@@ -88,9 +88,16 @@ def gold_figures(answers: Answers, rows: Codes, verdicts: Words, labels: Words) 
     )
 
 
+def ties_of(labels: Sequence[str]) -> set[str]:
+    """The labels that prefer neither option; the third of three does, whatever its name."""
+    others = {label for label in labels[2:] if len(labels) == 3 or label.casefold() in TIE_WORDS}
+    return ({*TIES} | others) - {*labels[:2]}
+
+
 def position(answers: Answers) -> BothOrders:
     """What a judge chose in both option orders; a foreign label is no choice."""
-    log, rows, options = answers.log, answers.rows, answers.task.labels[:2]
+    log, rows, labels = answers.log, answers.rows, answers.task.labels
+    options = labels[:2]
     if not len(rows) or len(options) < 2:
         return BothOrders()
     return both_orders(
@@ -100,5 +107,5 @@ def position(answers: Answers) -> BothOrders:
         log.template[rows],
         cluster_ids=log.cluster[rows],
         options=options,
-        ties=[label for label in answers.task.labels[2:] if label.casefold() in TIES],
+        ties=ties_of(labels),
     )

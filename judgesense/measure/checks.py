@@ -126,7 +126,10 @@ def right(
 
 
 def fair(answers: Answers, threshold: float) -> Check:
-    """Prompts with the same choice in both option orders."""
+    """Prompts with the same choice, or a tie, in both option orders.
+
+    A choice in one order and a tie in the other is a change.
+    """
     if not answers.task.comparative:
         text = "the task has no options to order"
         return Check.unmeasured(threshold, text, applies=False)
@@ -140,8 +143,11 @@ def fair(answers: Answers, threshold: float) -> Check:
             text = f"only the order {judged} was judged: rerun with --orders AB,BA"
         return Check.unmeasured(threshold, text)
     low, high = choices.same_choice_ci_low, choices.same_choice_ci_high
+    items = "items"
+    if choices.n_items < choices.n_asked:
+        items = f"the {choices.n_items} of {choices.n_asked} items with a verdict in both"
     text = (
-        f"it makes the same choice in both orders on {percent(choices.same_choice)} of items "
+        f"it makes the same choice in both orders on {percent(choices.same_choice)} of {items} "
         f"{brackets(low, high, percent)}"
     )
     first, (low_first, high_first) = choices.first_position_rate, EVEN_FIRST

@@ -160,9 +160,11 @@ class BothOrders:
     """Whether the same thing is chosen in both option orders.
 
     `same_choice` is the share of the `n` pairs of judgements (an item and a wording, in both
-    orders) that chose the same thing, `first_position_rate` the share of their 2 n choices that
-    took the option shown first. Without such a pair, every figure is None; the interval
-    is None with a single cluster.
+    orders) with the same verdict on the items: the same choice, or a tie both times. A choice in
+    one order and a tie in the other is a change. `first_position_rate` is the share of their
+    choices that took the option shown first; a tie took none. `n_items` have such a pair, of
+    `n_asked` that were judged in both orders: the others have no verdict in one of them. Without a
+    pair, every figure is None; the interval is None with a single cluster.
     """
 
     same_choice: float | None = None
@@ -171,6 +173,7 @@ class BothOrders:
     first_position_rate: float | None = None
     n: int = 0
     n_items: int = 0
+    n_asked: int = 0
     n_templates: int = 0
 
 
@@ -182,7 +185,7 @@ def both_orders(
     *,
     cluster_ids: Any,
     options: Sequence[str] = OPTIONS,
-    ties: Collection[str] = (),
+    ties: Collection[str] = TIES,
 ) -> BothOrders:
     """Measure from rows of a log whether the same thing is chosen in both option orders.
 
@@ -196,13 +199,13 @@ def both_orders(
         item_ids, template_ids, cluster_ids: one id per row; clusters are what is independent.
         orders: "AB" or "BA" per row; rows with another value are left aside.
         options: the two labels.
-        ties: labels that prefer neither, the same in both orders: a tie in one order and a winner
-            in the other is another choice. They take no position.
+        ties: labels that prefer neither; one that is an option is an option.
 
-    >>> orders, items = ["AB", "BA"] * 2, [1, 1, 2, 2]
-    >>> found = both_orders(["A", "B", "A", "A"], items, orders, items, cluster_ids=items)
-    >>> found.same_choice, found.first_position_rate
-    (0.5, 0.75)
+    >>> orders, items = ["AB", "BA"] * 3, [1, 1, 2, 2, 3, 3]
+    >>> verdicts = ["A", "B", "A", "TIE", "TIE", "TIE"]
+    >>> result = both_orders(verdicts, items, orders, [1] * 6, cluster_ids=items)
+    >>> round(result.same_choice, 3), round(result.first_position_rate, 3), result.n
+    (0.667, 0.667, 3)
     """
     decided, shown = np.asarray(decisions, object), np.asarray(orders, object)
     item, cluster, template = (
@@ -211,27 +214,28 @@ def both_orders(
     place = item * (int(template.max()) + 1) + template
     rows = []
     for order in ("AB", "BA"):
-        asked = np.flatnonzero(shown == order)
-        rows.append(asked[np.unique(place[asked], return_index=True)[1]])
+        of_order = np.flatnonzero(shown == order)
+        rows.append(of_order[np.unique(place[of_order], return_index=True)[1]])
     _, *both = np.intersect1d(place[rows[0]], place[rows[1]], True, return_indices=True)
     ab, ba = rows[0][both[0]], rows[1][both[1]]
-    n_templates = len(np.unique(template[ab]))
-    known = [*options, *ties]
-    kept = np.isin(decided[ab], known) & np.isin(decided[ba], known)
+    n_templates, n_asked = len(np.unique(template[ab])), len(np.unique(item[ab]))
+    chose = np.isin(decided, options)
+    tied = np.isin(decided, list(ties)) & ~chose
+    kept = (chose | tied)[ab] & (chose | tied)[ba]
     ab, ba = ab[kept], ba[kept]
     if not len(ab):
-        return BothOrders(n_templates=n_templates)
-    in_ab, in_ba = decided[ab], decided[ba]
-    is_tie = np.isin(in_ab, [*ties]), np.isin(in_ba, [*ties])
-    same = np.where(is_tie[0] | is_tie[1], is_tie[0] & is_tie[1], in_ab != in_ba)
-    chosen = np.concatenate([in_ab[~is_tie[0]], in_ba[~is_tie[1]]])
-    ends = wilson_cluster(same, cluster[ab])
+        return BothOrders(n_asked=n_asked, n_templates=n_templates)
+    # The same choice has another name in each order; a tie has the same.
+    same = (chose[ab] & chose[ba] & (decided[ab] != decided[ba])) | (tied[ab] & tied[ba])
+    ends = wilson_cluster(same, cluster[ab], 0.95)
+    choices = decided[np.concatenate([ab, ba])]
+    choices = choices[np.isin(choices, options)]
     return BothOrders(
         same_choice=float(same.mean()),
-        same_choice_ci_low=ends.low,
-        same_choice_ci_high=ends.high,
-        first_position_rate=float((chosen == options[0]).mean()) if len(chosen) else None,
+        **ends.fields("same_choice"),
+        first_position_rate=float((choices == options[0]).mean()) if len(choices) else None,
         n=len(ab),
         n_items=len(np.unique(item[ab])),
+        n_asked=n_asked,
         n_templates=n_templates,
     )

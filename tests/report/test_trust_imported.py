@@ -130,6 +130,20 @@ def test_one_wording_in_both_orders_shows_position_bias(tmp_path: Path) -> None:
     assert {cell["position_consistency"] for cell in cells} == {0.0}
 
 
+@pytest.mark.parametrize("tie", ["TIE", "C"])
+def test_a_tie_in_one_order_is_another_choice(tmp_path: Path, tie: str) -> None:
+    def decide(item: int, w: int, order: str, gold: str) -> str:
+        if item == 0 and order == "BA":
+            return "hm"
+        return tie if item % 2 and order == "BA" else gold
+
+    report = imported(tmp_path, rows(60, 1, decide, golds="AB", orders=("AB", "BA")), f"A,B,{tie}")
+    fair = report["trust"][0]["checks"]["fair"]
+    assert fair["state"] == "fail"
+    assert fair["estimate"] == pytest.approx(29 / 59)
+    assert "the 59 of 60 items" in fair["text"]
+
+
 def test_a_remedy_does_not_excuse_a_judge_that_ignores_the_question(tmp_path: Path) -> None:
     def decide(item: int, wording: int, order: str, gold: str) -> str:
         wrong = item % 8 == 0 or (item + wording * 7) % 25 == 0

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from judgesense.statistics.bias import position_bias
+from judgesense.statistics.bias import both_orders, position_bias
 from judgesense.statistics.flips import flip_sources
 
 
@@ -168,3 +168,23 @@ def test_items_that_share_a_question_count_once_in_the_intervals():
     assert flip_sources(*columns).wording_ci_low > alone.wording_ci_low
     single = flip_sources(*columns, cluster_ids=["q"] * len(twice))
     assert single.wording_ci_low is None
+
+
+def test_a_tie_in_one_order_is_a_change_and_two_ties_are_the_same():
+    pairs = [("A", "B"), ("A", "TIE"), ("TIE", "B"), ("TIE", "TIE"), ("A", "A"), ("A", "UNCLEAR")]
+    verdicts = [verdict for pair in pairs for verdict in pair]
+    items = np.repeat(np.arange(6), 2)
+    orders = ["AB", "BA"] * 6
+    result = both_orders(verdicts, items, orders, [1] * 12, cluster_ids=items)
+    assert (result.same_choice, result.n_items, result.n_asked) == (0.4, 5, 6)
+    assert result.first_position_rate == pytest.approx(4 / 6)
+    of_c = both_orders(
+        ["C", "D"] * 6, items, orders, [1] * 12, cluster_ids=items, options=("C", "D")
+    )
+    assert of_c.same_choice == 1.0
+
+
+def test_only_ties_are_the_same_choice_of_no_position():
+    items = np.repeat(np.arange(10), 2)
+    result = both_orders(["TIE"] * 20, items, ["AB", "BA"] * 10, [1] * 20, cluster_ids=items)
+    assert (result.same_choice, result.first_position_rate) == (1.0, None)
