@@ -46,7 +46,9 @@ def migration(
 
     The verdicts of both on the same prompts are compared. What rewording moves comes from the old
     judge's verdicts under its other wordings; what asking again moves, from its repeats. With fewer
-    than four wordings, the claim is about rewording between these alone.
+    than four wordings, the claim is about rewording between these alone. ``more`` is claimed only
+    beyond noise: beyond what the repeats change or, without repeats, beyond twice what rewording
+    changes, which is the most that noise alone can change.
 
     Args:
         old: folder of a run before the update, or a file of verdicts. Rewording is measured here,
@@ -90,8 +92,9 @@ def migration(
 def _task_migration(changes: PromptChanges, tolerance: float, error: float) -> TaskMigration:
     table, clusters = changes.table, changes.table.column("cluster").tolist()
     excess, noise = changes.beyond_rewording(error), changes.beyond_noise(error)
+    beyond_noise = (changes.beyond_any_noise(error).low or 0.0) > 0
     these, is_random = changes.beyond_rewording(error, like_these=False), excess.random
-    claim, cause = _claim(changes, excess, tolerance)
+    claim, cause = _claim(changes, excess, tolerance, beyond_noise)
     needed, figures = None, changes.figures(excess)
     if cause == "open":
         needed = _items_needed(excess, these, tolerance, error, figures.n_items)
@@ -111,7 +114,7 @@ def _task_migration(changes: PromptChanges, tolerance: float, error: float) -> T
         tolerance=float(tolerance),
         error=error,
         asked_again=noise.other,
-        claim_these=_claim(changes, these, tolerance)[0] if is_random else None,
+        claim_these=_claim(changes, these, tolerance, beyond_noise)[0] if is_random else None,
         these_ci_low=these.low if is_random else None,
         these_ci_high=these.high if is_random else None,
         excess_again=noise.excess,
@@ -131,7 +134,9 @@ def _task_migration(changes: PromptChanges, tolerance: float, error: float) -> T
     return replace(update, text=claim_text(update))
 
 
-def _claim(changes: PromptChanges, excess: Excess, tolerance: float) -> tuple[Claim, str | None]:
+def _claim(
+    changes: PromptChanges, excess: Excess, tolerance: float, beyond_noise: bool
+) -> tuple[Claim, str | None]:
     """The claim, and what keeps it from being told."""
     if changes.is_one_label:
         return "cannot tell", "one label"
@@ -141,7 +146,12 @@ def _claim(changes: PromptChanges, excess: Excess, tolerance: float) -> tuple[Cl
         return "cannot tell", "one cluster"
     if excess.high < tolerance or excess.high <= 0:
         return "no more", None
-    return ("more", None) if excess.low > 0 else ("cannot tell", "open")
+    if excess.low <= 0:
+        return "cannot tell", "open"
+    if not beyond_noise:
+        # A wording may be noisier than the others it is compared with.
+        return "cannot tell", "noise" if len(changes.repeats[0]) else "no repeats"
+    return "more", None
 
 
 def _items_needed(

@@ -25,6 +25,10 @@ _CAUSES = {
     "one label": "all verdicts before and after are one label, and a judge that ignores the items "
     "would change as little: add items with another label",
     "few wordings": "the wordings differ too much for more items to help: add wordings",
+    "noise": "more verdicts changed than rewording changes, but the old judge's verdicts change as "
+    "often when the same prompt is repeated",
+    "no repeats": "more verdicts changed than rewording changes, but this may be noise: judge OLD "
+    "with --repeats 2 to measure what repeating the prompts changes",
     "one cluster": "a single item, or cluster of items, has no interval: add items",
 }
 
@@ -74,7 +78,9 @@ class TaskMigration(VerdictChanges):
     ``these_ci_high``, about these alone; with fewer, it is about ``these wordings`` itself, and
     other paraphrases may move more or less. ``cause`` names what keeps the claim from being told:
     ``open`` (too few items), ``few wordings`` (which differ so much that more items would not
-    tell), ``one wording``, ``one label`` or ``one cluster``; else it is None. ``asked_again``
+    tell), ``noise`` (repeats of the old prompts change as much), ``no repeats`` (noise was not
+    measured and could be as large), ``one wording``, ``one label`` or ``one cluster``; else it is
+    None. ``asked_again``
     is the share that the old judge moves on the same prompt. ``items_needed`` settles an open
     claim with 80% probability. UNCLEAR and REFUSED count as verdicts of their own.
     """

@@ -35,6 +35,7 @@ from judgesense.log.folder import digests_of, read_record
 from judgesense.log.record import now
 from judgesense.statistics.monitoring import watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
+from judgesense.statistics.updates import NOISE_FACTOR
 from judgesense.text import percent, s, signed
 
 Status = Literal["fine", "alarm", "cannot tell"]
@@ -144,7 +145,10 @@ def monitor(
     The run's verdicts are compared with the baseline's on the same prompts. The excess is the share
     that moved minus the share that rewording moves in the baseline. A betting test
     (`judgesense.statistics.monitoring`) asks at each look whether the excess has been above 0 since
-    that look or an earlier one. A false alarm at any look has a probability of at most ``error``.
+    that look or an earlier one. What changed beyond noise counts: where asking the baseline's
+    prompts again (its repeats) changes more than rewording, that is subtracted; without repeats,
+    twice what rewording changes, which is the most that noise alone can change. A false alarm at
+    any look has a probability of at most ``error``.
 
     Args:
         run: folder of this look's run, or its file of verdicts.
@@ -247,7 +251,24 @@ def _stream_look(changes: PromptChanges) -> StreamLook:
             for cluster, rows in moved.items()
         },
         one_label=changes.is_one_label,
+        asked_again={
+            cluster: float(np.mean(differs))
+            for cluster, differs in grouped(*changes.repeats).items()
+        },
     )
+
+
+def _beyond_noise(stream: StreamLook) -> list[float]:
+    """How much more a look changed than rewording or noise, by cluster.
+
+    The mean is at most 0 both where the update is one more rewording and where it is noise alone.
+    """
+    beyond = []
+    for cluster, (moved, reworded) in stream.clusters.items():
+        again = stream.asked_again.get(cluster)
+        other = NOISE_FACTOR * reworded if again is None else max(reworded, again)
+        beyond.append(moved - other)
+    return beyond
 
 
 def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> TaskMonitoring:
@@ -259,8 +280,15 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
         if (stream.task, stream.scoring) == (current.task, current.scoring)
     ]
     error = looks[-1].error / looks[-1].tests
-    excesses = [[a - b for a, b in stream.clusters.values()] for _, _, stream in history]
-    test = watch(excesses, [list(stream.clusters) for _, _, stream in history], error=error)
+    excesses = [np.array(_beyond_noise(stream)) for _, _, stream in history]
+    # The test needs numbers within [-1, 1].
+    has_repeats = all(stream.asked_again.keys() >= stream.clusters.keys() for *_, stream in history)
+    scale = 1.0 if has_repeats else NOISE_FACTOR
+    test = watch(
+        [each / scale for each in excesses],
+        [list(stream.clusters) for _, _, stream in history],
+        error=error,
+    )
     last = history[-1][2]
     earlier = {cluster for _, _, stream in history[:-1] for cluster in stream.clusters}
     alarm = None if test.alarm is None else history[test.alarm]
@@ -271,7 +299,7 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
         status = "fine"
     ln10 = math.log(10)
     state = TaskMonitoring(
-        **last.model_dump(exclude={"judge", "clusters", "one_label"}),
+        **last.model_dump(exclude={"judge", "clusters", "one_label", "asked_again"}),
         status=status,
         text="",
         error=error,
@@ -280,7 +308,7 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
         alarm_look=None if alarm is None else alarm[0],
         alarm_run=None if alarm is None else alarm[1].run,
         since_look=history[test.since][0],
-        excess_low=test.low,
+        excess_low=scale * test.low,
         log10_limit=test.log_limit / ln10,
         looks=tuple(
             LookFigures(
@@ -295,17 +323,18 @@ def _state(current: StreamLook, looks: Sequence[Look], tolerance: float) -> Task
             for (n, look, stream), log in zip(history, test.log_evidence, strict=True)
         ),
     )
-    return replace(state, text=_text(state, last.one_label))
+    return replace(state, text=_text(state, last.one_label, has_repeats))
 
 
-def _text(state: TaskMonitoring, one_label: bool) -> str:
+def _text(state: TaskMonitoring, one_label: bool, has_repeats: bool) -> str:
     """The status of a task in one or two sentences, with its figures."""
     figures = f"Now {state.moved_text}. {state.rewording_text}"
     if state.status == "alarm":
         lower = f", by at least {signed(state.excess_low)}" if state.excess_low > 0 else ""
         return (
             f"{state.task}: alarm since look {state.alarm_look} ({state.alarm_run}). From look "
-            f"{state.since_look} on, more verdicts changed than rewording changes{lower}. {figures}"
+            f"{state.since_look} on, more verdicts changed than rewording or noise "
+            f"changes{lower}. {figures}"
         )
     if state.status == "fine":
         return (
@@ -313,6 +342,8 @@ def _text(state: TaskMonitoring, one_label: bool) -> str:
             f"verdicts changed. {figures}"
         )
     advice = "Add items to the next look."
+    if not has_repeats:
+        advice += " Judge the baseline with --repeats 2 to measure noise."
     if state.reworded is None:
         advice = "Judge the baseline under a second wording to measure what rewording changes."
     elif one_label:

@@ -12,7 +12,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
 from judgesense.files.documents import OwnShape, fit, parse_json
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The version of a line that is written; a newer one is refused."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -21,7 +21,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class StreamLook(OwnShape):
     """A look at one task and scoring.
 
-    ``clusters`` are the shares of verdicts that moved and that rewording moves, by cluster.
+    ``clusters`` are the shares of verdicts that moved and that rewording moves, by cluster, and
+    ``asked_again`` those that the baseline's repeats move; schema 1 has none of these.
     ``one_label`` says that all verdicts of baseline and run are one label.
     """
 
@@ -37,6 +38,7 @@ class StreamLook(OwnShape):
     ci_low: float | None
     ci_high: float | None
     one_label: bool
+    asked_again: dict[str, Share] = Field(default_factory=dict)
 
 
 class Look(OwnShape):

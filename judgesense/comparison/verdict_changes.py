@@ -17,7 +17,7 @@ from judgesense.files.typed_rows import number_of
 from judgesense.log.folder import read_run
 from judgesense.measure.wordings import Wordings
 from judgesense.statistics.arrays import Bools, Codes, Words
-from judgesense.statistics.updates import Excess, excess_moves
+from judgesense.statistics.updates import NOISE_FACTOR, Excess, excess_moves
 from judgesense.tasks import ERROR, UNDECIDED
 from judgesense.text import brackets, join, percent, signed
 
@@ -187,19 +187,45 @@ class PromptChanges:
 
     def beyond_noise(self, error: float) -> Excess:
         """What changed beyond asking the judge of before again; no figures without repeats."""
+        clusters, differs = self.repeats
+        if not len(clusters):
+            return _NO_EXCESS
+        moved, of_moved = self.table.is_changed, self.table.column("cluster").tolist()
+        return excess_moves(moved, of_moved, differs, clusters, error=error)
+
+    def beyond_any_noise(self, error: float) -> Excess:
+        """What changed beyond the most that noise could change, whatever the wordings.
+
+        With repeats, noise is measured; without, it is at most `NOISE_FACTOR` times the changes of
+        rewording. No figures with one wording and no repeats.
+        """
+        if len(self.repeats[0]):
+            return self.beyond_noise(error)
+        if not len(self.pair_row):
+            return _NO_EXCESS
+        cluster = self.table.column("cluster")
+        return excess_moves(
+            self.table.is_changed,
+            cluster.tolist(),
+            self.pair_differs,
+            cluster[self.pair_row].tolist(),
+            factor=NOISE_FACTOR,
+            error=error,
+        )
+
+    @cached_property
+    def repeats(self) -> tuple[list[str], list[bool]]:
+        """The cluster of each repeat of before, and whether its verdict differs from the first."""
         before, verdicts = self.table.before, self.table.before.verdict
         is_shared = {*self.table.before_row.tolist()}
         first_of = before.first_rows(*_PROMPT)
         prompts = zip(*(getattr(before, name).tolist() for name in _PROMPT), strict=True)
         again = [
-            (verdicts[row] != verdicts[first], before.cluster[first])
+            (str(before.cluster[first]), bool(verdicts[row] != verdicts[first]))
             for row, prompt in enumerate(prompts)
             if (first := first_of[prompt]) != row and first in is_shared and verdicts[row] != ERROR
         ]
-        if not again:
-            return _NO_EXCESS
-        moved, clusters = self.table.is_changed, self.table.column("cluster").tolist()
-        return excess_moves(moved, clusters, *zip(*again, strict=True), error=error)
+        return [cluster for cluster, _ in again], [differs for _, differs in again]
 
 
 def _other_wordings(before: Verdicts, rows: Codes) -> tuple[Codes, Codes]:

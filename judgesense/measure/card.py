@@ -81,6 +81,20 @@ _CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
 )
 """By check: a clause for a check that passes, fails, is open or is unmeasured."""
 
+STEADY: Mapping[str, str] = MappingProxyType(
+    {
+        "measured": "rewording changes {} of its verdicts",
+        "together": "wording and noise together change {} of its verdicts",
+        "all": "{} of its verdicts change, with or without rewording",
+    }
+)
+"""What changes verdicts under rewording, by what is known of noise: the same prompt asked again.
+
+``measured``: repeats change fewer verdicts, or the verdicts are read from probabilities. ``all``:
+repeats change as many. ``together``: the two cannot be told apart, or no prompt of a judge that
+answers in text was repeated.
+"""
+
 
 class Details(TypedDict, total=False):
     """More figures of a check; each check has its own (`judgesense.measure.checks`)."""
@@ -96,6 +110,7 @@ class Details(TypedDict, total=False):
     delta_jss: float | None
     delta_ci_low: float | None
     delta_ci_high: float | None
+    noise: Literal["measured", "together", "all"]
     jss_low: float
     jss_high: float
     jss_low_ci_low: float | None
@@ -257,12 +272,12 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     good, bad = list[str](), list[str]()
     for name in named:
         check = checks[name]
-        (good if check.state == "pass" else bad).append(clause(name, check.state, check.estimate))
+        (good if check.state == "pass" else bad).append(clause_of(name, check))
     text = ", but ".join(join(clauses) for clauses in (good, bad) if clauses)
     return TrustCard(trust, tuple(because), f"{LEADS[trust]}: {text}", dict(checks))
 
 
-def clause(name: str, state: State, estimate: float | None) -> str:
+def clause(name: str, state: State, estimate: float | None, noise: str = "measured") -> str:
     """What a check shows, in a few words without its interval.
 
     >>> clause("steady", "pass", 0.92)
@@ -271,7 +286,13 @@ def clause(name: str, state: State, estimate: float | None) -> str:
     text = _CLAUSES[name][("pass", "fail", "open", "unmeasured").index(state)]
     if estimate is not None and name == "steady":
         estimate = 1 - estimate
+        text = STEADY[noise] if state in ("pass", "fail") else text
     return text.format(percent(estimate))
+
+
+def clause_of(name: str, check: Check) -> str:
+    """The `clause` of a check; of `steady`, with what is known of noise."""
+    return clause(name, check.state, check.estimate, check.details.get("noise", "measured"))
 
 
 Decision = Literal["PASS", "FAIL", "INCONCLUSIVE"]

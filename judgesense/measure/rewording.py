@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from judgesense.log.answers import Answers, distinct
 from judgesense.measure.agreement import repeated, same_polarity, wording_interval
-from judgesense.measure.card import Check, Details, State
-from judgesense.measure.thresholds import LEAST_COVERAGE, OPPOSITE, TURNED
+from judgesense.measure.card import STEADY, Check, Details, State
+from judgesense.measure.thresholds import LEAST_COVERAGE, NO_DIFFERENCE, OPPOSITE, TURNED
 from judgesense.statistics.arrays import Bools, Codes
-from judgesense.statistics.crossed import (
-    missed_wording,
-)
+from judgesense.statistics.crossed import RepeatDifference, missed_wording
 from judgesense.statistics.intervals import wilson_cluster
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
@@ -65,11 +64,14 @@ def steady(
     agreed, ends = answers.agreement("mapped", used, level=confidence_level), ends_of(same, decided)
     n_wordings = len(np.union1d(pairs.template_a[decided], pairs.template_b[decided]))
     jss, missed = agreed.jss or 0.0, missed_wording(n_wordings)
+    again = repeated(answers, "mapped", decided)
+    noise = _noise(answers, jss, again)
     text = (
-        f"rewording changes {percent(1 - jss)} of its verdicts (JSS {number(jss)} "
+        f"{STEADY[noise].format(percent(1 - jss))} (JSS {number(jss)} "
         f"{brackets(ends.low, ends.high)})"
     )
-    again = repeated(answers, "mapped", decided)
+    if again.jss_repeat is not None and again.jss_repeat < 1:
+        text += f". Repeating the same prompt changes {percent(1 - again.jss_repeat)}"
     details: Details = {
         "n_wordings": n_wordings,
         "missed": missed,
@@ -81,6 +83,8 @@ def steady(
         "delta_ci_low": again.ci_low,
         "delta_ci_high": again.ci_high,
     }
+    if noise != "measured":
+        details["noise"] = noise
     check = Check.of(
         jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text, **details
     )
@@ -104,6 +108,19 @@ def steady(
             return replace(check, state=state, text=text, details=details)
         check = replace(check, details=details)
     return check.with_reason()
+
+
+def _noise(
+    answers: Answers, jss: float, again: RepeatDifference
+) -> Literal["measured", "together", "all"]:
+    """What is known of noise, a key of `STEADY`."""
+    if again.delta is None or again.jss_repeat is None:
+        # A probability is hardly another one when it is asked for again.
+        return "measured" if answers.scoring == "options" or jss == 1 else "together"
+    is_clear = again.ci_high is not None and again.ci_high < 0
+    if 1.0 in (jss, again.jss_repeat) or (is_clear and again.delta <= -NO_DIFFERENCE):
+        return "measured"
+    return "all" if again.delta > -NO_DIFFERENCE else "together"
 
 
 def responsive(answers: Answers, threshold: float, mislabelled: Collection[str] = ()) -> Check:

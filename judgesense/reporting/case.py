@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judgesense.measure.assessment import Assessment, RemedyFigures, Subject
-from judgesense.measure.card import TRUST, USABLE, Trust, TrustCard, clause
+from judgesense.measure.card import TRUST, USABLE, Trust, TrustCard, clause, clause_of
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.text import brackets, percent
 
@@ -112,7 +112,7 @@ class Case:
 def reasons(card: TrustCard) -> Iterator[str]:
     """Why a trust card does not say `use`, worst first, each in a few words."""
     for name in card.because:
-        yield clause(name, card.checks[name].state, card.checks[name].estimate)
+        yield clause_of(name, card.checks[name])
 
 
 def _check_bar(name: str, card: TrustCard, key: str, more: str = "") -> Bar:

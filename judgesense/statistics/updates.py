@@ -12,6 +12,14 @@ from judgesense.statistics.inputs import cluster_codes
 FEWEST_RANDOM = 4
 """From this number of wordings on, they count as a sample of wordings."""
 
+NOISE_FACTOR = 2.0
+"""The most that noise alone changes, in units of what rewording changes.
+
+Let p and q be the probabilities of an item's labels under two wordings. Asked again, the first
+differs with 1 - sum p², the second differs from it with 1 - sum p q. The latter is at least
+1 - max p, the former at most (1 - max p)(1 + max p), so at most twice that.
+"""
+
 
 class Excess(NamedTuple):
     """How much more often verdicts move by one change than by another.
@@ -38,6 +46,7 @@ def excess_moves(
     *,
     wordings: Any = None,
     other_wordings: tuple[Any, Any] | None = None,
+    factor: float = 1.0,
     error: float = 0.05,
 ) -> Excess:
     """How much more often an update moves verdicts than another change does, on the same items.
@@ -55,6 +64,8 @@ def excess_moves(
             (m,); the two kinds of clusters are ids of one kind.
         wordings: shape (n,), the wording of each verdict; None for a claim about these wordings.
         other_wordings: both wordings of each pair, shape (m,) each; None as `wordings`.
+        factor: how many times the other change's share is subtracted. The same prompt asked again
+            changes at most `NOISE_FACTOR` times what rewording does.
         error: the chance that the lower end lies above the truth, and as much for the upper end.
 
     >>> found = excess_moves([1, 0, 0, 0], list("pqrs"), [1, 0, 0, 0, 0, 1], list("pqrsps"))
@@ -82,7 +93,7 @@ def excess_moves(
     ends: list[float | None] = [None, None]
     if k > 1:
         for place, sign in enumerate((-1, 1)):
-            mean, over_items = _with_pseudo_cluster(sums, sign)
+            mean, over_items = _with_pseudo_cluster(sums, sign, factor)
             total = over_items + over_wordings
             reach = 0.0
             if total > 0:
@@ -90,19 +101,19 @@ def excess_moves(
                 reach = float(stdtrit(total**2 / shares_of_df, 1 - error)) * float(np.sqrt(total))
             ends[place] = float(np.clip(mean + sign * reach, -1, 1))
     random = n_wordings >= FEWEST_RANDOM
-    return Excess(*shares, shares[0] - shares[1], ends[0], ends[1], k, random)
+    return Excess(*shares, shares[0] - factor * shares[1], ends[0], ends[1], k, random)
 
 
-def _with_pseudo_cluster(sums: Floats, sign: int) -> tuple[float, float]:
+def _with_pseudo_cluster(sums: Floats, sign: int, factor: float) -> tuple[float, float]:
     """The excess and its variance over clusters, with one cluster more that has moved one way."""
     sizes = sums[[1, 3]].mean(axis=1)
     hits = (1.0, 0.0) if sign > 0 else (0.0, 1.0)
     extra = np.array([hits[0] * sizes[0], sizes[0], hits[1] * sizes[1], sizes[1]])
     one, n_one, two, n_two = np.column_stack([sums, extra])
     p, q = one.sum() / n_one.sum(), two.sum() / n_two.sum()
-    residuals = (one - p * n_one) / n_one.sum() - (two - q * n_two) / n_two.sum()
+    residuals = (one - p * n_one) / n_one.sum() - factor * (two - q * n_two) / n_two.sum()
     k = len(one)
-    return float(p - q), float(k / (k - 1) * (residuals**2).sum())
+    return float(p - factor * q), float(k / (k - 1) * (residuals**2).sum())
 
 
 def _wording_variance(

@@ -197,3 +197,27 @@ def test_wordings_that_differ_leave_the_claim_to_these_alone(write) -> None:
         )
     ).tasks[0]
     assert (few.claim, few.claim_these, few.these_ci_low) == ("more", None, None)
+
+
+def test_what_may_be_noise_is_not_called_the_update(write) -> None:
+    def moved(item, wording, repeat):
+        return steady(item + (item % 5 == 1), wording, repeat)
+
+    def noisy(item, wording, repeat):
+        return worded(item + (repeat == 1 and item % 5 == 2), wording, repeat)
+
+    new = write("new", moved, items=range(300), wordings=["w1"])
+    tasks = {}
+    for cause, rule, repeats in (
+        ("no repeats", worded, 1),
+        ("noise", noisy, 2),
+        (None, worded, 2),
+    ):
+        old = write("old", rule, items=range(300), repeats=repeats)
+        (tasks[cause],) = migration(old, new).tasks
+        assert tasks[cause].cause == cause
+        # Twice as many verdicts changed as rewording changes, in each case.
+        assert (tasks[cause].moved, tasks[cause].reworded) == pytest.approx((0.3, 0.1), abs=0.11)
+        assert tasks[cause].ci_low > 0
+    assert [task.claim for task in tasks.values()] == ["cannot tell", "cannot tell", "more"]
+    assert "may be noise" in tasks["no repeats"].text

@@ -29,7 +29,7 @@ def updated(item: int, wording: str, repeat: int) -> str:
 
 @pytest.fixture
 def baseline(write):
-    return write("baseline", worded, items=range(POOL))
+    return write("baseline", worded, items=range(POOL), repeats=2)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_the_same_items_add_no_evidence(write, baseline) -> None:
 
 def test_tasks_share_the_error_and_any_alarm_counts(folder) -> None:
     rules = {"factuality": worded, "toxicity": worded}
-    base = folder("base", rules, items=range(90))
+    base = folder("base", rules, items=range(90), repeats=2)
     run = folder(
         "week", {"factuality": updated, "toxicity": worded}, items=range(90), judge="m@new"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ COLUMNS = (
     "raw_text",
     "status",
     "error",
+    "repeat",
 )
 Row = dict[str, Any]
 
@@ -142,6 +144,23 @@ def test_a_tie_in_one_order_is_another_choice(tmp_path: Path, tie: str) -> None:
     assert fair["state"] == "fail"
     assert fair["estimate"] == pytest.approx(29 / 59)
     assert "the 59 of 60 items" in fair["text"]
+
+
+@pytest.mark.parametrize(
+    ("repeats", "noise", "words"),
+    [(1, "together", "wording and noise together"), (3, "all", "with or without rewording")],
+)
+def test_noise_is_not_called_rewording(
+    tmp_path: Path, repeats: int, noise: str, words: str
+) -> None:
+    rng = random.Random(0)
+    log = []
+    for repeat in range(repeats):
+        for row in rows(80, 4, lambda item, w, order, gold: rng.choice(["YES", gold])):
+            log.append({**row, "repeat": repeat})
+    steady = imported(tmp_path, log)["trust"][0]["checks"]["steady"]
+    assert steady["details"]["noise"] == noise
+    assert words in steady["text"]
 
 
 def test_a_remedy_does_not_excuse_a_judge_that_ignores_the_question(tmp_path: Path) -> None:
