@@ -58,6 +58,7 @@ def check(
     baseline: Data | None = None,
     margin: float = MARGIN,
     require: str | Sequence[str] = (),
+    looks: int = 1,
     note: Callable[[str], None] | None = None,
     **judge_options: Any,
 ) -> CheckResult:
@@ -111,6 +112,8 @@ def check(
             The decision is then what changed since, item by item: FAIL only if something is
             reliably worse, PASS if it is no worse.
         margin: with a baseline, the largest loss that counts as no worse.
+        looks: with a baseline, how many comparisons share the error of one: 30 for a daily gate
+            that calls an unchanged judge worse in at most 3% of months.
         require: shares that the checks must reach, ``["right=0.8", "tone:readable=0.95"]``; they
             decide whether the result passes.
         note: called with progress messages; by default they go to stderr.
@@ -137,7 +140,9 @@ def check(
         raise JudgeSenseError("the judge is the third argument: check(rubric, data, judge)")
     require_known(check, judge_options)
     require = [require] if isinstance(require, str) else require
-    result = ResultOptions(out, runs, inconclusive, baseline, margin, require, note or to_stderr)
+    result = ResultOptions(
+        out, runs, inconclusive, baseline, margin, require, note or to_stderr, looks
+    )
     if data is None and judge is None and rubric is None:
         what = "a rubric, with data= and judge="
         file_options = _options(FileOptions, arguments, RubricOptions, what)

@@ -60,7 +60,7 @@ def check_file(source: Data, options: FileOptions, result: ResultOptions) -> Che
         earlier = _measure(earlier, options, quiet).out
     if changed := changed_judge(earlier, newer.out):
         result.note(changed)
-    return newer.against(earlier, result.margin).requiring(result.require)
+    return newer.against(earlier, result.margin, result.looks).requiring(result.require)
 
 
 def reading_of(source: Data, options: FileOptions, result: ResultOptions) -> tuple[str, ...]:

@@ -61,6 +61,7 @@ class ResultOptions:
     margin: float = MARGIN
     require: Sequence[str] = ()
     note: Note = to_stderr
+    looks: int = 1
 
     @property
     def beside(self) -> Path:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from judgesense.checking.options import Inconclusive
 from judgesense.checking.requirements import Requirement, required
-from judgesense.comparison.baseline import BaselineComparison, against_baseline
+from judgesense.comparison.baseline import against_baseline
+from judgesense.comparison.baseline_result import BaselineComparison
 from judgesense.log.folder import read_record
 from judgesense.measure.assessment import Assessment, ReportContents
 from judgesense.measure.card import TRUST, Gate, gate
@@ -124,12 +125,12 @@ class CheckResult(ResultMapping):
         ``bias`` and ``factor`` with intervals."""
         return list((read_record(self.out) or {}).get("scores") or ())
 
-    def against(self, baseline: str | Path, margin: float = MARGIN) -> CheckResult:
+    def against(self, baseline: str | Path, margin: float = MARGIN, looks: int = 1) -> CheckResult:
         """The result, whose gate is what changed since an earlier check or run.
 
         Raises JudgeSenseError as :func:`judgesense.comparison.baseline.against_baseline`.
         """
-        change = against_baseline(self.out, baseline, margin=margin)
+        change = against_baseline(self.out, baseline, margin=margin, looks=looks)
         return replace(self, gate=change.gate, change=change)
 
     def requiring(self, requirements: Sequence[str]) -> CheckResult:

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from judgesense.checking.options import RUNS, ResultOptions, RubricOptions
 from judgesense.checking.result import CheckResult, result_of
-from judgesense.comparison.baseline import items_of_baseline, what_it_finds
+from judgesense.comparison.baseline import items_of_baseline
+from judgesense.comparison.baseline_result import what_it_finds
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, kept, kept_text
 from judgesense.files.disk import require_file, sha256_of
@@ -140,7 +141,7 @@ def check_rubric(
     }
     checked = CheckResult.of(report, folder, tables, result.inconclusive)
     tables.write(folder / "check")
-    return checked if baseline is None else checked.against(baseline, result.margin)
+    return checked if baseline is None else checked.against(baseline, result.margin, result.looks)
 
 
 def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]) -> str:

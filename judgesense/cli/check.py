@@ -90,6 +90,16 @@ def check(
             ),
         ),
     ] = None,
+    looks: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help=(
+                "With --baseline, the number of comparisons that share the error, such as 30 for "
+                "a daily one."
+            ),
+        ),
+    ] = 1,
     data: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Rows to judge: JSONL, CSV or Parquet.")
     ] = None,
@@ -172,7 +182,7 @@ def check(
     from judgesense.checking.rubric import check_rubric, planned
 
     result = ResultOptions(
-        out, RUNS, inconclusive, baseline, margin, tuple(require or ()), opt.note
+        out, RUNS, inconclusive, baseline, margin, tuple(require or ()), opt.note, looks
     )
     people, labels = opt.names(human) or (), opt.names(answers)
     is_file = source is not None and data is None and source.suffix.lower() not in RUBRICS

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, cast
 
 import numpy as np
 
+from judgesense.comparison.baseline_result import (
+    FIGURES,
+    BaselineComparison,
+    ChangedVerdict,
+    Conclusion,
+    Figure,
+)
 from judgesense.comparison.paired import PairedTable, grouped, most_frequent
 from judgesense.comparison.verdicts import Verdicts, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers
 from judgesense.log.folder import read_run
 from judgesense.measure.agreement import same_polarity, ties_of
-from judgesense.measure.card import Gate
 from judgesense.measure.thresholds import MARGIN
-from judgesense.statistics.change import item_change, smallest_loss
-from judgesense.statistics.result import ResultMapping, data_frame
+from judgesense.statistics.change import item_change
 from judgesense.tasks import ERROR, ORDERS, UNDECIDED
-from judgesense.text import join, percent, s, sentence, signed
-
-Figure = Literal["right", "steady", "fair", "readable"]
-FIGURES: tuple[Figure, ...] = ("right", "steady", "fair", "readable")
-"""What is compared, the figure that decides first."""
+from judgesense.text import percent, s, signed
 
 _WHAT = {
     "right": "matches the labels",
@@ -35,143 +35,45 @@ _WHAT = {
 }
 _MOST_RELABELLED = 0.2
 """Share of items whose label may change between two results on the same items."""
-_SHOWN = 3
-"""Changed verdicts that a text lists."""
-
 Place = tuple[str, str]
 """An item and an option order."""
 ShareOfItem = dict[str, float]
 """Item -> the share of its prompts or pairs of which a figure is true."""
-
-
-class Conclusion(TypedDict):
-    """What changed in one figure of a judge on a task."""
-
-    judge: str
-    task: str
-    figure: Figure
-    conclusion: Literal["better", "worse", "no worse", "cannot tell"]
-    before: float
-    after: float
-    difference: float
-    ci_low: float
-    ci_high: float
-    level: float
-    n_items: int
-    n_changed: int
-    text: str
-
-
-class ChangedVerdict(TypedDict):
-    """An item, in an option order, whose most frequent verdict is another one."""
-
-    task: str
-    item_id: str
-    order: str
-    before: str
-    after: str
-    gold: str | None
-    kind: Literal["fixed", "broken", "changed"]
-
-
-@dataclass(frozen=True, eq=False)
-class BaselineComparison(ResultMapping):
-    """A judge against an earlier result on the same items.
-
-    ``conclusions`` has a `Conclusion` for each judge, task and figure that both results have, and
-    ``moved`` a `ChangedVerdict` for each verdict that differs. ``margin`` is the loss that counts
-    as no worse, and ``smallest_loss`` the loss of one figure that this many items show in 80% of
-    comparisons.
-    """
-
-    conclusions: list[Conclusion]
-    moved: list[ChangedVerdict]
-    margin: float
-    n_items: int
-    smallest_loss: float | None
-    notes: list[str]
-
-    @property
-    def gate(self) -> Gate:
-        """FAIL if a figure is reliably worse; PASS if the first figure of each task is no worse.
-
-        INCONCLUSIVE otherwise.
-        """
-        worse = [row for row in self.conclusions if row["conclusion"] == "worse"]
-        if worse:
-            return Gate("FAIL", worse[0]["figure"], ". ".join(map(_named, worse)))
-        firsts = {(row["judge"], row["task"]): row for row in reversed(self.conclusions)}
-        rows = [row for row in firsts.values() if row["conclusion"] == "cannot tell"]
-        if not rows:
-            rows = [*reversed(firsts.values())]
-            return Gate("PASS", rows[0]["figure"], ". ".join(map(_named, rows)))
-        why = ". ".join([*map(_named, rows), sentence(what_it_finds(self.n_items))])
-        return Gate("INCONCLUSIVE", rows[0]["figure"], why)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields by name, and the ``decision``."""
-        return {**self, "decision": self.gate.decision}
-
-    def to_pandas(self) -> Any:
-        """The conclusions as a `pandas.DataFrame`, one row each."""
-        return data_frame(self.conclusions)
-
-    def sentences(self) -> list[str]:
-        """The conclusions in sentences, and how many verdicts moved in which direction."""
-        lines = [*map(_named, self.conclusions), *self.notes]
-        if self.moved:
-            kinds = Counter(row["kind"] for row in self.moved)
-            counts = join([f"{n} {kind}" for kind, n in kinds.items()])
-            lines.append(f"{len(self.moved)} verdict{s(len(self.moved))} changed ({counts})")
-        return lines
-
-    def __str__(self) -> str:
-        lines = self.sentences()
-        for row in self.moved[:_SHOWN]:
-            order = f" ({row['order']})" if row["order"] in ORDERS else ""
-            gold = f", label {row['gold']}" if row["gold"] else ""
-            change = f"{row['before']} → {row['after']}{gold}"
-            lines.append(f"  {row['kind']}: {row['item_id']}{order}: {change}")
-        if more := len(self.moved) - _SHOWN:
-            lines += [f"  … and {more} more"] if more > 0 else []
-        return "\n".join(lines)
-
-
-def _named(row: Conclusion) -> str:
-    return f"{row['judge'].partition('@')[0]} on {row['task']}: {row['text']}"
-
-
-def what_it_finds(n_items: int) -> str:
-    """What a comparison with a baseline on this many items can find.
-
-    >>> what_it_finds(100)
-    'with 100 items, a loss of 10 points is found in 80% of comparisons'
-    """
-    loss = smallest_loss(n_items)
-    if loss is None:
-        return f"{n_items} item{s(n_items)} are too few to find any loss"
-    return f"with {n_items} items, a loss of {100 * loss:.0f} points is found in 80% of comparisons"
+Columns = dict[Figure, tuple[list[float], list[float], list[str]]]
+"""By figure: the items' shares before and after, and their clusters."""
 
 
 def items_of_baseline(baseline: str | Path) -> int:
-    """How many items an earlier run judged. Raises JudgeSenseError for a folder without a run."""
-    return max(len({*each.as_rows().item}) for each in read_run(Path(baseline)).judged)
+    """How many items an earlier run judged; of a run with labels, how many of them have one.
+
+    Raises JudgeSenseError for a folder without a run.
+    """
+    counts = []
+    for each in read_run(Path(baseline)).judged:
+        rows = each.as_rows()
+        labelled = {item for item, gold in zip(rows.item, rows.gold, strict=True) if gold}
+        counts.append(len(labelled or {*rows.item}))
+    return max(counts)
 
 
 def against_baseline(
-    run_dir: str | Path, baseline: str | Path, *, margin: float = MARGIN
+    run_dir: str | Path, baseline: str | Path, *, margin: float = MARGIN, looks: int = 1
 ) -> BaselineComparison:
     """Compare the judge of a run with that of an earlier run on the items that both judged.
 
     Wordings may differ: the change may be one of the rubric. An item's share of right verdicts is
     over its prompts, in the option orders that both runs have; an answer without a verdict is
     wrong. A failed request or an empty cell counts as such an answer in the newer run, and is left
-    out of the earlier one. Where a few labels differ, both runs are compared with the newer ones.
+    out of the earlier one. So does a row that a newer file of verdicts lacks. Where a few labels
+    differ, both runs are compared with the newer ones. The error is divided among all figures of
+    all tasks that changed, and among the ``looks``.
 
     Args:
         run_dir: the folder of the newer run.
         baseline: the folder of the earlier one.
         margin: the loss that counts as no worse, in (0, 1).
+        looks: how many comparisons share the error of one, such as 30 for a daily gate that is
+            wrong once in at most 3% of months. State it before the first one.
 
     Raises:
         JudgeSenseError: a folder without decisions, no common item, judges that do not match, or
@@ -179,12 +81,15 @@ def against_baseline(
     """
     if not 0 < margin < 1:
         raise JudgeSenseError(f"the margin must be between 0 and 1, got {margin}")
-    matched = _matched(read_run(Path(run_dir)).judged, read_run(Path(baseline)).judged)
+    if looks < 1:
+        raise JudgeSenseError(f"looks must be 1 or more, got {looks}")
+    newer = read_run(Path(run_dir))
+    matched = _matched(newer.judged, read_run(Path(baseline)).judged)
     if not matched:
         raise JudgeSenseError(
             f"{baseline} and {run_dir} have no judge and task in common, or several that may match"
         )
-    conclusions: list[Conclusion] = []
+    compared: list[tuple[Answers, Columns]] = []
     moved: list[ChangedVerdict] = []
     notes: list[str] = []
     sizes: list[int] = []
@@ -192,6 +97,14 @@ def against_baseline(
         task = two.task.name
         before = verdicts_of(one, Path(baseline), repeats=False, as_shown=True)
         after = verdicts_of(two, Path(run_dir), repeats=False, as_shown=True)
+        if "imported" in newer.record and {*before.item} & {*after.item}:
+            after, n_missing = _with_missing(before, after)
+            if n_missing:
+                notes.append(
+                    f"{task}: {n_missing} verdict{s(n_missing)} of the baseline "
+                    f"{'has' if n_missing == 1 else 'have'} no row in the newer result and count "
+                    "as wrong; remove these items from the baseline if you no longer judge them."
+                )
         items = {*before.item} & {*after.item}
         if not items:
             raise JudgeSenseError(
@@ -225,11 +138,57 @@ def against_baseline(
             _shares(two, after, orders, gold, set()),
         )
         clusters = dict(zip(after.item, after.cluster, strict=True))
-        conclusions += _conclusions(two, shares, items, clusters, margin)
+        compared.append((two, _columns(shares, items, clusters)))
         usual = PairedTable.of(_usual(before, ERROR), _usual(after), "item", "order")
         moved += _changed(task, usual, gold)
-    fewest = min(sizes)
-    return BaselineComparison(conclusions, moved, margin, fewest, smallest_loss(fewest), notes)
+    # A figure that changed on no item cannot be called worse: the error is divided among the rest.
+    changed = sum(one != two for _, columns in compared for one, two, _ in columns.values())
+    conclusions = [
+        row
+        for stream, columns in compared
+        for row in _conclusions(stream, columns, max(1, changed) * looks, margin)
+    ]
+    firsts = {(row["judge"], row["task"]): row["smallest_loss"] for row in reversed(conclusions)}
+    losses = [*firsts.values()]
+    found = [loss for loss in losses if loss is not None]
+    return BaselineComparison(
+        conclusions=conclusions,
+        moved=moved,
+        margin=margin,
+        n_items=min(sizes),
+        smallest_loss=max(found) if found and len(found) == len(losses) else None,
+        notes=notes,
+        looks=looks,
+    )
+
+
+def _with_missing(before: Verdicts, after: Verdicts) -> tuple[Verdicts, int]:
+    """The newer verdicts with an empty one for each row that only the earlier result has.
+
+    A judge that crashes leaves out its hardest items. Rows are the earlier ones in the newer
+    result's orders, under its wordings, or any wording of an item that is missing altogether.
+    """
+    places = {*zip(after.item, after.order, after.wording, strict=True)}
+    items, orders, wordings = {*after.item}, {*after.order}, {*after.wording}
+    missing: dict[tuple[str, str, str], int] = {}
+    for row, place in enumerate(zip(before.item, before.order, before.wording, strict=True)):
+        item, order, wording = place
+        if before.verdict[row] == ERROR or order not in orders or place in places:
+            continue
+        if wording in wordings or (item not in items and not wordings & {*before.wording}):
+            missing.setdefault(place, row)
+    if not missing:
+        return after, 0
+    rows = np.array([*missing.values()])
+    empty = np.full(len(rows), ERROR, object)
+
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(after, name), getattr(before, name)[rows]])
+
+    names = ("item", "system", "wording", "order", "repeat", "cluster", "gold")
+    columns = {name: joined(name) for name in names}
+    verdict = np.concatenate([after.verdict, empty])
+    return replace(after, verdict=verdict, **columns), len(rows)
 
 
 def _matched(new: list[Answers], old: list[Answers]) -> list[tuple[Answers, Answers]]:
@@ -304,15 +263,11 @@ def _shares(
     }
 
 
-def _conclusions(
-    answers: Answers,
-    shares: Sequence[Mapping[Figure, ShareOfItem]],
-    items: set[str],
-    clusters: Mapping[str, str],
-    margin: float,
-) -> Iterator[Conclusion]:
-    """The entries of a judge and task, in the order of `FIGURES`."""
-    columns: dict[Figure, tuple[list[float], list[float], list[str]]] = {}
+def _columns(
+    shares: Sequence[Mapping[Figure, ShareOfItem]], items: set[str], clusters: Mapping[str, str]
+) -> Columns:
+    """Each figure's shares before and after, and the clusters, of the items that have both."""
+    columns: Columns = {}
     for figure in FIGURES:
         before, after = (side.get(figure, {}) for side in shares)
         if common := sorted(items & before.keys() & after.keys()):
@@ -321,10 +276,15 @@ def _conclusions(
                 [after[item] for item in common],
                 [clusters[item] for item in common],
             )
-    # A figure that changed on no item cannot be called worse: the error is divided among the rest.
-    figures = max(1, sum(one != two for one, two, _ in columns.values()))
+    return columns
+
+
+def _conclusions(
+    stream: Answers, columns: Columns, parts: int, margin: float
+) -> Iterator[Conclusion]:
+    """The entries of a judge and task, in the order of `FIGURES`; ``parts`` share the error."""
     for figure, (one, two, shared) in columns.items():
-        change = item_change(one, two, shared, figures=figures if one != two else 1)
+        change = item_change(one, two, shared, figures=parts if one != two else 1)
         conclusion = change.conclusion(margin)
         what = {
             "no worse": f"is not worse by more than {100 * margin:g} points",

@@ -12,6 +12,9 @@ from judgesense.statistics.inputs import cluster_codes
 
 Conclusion = Literal["better", "worse", "no worse", "cannot tell"]
 
+ERROR_RATE = 0.03
+"""The most often that an unchanged figure is called worse, over all figures of a comparison."""
+
 ERROR = 0.0275
 """The nominal chance of calling an unchanged figure worse, over all figures of a comparison.
 
@@ -42,6 +45,8 @@ class Change:
     level: float
     n_items: int
     n_changed: int
+    smallest_loss: float | None
+    """The loss that is called worse in 80% of comparisons like this one (`smallest_loss`)."""
 
     def conclusion(self, margin: float) -> Conclusion:
         """``better``, ``worse``, ``no worse`` (than by the margin) or ``cannot tell``."""
@@ -73,9 +78,15 @@ def item_change(before: Any, after: Any, clusters: Any = None, *, figures: int =
     usual = float(sizes.mean())
     total = float(sizes.sum()) + 2 * usual
     mean = float(gaps.sum()) / total
-    square = float(((gaps - mean * sizes) ** 2).sum()) + 2 * usual**2 * (1 + mean**2)
+    residuals, degrees = gaps - mean * sizes, float(k - 1)
+    if sizes.max() > sizes.min():
+        # Large clusters draw the mean to themselves and hide how much they vary: the jackknife puts
+        # that back, and the clusters count as fewer (Kish's effective number).
+        residuals *= total / (total - sizes)
+        degrees = float(sizes.sum() ** 2 / (sizes**2).sum()) - 1
+    square = float((residuals**2).sum()) + 2 * usual**2 * (1 + mean**2)
     tail = ERROR / figures
-    reach = ndtri(1 - tail) if sizes.max() == 1 else stdtrit(max(1, k - 1), 1 - tail)
+    reach = ndtri(1 - tail) if sizes.max() == 1 else stdtrit(max(1.0, degrees), 1 - tail)
     half = float(reach) * math.sqrt(square) / total
     low, high = mean - half, mean + half
     if np.isin(np.abs(gaps), (0, 1)).all() and mean <= 0:
@@ -92,24 +103,27 @@ def item_change(before: Any, after: Any, clusters: Any = None, *, figures: int =
         level=1 - 2 * tail,
         n_items=len(one),
         n_changed=int((np.abs(two - one) > 1e-9).sum()),
+        smallest_loss=smallest_loss(int(degrees) + 1, square / total**2, float(reach)),
     )
 
 
-def smallest_loss(n_items: int) -> float | None:
+def smallest_loss(n_items: int, variance: float = 0.0, reach: float | None = None) -> float | None:
     """The smallest loss, in steps of one point, that is called worse in 80% of comparisons.
 
-    From the normal limit, for one verdict on each of n independent items, of which 2% get better
-    besides. None for fewer than 10 items, of which hardly any loss shows.
+    From the normal limit, for n independent items (or clusters), of which 2% get better and 2% get
+    worse besides, or as many more as the ``variance`` of the mean difference shows that change
+    anyway. ``reach`` is the quantile of the interval. None for fewer than 10 items, of which hardly
+    any loss shows.
 
     >>> smallest_loss(100), smallest_loss(3)
     (0.1, None)
     """
     from scipy.special import ndtri
 
-    reach = float(ndtri(1 - ERROR) + ndtri(_CHANCE))
+    reach = float((ndtri(1 - ERROR) if reach is None else reach) + ndtri(_CHANCE))
+    other = max(variance, 2 * _GAINED / max(n_items, 1))
     for points in range(1, 98 if n_items >= _FEWEST else 1):
         loss = points / 100
-        spread = loss + 2 * _GAINED - loss**2
-        if loss >= reach * math.sqrt(spread / n_items):
+        if loss >= reach * math.sqrt(other + (loss - loss**2) / n_items):
             return loss
     return None

@@ -121,3 +121,64 @@ def test_items_with_other_labels_than_the_baseline_are_counted(tmp_path):
     judgesense.check(rows, out=tmp_path / "old")
     found = judgesense.check(other, out=tmp_path / "new", baseline=tmp_path / "old")
     assert any(": 3 of 20 items have another label" in note for note in found.change.notes)
+
+
+def table(verdicts, gold, task="t"):
+    rows = zip(verdicts, gold, strict=True)
+    return [
+        {"item_id": f"i{item}", "verdict": verdict, "label": label, "judge": "j", "task": task}
+        for item, (verdict, label) in enumerate(rows)
+    ]
+
+
+def compared(tmp_path, new, old, **options):
+    options |= {"out": tmp_path / "new", "runs": tmp_path / "runs", "note": str}
+    return judgesense.check(new, baseline=old, **options)
+
+
+def test_a_missing_row_counts_as_an_empty_verdict(tmp_path):
+    gold = ["YES", "NO"] * 60
+    old = table(gold, gold)
+    hard = set(range(15))
+    missing = [row for item, row in enumerate(old) if item not in hard]
+    empty = [{**row, "verdict": ""} if item in hard else row for item, row in enumerate(old)]
+    gates = [compared(tmp_path / str(n), new, old) for n, new in enumerate((missing, empty))]
+    assert [gate.decision for gate in gates] == ["FAIL", "FAIL"]
+    rows = [{row["figure"]: row["after"] for row in gate.change.conclusions} for gate in gates]
+    assert rows[0] == rows[1]
+    assert rows[0]["right"] == pytest.approx(105 / 120)
+    assert "15 verdicts of the baseline have no row" in str(gates[0].change)
+
+
+def test_tasks_and_looks_share_the_error(tmp_path):
+    options = {"tasks": ["factuality", "coherence"], "limit": 12}
+    old = judged(tmp_path / "old", lambda text: "NO", **options)
+    new = judged(tmp_path / "new", lambda text: "YES", **options)
+    levels = {}
+    for looks in (1, 10):
+        change = against_baseline(new, old, looks=looks)
+        changed = [row for row in change.conclusions if row["n_changed"]]
+        (levels[looks],) = {row["level"] for row in changed}
+        tail = (1 - levels[looks]) / 2
+        assert tail * len(changed) * looks == pytest.approx(0.0275)
+    assert levels[10] > levels[1]
+    with pytest.raises(JudgeSenseError, match="looks"):
+        against_baseline(new, old, looks=0)
+
+
+def test_the_power_counts_what_changes_anyway():
+    gold = np.ones(200)
+    noisy = np.r_[np.ones(140), np.zeros(60)]
+    changed = item_change(noisy, noisy[::-1])
+    quiet = item_change(gold, gold)
+    assert quiet.smallest_loss == smallest_loss(200)
+    assert changed.n_changed == 120
+    assert changed.smallest_loss > 1.8 * quiet.smallest_loss
+
+
+def test_large_clusters_do_not_hide_how_much_they_vary():
+    sizes = [40, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    clusters = np.repeat(np.arange(12), sizes)
+    before = np.ones(len(clusters))
+    after = np.where(clusters == 0, 0.0, 1.0)
+    assert item_change(before, after, clusters).conclusion(0.05) == "cannot tell"
