@@ -145,8 +145,8 @@ def against_baseline(
     changed = sum(one != two for _, columns in compared for one, two, _ in columns.values())
     conclusions = [
         row
-        for stream, columns in compared
-        for row in _conclusions(stream, columns, max(1, changed) * looks, margin)
+        for answers, columns in compared
+        for row in _conclusions(answers, columns, max(1, changed) * looks, margin)
     ]
     firsts = {(row["judge"], row["task"]): row["smallest_loss"] for row in reversed(conclusions)}
     losses = [*firsts.values()]
@@ -280,7 +280,7 @@ def _columns(
 
 
 def _conclusions(
-    stream: Answers, columns: Columns, parts: int, margin: float
+    answers: Answers, columns: Columns, parts: int, margin: float
 ) -> Iterator[Conclusion]:
     """The entries of a judge and task, in the order of `FIGURES`; ``parts`` share the error."""
     for figure, (one, two, shared) in columns.items():
