@@ -197,6 +197,7 @@ def _measured(
         mislabelled=mislabelled,
         gold=gold_of(answers, labels),
         attacked=resistant(attack_rows, limits.resistant),
+        people=labels,
     )
     remedy_rows: tuple[RemedyFigures, ...] = ()
     # Of fewer items no remedied verdicts can pass the `steady` check.

@@ -136,6 +136,7 @@ class Details(TypedDict, total=False):
     beats_constant_ci_low: float | None
     beats_constant_ci_high: float | None
     undecided_share: float | None
+    kappa_between_people: float
     # resistant
     worst: str
     n_kinds: int
@@ -292,6 +293,8 @@ def clause(name: str, state: State, estimate: float | None, noise: str = "measur
 
 def clause_of(name: str, check: Check) -> str:
     """The `clause` of a check; of `steady`, with what is known of noise."""
+    if name == "right" and "kappa_between_people" in check.details:
+        return "people agree too little with each other to judge it"
     return clause(name, check.state, check.estimate, check.details.get("noise", "measured"))
 
 

@@ -11,10 +11,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from judgesense.log.answers import Answers, distinct, vocabularies
 from judgesense.measure.agreement import gold_figures, position
 from judgesense.measure.card import Check, TrustCard, conclude
+from judgesense.measure.ceiling import under_ceiling
 from judgesense.measure.resistant import attacks, resistant
 from judgesense.measure.rewording import responsive, steady
 from judgesense.measure.thresholds import DEFAULTS, EVEN_FIRST, LOW_KAPPA, Thresholds
@@ -175,6 +177,7 @@ def trust_card(
     gold: str = "the gold labels",
     panel: int = 1,
     attacked: Check | None = None,
+    people: pa.Table | None = None,
 ) -> TrustCard:
     """The trust card of a judge (not a baseline) on a task.
 
@@ -182,14 +185,16 @@ def trust_card(
     left out of `steady`, `responsive` and `right`: they tell of the wording, not of the judge.
     ``gold`` is what the gold labels are, in words, ``panel`` how many wordings decide a verdict
     together, ``attacked`` the `resistant` check of answers without attacks: that of the judge as
-    asked.
+    asked. ``people`` are the labels of several people, whose agreement with each other is the
+    ceiling of the judge's.
     """
+    agreement = right(answers, thresholds.right, mislabelled, gold)
     return conclude(
         {
             "readable": readable(answers, thresholds.readable),
             "steady": steady(answers, thresholds.steady, mislabelled, thresholds.confidence, panel),
             "responsive": responsive(answers, thresholds.responsive, mislabelled),
-            "right": right(answers, thresholds.right, mislabelled, gold),
+            "right": under_ceiling(agreement, answers, people, mislabelled),
             "fair": fair(answers, thresholds.fair),
             "resistant": attacked or resistant(attacks(answers, mislabelled), thresholds.resistant),
         }

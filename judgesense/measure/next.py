@@ -232,6 +232,16 @@ RULES: tuple[tuple[Callable[[Situation], object], Callable[[Situation], NextStep
             case.commands.changed(variants=["defence"]),
         ),
     ),
+    (
+        lambda case: "kappa_between_people" in case.checks["right"].details,
+        lambda case: NextStep(
+            "label_more",
+            "Agree with the people on what the labels mean, then label again"
+            f"{_where('in', case.commands.data)}. They agree too little with each other to show "
+            "whether the judge is right.",
+            case.commands.with_data(),
+        ),
+    ),
     # What is right is known from a few labels; other wordings have to be judged elsewhere.
     (
         lambda case: case.own_file and case.states["right"] == "unmeasured" and not case.n_labels,

@@ -75,24 +75,29 @@ def people(
         mislabelled: templates that are left out, as in the `right` check.
         epsilon: of the alternative annotator test.
     """
+    judged = judged_rows(answers, mislabelled)
+    given = {} if labels is None else by_person(judged, labels)
+    several = len(given) > 1
+    first = _compared(judged, MAJORITY if several else next(iter(given), GOLD), judged.gold)
+    if not several:
+        return () if first is None else (first,)
+    alone = [_compared(judged, name, column) for name, column in given.items()]
+    if first is not None:
+        first = _with_others(first, judged, given, epsilon)
+    return tuple(entry for entry in (first, *alone) if entry is not None)
+
+
+def judged_rows(answers: Answers, mislabelled: Collection[str] = ()) -> Judged:
+    """A judge's verdicts beside the gold labels, without mislabelled templates."""
     log = answers.log
     wrong = np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
     used = (log.labels[answers.decision] != ERROR) & ~wrong
     rows = answers.rows[used]
     gold = np.append(log.labels, "")[log.gold[rows]]
-    judged = Judged(answers, rows, log.labels[answers.decision[used]], gold)
-    by_person = {} if labels is None else _by_person(judged, labels)
-    several = len(by_person) > 1
-    first = _compared(judged, MAJORITY if several else next(iter(by_person), GOLD), gold)
-    if not several:
-        return () if first is None else (first,)
-    alone = [_compared(judged, name, column) for name, column in by_person.items()]
-    if first is not None:
-        first = _with_others(first, judged, by_person, epsilon)
-    return tuple(entry for entry in (first, *alone) if entry is not None)
+    return Judged(answers, rows, log.labels[answers.decision[used]], gold)
 
 
-def _by_person(judged: Judged, labels: pa.Table) -> dict[str, Words]:
+def by_person(judged: Judged, labels: pa.Table) -> dict[str, Words]:
     """Each person's label at the rows, "" where there is none."""
     log = judged.answers.log
     of_task = labels.filter(pc.equal(labels["task"], judged.answers.task.name)).to_pylist()

@@ -148,3 +148,26 @@ def test_on_a_scale_the_smaller_distance_wins() -> None:
     assert (found.advantage_probability, found.winning_rate) == (1.0, 1.0)
     assert nominal.advantage_probability == pytest.approx(1 / 3)
     assert alternative_annotator(["1"] * 9, [["1"] * 9, ["1"] * 9]) is None
+
+
+@pytest.mark.parametrize(("judge_right", "state"), [(0.66, "unmeasured"), (0.2, "fail")])
+def test_peoples_own_agreement_is_the_ceiling(
+    tmp_path: Path, judge_right: float, state: str
+) -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 300)
+
+    def drawn(right: float) -> list[str]:
+        return [("NO", "YES")[t if rng.random() < right else 1 - t] for t in truth]
+
+    columns = {"verdict": drawn(judge_right), **{f"p{n}": drawn(0.68) for n in range(3)}}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    result = judgesense.check(rows, human=["p0", "p1", "p2"], out=tmp_path / "out", note=str)
+    (card,) = result.report.trust
+    right = card["checks"]["right"]
+    assert right["state"] == state
+    assert ("avoid" == card["trust"]) == (state == "fail")
+    if state == "unmeasured":
+        assert right["details"]["kappa_between_people"] < 0.4
+        assert "people agree too little with each other" in right["text"]
+        assert result.next[0]["kind"] == "label_more"

@@ -1,0 +1,112 @@
+"""People's agreement with each other is the ceiling of a judge's agreement with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+
+from judgesense.log.answers import Answers
+from judgesense.measure.card import Check, Details
+from judgesense.measure.people import by_person, judged_rows
+from judgesense.statistics.arrays import Codes, Floats
+from judgesense.statistics.gold import table_figures
+from judgesense.statistics.inputs import cluster_codes
+from judgesense.text import number
+
+_DRAWS = 1_000
+"""Draws of the clusters behind the interval of a difference."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Kappa of two people, and of the judge and a person, each the mean over pairs weighted by
+    their items; ``gap_high`` is the upper end of the 95% interval of their difference (the judge's
+    less people's)."""
+
+    between_people: float
+    with_people: float
+    gap_high: float
+
+
+def under_ceiling(
+    check: Check, answers: Answers, labels: pa.Table | None, mislabelled: Collection[str] = ()
+) -> Check:
+    """The check `right`; unmeasured if people agree too little to judge this judge.
+
+    A judge that agrees too little with the majority may be as good as a person, where people agree
+    as little with each other. It fails only if people agree well enough to pass themselves, or if
+    the judge reliably agrees less with a person than people do.
+    """
+    if check.state != "fail" or labels is None:
+        return check
+    ceiling = ceiling_of(answers, labels, mislabelled)
+    if ceiling is None or ceiling.between_people >= check.threshold or ceiling.gap_high < 0:
+        return check
+    text = (
+        "people agree too little with each other to judge this judge (κ "
+        f"{number(ceiling.between_people, 2)} between two people, "
+        f"{number(ceiling.with_people, 2)} between the judge and a person): agree on what the "
+        "labels mean, then label again"
+    )
+    details: Details = {"kappa_between_people": ceiling.between_people}
+    unmeasured = Check.unmeasured(check.threshold, text, n_items=check.n_items)
+    return replace(unmeasured, details=details)
+
+
+def ceiling_of(
+    answers: Answers, labels: pa.Table, mislabelled: Collection[str] = ()
+) -> Ceiling | None:
+    """What people's own agreement allows; None without two people who labelled the same items."""
+    judged = judged_rows(answers, mislabelled)
+    task, given = answers.task, by_person(judged, labels)
+    if len(given) < 2 or len(task.labels) < 2:
+        return None
+    place = {label: code for code, label in enumerate(task.labels)}
+    codes = [np.array([place.get(label, -1) for label in column]) for column in given.values()]
+    # An answer that is none of the labels is as far from a person's as can be.
+    verdict = np.array([place.get(label, len(place)) for label in judged.verdict])
+    clusters, k = cluster_codes(answers.log.cluster[judged.rows], len(verdict))
+    # An item that was judged several times counts once between people.
+    log = answers.log
+    _, once = np.unique(
+        log.item[judged.rows] * len(log.orders) + log.order[judged.rows], return_index=True
+    )
+    first = np.isin(np.arange(len(verdict)), once)
+    pairs = [(np.where(first, one, -1), two) for one, two in combinations(codes, 2)]
+    n_pairs = len(pairs)
+    pairs += [(column, verdict) for column in codes]
+    tables = np.stack([_tables(one, two, clusters, k, len(place)) for one, two in pairs], axis=1)
+    rng = np.random.default_rng(0)
+    weights = rng.multinomial(k, np.full(k, 1 / k), _DRAWS).astype(np.float64)
+    flat = tables.reshape(k, -1)
+    drawn = (weights @ flat).reshape(_DRAWS, *tables.shape[1:])
+    between, with_judge = _mean_kappas(tables.sum(axis=0)[None], n_pairs, task.ordinal)
+    if np.isnan(between[0]) or np.isnan(with_judge[0]) or k < 2:
+        return None
+    betweens, withs = _mean_kappas(drawn, n_pairs, task.ordinal)
+    gaps = withs - betweens
+    high = float(np.nanquantile(gaps, 0.975))
+    return Ceiling(float(between[0]), float(with_judge[0]), high)
+
+
+def _tables(one: Codes, two: Codes, clusters: Codes, k: int, size: int) -> Floats:
+    """Counts of two label columns by cluster, shape (k, L, L + 1); -1 is no label."""
+    known = (one >= 0) & (two >= 0)
+    cells = clusters[known] * size * (size + 1) + one[known] * (size + 1) + two[known]
+    counts = np.bincount(cells, minlength=k * size * (size + 1))
+    return counts.reshape(k, size, size + 1).astype(np.float64)
+
+
+def _mean_kappas(tables: Floats, n_pairs: int, ordinal: bool) -> tuple[Floats, Floats]:
+    """Mean kappa of the first pairs and of the others, from tables (draws, pairs, L, L + 1)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kappas = table_figures(tables, ordinal)["kappa"]
+        counts = np.where(np.isfinite(kappas), tables.sum(axis=(2, 3)), 0.0)
+        sums = np.where(np.isfinite(kappas), kappas, 0.0) * counts
+        between = sums[:, :n_pairs].sum(axis=1) / counts[:, :n_pairs].sum(axis=1)
+        others = sums[:, n_pairs:].sum(axis=1) / counts[:, n_pairs:].sum(axis=1)
+    return between, others
