@@ -112,8 +112,9 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
         out = Path(result.runs) / f"{path.stem.lstrip('.')}-{digest[:8]}"
     if len({*file.chances.values()}) > 1:
         result.note(
-            "items were picked with unequal probabilities: accuracy is weighted for this; κ "
-            "and each label's figures describe the labelled items"
+            "items were picked with unequal probabilities: the figures are weighted for this; "
+            "the table of verdicts by label and where the judge is wrong describe the labelled "
+            "items only"
         )
         facts["label_chances"] = file.chances
     facts["scores"] = file.understood.scores

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -39,8 +39,21 @@ Place = tuple[str, str]
 """An item and an option order."""
 ShareOfItem = dict[str, float]
 """Item -> the share of its prompts or pairs of which a figure is true."""
-Columns = dict[Figure, tuple[list[float], list[float], list[str]]]
-"""By figure: the items' shares before and after, and their clusters."""
+
+
+class Column(NamedTuple):
+    """A figure's shares before and after, by item, with the items' clusters.
+
+    ``chances`` are those with which the items were picked to be labelled; None for all items.
+    """
+
+    before: list[float]
+    after: list[float]
+    clusters: list[str]
+    chances: list[float] | None
+
+
+Columns = dict[Figure, Column]
 
 
 def items_of_baseline(baseline: str | Path) -> int:
@@ -138,11 +151,11 @@ def against_baseline(
             _shares(two, after, orders, gold, set()),
         )
         clusters = dict(zip(after.item, after.cluster, strict=True))
-        compared.append((two, _columns(shares, items, clusters)))
+        compared.append((two, _columns(shares, items, clusters, _chances(two) or _chances(one))))
         usual = PairedTable.of(_usual(before, ERROR), _usual(after), "item", "order")
         moved += _changed(task, usual, gold)
     # A figure that changed on no item cannot be called worse: the error is divided among the rest.
-    changed = sum(one != two for _, columns in compared for one, two, _ in columns.values())
+    changed = sum(c.before != c.after for _, columns in compared for c in columns.values())
     conclusions = [
         row
         for answers, columns in compared
@@ -263,18 +276,32 @@ def _shares(
     }
 
 
+def _chances(answers: Answers) -> dict[str, float]:
+    """The chances with which items were picked to be labelled; empty where none is known."""
+    log = answers.log
+    if log.chances is None:
+        return {}
+    known = zip(log.items, log.chances.tolist(), strict=True)
+    return {item: chance for item, chance in known if chance > 0}
+
+
 def _columns(
-    shares: Sequence[Mapping[Figure, ShareOfItem]], items: set[str], clusters: Mapping[str, str]
+    shares: Sequence[Mapping[Figure, ShareOfItem]],
+    items: set[str],
+    clusters: Mapping[str, str],
+    chances: Mapping[str, float],
 ) -> Columns:
     """Each figure's shares before and after, and the clusters, of the items that have both."""
     columns: Columns = {}
     for figure in FIGURES:
         before, after = (side.get(figure, {}) for side in shares)
         if common := sorted(items & before.keys() & after.keys()):
-            columns[figure] = (
+            is_picked = figure == "right" and chances.keys() >= {*common}
+            columns[figure] = Column(
                 [before[item] for item in common],
                 [after[item] for item in common],
                 [clusters[item] for item in common],
+                [chances[item] for item in common] if is_picked else None,
             )
     return columns
 
@@ -283,8 +310,9 @@ def _conclusions(
     answers: Answers, columns: Columns, parts: int, margin: float
 ) -> Iterator[Conclusion]:
     """The entries of a judge and task, in the order of `FIGURES`; ``parts`` share the error."""
-    for figure, (one, two, shared) in columns.items():
-        change = item_change(one, two, shared, figures=parts if one != two else 1)
+    for figure, (before, after, clusters, chances) in columns.items():
+        figures = parts if before != after else 1
+        change = item_change(before, after, clusters, figures=figures, chances=chances)
         conclusion = change.conclusion(margin)
         what = {
             "no worse": f"is not worse by more than {100 * margin:g} points",

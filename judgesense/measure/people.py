@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,8 @@ from judgesense.statistics.alternative_annotator import (
     FEWEST_PEOPLE,
     alternative_annotator,
 )
-from judgesense.statistics.arrays import Bools, Codes, Words
+from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.statistics.gold import weighted_mean
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import share_fields
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table, krippendorff_alpha
@@ -125,7 +126,8 @@ def _compared(judged: Judged, human: str, column: Words) -> HumanAgreement | Non
     clusters = answers.log.cluster[judged.rows]
     verdicts, truth, codes = judged.verdict[labelled], column[labelled], clusters[labelled]
     figures = gold_figures(answers, judged.rows[labelled], verdicts, truth)
-    weighted = answers.log.chances_of(judged.rows[labelled]) is not None
+    chances = answers.log.chances_of(judged.rows[labelled])
+    weighted = chances is not None
     counts = Counter(zip(verdicts, truth, strict=True))
     confusion, per_label = {}, {}
     for verdict in dict.fromkeys([*task.labels, *sorted(set(verdicts))]):
@@ -135,8 +137,8 @@ def _compared(judged: Judged, human: str, column: Words) -> HumanAgreement | Non
         mine, called = truth == label, verdicts == label
         per_label[label] = LabelFigures(
             n=int(mine.sum()),
-            **share_fields("recall", called[mine], codes[mine]),
-            **share_fields("precision", mine[called], codes[called]),
+            **_share("recall", called, mine, codes, chances),
+            **_share("precision", mine, called, codes, chances),
         )
     if not figures.n:
         return None
@@ -162,6 +164,16 @@ def _compared(judged: Judged, human: str, column: Words) -> HumanAgreement | Non
         else _corrected(judged, np.where(labelled, column, "")),
         alt_test_reason=f"the test needs {FEWEST_PEOPLE} people who labelled the same items",
     )
+
+
+def _share(
+    name: str, hits: Bools, among: Bools, codes: Codes, chances: Floats | None
+) -> dict[str, Any]:
+    """The share of hits among some rows, of all items where their chances to be picked differ."""
+    if chances is None or not among.any():
+        return share_fields(name, hits[among], codes[among])
+    value, ends = weighted_mean(hits[among], 1 / chances[among], codes[among])
+    return {name: value, **ends.fields(name)}
 
 
 def _corrected(judged: Judged, labels: Words) -> dict[str, CorrectedShare]:

@@ -57,13 +57,21 @@ class Change:
         return "no worse" if self.ci_low > -margin else "cannot tell"
 
 
-def item_change(before: Any, after: Any, clusters: Any = None, *, figures: int = 1) -> Change:
+def item_change(
+    before: Any,
+    after: Any,
+    clusters: Any = None,
+    *,
+    figures: int = 1,
+    chances: Any = None,
+) -> Change:
     """The change of a share between two measurements of the same items, shape (n,), n at least 1.
 
     The interval is that of Bonett and Price (2012) for paired proportions: one item more that
     gained and one that lost, then the normal interval; here for shares per item in [0, 1] and with
     the clusters' sums as the sample. With items that share clusters, the quantile is Student's. The
-    error is divided among the `figures` that the comparison has.
+    error is divided among the `figures` that the comparison has. With the `chances` with which the
+    items were picked, each counts 1 / chance.
 
     >>> change = item_change([1] * 50, [0] * 5 + [1] * 45)
     >>> round(change.difference, 2), round(change.ci_high, 4) < 0
@@ -73,8 +81,10 @@ def item_change(before: Any, after: Any, clusters: Any = None, *, figures: int =
 
     one, two = np.asarray(before, np.float64), np.asarray(after, np.float64)
     codes, k = cluster_codes(clusters, len(one))
-    gaps = np.bincount(codes, two - one, minlength=k)
-    sizes = np.bincount(codes, minlength=k).astype(np.float64)
+    weights = np.ones(len(one)) if chances is None else 1 / np.asarray(chances, np.float64)
+    weights *= len(one) / weights.sum()
+    gaps = np.bincount(codes, weights * (two - one), minlength=k)
+    sizes = np.bincount(codes, weights, minlength=k)
     usual = float(sizes.mean())
     total = float(sizes.sum()) + 2 * usual
     mean = float(gaps.sum()) / total
@@ -95,9 +105,9 @@ def item_change(before: Any, after: Any, clusters: Any = None, *, figures: int =
         half = math.sqrt(z**2 - 4 * z * total * mean - 4 * z * total * mean**2)
         low = min(low, (2 * total * mean - z - half) / (2 * (total + z)))
     return Change(
-        before=float(one.mean()),
-        after=float(two.mean()),
-        difference=float((two - one).mean()),
+        before=float((weights * one).mean()),
+        after=float((weights * two).mean()),
+        difference=float((weights * (two - one)).mean()),
         ci_low=max(-1.0, low),
         ci_high=min(1.0, high),
         level=1 - 2 * tail,

@@ -75,9 +75,8 @@ def gold_agreement(
             (another vocabulary, or an empty string for none) leaves its row out.
         labels: the task's labels, in the order of the scale if `ordinal`.
         ordinal: whether kappa has quadratic weights.
-        chances: with which each row was picked to be labelled, shape (n,), above 0. Accuracy, that
-            of the constant answer and their difference are then those of all items, the other
-            figures those of the labelled ones.
+        chances: with which each row was picked to be labelled, shape (n,), above 0. All figures
+            are then those of all items, with each row counting 1 / chance.
 
     Returns:
         A `GoldAgreement`. Without a row of known gold, or without any decision, every figure is
@@ -125,7 +124,8 @@ def gold_agreement(
     found |= gap.fields("beats_constant")
     if weights is not None:
         found |= _weighted(hits, constant, weights, codes)
-    tally = np.bincount(truth * (size + 1) + said, minlength=size * (size + 1))
+    counts = None if weights is None else weights * len(weights) / weights.sum()
+    tally = np.bincount(truth * (size + 1) + said, counts, minlength=size * (size + 1))
     table = tally.reshape(size, size + 1).astype(np.float64)
     measures = table_figures(table, ordinal)
     if constant.all():
@@ -133,7 +133,7 @@ def gold_agreement(
         measures = {"gwet_ac1": measures["gwet_ac1"]}
     drawn: dict[str, Any] = {}
     if k >= max(2, 2 * size):
-        drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal), ordinal)
+        drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal, counts), ordinal)
     for name, value in measures.items():
         found[name] = float(value)
         if drawn:
@@ -143,40 +143,48 @@ def gold_agreement(
 
 
 def _weighted(hits: Bools, constant: Bools, weights: Floats, codes: Codes) -> dict[str, Any]:
-    """Accuracy over all items, from labels that were picked with other chances in each stratum.
+    """Accuracy over all items, from labels that were picked with other chances in each stratum."""
+    accuracy, ends = weighted_mean(hits, weights, codes)
+    constant_accuracy, _ = weighted_mean(constant, weights, codes)
+    gain, gain_ends = weighted_mean(hits.astype(float) - constant, weights, codes)
+    figures: dict[str, Any] = {
+        "accuracy": accuracy,
+        "constant_accuracy": constant_accuracy,
+        "beats_constant": gain,
+    }
+    return figures | ends.fields("accuracy") | gain_ends.fields("beats_constant")
 
-    Items of the same weight are a stratum (Cochran 1977, section 5.3). Where all labels of one are
-    alike, its spread is that of one more label of each kind.
+
+def weighted_mean(column: Any, weights: Floats, clusters: Any) -> tuple[float, Interval]:
+    """The mean of all items of a column in [-1, 1] whose rows were picked with other chances.
+
+    Items of the same weight (1 / chance) are a stratum (Cochran 1977, section 5.3). Where all
+    values of one are alike, its spread is that of one more of each kind. A column of booleans is a
+    share, with an interval in [0, 1].
+
+    >>> value, ends = weighted_mean(np.array([True, False] * 20), np.repeat([1.0, 3.0], 20), None)
+    >>> round(value, 2), round(ends.low, 2), round(ends.high, 2)
+    (0.5, 0.32, 0.68)
     """
     from scipy.special import stdtrit
 
+    codes, _ = cluster_codes(clusters, len(weights))
     rows = np.bincount(codes)
     weight = np.bincount(codes, weights) / rows
     _, stratum, n = np.unique(weight, return_inverse=True, return_counts=True)
     share = np.bincount(stratum, weight) / weight.sum()
     t = float(stdtrit(max(1, len(rows) - 1), 0.975))
-    columns = {
-        "accuracy": hits,
-        "constant_accuracy": constant,
-        "beats_constant": hits.astype(float) - constant,
-    }
-    found: dict[str, Any] = {}
-    for name, column in columns.items():
-        values = np.bincount(codes, column) / rows
-        means = np.bincount(stratum, values) / n
-        mean = float(share @ means)
-        squares = np.bincount(stratum, (values - means[stratum]) ** 2) / np.maximum(1, n - 1)
-        squares = np.where(squares > 0, squares, (n + 1) / (n + 2) ** 2)
-        error2 = float((share**2 * squares / n).sum() + share @ (means - mean) ** 2 / weight.sum())
-        found[name] = mean
-        if name == "beats_constant":
-            ends = Interval(mean - t * error2**0.5, mean + t * error2**0.5).within(-1, 1)
-        else:
-            alike = weight.sum() ** 2 / (weight**2).sum()
-            size = mean * (1 - mean) / error2 if 0 < mean < 1 else float(alike)
-            ends = Interval(*outer_ends(mean, size, t, bunched=False))
-        found |= ends.fields(name) if name != "constant_accuracy" else {}
-    return found
+    values = np.bincount(codes, column) / rows
+    means = np.bincount(stratum, values) / n
+    mean = float(share @ means)
+    squares = np.bincount(stratum, (values - means[stratum]) ** 2) / np.maximum(1, n - 1)
+    squares = np.where(squares > 0, squares, (n + 1) / (n + 2) ** 2)
+    error2 = float((share**2 * squares / n).sum() + share @ (means - mean) ** 2 / weight.sum())
+    if np.asarray(column).dtype != bool:
+        return mean, Interval(mean - t * error2**0.5, mean + t * error2**0.5).within(-1, 1)
+    alike = weight.sum() ** 2 / (weight**2).sum()
+    size = mean * (1 - mean) / error2 if 0 < mean < 1 else float(alike)
+    return mean, Interval(*outer_ends(mean, size, t, bunched=False))
 
 
 def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
@@ -213,7 +221,14 @@ def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
     }
 
 
-def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool) -> Floats:
+def _drawn_tables(
+    truth: Codes,
+    said: Codes,
+    codes: Codes,
+    table: Floats,
+    ordinal: bool,
+    counts: Floats | None = None,
+) -> Floats:
     """Tables that the data make plausible, shape (draws, L, L + 1).
 
     Whole clusters are reweighted (the Bayesian bootstrap, Rubin 1981), so that what a cluster's
@@ -223,7 +238,8 @@ def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, ordina
     the spread where these are few. To the gold labels' shares, and to the answers to each,
     Jeffreys' prior for right against wrong is added, which counts in independent answers: as many
     rows each as `intervals.wilson_cluster` takes for one. More than two labels share its weight,
-    for they would all pull to the same side.
+    for they would all pull to the same side. ``counts`` are the rows' weights, with mean 1; unequal
+    ones make the rows worth fewer (Kish's design effect).
     """
     from scipy.special import ndtri, stdtrit
 
@@ -232,18 +248,19 @@ def _drawn_tables(truth: Codes, said: Codes, codes: Codes, table: Floats, ordina
     cells = size * (size + 1)
     of_cells = codes * cells + truth * (size + 1) + said
     rows, tally = distinct_rows(
-        np.bincount(of_cells, minlength=(codes.max() + 1) * cells).reshape(-1, cells)
+        np.bincount(of_cells, counts, minlength=(codes.max() + 1) * cells).reshape(-1, cells)
     )
+    effect = 1.0 if counts is None else float((counts**2).mean())
     used = np.flatnonzero(table.sum(axis=1))
     has = rows.reshape(-1, size, size + 1)[:, used].any(axis=2)
-    degrees = np.maximum(1, np.where(has, tally @ has, np.inf).min(axis=1) - 1)
+    degrees = np.maximum(1, np.where(has, tally @ has, np.inf).min(axis=1) / effect - 1)
     shape = (ndtri(0.975) / stdtrit(degrees, 0.975)) ** 2
     drawn = weighted_sums(rows, tally, shape, _DRAWS, rng).reshape(_DRAWS, size, size + 1)
     row = np.empty(len(used))
     for at, label in enumerate(used.tolist()):
         own = truth == label
         worth = wilson_cluster(said[own] == label, codes[own]).effective_n
-        row[at] = own.sum() / (worth or 1.0)
+        row[at] = effect * own.sum() / (worth or 1.0)
     prior = _wrong_answers(table, ordinal)[used]
     prior[np.arange(len(used)), used] += 1.0
     prior = np.maximum(prior / len(used), 1e-300)

@@ -302,9 +302,11 @@ def test_labels_picked_with_unequal_chances_are_weighted(tmp_path: Path) -> None
     assert entry["accuracy_ci_low"] < 0.875 < entry["accuracy_ci_high"] < 0.94
     assert entry["accuracy"] == found.report.trust[0]["checks"]["right"]["details"]["accuracy"]
     agree = [(label, "pass" if n % 2 else "fail") for n, label, _, _ in rows]
-    assert entry["kappa"] == pytest.approx(cohen_kappa_score(*zip(*agree, strict=True)))
+    weights = [1 / chance for *_, chance in rows]
+    kappa = cohen_kappa_score(*zip(*agree, strict=True), sample_weight=weights)
+    assert entry["kappa"] == pytest.approx(kappa)
     assert entry["corrected"] == {}
-    assert "accuracy is weighted" in " ".join(notes)
+    assert "the figures are weighted" in " ".join(notes)
 
 
 def test_a_file_is_compared_with_an_earlier_one_item_by_item(

@@ -166,7 +166,7 @@ def test_peoples_own_agreement_is_the_ceiling(
     (card,) = result.report.trust
     right = card["checks"]["right"]
     assert right["state"] == state
-    assert ("avoid" == card["trust"]) == (state == "fail")
+    assert (card["trust"] == "avoid") == (state == "fail")
     if state == "unmeasured":
         assert right["details"]["kappa_between_people"] < 0.4
         assert "people agree too little with each other" in right["text"]

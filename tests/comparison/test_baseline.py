@@ -182,3 +182,14 @@ def test_large_clusters_do_not_hide_how_much_they_vary():
     before = np.ones(len(clusters))
     after = np.where(clusters == 0, 0.0, 1.0)
     assert item_change(before, after, clusters).conclusion(0.05) == "cannot tell"
+
+
+def test_labels_that_were_picked_count_by_their_chance():
+    doubtful = np.arange(200) < 100
+    before = np.ones(200)
+    after = np.where(doubtful & (np.arange(200) % 5 == 0), 0.0, 1.0)
+    chances = np.where(doubtful, 0.8, 0.1)
+    picked = item_change(before, after, chances=chances)
+    assert item_change(before, after).difference == pytest.approx(-0.1)
+    assert picked.difference == pytest.approx(-0.2 * (100 / 0.8) / (100 / 0.8 + 100 / 0.1))
+    assert picked.ci_low < picked.difference < picked.ci_high

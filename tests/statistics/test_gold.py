@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judgesense.statistics.gold import gold_agreement
+from judgesense.statistics.gold import gold_agreement, weighted_mean
 
 
 def rows(table: list[list[int]], said: list[str], gold: list[str]) -> tuple[list[str], list[str]]:
@@ -127,3 +127,24 @@ def test_a_rare_label_of_few_clusters_widens_its_intervals() -> None:
             getattr(r, f"{name}_ci_high") - getattr(r, f"{name}_ci_low") for r in (apart, shared)
         ]
         assert widths[1] > 1.2 * widths[0], name
+
+
+def test_chances_of_being_picked_weigh_every_figure():
+    from sklearn.metrics import cohen_kappa_score
+
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["A", "B"], 300)
+    is_doubtful = rng.random(300) < 0.3
+    is_right = rng.random(300) < np.where(is_doubtful, 0.6, 0.95)
+    verdict = np.where(is_right, truth, np.where(truth == "A", "B", "A"))
+    chances = np.where(is_doubtful, 1.0, 0.25)
+    result = gold_agreement(verdict, truth, labels=["A", "B"], chances=chances)
+    assert result.kappa == pytest.approx(
+        cohen_kappa_score(truth, verdict, sample_weight=1 / chances)
+    )
+    even = gold_agreement(verdict, truth, labels=["A", "B"], chances=np.full(300, 0.4))
+    plain = gold_agreement(verdict, truth, labels=["A", "B"])
+    assert (even.kappa, even.kappa_ci_low) == pytest.approx((plain.kappa, plain.kappa_ci_low))
+    share, ends = weighted_mean(is_right, 1 / chances, None)
+    assert share == pytest.approx(result.accuracy)
+    assert (ends.low, ends.high) == (result.accuracy_ci_low, result.accuracy_ci_high)
