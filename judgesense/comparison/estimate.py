@@ -23,6 +23,7 @@ from judgesense.files.data import Data
 from judgesense.measure.agreement import position
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.comparison import holm
+from judgesense.statistics.labelled import NOT_RANDOM, labelled_p
 from judgesense.statistics.planning import Pilot
 from judgesense.statistics.prediction_powered import (
     FEWEST_LABELS,
@@ -108,7 +109,8 @@ def estimate(
     )
     step, low, high = _scale_of(read, outputs, people, positive)
     strata = strata_of(outputs).astype(str) if people.picked else None
-    parts = [_system(outputs, code, people, strata, step) for code in _codes(outputs, systems)]
+    codes = _codes(outputs, systems)
+    parts = [_system(outputs, code, people, strata, step, len(codes)) for code in codes]
     good = None if outputs.is_comparison else read.good(positive)
     rows = [_system_score(part, good is not None, (low, high), level) for part in parts]
     pairs = [(part,) for part in parts] if outputs.is_comparison else list(combinations(parts, 2))
@@ -150,7 +152,9 @@ def _codes(outputs: Outputs, systems: Sequence[str] | None) -> list[int]:
 class _System:
     """A system's mean verdicts and labels, NaN where unknown, and what its score is made of.
 
-    ``strata`` is None for random labels, ``powered`` with too few labels.
+    ``strata`` is None for random labels, ``powered`` with too few labels. ``is_random`` is False
+    where the verdicts show that the labels are no random part of the outputs; then nothing is
+    corrected.
     """
 
     name: str
@@ -160,6 +164,7 @@ class _System:
     strata: Words | None
     naive: Influence
     powered: Influence | None
+    is_random: bool = True
 
     @property
     def n_labels(self) -> int:
@@ -167,19 +172,23 @@ class _System:
 
 
 def _system(
-    outputs: Outputs, code: int, people: Labels, strata: Words | None, step: float
+    outputs: Outputs, code: int, people: Labels, strata: Words | None, step: float, family: int
 ) -> _System:
-    """A system. Raises JudgeSenseError if none of its outputs has a verdict."""
+    """A system of ``family``. Raises JudgeSenseError if none of its outputs has a verdict."""
     rows = outputs.of(code)
     name, predictions = outputs.systems[code], outputs.predictions[rows]
     if np.isnan(predictions).all():
         raise JudgeSenseError(f"no output of {name!r} has a verdict; judge some")
     cluster, labels, powered = outputs.cluster[rows], people.values[rows], None
     strata = None if strata is None else strata[rows]
-    if (~np.isnan(labels)).sum() >= FEWEST_LABELS:
+    means, p_value = outputs.means[rows], None
+    if strata is None:
+        p_value = labelled_p(means, ~np.isnan(labels), cluster)
+    is_random = p_value is None or p_value >= NOT_RANDOM / family
+    if is_random and (~np.isnan(labels)).sum() >= FEWEST_LABELS:
         powered = influence(labels, predictions, clusters=cluster, strata=strata, step=step)
     naive = naive_influence(predictions, clusters=cluster, step=step)
-    return _System(name, outputs.means[rows], labels, cluster, strata, naive, powered)
+    return _System(name, means, labels, cluster, strata, naive, powered, is_random)
 
 
 def _scale_of(
@@ -210,11 +219,19 @@ def _system_score(
     naive = combined([(1.0, part.naive, part.cluster)], level)
     tuned = None if part.powered is None else combined([(1.0, part.powered, part.cluster)], level)
     reasons = []
-    if tuned is None:
+    if not part.is_random:
+        is_labelled = ~np.isnan(labels)
+        shares = [number(float(np.nanmean(means[mask]))) for mask in (is_labelled, ~is_labelled)]
+        reasons.append(
+            f"nothing is corrected, because the mean verdict is {shares[0]} on labelled outputs "
+            f"and {shares[1]} on the others, so the labels are no random part. Label a random "
+            "part, or pick outputs with judgesense label"
+        )
+    elif tuned is None:
         reasons.append(f"a correction needs at least {FEWEST_LABELS} labels; there are {count}")
     elif tuned.error is None:
         reasons.append("there is no interval, because all (labelled) outputs share one cluster_id")
-    rate = _rogan_gladen(part, level) if is_binary and count else RoganGladen()
+    rate = _rogan_gladen(part, level) if is_binary and count and part.is_random else RoganGladen()
     if rate.degenerate:
         reasons.append(f"Rogan-Gladen: {rate.degenerate}")
     return {

@@ -172,7 +172,7 @@ def comparison_text(row: SystemComparison) -> str:
     if winner is not None:
         alone = f"The judge alone prefers {winner} to {other[winner]}"
     if row["corrected"] is None:
-        return f"{alone}. Label outputs of both systems to check this."
+        return f"{alone}. Label a random part of the outputs of both systems to check this."
     if row["ci_low"] is None:
         return f"{one} and {two} cannot be compared, because their difference has no interval."
     winner = row["decision"]

@@ -75,9 +75,19 @@ class LabelFigures:
     precision_ci_high: float | None
 
 
+NO_RANDOM_PART = (
+    "It is not corrected: the judge's verdicts differ between labelled and other items, so the "
+    "labels are no random part of them. Label a random part, or pick items with judgesense label."
+)
+"""Why the share of a label is not corrected for the judge's errors."""
+
+
 @dataclass(frozen=True)
 class CorrectedShare:
-    """The share of a label among all verdicts, and that corrected for the judge's errors."""
+    """The share of a label among all verdicts, and that corrected for the judge's errors.
+
+    ``share`` and its ends are None where the labelled items are no random part of all items.
+    """
 
     verdicts: float
     share: float | None

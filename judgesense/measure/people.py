@@ -37,6 +37,7 @@ from judgesense.statistics.gold import weighted_mean
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import share_fields
 from judgesense.statistics.kappa import disagreement_weights, kappa_from_table, krippendorff_alpha
+from judgesense.statistics.labelled import NOT_RANDOM, labelled_p
 from judgesense.tasks import ERROR, is_scale
 
 GOLD, MAJORITY = "gold", "majority"
@@ -181,6 +182,7 @@ def _corrected(judged: Judged, labels: Words) -> dict[str, CorrectedShare]:
 
     Prediction-powered (PPI++): the share of the verdicts, ``verdicts``, moved by how far they are
     off where there are labels, which must be a random part of the items. Empty with too few labels.
+    Where the verdicts show that they are no random part (`labelled_p`), no share is corrected.
     """
     from judgesense.statistics.prediction_powered import FEWEST_LABELS, combined, influence
 
@@ -197,10 +199,16 @@ def _corrected(judged: Judged, labels: Words) -> dict[str, CorrectedShare]:
     if (labelled > 0).sum() < FEWEST_LABELS:
         return {}
     shares = {}
-    for name in task.labels:
+    values = {name: np.bincount(item, verdict == name) / size for name in task.labels}
+    p_values = [labelled_p(column, labelled > 0, cluster) for column in values.values()]
+    if min((p for p in p_values if p is not None), default=1.0) < NOT_RANDOM / len(values):
+        return {
+            name: CorrectedShare(float(column.mean()), None, None, None)
+            for name, column in values.items()
+        }
+    for name, verdicts in values.items():
         with np.errstate(invalid="ignore"):
             truth = np.bincount(item, label == name) / labelled  # NaN without a label
-        verdicts = np.bincount(item, verdict == name) / size
         effect = influence(truth, verdicts, clusters=cluster, step=1.0)
         powered = combined([(1.0, effect, cluster)])
         figures = (powered.estimate, powered.ci_low, powered.ci_high)

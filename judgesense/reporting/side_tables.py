@@ -11,7 +11,12 @@ from functools import partial
 from typing import TypeVar
 
 from judgesense.measure.assessment import Assessment, ReportContents, task_rank
-from judgesense.measure.figures import HumanAgreement, RepeatFigures, VariantFigures
+from judgesense.measure.figures import (
+    NO_RANDOM_PART,
+    HumanAgreement,
+    RepeatFigures,
+    VariantFigures,
+)
 from judgesense.measure.people import GOLD
 from judgesense.text import brackets, interval, number, percent, s, short_names, span
 
@@ -149,7 +154,7 @@ def _labels_table(heading: str, people: HumanAgreement) -> SideTable:
 
     def corrected(label: str) -> str:
         row = people.corrected[label]
-        return f"{percent(row.share)} {_percents(row.ci_low, row.ci_high)}"
+        return f"{percent(row.share)} {_percents(row.ci_low, row.ci_high)}" if row.share else "–"
 
     columns |= {"recall": recall, "precision": precision}
     note = (
@@ -164,6 +169,8 @@ def _labels_table(heading: str, people: HumanAgreement) -> SideTable:
             " Share: the label's share of all verdicts. Corrected: this share, corrected for the "
             "judge's errors."
         )
+        if all(row.share is None for row in people.corrected.values()):
+            note += f" {NO_RANDOM_PART}"
     records = [((label,), label) for label in people.per_label]
     return _side_table(heading, ("label",), columns, records, [note], 1)
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from judgesense.measure.assessment import ReportContents
 from judgesense.measure.card import TRUST
 from judgesense.measure.disagreements import WRONG
-from judgesense.measure.figures import HumanAgreement
+from judgesense.measure.figures import NO_RANDOM_PART, HumanAgreement
 from judgesense.measure.people import GOLD
 from judgesense.reporting.palette import STYLES
 from judgesense.reporting.side_tables import among_people, side_tables
@@ -128,9 +128,13 @@ def _block(case: Advice, people: Sequence[HumanAgreement]) -> Iterator[Text]:
             f"{percent(figures.precision)} are right (precision)."
         )
         if share := people[0].corrected.get(label):
-            ends = brackets(share.ci_low, share.ci_high, percent)
-            text += f" It gives this label to {percent(share.verdicts)} of all items. Corrected "
-            text += f"for its errors, this share is about {percent(share.share)} {ends}."
+            text += f" It gives this label to {percent(share.verdicts)} of all items."
+            if share.share is None:
+                text += f" {NO_RANDOM_PART}"
+            else:
+                ends = brackets(share.ci_low, share.ci_high, percent)
+                text += " Corrected for its errors, this share is about "
+                text += f"{percent(share.share)} {ends}."
         yield Text(text)
     yield from (Text(f"  {text}") for text in among_people(case.subject.judge, people))
 

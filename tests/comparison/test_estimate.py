@@ -275,3 +275,20 @@ def test_labels_that_the_page_did_not_pick_are_assumed_to_be_a_random_sample(
     assert not assumed(labelling.out)
     assert assumed(tmp_path / "others.csv")
     assert assumed(labelling.out, tmp_path / "others.csv")
+
+
+def test_labels_of_what_the_judge_failed_correct_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows, labels = [], []
+    for n in range(300):
+        good = rng.random() < 0.72
+        verdict = good if rng.random() < 0.8 else not good
+        rows.append({"item_id": f"i{n}", "verdict": "YES" if verdict else "NO"})
+        if rng.random() < (0.05 if verdict else 0.6):
+            labels.append({"item_id": f"i{n}", "label": "YES" if good else "NO"})
+    (system,) = estimate(rows, labels).systems
+    assert (system["corrected"], system["rogan_gladen"]) == (None, None)
+    assert "no random part" in (system["degenerate"] or "")
+    random = [{"item_id": row["item_id"], "label": row["verdict"]} for row in rows[::4]]
+    assert estimate(rows, random).systems[0]["corrected"] is not None

@@ -1,0 +1,53 @@
+"""Are labels a random part of what was judged? What the verdicts show of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from judgesense.statistics.inputs import cluster_codes
+
+NOT_RANDOM = 0.01
+"""A p value below which labels are said not to be at random."""
+
+
+def labelled_p(verdicts: Any, labelled: Any, clusters: Any = None) -> float | None:
+    """The p value of labels being picked without regard to the verdicts.
+
+    Fisher's exact test of two verdicts by labelled where no rows share a cluster. Otherwise a score
+    test of equal means of the labelled and of the others, with the clusters' sums as the sample.
+
+    Args:
+        verdicts: numbers, shape (n,); NaN without a verdict, which leaves the row out.
+        labelled: which rows have a label, shape (n,).
+        clusters: one id per row; None for independent rows.
+
+    Returns:
+        The p value; None where all rows or none are labelled, or all verdicts are the same.
+
+    >>> labelled_p([1.0] * 30 + [0.0] * 70, [False] * 30 + [True] * 40 + [False] * 30) < 0.001
+    True
+    """
+    values, mask = np.asarray(verdicts, np.float64), np.asarray(labelled, bool)
+    known = ~np.isnan(values)
+    codes, k = cluster_codes(clusters, len(values))
+    values, mask, codes = values[known], mask[known], codes[known]
+    if not 0 < mask.sum() < len(mask) or np.ptp(values) == 0:
+        return None
+    if k == len(known) and len(np.unique(values)) == 2:
+        from scipy.stats import fisher_exact
+
+        is_high = values == values.max()
+        table = [[int((one & two).sum()) for two in (mask, ~mask)] for one in (is_high, ~is_high)]
+        return float(fisher_exact(table)[1])
+    from scipy.special import stdtr
+
+    sides = mask / mask.sum() - ~mask / (~mask).sum()
+    gap = float((values * sides).sum())
+    sums = np.bincount(codes, (values - values.mean()) * sides, minlength=k)
+    n_clusters = len(np.unique(codes))
+    if n_clusters < 2 or not sums.any():
+        return None
+    error = float(np.sqrt(n_clusters / (n_clusters - 1) * (sums**2).sum()))
+    return float(2 * stdtr(n_clusters - 1, -abs(gap) / error))
