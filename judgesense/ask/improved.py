@@ -151,7 +151,8 @@ def promise(ask: Mapping[str, Any]) -> str:
     if ask.get("threshold") is not None:
         return (
             f"{percent(ask['answered'])} of items get a verdict without a person. With 95% "
-            f"confidence, at most {percent(ask['error_bound'])} of these verdicts are wrong."
+            f"confidence, at most {percent(ask['error_bound'])} of these verdicts are wrong, on "
+            f"items like the {ask.get('verdicts', 0)} held out."
         )
     needed, n = ask.get("needed"), ask.get("verdicts", 0)
     text = (

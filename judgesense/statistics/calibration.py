@@ -26,6 +26,9 @@ offset."""
 _IMPOSSIBLE = -700.0
 """The log-probability in place of minus infinity, so that a mean over members stays a number."""
 
+_ERROR_CLUSTERS = 10
+"""Clusters with an error that show how errors cluster."""
+
 _STARTS = 2
 """Sequences of thresholds that are tested, each with its share of the error."""
 
@@ -159,9 +162,54 @@ class AskThreshold:
     needed: int | None = None
 
 
-def _worth(wrong: Bools, clusters: Any) -> float:
-    """For how many independent verdicts one verdict counts."""
-    return min(1.0, (wilson_cluster(wrong, clusters).effective_n or 1.0) / len(wrong))
+def _verdicts_needed(codes: Codes, max_error: float, confidence: float) -> int:
+    """The verdicts, all of them right, from which on ``max_error`` can be promised."""
+    sizes = np.bincount(codes)
+    sizes = sizes[sizes > 0]
+    share = max_error * float(sizes.mean()) / float(sizes.max())
+    return int(np.ceil(np.log(1 - confidence) / np.log(1 - share) * float(sizes.mean())))
+
+
+def error_bound(decided: Bools, wrong: Bools, codes: Codes, confidence: float) -> float:
+    """The upper bound of the share of decided verdicts that are wrong.
+
+    The exact binomial bound where no decided verdicts share a cluster. Otherwise clusters count:
+    all verdicts of one may be wrong together, which a few wrong ones cannot rule out. Their sums,
+    as shares of the largest cluster, have the bound of Hoeffding and Bentkus, which for any
+    distribution in [0, 1] and n clusters without an error is 1 - (1 - confidence)^(1/n) (Bates et
+    al. 2021, "Distribution-free, risk-controlling prediction sets", section 3.1). From
+    `_ERROR_CLUSTERS` clusters with an error on, how errors cluster is known, and the verdicts count
+    as their effective number (:func:`wilson_cluster`).
+    """
+    from scipy.optimize import brentq
+    from scipy.special import bdtr, betaincinv, xlogy
+
+    sizes, errors = np.bincount(codes[decided]), np.bincount(codes[decided], wrong[decided])
+    errors, sizes = errors[sizes > 0], sizes[sizes > 0]
+    n, k = len(sizes), float(errors.sum())
+    if not n or k >= sizes.sum():
+        return 1.0
+    largest = int(sizes.max())
+    if largest == 1:
+        return float(betaincinv(k + 1, n - k, confidence))
+    if np.count_nonzero(errors) >= _ERROR_CLUSTERS:
+        effective = wilson_cluster(wrong[decided], codes[decided]).effective_n or 1.0
+        worth = min(1.0, effective / float(sizes.sum()))
+        return float(betaincinv(k * worth + 1, (sizes.sum() - k) * worth, confidence))
+    mean = k / (n * largest)
+
+    def excess(rate: float) -> float:
+        """Log p of a mean error of at least ``rate``, less log (1 - confidence)."""
+        distance = xlogy(mean, mean / rate) + xlogy(1 - mean, (1 - mean) / (1 - rate))
+        bentkus = np.e * bdtr(float(np.ceil(k / largest)), n, rate)
+        p = min(float(np.exp(-n * distance)), float(bentkus), 1.0)
+        return float(np.log(max(p, 1e-300)) - np.log(1 - confidence))
+
+    low, high = max(mean, 1e-12), 1 - 1e-9
+    if excess(high) > 0:
+        return 1.0
+    bound = float(brentq(excess, low, high)) if excess(low) > 0 else low
+    return min(1.0, bound * largest / float(sizes.mean()))
 
 
 def ask_threshold(
@@ -190,8 +238,7 @@ def ask_threshold(
     falling, bad = -np.asarray(margin, np.float64)[order], np.asarray(wrong, bool)[order]
     n, level = len(order), 1 - (1 - confidence) / _STARTS
     codes = cluster_codes(clusters, n)[0][order]
-    needed = int(np.ceil(np.log(1 - level) / np.log(1 - max_error)))
-    least = int(np.ceil(needed / _worth(bad, codes)))
+    least = _verdicts_needed(codes, max_error, level) if n else 1
     best: tuple[int, float] | None = None
     for start in (least, (least + n) // 2) if least <= n else ():
         counts = np.unique(np.linspace(start, n, _STEPS).round().astype(int))
@@ -230,8 +277,7 @@ def longest_safe(
     """Of policies from cautious to bold, the last whose decided items are wrong in at most
     ``max_error``, tested in that order until one fails.
 
-    Each test compares the exact binomial bound of the error with ``max_error``. Clusters count as
-    their effective number of items (:func:`wilson_cluster`).
+    Each test compares the bound of the policy's error (`error_bound`) with ``max_error``.
 
     Source: Angelopoulos et al., "Learn then Test: Calibrating Predictive Algorithms to Achieve Risk
     Control", arXiv:2110.01052, sections 2 and 4 (fixed-sequence testing).
@@ -244,16 +290,15 @@ def longest_safe(
     >>> longest_safe(decided, decided & (np.arange(100) > 80)).step
     80
     """
-    from scipy.special import betaincinv
-
     done, bad = np.asarray(decided, bool), np.asarray(wrong, bool)
-    shrink = _worth(bad[-1], clusters) if done.shape[1] else 1.0
-    needed = int(np.ceil(np.log(1 - confidence) / np.log(1 - max_error) / shrink))
-    counts, errors = done.sum(axis=1) * shrink, bad.sum(axis=1) * shrink
+    codes, k = cluster_codes(clusters, done.shape[1])
+    needed = _verdicts_needed(codes, max_error, confidence) if k else 1
     found = Safe(None, None, needed)
-    for step in np.flatnonzero(done.sum(axis=1) >= needed).tolist():
-        n, k = counts[step], errors[step]
-        bound = 1.0 if k >= n else float(betaincinv(k + 1, n - k, confidence))
+    for step, policy in enumerate(done):
+        # A policy that decides too little to pass without an error is no test.
+        if error_bound(policy, policy & False, codes, confidence) > max_error:
+            continue
+        bound = error_bound(policy, bad[step], codes, confidence)
         if bound > max_error:
             break
         found = Safe(step, bound, needed)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from judgesense.statistics import calibration as c
-from judgesense.statistics.calibration import ask_threshold
+from judgesense.statistics.calibration import ask_threshold, error_bound, longest_safe
 from judgesense.statistics.comparison import paired_gain
 
 RNG = np.random.default_rng(7)
@@ -75,3 +76,27 @@ def test_clusters_weaken_the_bound():
     assert alone.threshold == 0.0
     assert alone.answered == 1.0
     assert together.threshold is None
+
+
+def test_a_guarantee_counts_clusters_that_may_be_wrong_together() -> None:
+    codes = np.repeat(np.arange(20), 10)
+    none = np.zeros(200, bool)
+    everything = np.ones(200, bool)
+    alone = error_bound(everything, none, np.arange(200), 0.95)
+    shared = error_bound(everything, none, codes, 0.95)
+    assert alone == pytest.approx(1 - 0.05 ** (1 / 200))
+    assert shared == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert longest_safe(everything[None], none[None], codes, max_error=0.03).step is None
+    assert longest_safe(everything[None], none[None], codes, max_error=0.03).needed == 984
+    assert longest_safe(everything[None], none[None], max_error=0.03).step == 0
+    assert error_bound(everything, everything, codes, 0.95) == 1.0
+
+
+def test_many_clusters_with_an_error_show_how_errors_cluster() -> None:
+    codes = np.repeat(np.arange(150), 10)
+    scattered = np.arange(1500) % 100 == 0
+    together = codes < 2
+    bounds = [
+        error_bound(np.ones(1500, bool), wrong, codes, 0.95) for wrong in (scattered, together)
+    ]
+    assert bounds[0] < 0.02 < bounds[1]
