@@ -164,7 +164,7 @@ def weighted_mean(column: Any, weights: Floats, clusters: Any) -> tuple[float, I
 
     >>> value, ends = weighted_mean(np.array([True, False] * 20), np.repeat([1.0, 3.0], 20), None)
     >>> round(value, 2), round(ends.low, 2), round(ends.high, 2)
-    (0.5, 0.32, 0.68)
+    (0.5, 0.33, 0.67)
     """
     from scipy.special import stdtrit
 

@@ -103,7 +103,7 @@ def test_always_first_with_one_exception_in_400_is_still_always_first() -> None:
 def test_both_orders_without_a_choice_in_both_are_undefined() -> None:
     one_order = orders_of(["A", "B"], [1, 2], ["AB", "AB"])
     assert (one_order.n, one_order.same_choice) == (0, None)
-    ties = orders_of(["TIE", "A"], [1, 1], ["AB", "BA"])
-    assert (ties.n, ties.n_templates, ties.same_choice) == (0, 1, None)
+    unread = orders_of(["UNCLEAR", "A"], [1, 1], ["AB", "BA"])
+    assert (unread.n, unread.n_templates, unread.same_choice) == (0, 1, None)
     alone = orders_of(["A", "B"], [1, 1], ["AB", "BA"])
     assert (alone.same_choice, alone.same_choice_ci_low) == (1.0, None)
