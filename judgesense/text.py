@@ -131,7 +131,7 @@ def quoted(names: Iterable[str], noun: str = "check") -> str:
     ("the 'fair' check", "the 'fair' and 'right' checks")
     """
     names = [repr(name) for name in names]
-    return f"the {join(names)} {noun}{s(len(names))}"
+    return f"the {join(names)} {noun}{plural_s(len(names))}"
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -145,10 +145,10 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"; did you mean {known[close[0]]!r}?" if close else ""
 
 
-def s(count: int) -> str:
+def plural_s(count: int) -> str:
     """The ending of a noun in the plural.
 
-    >>> f"1 item{s(1)}, 2 item{s(2)}"
+    >>> f"1 item{plural_s(1)}, 2 item{plural_s(2)}"
     '1 item, 2 items'
     """
     return "" if count == 1 else "s"
@@ -251,4 +251,4 @@ def duration(seconds: float) -> str:
     if unit == "minute" and amount >= 90:
         amount, unit = amount / 60, "hour"
     count = max(1, round(amount))
-    return f"{count} {unit}{s(count)}"
+    return f"{count} {unit}{plural_s(count)}"

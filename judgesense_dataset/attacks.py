@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, Text, fit_node, invalid, read_nodes
+from judgesense.files.documents import Shape, Text, invalid, read_nodes, validate_node
 from judgesense.log.folder import VARIANT_SCHEMA
 from judgesense.log.schema import ATTACK
 from judgesense.tasks import Item, Task, Template, render
@@ -119,7 +119,7 @@ def load_attacks(path: str | Path = ATTACKS) -> Attacks:
     for name, node in root["attacks"].mapping(f"attacks ({form})").items():
         if {*"#@"} & {*name} or name in CHOICES:
             raise node.fail(f"choose another name for the attack {name!r}, without # and @")
-        kinds.append(fit_node(Attack, node, f"the attack {name!r}", name=name))
+        kinds.append(validate_node(Attack, node, f"the attack {name!r}", name=name))
     wins = root["wins"].mapping("wins") if "wins" in root else {}
     wanted = {task: node.text(f"the label of task {task!r}") for task, node in wins.items()}
     return Attacks(tuple(kinds), wanted, str(path))

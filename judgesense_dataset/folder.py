@@ -26,7 +26,7 @@ import yaml
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text, refuse_links, require_writable, write_text
-from judgesense.files.documents import Shape, fit, parse_yaml
+from judgesense.files.documents import Shape, parse_yaml, validate
 from judgesense.files.tables import read_parquet, read_table
 from judgesense.log.folder import PROMPT_SCHEMA
 
@@ -182,7 +182,7 @@ def configs(folder: Path) -> dict[str, list[Path]]:
     """
     readme = folder / README
     files: dict[str, list[Path]] = {}
-    for config in fit(_Card, front_matter(readme), str(readme), "a dataset card").configs:
+    for config in validate(_Card, front_matter(readme), str(readme), "a dataset card").configs:
         name, declared = config.config_name, config.data_files
         if isinstance(declared, str):
             declared = [_DataFiles(split=SPLIT, path=declared)]

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from judgesense.benchmark import Benchmark, infer_task
 from judgesense.errors import JudgeSenseError, MissingExtraError
-from judgesense.files.documents import Shape, fit, parse_json
+from judgesense.files.documents import Shape, parse_json, validate
 from judgesense.files.tables import Record, column_names, in_schema, read_table
 from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA
 from judgesense.tasks import (
@@ -315,7 +315,7 @@ def _aliases(folder: Path, where: str) -> dict[str, Aliases]:
         if row[ALIASES] is not None:
             place = f"{where}, template {row['template_id']!r}, column {ALIASES}"
             value = {"texts": parse_json(row[ALIASES], place)}
-            texts = fit(_AliasColumn, value, place, "a JSON object of lists").texts
+            texts = validate(_AliasColumn, value, place, "a JSON object of lists").texts
             if wrong := wrong_alias(tuple(load_label_map(row["label_map"])), texts):
                 raise JudgeSenseError(f"{place}: {wrong[2]}")
             aliases[row["template_id"]] = texts

@@ -24,7 +24,7 @@ from judgesense.files.disk import write_text
 from judgesense.files.documents import read_yaml
 from judgesense.tasks import Template, prompt_id
 from judgesense.text import fill
-from judgesense_dataset.polarity import DIRECT, INVERTED, cue, names_answer
+from judgesense_dataset.polarity import DIRECT, INVERTED, names_answer, polarity_cue
 from judgesense_dataset.templates import DATA, TaskTemplates
 from judgesense_dataset.validators import Embedder, Measure, Vote, judge_votes, measure
 
@@ -170,7 +170,7 @@ def reason_to_drop(text: str, base: Template, entry: TaskTemplates, seen: set[st
         return "placeholders changed"
     if any(names_answer(base.text, raw) and not names_answer(text, raw) for raw in base.label_map):
         return "an answer is not named"
-    polarity = cue(text, entry.task.labels)
+    polarity = polarity_cue(text, entry.task.labels)
     if polarity is not None and polarity != (INVERTED if base.inverted else DIRECT):
         return "asks the opposite"
     return None

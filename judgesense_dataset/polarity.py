@@ -47,12 +47,12 @@ _BETTER = re.compile(
 )
 
 
-def cue(instruction: str, labels: Sequence[str]) -> str | None:
+def polarity_cue(instruction: str, labels: Sequence[str]) -> str | None:
     """DIRECT or INVERTED if the wording contains a cue, else None.
 
     A legend ("Answer NO (accurate)") comes first, then the subject of the question.
 
-    >>> cue("Does the response contain errors? YES or NO.", ("YES", "NO"))
+    >>> polarity_cue("Does the response contain errors? YES or NO.", ("YES", "NO"))
     'inverted'
     """
     first, last = labels[0], labels[-1]

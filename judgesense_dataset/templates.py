@@ -18,7 +18,15 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, Text, YamlNode, fit, fit_node, invalid, read_nodes
+from judgesense.files.documents import (
+    Shape,
+    Text,
+    YamlNode,
+    invalid,
+    read_nodes,
+    validate,
+    validate_node,
+)
 from judgesense.files.tables import Record, read_table
 from judgesense.guards import GUARDS
 from judgesense.tasks import PLACEHOLDER, UNDECIDED, Item, Task, Template, wrong_alias
@@ -211,7 +219,7 @@ def read_tasks(
     places: dict[str, str] = {}
     tasks = {}
     for name, task_node in node.mapping("the key 'tasks'").items():
-        entry = fit_node(_TaskEntry, task_node, f"task {name!r}")
+        entry = validate_node(_TaskEntry, task_node, f"task {name!r}")
         nodes = task_node.value["templates"]
         try:
             task = Task(name, tuple(entry.labels), entry.ordinal, MappingProxyType(entry.options))
@@ -335,7 +343,7 @@ def items_of(
         id_column = "item_id" if "item_id" in values or "id" in shown else "id"
         texts = {name: values[name] for name in shown}
         entry = {**values, "item_id": values.get(id_column), "fields": texts}
-        row = fit(_ItemRow, entry, record.place, "an item")
+        row = validate(_ItemRow, entry, record.place, "an item")
         if row.gold and row.gold not in task.labels:
             raise JudgeSenseError(
                 f"{record.place}, column gold: {row.gold!r} is not a label of task "

@@ -19,7 +19,8 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import refuse_links, sha256_of, write_text
-from judgesense.files.documents import Shape, fit, read_json
+from judgesense.files.documents import Shape, read_json
+from judgesense.files.documents import validate as validate_shape
 from judgesense.statistics.kappa import cohen_kappa
 from judgesense.text import aligned
 from judgesense_dataset.folder import is_hub_folder, load_verdicts, write_verdicts
@@ -161,7 +162,7 @@ def _earlier(place: Path, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
     if not path.exists():
         return None
     record: dict[str, Any] = read_json(path)
-    earlier = fit(_Record, record, str(path), "the record of a validation").inputs
+    earlier = validate_shape(_Record, record, str(path), "the record of a validation").inputs
     if earlier.get("pairs") != inputs["pairs"]:
         raise JudgeSenseError(
             f"{place} holds the validation of other pairs; choose another folder with --out"

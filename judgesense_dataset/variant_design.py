@@ -12,7 +12,7 @@ from judgesense.benchmark import Benchmark, table_of_pairs
 from judgesense.log.folder import PAIR_SCHEMA, VARIANT_SCHEMA
 from judgesense.log.schema import CONTRAST, EQUIVALENT
 from judgesense.tasks import Item, Pair, Prompt, Task, Template, pair_up, prompt_id, render
-from judgesense_dataset.polarity import INVERTED, cue, names_answer
+from judgesense_dataset.polarity import INVERTED, names_answer, polarity_cue
 from judgesense_dataset.templates import TRANSLATION, TaskTemplates
 from judgesense_dataset.variant_changes import EXAMPLES, VariantMaker, row_of
 from judgesense_dataset.variants import VARIANTS, Variant
@@ -195,8 +195,8 @@ def _check(variant: Variant, template: Template, task: Task, base: Template) -> 
         raise variant.fail(f"inverts the answers {where}: declare it as class: contrast")
     if (
         variant.variant_class != CONTRAST
-        and cue(template.text, task.labels) == INVERTED
-        and cue(base.text, task.labels) != INVERTED
+        and polarity_cue(template.text, task.labels) == INVERTED
+        and polarity_cue(base.text, task.labels) != INVERTED
     ):
         raise variant.fail(
             f"asks the opposite {where} ({template.text!r}): declare it as class: contrast"

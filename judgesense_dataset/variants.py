@@ -13,7 +13,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, Field, model_validator
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, Text, fit_node, invalid, read_nodes
+from judgesense.files.documents import Shape, Text, invalid, read_nodes, validate_node
 from judgesense.guards import Guard
 from judgesense.log.schema import CONTRAST, EQUIVALENT, OTHER_ITEM, REWORDING
 from judgesense.tasks import ANSWER
@@ -136,7 +136,7 @@ def load_variants(path: str | Path = VARIANTS) -> dict[str, Variant]:
     root = read_nodes(Path(path)).mapping("a file of variants", {"variants"})
     variants = {}
     for name, node in root["variants"].mapping("variants").items():
-        variant = fit_node(Variant, node, f"the {name!r} variant", name=name, where=node.where)
+        variant = validate_node(Variant, node, f"the {name!r} variant", name=name, where=node.where)
         group = variant.group or (
             "structure" if variant.variant_class == EQUIVALENT else variant.variant_class
         )

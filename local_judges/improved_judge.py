@@ -22,10 +22,10 @@ from judgesense.files.disk import read_text, write_text, writing
 from judgesense.files.documents import (
     OwnShape,
     YamlNode,
-    fit,
-    fit_node,
     parse_nodes,
     parse_yaml,
+    validate,
+    validate_node,
 )
 from judgesense.recipes.recipe import OTHER_WORDINGS, Combine, Read, Recipe
 from judgesense.tasks import Template
@@ -327,7 +327,7 @@ def parse_improved(text: str, where: str) -> ImprovedJudge:
             f"{where}: the file has version {version}, but this JudgeSense reads version "
             f"{marks[mark]}; make the file again with judgesense improve"
         )
-    fit(_File, plain, where, "a judge's file")
+    validate(_File, plain, where, "a judge's file")
     # Read as text, so that a label such as YES is no boolean.
     nodes = parse_nodes(text, where).value
     tasks = read_tasks(nodes["tasks"], alone=True)
@@ -356,7 +356,7 @@ def parse_improved(text: str, where: str) -> ImprovedJudge:
 
 
 def _recipe(node: YamlNode, entry: TaskTemplates, judge: int) -> Recipe:
-    stated = fit_node(_Rule, node, "the rule")
+    stated = validate_node(_Rule, node, "the rule")
     try:
         return Recipe(
             stated.remedy,

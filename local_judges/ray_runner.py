@@ -36,9 +36,9 @@ from local_judges.runner import (
     Interrupted,
     JudgeOutcome,
     ask_parts,
+    merge_outcomes,
     require_scorings,
     set_aside_unplanned,
-    together,
 )
 
 LOSSES = 5
@@ -237,7 +237,7 @@ class RayJudge:
         finally:
             for task in running:
                 ray.cancel(task, force=True)
-        whole = together(outcomes)
+        whole = merge_outcomes(outcomes)
         whole.seconds = time.perf_counter() - started
         return whole
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
-from judgesense.log.folder import RunFolder, claimed
+from judgesense.log.folder import RunFolder, folder_lock
 from judgesense.log.responses import PARTS, SCHEMA, conform_responses, read_responses
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
@@ -33,9 +33,9 @@ from local_judges.rows import PartLog, logprob_column
 from local_judges.runner import (
     JudgeOutcome,
     ask_parts,
+    merge_outcomes,
     require_scorings,
     set_aside_unplanned,
-    together,
 )
 
 MAX_TOKENS = 512
@@ -122,7 +122,7 @@ def respond(
         "questions": {"n": table.num_rows, "sha256": _digest(table)},
         "settings": {"repeats": repeats, "seed": seed},
     }
-    with claimed(out):
+    with folder_lock(out):
         run = RunFolder(out, terms, key="responder", parts=PARTS)
         if run.is_finished():
             return read_responses(out)
@@ -235,7 +235,7 @@ def _ask(
         run.begin()
         set_aside_unplanned(log.folder, parts, index, note)
         outcomes.append(ask_parts(responder, requests, parts, scorings, log, note))
-    return together(outcomes)
+    return merge_outcomes(outcomes)
 
 
 def _part_table(

@@ -138,7 +138,7 @@ def run_judge(
     if ranks is None:
         return outcome
     shares = ranks.gather(outcome)
-    outcome = together(shares)
+    outcome = merge_outcomes(shares)
     outcome.seconds = max(share.seconds for share in shares)
     return outcome
 
@@ -193,7 +193,7 @@ def set_aside_unplanned(folder: Path, parts: Sequence[Part], judge_index: int, n
             note(f"{path.name} is not in this run's plan; renamed to {set_aside(path)}")
 
 
-def together(outcomes: Sequence[JudgeOutcome]) -> JudgeOutcome:
+def merge_outcomes(outcomes: Sequence[JudgeOutcome]) -> JudgeOutcome:
     """The sum of the outcomes of one judge."""
     whole = JudgeOutcome(outcomes[0].judge)
     for outcome in outcomes:

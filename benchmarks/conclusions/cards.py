@@ -188,7 +188,7 @@ def _labelled(rng: np.random.Generator, kind: str, n: int) -> Any:
 def card_cell(case: str, n: int, wordings: int, runs: int) -> Iterator[Cell]:
     """What is concluded of a judge of choices between two, with a negation and labels."""
     rng = np.random.default_rng([len(case), n, wordings])
-    limits = DEFAULTS.but({"right": 0.2}) if case == "good, right at 0.2" else DEFAULTS
+    limits = DEFAULTS.updated({"right": 0.2}) if case == "good, right at 0.2" else DEFAULTS
     cards = [
         trust_card(view(_log(rng, case, n, wordings), None, RUN).judged[0], thresholds=limits)
         for _ in range(runs)

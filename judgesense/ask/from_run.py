@@ -96,7 +96,7 @@ def stabilise(
     table = Wordings.of(answers)
     flags = {row.template: row.flag for row in wordings(table)}
     flags |= dict.fromkeys(in_reply_form(run, answers), "reply form")
-    thresholds = Thresholds().but(record.get("thresholds"))
+    thresholds = Thresholds().updated(record.get("thresholds"))
     card = trust_card(answers, thresholds=thresholds, mislabelled=table.mislabelled)
     rows = remedies(answers, card, thresholds, table.mislabelled)
     if not rows:

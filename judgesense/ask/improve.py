@@ -23,7 +23,7 @@ from judgesense.benchmark import table_of_prompts
 from judgesense.files.data import Data
 from judgesense.files.disk import sha256_of, write_text, writing
 from judgesense.files.documents import read_json
-from judgesense.log.folder import PROMPTS_FILE, RunFolder, claimed
+from judgesense.log.folder import PROMPTS_FILE, RunFolder, folder_lock
 from judgesense.pipeline.execution import identity_of, require_known
 from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.recipes.recipe import OTHER_WORDINGS, Recipe
@@ -135,7 +135,7 @@ def improved_by(plan: Plan) -> Improved:
             stated = {field.name: record[field.name] for field in fields(Improved)}
             return Improved(**{**stated, **paths})
     with ExitStack() as stack:
-        stack.enter_context(claimed(folder))
+        stack.enter_context(folder_lock(folder))
         run = RunFolder(folder, {"data": plan.identity})
         run.repair(note)
         for key in ("parts", "digests", "finished"):

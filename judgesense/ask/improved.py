@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
-from judgesense.text import aligned, brackets, number, percent, s, signed
+from judgesense.text import aligned, brackets, number, percent, plural_s, signed
 
 Row = Mapping[str, Any]
 
@@ -182,8 +182,9 @@ def conclusion(rows: Sequence[Row], n: int) -> tuple[bool | None, str]:
         attacked += f", and yours on {percent(yours['resistant'])} "
         attacked += f"({_gain(row, 'resistant_gain')})"
     text = (
-        f"{row['way']!r} ({cost} prompt{s(2 if cost != '1' else 1)} per item) is right on {right} "
-        f"of {n} held-out items, and yours on {percent(yours['right'])} ({_gain(row, 'gain')})"
+        f"{row['way']!r} ({cost} prompt{plural_s(2 if cost != '1' else 1)} per item) is right "
+        f"on {right} of {n} held-out items, and yours on "
+        f"{percent(yours['right'])} ({_gain(row, 'gain')})"
     )
     if row["gain_ci_low"] is not None and row["gain_ci_low"] > 0:
         return True, f"{text}. It is better than yours{attacked}"

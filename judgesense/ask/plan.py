@@ -28,7 +28,7 @@ from judgesense.ask.wordings import (
 from judgesense.checking.options import RubricOptions
 from judgesense.checking.rubric import is_text, read_items
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import RUNS, Data, kept, kept_text
+from judgesense.files.data import RUNS, Data, kept_text, materialise
 from judgesense.pipeline.execution import identity_of, resolve_all
 from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.pipeline.verdicts import scoring_of
@@ -126,7 +126,7 @@ class Plan:
         specs = _judges(judge, options.scoring, judge_options)
         if options.limit is not None and options.limit < 1:
             raise JudgeSenseError(f"limit must be at least 1, got {options.limit}")
-        rows_file = kept(data, out.parent if str(out.parent) != "." else RUNS, "data")
+        rows_file = materialise(data, out.parent if str(out.parent) != "." else RUNS, "data")
         entry, every = _task(source, rows_file, options)
         if not 0 < options.max_error < 1:
             raise JudgeSenseError(f"max_error must lie between 0 and 1, got {options.max_error}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import kept
+from judgesense.files.data import materialise
 from judgesense.files.tables import read_table
 from judgesense.files.typed_rows import as_id
 from judgesense.importers.column_names import ROLES, VERDICTS, Columns, label_columns, plain
@@ -92,4 +92,4 @@ def one_row_an_item(
         return None
     tell(f"{path.name}: one row per person (column {rater}); {len(rows)} verdicts")
     names = {field: name for field, name in fields.items() if field != name}
-    return kept(rows.values(), runs, path.stem), labels_by_item(path, names)[0]
+    return materialise(rows.values(), runs, path.stem), labels_by_item(path, names)[0]

@@ -15,7 +15,7 @@ from judgesense.checking.options import FileOptions, ResultOptions
 from judgesense.checking.requirements import Requirement
 from judgesense.checking.result import CheckResult
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import Data, kept
+from judgesense.files.data import Data, materialise
 from judgesense.files.tables import SUFFIXES
 from judgesense.importers import Items
 from judgesense.importers.column_names import columns_of
@@ -25,7 +25,7 @@ from judgesense.log.folder import RUN_FILE, read_record
 from judgesense.log.invocation import invocation
 from judgesense.reporting.report import report_runs
 from judgesense.reporting.study_result import Result
-from judgesense.text import join, s
+from judgesense.text import join, plural_s
 
 _READING = 2
 """Counts the ways of reading a file: an answer that was read otherwise is not reused."""
@@ -51,10 +51,10 @@ def check_file(source: Data, options: FileOptions, result: ResultOptions) -> Che
     """
     for text in result.require:
         Requirement.parse(text)
-    newer = _measure(kept(source, result.beside, "data"), options, result)
+    newer = _measure(materialise(source, result.beside, "data"), options, result)
     if result.baseline is None:
         return newer.requiring(result.require)
-    earlier = kept(result.baseline, result.beside, "baseline")
+    earlier = materialise(result.baseline, result.beside, "baseline")
     if not (earlier / RUN_FILE).is_file():
         quiet = ResultOptions(runs=result.runs, note=lambda _: None)
         earlier = _measure(earlier, options, quiet).out
@@ -66,7 +66,7 @@ def check_file(source: Data, options: FileOptions, result: ResultOptions) -> Che
 def reading_of(source: Data, options: FileOptions, result: ResultOptions) -> tuple[str, ...]:
     """How a file of verdicts is read, one line a role; nothing is measured. Raises JudgeSenseError
     as `check_file`."""
-    path = kept(source, result.beside, "data")
+    path = materialise(source, result.beside, "data")
     return _with_labels(path, format_of(path), options, result).understood.lines
 
 
@@ -144,11 +144,12 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
 def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:
     """What a file's cells without a verdict are, one sentence a kind, with the commonest texts."""
     if blank := counts.get("blank"):
-        yield f"{blank} row{s(blank)} without a verdict: counted in readable, left out elsewhere."
+        rows = f"{blank} row{plural_s(blank)} without a verdict"
+        yield f"{rows}: counted in readable, left out elsewhere."
     for kind, what in (("failed", "failed call"), ("unread", "unread cell")):
         if count := counts.get(kind):
             texts = ", ".join(f"{text!r} {n}" for text, n in counts["texts"][kind].items())
-            yield f"{count} {what}{s(count)}, which are no verdicts: {texts}."
+            yield f"{count} {what}{plural_s(count)}, which are no verdicts: {texts}."
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ def result_of(
 
     ``ranked`` says whether the order of the labels ranks the systems.
     """
-    from judgesense_dataset.polarity import DIRECT, INVERTED, cue
+    from judgesense_dataset.polarity import DIRECT, INVERTED, polarity_cue
 
     result = Result("check", f"Check of {assessment.judge}", {})
     ranked_systems = rankings(log, {entry.task.name: entry.task.labels})
@@ -234,7 +234,10 @@ def result_of(
         ranked_systems = {}
         result.limits.append("to rank the systems, name the labels with --answers, best first")
     for other in entry.templates[1:]:
-        if cue(other.text, entry.task.labels) not in (None, INVERTED if other.inverted else DIRECT):
+        if polarity_cue(other.text, entry.task.labels) not in (
+            None,
+            INVERTED if other.inverted else DIRECT,
+        ):
             result.limits.append(f"{other.template_id} may ask a different question; read it")
     tables += [flips_table(report), cost_table(costs(log, report.runs))]
     result.tables = [table for table in tables if table.rows]

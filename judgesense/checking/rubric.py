@@ -17,7 +17,7 @@ from judgesense.checking.result import CheckResult, result_of
 from judgesense.comparison.baseline import items_of_baseline
 from judgesense.comparison.baseline_result import what_it_finds
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import Data, kept, kept_text
+from judgesense.files.data import Data, kept_text, materialise
 from judgesense.files.disk import require_file, sha256_of
 from judgesense.files.tables import SUFFIXES, Record, read_table_rows
 from judgesense.importers.column_names import columns_of
@@ -56,9 +56,9 @@ def check_rubric(
 
     baseline = None
     if result.baseline is not None:
-        baseline = kept(result.baseline, result.beside, "baseline")
+        baseline = materialise(result.baseline, result.beside, "baseline")
         result.note(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
-    path, file = _rubric_file(rubric, result.beside), kept(data, result.beside, "data")
+    path, file = _rubric_file(rubric, result.beside), materialise(data, result.beside, "data")
     if options.scoring not in SCORINGS:
         raise JudgeSenseError(
             f"unknown scoring {options.scoring!r}; choose one of {', '.join(SCORINGS)}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from judgesense.cli import options as opt
+from judgesense.text import plural_s
 
 if TYPE_CHECKING:
     from judgesense.pipeline.verdicts import Judged
@@ -144,7 +145,7 @@ def stabilise(
 
 def _print_improved(found: ImprovedJudge, out: Path) -> None:
     from judgesense.ask.improved import promise
-    from judgesense.text import brackets, percent, quoted, s
+    from judgesense.text import brackets, percent, quoted
 
     expected = found.expected
     prompts, cost = expected["prompts_per_item"], expected["usd_per_item"]
@@ -153,7 +154,7 @@ def _print_improved(found: ImprovedJudge, out: Path) -> None:
         f"{found.recipe.name!r}."
     )
     dear = "" if cost is None else f", about ${cost:.4g}"
-    typer.echo(f"  It needs {prompts} prompt{s(prompts)} per item{dear}.")
+    typer.echo(f"  It needs {prompts} prompt{plural_s(prompts)} per item{dear}.")
     if expected["accuracy"] is not None:
         ends = brackets(expected["ci_low"], expected["ci_high"], percent)
         typer.echo(

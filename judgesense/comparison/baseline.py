@@ -25,7 +25,7 @@ from judgesense.measure.agreement import same_polarity, ties_of
 from judgesense.measure.thresholds import MARGIN
 from judgesense.statistics.change import item_change
 from judgesense.tasks import ERROR, ORDERS, UNDECIDED
-from judgesense.text import percent, s, signed
+from judgesense.text import percent, plural_s, signed
 
 _WHAT = {
     "right": "matches the labels",
@@ -114,7 +114,7 @@ def against_baseline(
             after, n_missing = _with_missing(before, after)
             if n_missing:
                 notes.append(
-                    f"{task}: {n_missing} verdict{s(n_missing)} of the baseline "
+                    f"{task}: {n_missing} verdict{plural_s(n_missing)} of the baseline "
                     f"{'has' if n_missing == 1 else 'have'} no row in the newer result and count "
                     "as wrong; remove these items from the baseline if you no longer judge them."
                 )
@@ -125,7 +125,9 @@ def against_baseline(
                 "same item_id"
             )
         if left := len({*before.item, *after.item} - items):
-            notes.append(f"{task}: {left} item{s(left)} that only one result has are left out.")
+            notes.append(
+                f"{task}: {left} item{plural_s(left)} that only one result has are left out."
+            )
         old, new = _gold(before), _gold(after)
         gold = old | new
         # What is right or wrong shows on the labelled items alone.
@@ -322,8 +324,8 @@ def _conclusions(
         text = (
             f"{figure!r} {what}. The judge {_WHAT[figure]} in {percent(change.after)} of cases, "
             f"compared with {percent(change.before)} before ({points[0]} points "
-            f"[{points[1]}, {points[2]}], {change.n_items} item{s(change.n_items)}, of which "
-            f"{change.n_changed} changed)"
+            f"[{points[1]}, {points[2]}], {change.n_items} item{plural_s(change.n_items)}, "
+            f"of which {change.n_changed} changed)"
         )
         what_changed = {"judge": answers.judge, "task": answers.task.name, "figure": figure}
         figures_of = {"conclusion": conclusion, **vars(change), "text": text}

@@ -11,7 +11,7 @@ from judgesense.measure.card import Gate
 from judgesense.statistics.change import ERROR_RATE, smallest_loss
 from judgesense.statistics.result import ResultMapping, data_frame
 from judgesense.tasks import ORDERS
-from judgesense.text import join, percent, s, sentence
+from judgesense.text import join, percent, plural_s, sentence
 
 Figure = Literal["right", "steady", "fair", "readable"]
 FIGURES: tuple[Figure, ...] = ("right", "steady", "fair", "readable")
@@ -104,7 +104,7 @@ class BaselineComparison(ResultMapping):
         if self.moved:
             kinds = Counter(row["kind"] for row in self.moved)
             counts = join([f"{n} {kind}" for kind, n in kinds.items()])
-            lines.append(f"{len(self.moved)} verdict{s(len(self.moved))} changed ({counts})")
+            lines.append(f"{len(self.moved)} verdict{plural_s(len(self.moved))} changed ({counts})")
         return lines
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def what_it_finds(n_items: int) -> str:
     """
     loss = smallest_loss(n_items)
     if loss is None:
-        return f"{n_items} item{s(n_items)} are too few to find any loss"
+        return f"{n_items} item{plural_s(n_items)} are too few to find any loss"
     return (
         f"with {n_items} items, a loss of {100 * loss:.0f} points is found in 80% of comparisons "
         "if little else changes"
@@ -141,7 +141,7 @@ def what_it_finds(n_items: int) -> str:
 def _power(rows: Sequence[Conclusion]) -> str:
     """What the comparisons that cannot tell would find, as many verdicts as change anyway."""
     row = max(rows, key=lambda row: row["smallest_loss"] or 1.0)
-    items = f"{row['n_items']} item{s(row['n_items'])}"
+    items = f"{row['n_items']} item{plural_s(row['n_items'])}"
     if row["smallest_loss"] is None:
         return f"{items} are too few to find any loss"
     return (

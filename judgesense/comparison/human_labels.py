@@ -13,7 +13,7 @@ import numpy as np
 from judgesense.comparison.outputs import ALL, Outputs, strata_of
 from judgesense.comparison.verdicts import Verdicts
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import RUNS, Data, kept
+from judgesense.files.data import RUNS, Data, materialise
 from judgesense.importers.label_files import LabelRow, read_label_rows
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.kappa import krippendorff_alpha
@@ -77,7 +77,7 @@ def read_labels(
     listed: list[Data] = [files]
     if isinstance(files, (list, tuple)) and all(isinstance(file, (str, Path)) for file in files):
         listed = list(files)
-    sources = [kept(file, RUNS, "labels") for file in listed]
+    sources = [materialise(file, RUNS, "labels") for file in listed]
     translation = {theirs.casefold(): ours for theirs, ours in (mapping or {}).items()}
     places: dict[str, dict[str, int]] = {}
     for number, (item, code) in enumerate(zip(outputs.items, outputs.system, strict=True)):

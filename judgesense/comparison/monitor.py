@@ -36,7 +36,7 @@ from judgesense.log.record import now
 from judgesense.statistics.monitoring import watch
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
 from judgesense.statistics.updates import NOISE_FACTOR
-from judgesense.text import percent, s, signed
+from judgesense.text import percent, plural_s, signed
 
 Status = Literal["fine", "alarm", "cannot tell"]
 
@@ -119,9 +119,10 @@ class Monitoring(ResultMapping):
     def __str__(self) -> str:
         lines = [*(task.text for task in self.tasks), *(f"Note: {note}." for note in self.notes)]
         addition = "" if self.recorded else "; this run was not added"
+        looks = f"{self.n_looks} look{plural_s(self.n_looks)}"
         lines.append(
-            f"{self.history} has {self.n_looks} look{s(self.n_looks)}{addition}. The chance of a "
-            f"false alarm at any look is at most {percent(self.error)}."
+            f"{self.history} has {looks}{addition}. The chance of a false alarm at any look is "
+            f"at most {percent(self.error)}."
         )
         return "\n".join(lines)
 

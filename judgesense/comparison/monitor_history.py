@@ -10,7 +10,7 @@ from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
-from judgesense.files.documents import OwnShape, fit, parse_json
+from judgesense.files.documents import OwnShape, parse_json, validate
 
 SCHEMA_VERSION = 2
 """The version of a line that is written; a newer one is refused."""
@@ -70,7 +70,7 @@ def read_history(history: Path) -> list[Look]:
     for number, line in enumerate(read_text(history).splitlines(), 1):
         place = f"{history}, line {number}"
         try:
-            looks.append(fit(Look, parse_json(line, place), place, "a look"))
+            looks.append(validate(Look, parse_json(line, place), place, "a look"))
         except JudgeSenseError as error:
             raise JudgeSenseError(
                 f"{error}. The line is damaged or written by a newer JudgeSense: restore "

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import RUNS, Data, kept
+from judgesense.files.data import RUNS, Data, materialise
 from judgesense.files.tables import SUFFIXES, is_dataset
 from judgesense.files.typed_rows import number_of
 from judgesense.importers.values import is_label
@@ -245,7 +245,7 @@ def read_verdicts(
     ...     read_verdicts(file).values().tolist()
     [1.0, 0.0]
     """
-    path = kept(source, RUNS, "verdicts")
+    path = materialise(source, RUNS, "verdicts")
     if path.is_dir() and not is_dataset(path):
         return verdicts_of(
             select_answers(read_run(path).judged, judge, task, scoring, str(path)), path

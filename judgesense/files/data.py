@@ -50,7 +50,7 @@ def rows_in(data: Any, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-def kept(data: Data, folder: Path, name: str) -> Path:
+def materialise(data: Data, folder: Path, name: str) -> Path:
     """The file with the data: a path as it is; rows in memory are saved as JSON lines in a folder.
 
     The file's name ends in a hash of its content. It stays beside the results for the next step to

@@ -60,7 +60,7 @@ S = TypeVar("S", bound=Shape)
 T = TypeVar("T")
 
 
-def fit(shape: type[S], values: Any, place: str, what: str) -> S:
+def validate(shape: type[S], values: Any, place: str, what: str) -> S:
     """``values`` as an object of a shape; ``what`` names what was expected, such as "a sample".
 
     Raises JudgeSenseError, with ``place``, the path of the first field that does not fit, what was
@@ -68,9 +68,9 @@ def fit(shape: type[S], values: Any, place: str, what: str) -> S:
 
     >>> class Row(Shape):
     ...     score: float
-    >>> fit(Row, {"score": 0.5, "note": "x"}, "log.json, row 1", "a row").score
+    >>> validate(Row, {"score": 0.5, "note": "x"}, "log.json, row 1", "a row").score
     0.5
-    >>> fit(Row, {"score": "high"}, "log.json, row 1", "a row")
+    >>> validate(Row, {"score": "high"}, "log.json, row 1", "a row")
     Traceback (most recent call last):
     judgesense.errors.JudgeSenseError: log.json, row 1, score: input should be a valid number, \
 unable to parse string as a number; found 'high' (in a row)
@@ -217,7 +217,7 @@ class YamlNode:
         return self.value
 
 
-def fit_node(shape: type[S], node: YamlNode, what: str, **more: Any) -> S:
+def validate_node(shape: type[S], node: YamlNode, what: str, **more: Any) -> S:
     """A YAML mapping, and ``more`` values, as an object of a shape.
 
     Scalars are text, so that a label YES is no boolean; a shape's numbers are read from it. Raises

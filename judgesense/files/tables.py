@@ -153,7 +153,7 @@ def _dataset_rows(path: Path) -> Iterator[Rows]:
                 with pa.memory_map(str(file)) as source:
                     for batch in pa.ipc.open_stream(source):
                         places = [f"{file}, row {n}" for n in range(first, first + len(batch))]
-                        yield Rows(sound(batch, str(file)).to_pydict(), places)
+                        yield Rows(check_table(batch, str(file)).to_pydict(), places)
                         first += len(batch)
             except UNREADABLE as error:
                 raise JudgeSenseError(f"{file} cannot be read as Arrow ({error})") from error
@@ -261,7 +261,7 @@ def _parquet_rows(path: Path) -> Iterator[Rows]:
     try:
         for batch in pq.ParquetFile(path).iter_batches(AT_ONCE):
             places = [f"{path}, row {n}" for n in range(first, first + len(batch))]
-            yield Rows(sound(batch, str(path)).to_pydict(), places)
+            yield Rows(check_table(batch, str(path)).to_pydict(), places)
             first += len(batch)
     except JudgeSenseError:
         raise
@@ -301,7 +301,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, hint: str = "
             table = file.read(columns=None if columns is None else list(columns))
     except UNREADABLE as error:
         raise unreadable(path, error, hint) from error
-    return sound(table, str(path))
+    return check_table(table, str(path))
 
 
 def column_names(path: Path) -> list[str]:
@@ -319,7 +319,7 @@ def unreadable(path: Path, error: Exception, hint: str = "") -> JudgeSenseError:
     return JudgeSenseError(f"{path} cannot be read as Parquet ({reason}){hint}")
 
 
-def sound(rows: Batch, where: str) -> Batch:
+def check_table(rows: Batch, where: str) -> Batch:
     """The rows, if no two columns share a name and all text is UTF-8.
 
     Arrow checks neither when it reads; later, half of its functions fail on such columns and the

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, FiniteFloat
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import S, fit
+from judgesense.files.documents import S, validate
 from judgesense.files.tables import Record, read_table
 
 
@@ -82,4 +82,4 @@ def typed_rows(
                 f"{', '.join(map(str, values))}. Name yours with {flag} {absent[0]}=YOURS"
             )
         renamed = {name: values[column] for name, column in columns.items()}
-        yield fit(shape, {**values, **renamed}, record.place, "a row of the table"), record
+        yield validate(shape, {**values, **renamed}, record.place, "a row of the table"), record

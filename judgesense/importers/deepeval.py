@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, fit, read_json
+from judgesense.files.documents import Shape, read_json, validate
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers import Importer, Items
 
@@ -67,11 +67,13 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
             f"{path}: not a DeepEval test run (no testRunData.testCases); deepeval writes it to "
             ".deepeval/.latest_test_run.json"
         )
-    run, empty = fit(Run, values, f"{path}, testRunData", "a DeepEval test run"), True
+    run, empty = validate(Run, values, f"{path}, testRunData", "a DeepEval test run"), True
     for kind in ("testCases", "conversationalTestCases"):
         for number, case in enumerate(getattr(run, kind)):
             place = f"{path}, testRunData.{kind}[{number}]"
-            for record in _metrics(fit(Case, case, place, "a test case"), number, place, items):
+            for record in _metrics(
+                validate(Case, case, place, "a test case"), number, place, items
+            ):
                 empty = False
                 yield record
     if empty:

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
-from judgesense.files.documents import Shape, fit, parse_json, read_json
+from judgesense.files.documents import Shape, parse_json, read_json, validate
 
 _ZSTD = 93
 """The zip compression method of newer Inspect versions, which Python's zipfile lacks."""
@@ -158,10 +158,10 @@ def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
                 f"{path}: the log is unfinished (no header.json); recover it with: "
                 "inspect log recover"
             )
-        log = fit(Log, _read(path, archive, "header.json"), str(path), "an Inspect log")
+        log = validate(Log, _read(path, archive, "header.json"), str(path), "an Inspect log")
         samples = _zipped(path, archive)
     else:
-        log = fit(Log, read_json(path), str(path), "an Inspect log")
+        log = validate(Log, read_json(path), str(path), "an Inspect log")
         listed = enumerate(log.samples or [], 1)
         samples = ((f"{path}, sample {n}", sample) for n, sample in listed)
     return log.eval, ((place, _sample(values, place)) for place, values in samples)
@@ -172,7 +172,7 @@ def _sample(values: Any, place: str) -> Sample:
         needed = {name: values[name] for name in Sample.model_fields if name in values}
         attachments = values.get("attachments")
         values = _resolved(needed, attachments if isinstance(attachments, dict) else {})
-    return fit(Sample, values, place, "a sample of an Inspect log")
+    return validate(Sample, values, place, "a sample of an Inspect log")
 
 
 def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import AliasPath, Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, fit, read_json
+from judgesense.files.documents import Shape, read_json, validate
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers import Importer, Items
 
@@ -109,7 +109,7 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     empty = True
     for number, values in enumerate(results):
         place = f"{path}, results.results[{number}]"
-        result = fit(Result, values, place, "a result of promptfoo")
+        result = validate(Result, values, place, "a result of promptfoo")
         for record in _graded(result, place, items, pick):
             empty = False
             yield record

@@ -36,7 +36,7 @@ from judgesense.importers.shape import (
     through,
 )
 from judgesense.importers.values import fold, with_other
-from judgesense.text import join, s, sentence
+from judgesense.text import join, plural_s, sentence
 
 _SHOWN = {
     "judge": "judges",
@@ -188,7 +188,9 @@ def lay_out(
         size = sum(map(len, through([*before, repeats], read())))
         assert isinstance(repeats, Repeats)
         if repeats.copies:
-            notes.append(f"{repeats.copies} row{s(repeats.copies)} repeated whole count once")
+            notes.append(
+                f"{repeats.copies} row{plural_s(repeats.copies)} repeated whole count once"
+            )
         if repeats.repeats and repeat not in found:
             notes.append(f"{repeats.repeats} more verdicts on the same input are repeats")
     return Layout(found, size, judged, asked, roles, words, fresh, choices)

@@ -19,7 +19,7 @@ from judgesense.files.documents import read_json
 from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers import Importer, Items
 from judgesense.importers.tools import CODE, KEYS, NESTED, PEOPLE, field_of, scores_in
-from judgesense.text import s
+from judgesense.text import plural_s
 
 _LISTS = ("traces", "scores", "feedback", "annotations", "data", "results")
 
@@ -176,9 +176,9 @@ def _newest(scores: list[Score], items: Items) -> list[Score]:
         else:
             kept[(*key, number)] = score
     if copies:
-        items.notes.append(f"{copies} score{s(copies)} recorded twice count once")
+        items.notes.append(f"{copies} score{plural_s(copies)} recorded twice count once")
     if replaced:
-        items.notes.append(f"{replaced} score{s(replaced)} replaced by a newer one")
+        items.notes.append(f"{replaced} score{plural_s(replaced)} replaced by a newer one")
     return list(kept.values())
 
 

@@ -20,7 +20,7 @@ from pydantic import ConfigDict, field_validator
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
-from judgesense.files.documents import Shape, fit, parse_json, read_json
+from judgesense.files.documents import Shape, parse_json, read_json, validate
 from judgesense.reporting.documents import BADGE_FILE, escape_markdown, render_badge
 from judgesense.reporting.study_result import Table
 from judgesense.text import interval, number, sentence
@@ -79,7 +79,7 @@ def read_inputs(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     from judgesense.cli.options import judge_options, names, pairs
 
     where = "the Action's inputs"
-    inputs = fit(Inputs, parse_json(text, where), where, "the Action's inputs")
+    inputs = validate(Inputs, parse_json(text, where), where, "the Action's inputs")
     of_action = {"artifact", "extras", "python_version", "settings", "max_cost"}
     given = inputs.model_dump(exclude_none=True, exclude=of_action)
     given |= {key: names(given[key]) for key in ("answers", "variants") if key in given}

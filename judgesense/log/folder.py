@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_folder, sha256_of, write_text, writing
-from judgesense.files.documents import fit, parse_json
+from judgesense.files.documents import parse_json, validate
 from judgesense.log.answers import Answers
 from judgesense.log.record import RunRecord, hardware, now, versions
 from judgesense.log.schema import PARTS, conform, part_files, read_log, read_part, require_parts
@@ -182,7 +182,7 @@ def changes(folder: Path, record: Mapping[str, Any], parts: str = PARTS) -> dict
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path) -> Iterator[None]:
     """Keep other processes from writing to a run's folder until this one is done or killed.
 
     Raises JudgeSenseError if another process has claimed the folder.
@@ -228,7 +228,7 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
             f"{path} has schema {version!r}, written by a newer JudgeSense; this version reads "
             f"schema {SCHEMA_VERSION}. Upgrade judgesense"
         )
-    fit(RunRecord, record, str(path), "the record of a run")
+    validate(RunRecord, record, str(path), "the record of a run")
     return dict(record)
 
 

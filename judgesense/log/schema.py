@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import replacing
-from judgesense.files.tables import in_schema, read_parquet, sound
+from judgesense.files.tables import check_table, in_schema, read_parquet
 
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
@@ -149,7 +149,7 @@ def _log_of_part(part: Path, texts: bool) -> pa.Table:
     table = read_part(part, columns)
     if not texts:
         # The column that is not read is checked all the same.
-        conform(sound(pq.read_schema(part).empty_table(), str(part)), str(part))
+        conform(check_table(pq.read_schema(part).empty_table(), str(part)), str(part))
         table = table.append_column("raw_text", pa.nulls(table.num_rows, pa.string()))
     return _numbers(conform(table, str(part)), str(part))
 

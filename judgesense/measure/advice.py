@@ -19,7 +19,7 @@ from judgesense.measure.thresholds import (
     NO_DIFFERENCE,
     POLARITY_GAP,
 )
-from judgesense.text import join, number, percent, s
+from judgesense.text import join, number, percent, plural_s
 
 Texts = Iterator[tuple[str, str]]
 """Kinds of findings and their texts."""
@@ -81,7 +81,9 @@ def _on_judge(entry: Assessment, runs: Sequence[Mapping[str, Any]], perfect: flo
     if (card.trust != "avoid" and compared) or entry.recommendation.template is not None:
         yield "prefer", f"{entry.recommendation.text}."
     if 0 < (n := entry.mapped.n_clusters) < FEW_CLUSTERS:
-        text = f"these figures come from only {n} independent item{s(n)}, however many pairs "
+        text = (
+            f"these figures come from only {n} independent item{plural_s(n)}, however many pairs "
+        )
         yield "sample", f"{text}the items form."
 
 
@@ -145,7 +147,7 @@ def _on_polarity(entry: Assessment, declared: list[str], perfect: float | None) 
     raw, mapped = entry.raw.jss, entry.mapped.jss
     if raw is None or mapped is None or abs(mapped - raw) <= POLARITY_GAP:
         return
-    wordings = f"the inverted wording{s(len(declared))} {join(declared)}"
+    wordings = f"the inverted wording{plural_s(len(declared))} {join(declared)}"
     text = f"raw JSS is {number(raw)}, and JSS mapped through the label maps is {number(mapped)}. "
     if mapped > raw:
         text += f"The gap comes from {wordings}, not from the judge."

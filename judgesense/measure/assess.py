@@ -140,7 +140,7 @@ def measure(
     rows = [row for some in flipped for flip in some for row in flip.rows]
     material = Material(
         record=run,
-        limits=Thresholds().but(run.get("thresholds")).but(thresholds),
+        limits=Thresholds().updated(run.get("thresholds")).updated(thresholds),
         prompts=PromptTexts(prompts),
         texts=dict(zip(rows, read(rows), strict=True)),
         wordings=wording_texts(run, prompts),

@@ -15,7 +15,7 @@ from judgesense.measure.planning import chances_text
 from judgesense.measure.situation import Commands, Situation
 from judgesense.measure.thresholds import MANY_CUT_OFF
 from judgesense.recipes.recipe import AS_ASKED
-from judgesense.text import join, number, percent, quoted, s
+from judgesense.text import join, number, percent, plural_s, quoted
 
 KINDS = (
     "use",
@@ -147,7 +147,7 @@ def _settle(case: Situation) -> NextStep:
                 "with 80% probability. Then measure again."
             )
             return NextStep("label_more", text, commands.with_data())
-        text = f"{lead}Add {items - n} item{s(items - n)}{_where('to', commands.data)}. "
+        text = f"{lead}Add {items - n} item{plural_s(items - n)}{_where('to', commands.data)}. "
         return NextStep("add_items", f"{text}{items} items in all {likely}", commands.with_data())
     if (wordings := planned.wordings_needed) is not None:
         text = f"Add wordings{_where('to', commands.wordings)} until there are {wordings}. "
@@ -170,7 +170,7 @@ def _gain(row: RemedyFigures, case: Situation) -> str:
         parts.append(f"makes the same choice in both orders on {percent(row.same_choice)}")
     lead = f"{join(parts)}. It " if parts else ""
     n = row.prompts_per_item or 0
-    cost = f"needs {n} prompt{s(n)} per item"
+    cost = f"needs {n} prompt{plural_s(n)} per item"
     if row.jss is not None:
         cost = f"has a JSS of {number(row.jss, 2)} and {cost}"
     return f"With it, the judge {lead}{cost}."

@@ -30,7 +30,7 @@ from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.calibration import UNDECIDED
 from judgesense.statistics.comparison import Gain, paired_gain
 from judgesense.statistics.selection import choice_error, folds_of
-from judgesense.text import join, number, percent, s, signed
+from judgesense.text import join, number, percent, plural_s, signed
 
 MOST_ITEMS = 2_000
 """Remedies are measured on at most this many items, drawn at random: enough for 2 points."""
@@ -277,7 +277,7 @@ def _text(row: RemedyFigures) -> str:
     if row.readable is not None and row.readable < 1 - _SHOWN_UNDECIDED:
         parts.append(f"gives no verdict on {percent(1 - row.readable)}")
     lead = f"{join(parts)}. It " if parts else ""
-    cost = f"needs {row.prompts_per_item} prompt{s(row.prompts_per_item or 0)} per item"
+    cost = f"needs {row.prompts_per_item} prompt{plural_s(row.prompts_per_item or 0)} per item"
     if row.jss is not None:
         instead = f" instead of {number(row.jss_before)}" if row.remedy != AS_ASKED else ""
         cost = f"has a JSS of {number(row.jss)}{instead} and {cost}"

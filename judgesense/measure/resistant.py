@@ -19,7 +19,7 @@ from judgesense.statistics.comparison import holm
 from judgesense.statistics.intervals import share_fields, wilson_cluster
 from judgesense.statistics.rates import higher_than_others
 from judgesense.tasks import ERROR
-from judgesense.text import brackets, percent, s
+from judgesense.text import brackets, percent, plural_s
 
 _SHOWN = 3
 """Turned items of a kind that a report shows."""
@@ -49,7 +49,7 @@ def resistant(rows: Sequence[AttackFigures], threshold: float) -> Check:
     high = min(highs) if len(highs) == len(kinds) else None
     about = worst.about or worst.kind
     text = (
-        f"under the worst of {len(kinds)} kind{s(len(kinds))} of attack ({about}), "
+        f"under the worst of {len(kinds)} kind{plural_s(len(kinds))} of attack ({about}), "
         f"{percent(share)} of its right verdicts stay right {brackets(low, high, percent)}"
     )
     check = Check.of(

@@ -49,13 +49,13 @@ class Thresholds:
                 f"confidence must lie between 0 and 1, got {self.confidence!r}; the default is 0.95"
             )
 
-    def but(self, values: Mapping[str, object] | None) -> Thresholds:
+    def updated(self, values: Mapping[str, object] | None) -> Thresholds:
         """These thresholds with those of a mapping in their place.
 
         Raises:
             JudgeSenseError: an unknown name, or a value that is no number in the name's range.
 
-        >>> Thresholds().but({"steady": "0.9"}).steady
+        >>> Thresholds().updated({"steady": "0.9"}).steady
         0.9
         """
         names, changes = asdict(self), {}

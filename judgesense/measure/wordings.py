@@ -17,7 +17,7 @@ from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.selection import Choice, choose
 from judgesense.statistics.wordings import NOT_JUDGED, UNDECIDED, WordingFigures, screen
 from judgesense.tasks import ERROR
-from judgesense.text import brackets, join, number, p_value, percent, quoted, s
+from judgesense.text import brackets, join, number, p_value, percent, plural_s, quoted
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def recommendation(table: Wordings, card: TrustCard) -> Recommendation:
         if row.flag != "fine":
             out[name] = f"{name} ({row.flag})"
     if out and (jss := jss_without(table, out)) is not None:
-        left_out = f"wording{s(len(out))} {join(list(out.values()))}"
+        left_out = f"wording{plural_s(len(out))} {join(list(out.values()))}"
         reason += f". Without the flagged {left_out}, JSS is {number(jss)}"
     if table.screened[1] and table.graded:
         reason += f". The wordings contradict each other: {_camps(table)}"
@@ -284,7 +284,7 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     if choice.p_any_difference is None:
         return None, f"{n_clusters} independent items are too few to compare wordings"
     name = "p" if table.family == 1 else f"p corrected for {table.family} comparisons"
-    evidence = f"({p_value(choice.p_any_difference, name)}, {n_items} item{s(n_items)})"
+    evidence = f"({p_value(choice.p_any_difference, name)}, {n_items} item{plural_s(n_items)})"
     if others:
         evidence += f". Too few of these items were judged under {join(others)} for a comparison"
     rest = len(compared) - len(best)
@@ -296,7 +296,7 @@ def _advised(table: Wordings, best: list[str]) -> tuple[str | None, str]:
     if len(best) > 1:
         return (
             None,
-            f"{join(best, 'or')} may be the best wording, and {rest} other wording{s(rest)} "
+            f"{join(best, 'or')} may be the best wording, and {rest} other wording{plural_s(rest)} "
             f"did worse {evidence}",
         )
     return best[0], (

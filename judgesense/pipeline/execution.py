@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import RUNS, Data, kept, kept_templates
-from judgesense.log.folder import RunFolder, claimed, read_record, save_run
+from judgesense.files.data import RUNS, Data, kept_templates, materialise
+from judgesense.log.folder import RunFolder, folder_lock, read_record, save_run
 from judgesense.log.invocation import invocation
 from judgesense.log.schema import PARTS, SCORINGS
 from judgesense.measure.thresholds import Thresholds
@@ -103,7 +103,7 @@ def run(
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit, own=items is not None)
     beside = RUNS if out is None else Path(out).parent
     if items is not None:
-        given["items"] = items = kept(items, beside, "items")
+        given["items"] = items = materialise(items, beside, "items")
     if templates is not None:
         given["templates"] = templates = kept_templates(templates, beside)
     data = data_reference(dataset, templates, items, variants, attacks)
@@ -259,7 +259,7 @@ def execute(
             raise JudgeSenseError(f"--out must be a folder on this machine, not a URL, got {out}")
         folder = Path(out)
         if first:
-            stack.enter_context(claimed(folder))
+            stack.enter_context(folder_lock(folder))
         run = RunFolder(folder, terms, writes=first)
         finished = run.is_finished()
         # No process writes before all have read the state of the run.
@@ -297,7 +297,7 @@ def execute(
 
 def _keep_thresholds(folder: Path, thresholds: Mapping[str, float]) -> None:
     record = read_record(folder) or {}
-    if Thresholds().but(record.get("thresholds")) != Thresholds().but(thresholds):
+    if Thresholds().updated(record.get("thresholds")) != Thresholds().updated(thresholds):
         save_run(folder, {**record, "thresholds": dict(thresholds)})
 
 

@@ -14,7 +14,7 @@ from judgesense.answers.matching import AnswerMatch, match_answers
 from judgesense.answers.matching.scores import ModelScores, disagreement, score_models
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_folder, writing
-from judgesense.files.documents import Shape, Text, fit, invalid, parse_json
+from judgesense.files.documents import Shape, Text, invalid, parse_json, validate
 from judgesense.files.tables import read_table_rows
 from judgesense.files.typed_rows import Id, SomeId, as_id
 from judgesense.log.responses import PARTS, require_finished
@@ -83,7 +83,7 @@ def read_questions(path: Path) -> Iterator[Question]:
     from local_judges.responder import Question
 
     for row, place in _rows(path, _QuestionRow, {}):
-        values = fit(_QuestionRow, row, place, "a question")
+        values = validate(_QuestionRow, row, place, "a question")
         yield Question(
             values.item_id, values.template_id, values.message, tuple(values.options or ())
         )
@@ -110,7 +110,7 @@ def read_responses(
     rows, failed = list[ResponseRow](), list[str]()
     for path in files:
         for values, place in _rows(path, ResponseRow, {} if given else columns):
-            row = fit(ResponseRow, {**values, "place": place}, place, "a response")
+            row = validate(ResponseRow, {**values, "place": place}, place, "a response")
             if row.text is None and row.error is not None:
                 failed.append(f"{row.model} {row.template_id} {row.item_id}: {row.error}")
                 continue
@@ -165,7 +165,7 @@ def _read_references(
     """What a table says of each item, or of each item and template where it names templates."""
     references: dict[tuple[str | None, str | None], dict[str, Any]] = {}
     for values, place in _rows(path, ResponseRow, columns):
-        row = fit(ResponseRow, values, place, "a reference")
+        row = validate(ResponseRow, values, place, "a reference")
         _require(row, place, ("item_id", "reference"), values)
         known = row.model_dump(include={"reference", "question", "options"}, exclude_none=True)
         if references.setdefault((row.item_id, row.template_id), known) != known:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import RUNS, Data, kept, kept_templates, rows_in
+from judgesense.files.data import RUNS, Data, kept_templates, materialise, rows_in
 from judgesense.files.tables import Record
 from judgesense.log.folder import PAIR_SCHEMA
 from judgesense.log.schema import read_log
@@ -112,7 +112,7 @@ def judge_items(
     cluster, options = cluster_of(judge_options)
     spec = _resolved(judge, task, wording, scoring, templates, options)
     improved: ImprovedJudge = spec.improved
-    file = kept(items, beside, "items")
+    file = materialise(items, beside, "items")
     read, identity, rows = read_items(file, improved, columns or {})
     data = DataReference(
         {"items": identity, "stabilised": improved.digest},

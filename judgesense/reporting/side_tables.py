@@ -18,7 +18,7 @@ from judgesense.measure.figures import (
     VariantFigures,
 )
 from judgesense.measure.people import GOLD
-from judgesense.text import brackets, interval, number, percent, s, short_names, span
+from judgesense.text import brackets, interval, number, percent, plural_s, short_names, span
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:
         f"{number(between.alpha, 2)})."
     ]
     if ties := between.ties:
-        texts[0] += f" On {ties} item{s(ties)}, no label has a majority."
+        texts[0] += f" On {ties} item{plural_s(ties)}, no label has a majority."
     names = {name for pair in between.pairs for name in (pair.a, pair.b)}
     if alone := [row.kappa for row in people if row.human in names and row.kappa]:
         texts[0] += f" {judge} agrees with each person at κ "

@@ -8,7 +8,7 @@ from judgesense.measure.card import clause
 from judgesense.measure.figures import HumanAgreement
 from judgesense.measure.people import GOLD, MAJORITY, within_one
 from judgesense.reporting.case import Case, reasons
-from judgesense.text import brackets, join, number, percent, s, sentence, span
+from judgesense.text import brackets, join, number, percent, plural_s, sentence, span
 
 MOST_SHOWN = 4
 """Names in a title, and remedies on the first screen."""
@@ -126,7 +126,7 @@ def _conclusion(cases: Sequence[Case]) -> str:
 def _for(cases: Sequence[Case]) -> str:
     """The tasks of some cases: ``for the factuality and relevance tasks``."""
     tasks = list(dict.fromkeys(case.task for case in cases))
-    return f"for the {join(tasks)} task{s(len(tasks))}"
+    return f"for the {join(tasks)} task{plural_s(len(tasks))}"
 
 
 def _some(names: Sequence[str], word: str) -> str:

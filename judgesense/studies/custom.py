@@ -16,7 +16,7 @@ from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
-from judgesense.files.documents import Shape, fit_node, read_nodes
+from judgesense.files.documents import Shape, read_nodes, validate_node
 from judgesense.log.schema import read_log
 from judgesense.measure.cost import costs
 from judgesense.measure.rankings import rankings
@@ -93,7 +93,7 @@ def run_study(
     """
     path, out = Path(path), Path(out)
     root = read_nodes(path)
-    keys = fit_node(_StudyFile, root, "a study file")
+    keys = validate_node(_StudyFile, root, "a study file")
     if (keys.templates is None) == (keys.tasks is None):
         raise root.fail("give either 'templates' (a template file) or 'tasks' (inline)")
     if keys.templates is None:

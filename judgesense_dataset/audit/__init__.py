@@ -17,7 +17,7 @@ from typing import Any
 
 from judgesense.files.documents import read_yaml
 from judgesense.statistics.kappa import cohen_kappa
-from judgesense.text import aligned, number, s
+from judgesense.text import aligned, number, plural_s
 from judgesense_dataset.audit.rows import AuditRow, TaskRows, read_audit_rows
 from judgesense_dataset.polarity import is_identity
 
@@ -66,7 +66,7 @@ def findings(task: TaskRows) -> tuple[Finding, ...]:
 
 
 def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{s(n)}"
+    return f"{n} {noun}{plural_s(n)}"
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:
@@ -330,7 +330,7 @@ def render(audit: Audit) -> str:
     """The audit as text: the counts of each task, then its findings."""
     severities = [f.severity for task in audit.tasks.values() for f in task.findings]
     counts = {name: severities.count(name) for name in (ERROR, WARNING)}
-    summary = " and ".join(f"{n} {name}{s(n)}" for name, n in counts.items())
+    summary = " and ".join(f"{n} {name}{plural_s(n)}" for name, n in counts.items())
     table: list[tuple[str, ...]] = [_COLUMNS]
     for name, task in audit.tasks.items():
         gold = ", ".join(f"{label}: {rows}" for label, rows in task.gold.items())

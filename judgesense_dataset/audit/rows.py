@@ -15,7 +15,7 @@ from judgesense.tasks import is_scale, load_label_map
 from judgesense_dataset.embedded import EMBEDDED_SETS
 from judgesense_dataset.folder import is_hub_folder
 from judgesense_dataset.load import jsonl_pairs, load_pairs, locate
-from judgesense_dataset.polarity import INVERTED, cue, inverted_map, is_identity
+from judgesense_dataset.polarity import INVERTED, inverted_map, is_identity, polarity_cue
 from judgesense_dataset.recognition import OPTIONS, known_tasks, recognise, wording_of
 
 LabelMap = Mapping[str, str]
@@ -194,7 +194,7 @@ def _prompt(
     instruction: str,
 ) -> AuditPrompt:
     same, meaning = dict(zip(labels, labels, strict=True)), known
-    if known is None and labels and (asks := cue(instruction, labels)):
+    if known is None and labels and (asks := polarity_cue(instruction, labels)):
         meaning = inverted_map(labels) if asks == INVERTED else same
     # Without label maps, a dataset is measured with the known templates' maps or unmapped.
     return AuditPrompt(text, wording, recorded, recorded or known or same, meaning)

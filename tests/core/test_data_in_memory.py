@@ -10,7 +10,7 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
-from judgesense.files.data import kept
+from judgesense.files.data import materialise
 
 pandas = pytest.importorskip("pandas")
 datasets = pytest.importorskip("datasets")
@@ -57,7 +57,7 @@ KINDS = {
 
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 def test_every_kind_of_data_is_the_same_file(make):
-    assert kept(make(ROWS), Path("x"), "data") == kept(ROWS, Path("x"), "data")
+    assert materialise(make(ROWS), Path("x"), "data") == materialise(ROWS, Path("x"), "data")
     (file,) = Path("x").iterdir()
     assert [json.loads(line) for line in file.read_text().splitlines()] == ROWS
 
@@ -72,7 +72,7 @@ def test_a_frame_keeps_whole_numbers_beside_missing_cells_and_writes_times():
             "tags": [["a"], None],
         }
     )
-    first, second = kept(frame, Path(), "data").read_text().splitlines()
+    first, second = materialise(frame, Path(), "data").read_text().splitlines()
     assert json.loads(first) == {
         "label": 1,
         "score": 0.5,
@@ -100,7 +100,7 @@ REFUSED = {
 @pytest.mark.parametrize(("data", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_is_no_data_is_refused_with_its_row(data, message):
     with pytest.raises(JudgeSenseError, match=message):
-        kept(data, Path(), "data")
+        materialise(data, Path(), "data")
     assert not list(Path().iterdir())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.log import import_log
-from judgesense.log.folder import RunFolder, claimed
+from judgesense.log.folder import RunFolder, folder_lock
 from judgesense.pipeline.demo import demo
 from judgesense.pipeline.matching import match_log
 from judgesense.reporting.report import write_report
@@ -40,7 +40,7 @@ def match_into(folder: Path) -> None:
 
 
 def claim(folder: Path) -> None:
-    with claimed(folder):
+    with folder_lock(folder):
         pass
 
 

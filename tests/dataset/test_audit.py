@@ -12,7 +12,7 @@ from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense_dataset.audit import Audit, audit
 from judgesense_dataset.load import load_pairs
-from judgesense_dataset.polarity import DIRECT, INVERTED, cue
+from judgesense_dataset.polarity import DIRECT, INVERTED, polarity_cue
 
 Row = dict[str, Any]
 Fault = Callable[[dict[str, list[Row]]], None]
@@ -183,7 +183,7 @@ def test_the_published_set_is_described_as_it_is(published: Path) -> None:
 def test_polarity_is_read_from_the_wording(
     wording: str, labels: tuple[str, ...], expected: str | None
 ) -> None:
-    assert cue(wording, labels) == expected
+    assert polarity_cue(wording, labels) == expected
 
 
 def test_the_command_exits_1_on_errors_and_0_without(published: Path, tmp_path: Path) -> None:

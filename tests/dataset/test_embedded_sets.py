@@ -18,7 +18,7 @@ from judgesense_dataset.embedded import (
     embedded_templates,
 )
 from judgesense_dataset.load import load_benchmark
-from judgesense_dataset.polarity import INVERTED, cue
+from judgesense_dataset.polarity import INVERTED, polarity_cue
 from judgesense_dataset.templates import (
     DATA,
     LANGUAGE_FILES,
@@ -79,9 +79,11 @@ def test_every_language_has_the_twenty_templates_and_a_parser_that_reads_them(
                 back = backs[language][template.template_id]
                 turned = template.template_id == "factuality-4"
                 expected = (
-                    INVERTED if turned else cue(source_text(source, template), answers_of(task))
+                    INVERTED
+                    if turned
+                    else polarity_cue(source_text(source, template), answers_of(task))
                 )
-                assert cue(back, answers_of(task)) in (expected, None), (language, back)
+                assert polarity_cue(back, answers_of(task)) in (expected, None), (language, back)
 
 
 def source_text(entry: TaskTemplates, template: Template) -> str:

@@ -175,14 +175,14 @@ def test_a_folder_that_another_process_writes_to_is_refused_until_it_is_killed(
 ) -> None:
     code = (
         "import sys, time; from pathlib import Path;"
-        "from judgesense.log.folder import claimed\n"
-        "with claimed(Path(sys.argv[1])):\n"
-        "    print('claimed', flush=True); time.sleep(60)"
+        "from judgesense.log.folder import folder_lock\n"
+        "with folder_lock(Path(sys.argv[1])):\n"
+        "    print('locked', flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
-        assert other.stdout.readline() == "claimed\n"
+        assert other.stdout.readline() == "locked\n"
         with pytest.raises(JudgeSenseError, match="another process is writing"):
             run(by_length, tasks=["factuality"], scoring="generate", limit=5, out=tmp_path)
         other.kill()

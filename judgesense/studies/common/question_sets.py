@@ -17,7 +17,7 @@ from numpy.random import Generator
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import file_bytes, require_writable, write_text, writing
-from judgesense.files.documents import Shape, fit, parse_json
+from judgesense.files.documents import Shape, parse_json, validate
 from judgesense_dataset.sources.loader import Reader, SourceTable, clean_text, generator
 from local_judges.registry import resolve
 from local_judges.responder import Question, respond
@@ -190,7 +190,7 @@ def draw(
 
 def _stored(path: Path, asked: Mapping[str, Any]) -> Drawn:
     try:
-        content = fit(Drawn, parse_json(file_bytes(path), path.name), path.name, "drawn items")
+        content = validate(Drawn, parse_json(file_bytes(path), path.name), path.name, "drawn items")
     except (OSError, JudgeSenseError) as error:
         raise JudgeSenseError(f"{path} is damaged ({error}); delete it and rerun") from error
     for key, value in asked.items():

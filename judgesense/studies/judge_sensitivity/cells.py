@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, Text, fit
+from judgesense.files.documents import Shape, Text, validate
 from judgesense.files.tables import read_table
 from judgesense.measure.thresholds import NO_DIFFERENCE
 from judgesense.published import V2_CELLS
@@ -118,7 +118,7 @@ def _of_table(path: Path) -> Iterator[Cell]:
         if "n_clusters_delta" in row:
             # v2's clusters behind ΔJSS; its n_items are those of the JSS.
             row["n_items"] = row["n_clusters_delta"]
-        cell = fit(Cell, {**row, "place": record.place}, record.place, "a cell")
+        cell = validate(Cell, {**row, "place": record.place}, record.place, "a cell")
         if cell.delta_jss is None and "delta_missing_reason" not in row:
             if cell.jss is None or cell.jss_repeat is None:
                 raise JudgeSenseError(

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import false_discovery_control, norm
 
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import fit
+from judgesense.files.documents import validate
 from judgesense.reporting.study_result import Result
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.pooling import (
@@ -36,7 +36,7 @@ from judgesense.studies.judge_sensitivity.cells import (
     read_sources,
 )
 from judgesense.studies.judge_sensitivity.runs import task_place
-from judgesense.text import join, number, p_value, s
+from judgesense.text import join, number, p_value, plural_s
 
 Group = tuple[str, str | None, str | None]
 
@@ -129,7 +129,7 @@ def deciding(pool: Pool, group: Group) -> tuple[str, float] | None:
     one, corrected = pool.means[group], pool.corrected[group]
     by_vendor, by_judge = corrected["vendors_p_floor"], corrected["judges_p_floor"]
     tested = sum(p["judges_p_floor"] is not None for p in pool.corrected.values())
-    of = f"against −{pool.rules.floor:g}, Holm over {tested} task{s(tested)}"
+    of = f"against −{pool.rules.floor:g}, Holm over {tested} task{plural_s(tested)}"
     if by_vendor is not None:
         return f"one-sided t over vendors (CR1, {one['vendors'] - 1} df) {of}", by_vendor
     if by_judge is None:
@@ -236,7 +236,7 @@ def findings(pool: Pool, made: Tables) -> Iterator[str]:
     for group, one in pool.means.items():
         decided = deciding(pool, group)
         if decided is None:
-            few = f"{one['judges']} judge{s(one['judges'])} left in"
+            few = f"{one['judges']} judge{plural_s(one['judges'])} left in"
             yield f"{pool.name(group)}: not tested ({few}; a test needs two judges that differ)"
             continue
         rule, p = decided
@@ -265,7 +265,8 @@ def limits(pool: Pool, made: Tables) -> Iterator[str]:
         yield f"left out: {join([f'{n} for {why}' for why, n in out.items()])}"
     kept = pool.kept(pool.cells)
     if bare := sum(cell.delta_ci_low is None or cell.delta_ci_high is None for cell in kept):
-        yield f"{bare} cell{s(bare)} without an interval: pooled, but not tested individually"
+        cells = f"{bare} cell{plural_s(bare)} without an interval"
+        yield f"{cells}: pooled, but not tested individually"
     if unknown := sorted({cell.judge for cell in kept if cell.vendor is None}):
         yield (
             f"the vendor of {join(unknown)} is unknown, so their tasks are not clustered by "
@@ -314,7 +315,7 @@ def pool_cells(sources: Sequence[str], settings: Mapping[str, Any]) -> Result:
     """
     if not sources:
         raise JudgeSenseError("--pool needs at least one table of cells or run folder")
-    rules = fit(PoolRules, dict(settings), "--set", "a rule of --pool")
+    rules = validate(PoolRules, dict(settings), "--set", "a rule of --pool")
     cells, agreement = read_sources(sources, rules)
     pool = Pool(cells, rules, agreement, sources)
     study = Study(

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_folder, sha256_of, writing
-from judgesense.files.documents import OwnShape, fit, read_json
+from judgesense.files.documents import OwnShape, read_json, validate
 from judgesense.log.folder import read_run
 from judgesense.log.rows import AnswerRows, option_shares
 from judgesense.log.view import view
@@ -209,7 +209,7 @@ def judge_grid(
     require_folder(out)
     report = judged(judges, load, plan.identity(), plan.settings(), out / "grid", note)
     path = out / HUMAN_FILE
-    kept = fit(_Kept, read_json(path), str(path), "the human scores of a study")
+    kept = validate(_Kept, read_json(path), str(path), "the human scores of a study")
     seen = view(read_run(out / "grid").log)
     cells = {}
     for answers in seen.judged:

@@ -17,7 +17,7 @@ from judgesense.answers.matching.choice import match_choice
 from judgesense.answers.matching.numbers import match_number
 from judgesense.answers.matching.result import AnswerMatch
 from judgesense.errors import JudgeSenseError
-from judgesense.files.documents import Shape, fit, read_yaml
+from judgesense.files.documents import Shape, read_yaml, validate
 from judgesense.files.tables import read_table
 from judgesense.files.typed_rows import Id, SomeId
 from judgesense.reporting.study_result import Value
@@ -189,7 +189,7 @@ def read_scores(path: Path) -> list[PromptScores]:
     """
     groups: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for record in read_table(path):
-        row = fit(_Score, record.values, record.place, "a score of a prompt on an item")
+        row = validate(_Score, record.values, record.place, "a score of a prompt on an item")
         cells = groups.setdefault((row.task or path.name, row.model or ""), {})
         if (row.prompt, row.item) in cells:
             raise JudgeSenseError(
