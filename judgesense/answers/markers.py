@@ -174,7 +174,9 @@ def _read_markers(text: str, space: Space) -> Marked | None:
             is_last = pattern is _GRADE and not text[final.end :].strip(" .*_)]\"'\n")
             own_line = text[text.rfind("\n", 0, final.start) + 1 : final.start].strip(" *_#") == ""
             plain = {each.option for each in markers if not each.is_condition}
-            if not (is_last and own_line):
+            # One straight below another replaces nothing: the two contradict each other.
+            listed = len(markers) > 1 and not text[markers[-2].end : final.start].strip(" .*_\n")
+            if listed or not (is_last and own_line):
                 option = plain.pop() if len(plain) == 1 and not final.is_condition else ""
         last = final.start, Marked(option, final.end)
     return last and last[1]

@@ -16,6 +16,7 @@ from judgesense.answers.vocabulary import CONCLUDES, one_of, pattern
 _QUOTED_LINE = re.compile(r"(?m)^[ \t]*>[^\n]*\n?")
 _BLOCK = re.compile(r"\[BEGIN ([A-Z ]{3,30})\].*?\[END \1\]", re.DOTALL)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^`\n]+)```", re.DOTALL)
+_INDENTED = re.compile(r"(?m)(?<=\n\n)(?:^(?: {4}|\t)[^\n]*(?:\n|\Z))+")
 _WRITER = rf"(?:(?:{NOUN}|candidate|student|submission|author|user)s?|it|they|he|she|which|that)"
 _WRITES = one_of(
     "wrote | writes | written | says | said | contains? | contained | includes? | included | reads",
@@ -56,6 +57,9 @@ _ON_CONDITION = one_of(
     "followed by | in the format | format",
 )
 _INSTRUCTS = pattern(
+    r"^\W*(?:my|the)\s+(?:instructions?|guidelines?)\s*:"
+    r"|^\W*if\s+(?:all|any|every|each|none|both|no|some)\b[^,]{0,80},\s*(?:then\s+)?"
+    r"the\s+(?:result|verdict|answer|grade|label)\s+(?:is|should\s+be|must\s+be)\b|"
     rf"^\W*(?:please\s+|now\s+|then\s+|just\s+|you\s+(?:should|must|can|may|will|need\s+to)\s+)?"
     rf"{_IMPERATIVE}\b(?![^.]*\bbecause\b).*\b{_ON_CONDITION}\b"
     r"|\byou\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
@@ -74,8 +78,9 @@ _INSTRUCTS = pattern(
 def without_quotations(text: str) -> str:
     """The text without what the judge quotes of the judged text; the text itself if all is quoted.
 
-    Quoted are lines that begin with ">", and fenced blocks, JSON objects and words in quotation
-    marks that are introduced as somebody else's ("The candidate wrote:") or disowned after them.
+    Quoted are lines that begin with ">", and blocks (fenced or indented), JSON objects and words in
+    quotation marks that are introduced as somebody else's ("The candidate wrote:") or disowned
+    after them.
     """
     own = _QUOTED_LINE.sub("", text) if ">" in text else text
     own = _BLOCK.sub("", own) if "[BEGIN" in own else own
@@ -94,8 +99,9 @@ def without_quotations(text: str) -> str:
 
 
 def _quotable(text: str) -> Iterator[tuple[int, int]]:
-    """Where fenced blocks, JSON objects and words in quotation marks are, in order."""
+    """Where fenced and indented blocks, JSON objects and words in quotation marks are, in order."""
     spans = [match.span() for match in _FENCE.finditer(text)] if "```" in text else []
+    spans += [match.span() for match in _INDENTED.finditer(text)]
     spans += [match.span() for match in _SPOKEN.finditer(text)] if len(text) < 20_000 else []
     decoder, start = json.JSONDecoder(), text.find("{")
     for _ in range(40):

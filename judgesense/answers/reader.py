@@ -84,6 +84,8 @@ def read(text: str, space: Space) -> str | None:
     """The option that cleaned text concludes; "" where it contradicts itself, None without one."""
     if space.numeric and space.options[0][:1] != "-":
         text = _SIGN.sub("minus", text)  # -1 is not 1.
+    elif space.numeric and (last := text.rstrip().rpartition("\n")[2].strip()) in space.options:
+        return last  # On a scale with signs, "-1" alone on the last line is no list item.
     if len(text) <= _SHORT and (verdict := space.value(text)) is not None:
         return verdict
     text = without_quotations(text)
