@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from judgesense.checking.requirements import Requirement
 from judgesense.checking.result import CheckResult
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, materialise
-from judgesense.files.tables import SUFFIXES
+from judgesense.files.tables import SUFFIXES, Rows
 from judgesense.importers import Items
 from judgesense.importers.column_names import columns_of
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
@@ -25,7 +25,7 @@ from judgesense.log.folder import RUN_FILE, read_record
 from judgesense.log.invocation import invocation
 from judgesense.reporting.report import report_runs
 from judgesense.reporting.study_result import Result
-from judgesense.text import join, plural_s
+from judgesense.text import join, plural_s, sentence
 
 _READING = 2
 """Counts the ways of reading a file: an answer that was read otherwise is not reused."""
@@ -197,8 +197,14 @@ def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOpti
         if file.suffix in SUFFIXES:
             labels, picked = labels_by_item(file)
             joined, chances = joined | labels, chances | picked
+    read = list[Items]()
+
+    def rows() -> Iterable[Rows]:
+        read.append(Items())
+        return importer.read(path, read[-1], options.pick)
+
     understood = understand(
-        lambda: importer.read(path, Items(), options.pick),
+        rows,
         str(path),
         joined=joined,
         verdicts=options.verdict,
@@ -208,4 +214,6 @@ def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOpti
         labels=options.answers or importer.labels,
         is_log=name != "table",
     )
+    notes = tuple(map(sentence, read[0].notes if read else ()))
+    understood = understood._replace(lines=(*understood.lines, *notes))
     return _File(path, understood, joined, chances)

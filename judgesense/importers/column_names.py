@@ -78,12 +78,12 @@ PERSON = re.compile(
 )
 MODEL = re.compile(
     r"(^|_)((gpt|chatgpt|claude|gemini|llama|qwen|mi[sx]tral|gemma|deepseek|sonnet|haiku)[a-z0-9]*"
-    r"|o[134]|llms?|ai|models?|judges?|bot|auto|automatic|machine|grader|evaluator)(_|$)"
+    r"|o[134]|llms?|ai|ki|ia|models?|modelos?|mod[eè]le|modell|judges?|bot|auto|automatic|machine|grader|evaluator)(_|$)"
 )
 """In the name of a column that holds what a model said."""
 BY_PEOPLE = re.compile(
     r"(^|_)(teachers?|doctors?|nurse|clinician|lawyer|editors?|managers?|supervisors?|moderators?"
-    r"|reviewers?|team|qa|me|my|mine|ours?|us|manual|manually|hand|by|mr|ms|mrs|dr|prof)(_|$)"
+    r"|reviewers?|team|qa|me|my|mine|ours?|us|manual|manually|hand|by|mr|ms|mrs|dr|prof|human[oa]|humaine?|mensch|prüfer)(_|$)"
 )
 """In the name of a column that holds what people said."""
 NOT_LABELS = re.compile(
@@ -102,6 +102,8 @@ FRIENDLY = {
 """Other names for targets in ``--columns``."""
 
 MOST_LABELS = 20
+_DEEPEST = 2
+"""Levels of objects in a column that are looked into."""
 _KEPT = 200
 """Distinct values of a column that are kept; with more it holds no labels."""
 
@@ -189,17 +191,18 @@ Columns = Mapping[str, Column]
 def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
     """The columns of a file's rows by name, and the number of rows.
 
-    What a column of objects holds is a column too, ``metadata.grade``.
+    What a column of objects holds is a column too, ``metadata.grade`` or ``eval.judge.verdict``.
     """
     found: dict[str, Column] = {}
     size = 0
     for rows in blocks:
         flat = dict(rows.columns)
-        for name, values in rows.columns.items():
-            inner = [value if isinstance(value, Mapping) else {} for value in values]
-            for key in dict.fromkeys(key for each in inner for key in each):
-                flat.pop(name, None)
-                flat[f"{name}.{key}"] = [each.get(key) for each in inner]
+        for _ in range(_DEEPEST):
+            for name, values in [*flat.items()]:
+                inner = [value if isinstance(value, Mapping) else {} for value in values]
+                for key in dict.fromkeys(key for each in inner for key in each):
+                    flat.pop(name, None)
+                    flat[f"{name}.{key}"] = [each.get(key) for each in inner]
         for name, values in flat.items():
             found.setdefault(name, Column(blank=size)).add(values)
         for name in found.keys() - flat.keys():

@@ -58,6 +58,8 @@ class ColumnMap:
 
     def _named(self, rows: Rows, name: str, target: str) -> list[Any]:
         values = values_in(rows, name)
+        if values is not None and target == "raw_text" and "." in name:
+            return [None if value is ABSENT else value for value in values]  # No reason given.
         if values is None or ABSENT in values:
             at = 0 if values is None else values.index(ABSENT)
             row = rows.records()[at]

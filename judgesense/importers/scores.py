@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,15 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_json
 from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers import Importer, Items
+from judgesense.importers.column_names import plain
 from judgesense.importers.tools import CODE, KEYS, NESTED, PEOPLE, field_of, scores_in
 from judgesense.text import plural_s
 
-_LISTS = ("traces", "scores", "feedback", "annotations", "data", "results")
+_LISTS = ("traces", "scores", "feedback", "annotations", "data", "results", "content")
+
+
+_WHO = re.compile(r"(?:^|_)(?:human|people|person|expert|annotator|llm|ai|judge|model)(?=_|$)")
+"""In a score's name, who scored."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ class Score:
 def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     """One record for each score of a model, with people's scores of the same name beside it.
 
-    People's scores of another name count if they have only one, and the models too. ``pick`` names
+    People's scores of another name count if it differs by who scored only (``tone_human``), or if
+    they have only one, and the models too. Others are in the notes. ``pick`` names
     one of several scores. The same score twice is one, and a newer one replaces it. Raises
     JudgeSenseError for a row that is no score, and for a file without a model's.
     """
@@ -65,11 +72,22 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     people = [score for score in scores if score.is_by_person]
     theirs = {score.task for score in people}
     labels: dict[tuple[str, str], dict[str, Any]] = {}
+    alike = {_stem(name): name for name in reversed(names)}
+    others = Counter[str]()
     for score in people:
         task = score.task
-        if task not in names and len(theirs) == 1 and (pick or len(names) == 1):
-            task = pick or names[0]
+        if task not in names:
+            if len(theirs) == 1 and (pick or len(names) == 1):
+                task = pick or names[0]
+            else:
+                task = alike.get(_stem(task), task)
+        others.update([] if task in names else [task])
         labels.setdefault((task, score.item), {})[score.who] = score.given
+    for name, count in others.items():
+        items.notes.append(
+            f"{count} score{plural_s(count)} {name!r} by people belong to no evaluator's score "
+            "and are not used; give both the same name"
+        )
     for score in judged:
         if pick in (None, score.task):
             yield Record(
@@ -89,6 +107,11 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
                 },
                 score.place,
             )
+
+
+def _stem(name: str) -> str:
+    """A score's name without who scored: ``tone`` of ``tone_human``."""
+    return _WHO.sub("", plain(name)).strip("_")
 
 
 def _rows(path: Path) -> Iterator[Record]:
@@ -199,6 +222,6 @@ IMPORTER = Importer(
     patterns=("*.csv", "*.json", "*.jsonl", "*.parquet"),
     read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,
-    keys=("traces",),
+    keys=("traces", "content"),
     row_keys=KEYS,
 )

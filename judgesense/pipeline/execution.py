@@ -365,6 +365,8 @@ def _judge(
     if cluster is not None:
         from local_judges.ray_runner import RayJudge
 
+        if index == 0:  # By this file an actor sees that it shares the folder.
+            run.write_data(whole.pairs, whole.prompts)
         judge = RayJudge(cluster, given, run.folder, note=note)
     else:
         judge = given.load() if hasattr(given, "load") else given
@@ -408,7 +410,7 @@ def _judge(
         begun = any((run.folder / PARTS).glob(f"part-{index:02d}-*.parquet"))
         if tries and not begun and cluster is None and ranks is None:
             known = first_answers(judge, benchmark, scorings, run.folder)
-        if index == 0:
+        if index == 0 and cluster is None:
             run.write_data(whole.pairs, whole.prompts)
         if cluster is not None:
             outcome = judge.run(benchmark, scorings, begin=run.begin, **plan)

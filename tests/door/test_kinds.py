@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -330,3 +331,40 @@ def test_a_dry_run_prints_the_reading_only(tmp_path: Path) -> None:
         "Possible labels: fail, pass",
     ]
     assert not (tmp_path / "out").exists()
+
+
+def test_a_page_of_opiks_traces_pairs_names_that_say_who_scored(tmp_path: Path) -> None:
+    traces = opik()
+    for trace in traces:
+        trace["feedback_scores"][0]["name"] = "Tone"
+        trace["feedback_scores"][1]["name"] = "tone_human"
+        trace["feedback_scores"].append(
+            {"name": "thumbs", "value": 1.0, "category_name": "up", "source": "ui"}
+        )
+    file = tmp_path / "traces.json"
+    file.write_text(json.dumps({"page": 1, "content": traces}), "utf-8")
+    notes: list[str] = []
+    result = judgesense.check(file, out=tmp_path / "out", note=notes.append)
+    report = json.loads((result.out / "report.json").read_text("utf-8"))
+    (found,) = report["people"]
+    assert (found["task"], found["accuracy"]) == ("Tone", sum(map(str.__eq__, SAID, TRUE)) / 6)
+    assert any("6 scores 'thumbs' by people" in note for note in notes)
+
+
+def test_objects_in_objects_are_read_and_may_lack_a_reason(tmp_path: Path) -> None:
+    rows = [
+        {"eval": {"judge": {"verdict": said, "reasoning": "so"}, "human": {"label": true}}}
+        for said, true in zip(SAID, TRUE, strict=True)
+    ]
+    rows[2]["eval"]["judge"] = {"verdict": None, "error": "timeout"}
+    _, result = checked(rows, tmp_path)
+    (found,) = json.loads((result.out / "report.json").read_text("utf-8"))["people"]
+    assert (found["n"], found["accuracy"]) == (5, 0.8)
+
+
+def test_a_workbook_is_asked_for_as_csv(tmp_path: Path) -> None:
+    file = tmp_path / "x.xlsx"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+    with pytest.raises(JudgeSenseError, match="an Excel workbook; save the sheet as a CSV file"):
+        judgesense.check(file, out=tmp_path / "out", note=str)
