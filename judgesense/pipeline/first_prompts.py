@@ -32,6 +32,9 @@ FILE = "first_prompts.json"
 FEW = 3
 """The prompts that are sent first."""
 
+_PART = 64
+"""Prompts whose highest cost must fit the budget before the first are sent."""
+
 _SHOWN = 200
 """Characters of a reply that are shown."""
 
@@ -65,8 +68,12 @@ def first_answers(
         # It gives verdicts; the replies are those of the judge that it asks.
         chosen = judge.stages[0].prompts(chosen)
         judge = judge.inner[0]
-    if isinstance(judge, Budgeted) and judge.admit(chosen):
-        return {}  # The run says so, and how far it came.
+    if isinstance(judge, Budgeted):
+        most = getattr(getattr(judge, "options", None), "max_cost", None)
+        next_cost = judge.estimate(requests.take(range(min(len(requests), _PART)))) or 0.0
+        # If the budget then refuses the rest, the three would be paid for in vain.
+        if (most is not None and judge.spent + next_cost > most) or judge.admit(chosen):
+            return {}  # The run says so, and how far it came.
     answers = ask_all(judge, chosen, scorings, is_admitted=True)
     for request, answer in zip(chosen, answers, strict=True):
         if improved is None:

@@ -280,7 +280,8 @@ class ServedJudge:
 def load_served(judge: Any, **options: Any) -> ServedJudge:
     """A judge's file, or another judge, loaded.
 
-    ``task``, ``wording`` and ``scoring`` among the options are those of `judgesense.load_judge`.
+    ``task``, ``wording`` and ``scoring`` among the options are those of `load_judge`, but
+    the default is ``options`` for a judge that gives probabilities.
     """
     if isinstance(judge, (str, Path)) and Path(judge).suffix in (".yaml", ".yml"):
         one = load_judge(judge, **options)

@@ -445,6 +445,8 @@ def test_the_command(tmp_path: Path) -> None:
         "0",
         "--set",
         "task=factuality",
+        "--set",
+        "scoring=options",
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         line = next(each for each in process.stderr if " at http" in each)
@@ -452,5 +454,6 @@ def test_the_command(tmp_path: Path) -> None:
         row = httpx.post(f"{url}/v1/judge", json=FACT, timeout=60).json()
         process.send_signal(2)
         assert process.wait(30) == 0
-    expected = load_judge("smollm2-135m", task="factuality")([FACT])[0]
+    judge = load_judge("smollm2-135m", task="factuality", scoring="options")
+    expected = judge([FACT])[0]
     assert (row["verdict"], row["probability"]) == (expected.verdict, expected.probability)

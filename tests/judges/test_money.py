@@ -28,6 +28,7 @@ def test_the_judges_of_a_run_share_its_budget_and_their_price_is_recorded(tmp_pa
     out = tmp_path / "run"
     with serving(endpoint) as url:
         asked = {**OWN, "engine": "api", "base_url": url, "scoring": "generate", "out": out}
+        asked["max_tokens"] = 64
         # Enough for one judge's answers at their full length, but not for another's on top.
         stopped = r"stopped at 0 of 18 prompts: the next 18 .*\$0\.0094 is spent"
         with pytest.raises(Interrupted, match=stopped):
