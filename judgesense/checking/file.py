@@ -149,7 +149,8 @@ def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:
     for kind, what in (("failed", "failed call"), ("unread", "unread cell")):
         if count := counts.get(kind):
             texts = ", ".join(f"{text!r} {n}" for text, n in counts["texts"][kind].items())
-            yield f"{count} {what}{plural_s(count)}, which are no verdicts: {texts}."
+            are = "are no verdicts" if count > 1 else "is no verdict"
+            yield f"{count} {what}{plural_s(count)}, which {are}: {texts}."
 
 
 @dataclass(frozen=True)

@@ -188,8 +188,9 @@ def lay_out(
         size = sum(map(len, through([*before, repeats], read())))
         assert isinstance(repeats, Repeats)
         if repeats.copies:
+            count = "count" if repeats.copies > 1 else "counts"
             notes.append(
-                f"{repeats.copies} row{plural_s(repeats.copies)} repeated whole count once"
+                f"{repeats.copies} row{plural_s(repeats.copies)} repeated whole {count} once"
             )
         if repeats.repeats and repeat not in found:
             notes.append(f"{repeats.repeats} more verdicts on the same input are repeats")
