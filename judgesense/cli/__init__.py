@@ -71,6 +71,7 @@ for _function, _name in (
     (judges.judges, "judges"),
     (publish.publish, "publish"),
     (leaderboard.leaderboard, "leaderboard"),
+    (serve.mcp, "mcp"),
 ):
     command(app, _name)(_function)
 command(app, "stabilise", hidden=True)(judge.stabilise)

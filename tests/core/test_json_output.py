@@ -16,6 +16,7 @@ WITHOUT = {
     "demo": "shows a recorded run; judgesense report DIR prints it as JSON",
     "label": "serves a page until it is stopped",
     "leaderboard": "serves a site until it is stopped",
+    "mcp": "speaks JSON-RPC until its client closes it",
     "serve": "serves a judge until it is stopped",
 }
 OWN_FORMAT = {"import"}
