@@ -21,6 +21,9 @@ KEYWORDS = {
     for page, words in _WORDS.items()
 }
 
+#: Each page and its Markdown, by its path, for the files that language models read.
+_PAGES: dict[str, tuple[Any, str]] = {}
+
 
 def on_files(files: Any, config: Any) -> Any:
     """Add a page for each command."""
@@ -33,6 +36,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Fill in the options and the list of commands; rank the reference below pages in search."""
+    _PAGES[page.file.src_uri] = page, markdown
     if page.file.src_uri.startswith("reference/"):
         page.meta.setdefault("search", {})["boost"] = 0.2
     if page.file.src_uri != "reference/cli.md":
@@ -59,6 +63,29 @@ def on_post_build(config: Any) -> None:
         if words := KEYWORDS.get(entry["location"]):
             entry["tags"] = words
     path.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), "utf-8")
+    for name, text in texts_for_models(config).items():
+        (Path(config.site_dir) / name).write_text(text, "utf-8")
+
+
+def texts_for_models(config: Any) -> dict[str, str]:
+    """``llms.txt``, which lists the pages (llmstxt.org), and ``llms-full.txt``, which has them."""
+    pages = [(page, text) for name, (page, text) in sorted(_PAGES.items()) if _is_guide(name)]
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}", "", "## Pages", ""]
+    for page, text in pages:
+        lines.append(f"- [{page.title}]({page.url}): {_first_sentence(text)}")
+    whole = "\n\n".join(f"<!-- {page.url} -->\n{text.strip()}" for page, text in pages)
+    return {"llms.txt": "\n".join([*lines, ""]), "llms-full.txt": f"{whole}\n"}
+
+
+def _first_sentence(markdown: str) -> str:
+    paragraphs = re.sub(r"```.*?```", "", markdown, flags=re.DOTALL).split("\n\n")
+    text = next((part for part in map(str.strip, paragraphs) if part[:1].isalpha()), "")
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(text.split()))
+    return re.split(r"(?<=[.?:]) ", plain, maxsplit=1)[0]
+
+
+def _is_guide(name: str) -> bool:
+    return not name.startswith(("reference/", "results/"))
 
 
 def _wrapped(block: re.Match[str]) -> str:

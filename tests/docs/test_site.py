@@ -201,3 +201,12 @@ def test_the_search_fetches_its_index_when_used_and_answers_newcomers(served, br
         if not set(pages) & set(QUESTIONS[words].split())
     }
     assert len(missed) <= 2, missed
+
+
+def test_language_models_find_every_page(site):
+    listed = (site / "llms.txt").read_text("utf-8")
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): \w", listed, re.MULTILINE)
+    assert {"check.html", "improve.html", "trust.html"} <= set(links)
+    assert all((site / link).is_file() for link in links)
+    whole = (site / "llms-full.txt").read_text("utf-8")
+    assert all(f"<!-- {link} -->" in whole for link in links)
