@@ -129,7 +129,7 @@ docs: $(VENV)/.dev
 $(VENV)-release/.ready:
 	@test -x $(VENV)-release/bin/python || $(PYTHON) -m venv $(VENV)-release
 	@$(VENV)-release/bin/python -m pip install -qq --disable-pip-version-check \
-		"cyclonedx-bom>=7" "pip-audit>=2.9"
+		"cyclonedx-bom>=7" "pip-audit>=2.9" pipx uv
 	@touch $@
 
 # Known vulnerabilities in what users install. Fails too where the index has no advisories.
@@ -139,16 +139,23 @@ audit: $(VENV)-release/.ready
 	build/audit-env/bin/python -m pip freeze --exclude judgesense > build/audit.txt
 	$(VENV)-release/bin/pip-audit --strict --no-deps --disable-pip --requirement build/audit.txt
 
-# Builds the wheel and the source distribution, checks both, installs the wheel in a new venv, and
-# writes a bill of materials of that venv and the hashes of all files.
+# Builds the wheel and the source distribution, checks both, installs the wheel by its name with pip,
+# uv and pipx, and writes a bill of materials of pip's venv and the hashes of all files.
+RELEASED = judgesense==$(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' judgesense/version.py)
 release: $(VENV)/.dev $(VENV)-release/.ready
 	rm -rf dist build/release-env
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tests/release/check_dist.py dist
 	$(PYTHON) -m venv build/release-env
-	build/release-env/bin/python -m pip install -qq --disable-pip-version-check dist/*.whl
+	build/release-env/bin/python -m pip install -qq --disable-pip-version-check \
+		--find-links dist "$(RELEASED)"
 	cd build && release-env/bin/judgesense --version
+	cd build && ../$(VENV)-release/bin/uv tool run --find-links ../dist --from "$(RELEASED)" \
+		judgesense demo --out demo-uv > demo-uv.txt
+	PIPX_HOME=build/pipx PIPX_BIN_DIR=build/pipx/bin $(VENV)-release/bin/pipx install --quiet \
+		--force --pip-args="--find-links dist" "$(RELEASED)"
+	build/pipx/bin/judgesense --version
 	build/release-env/bin/python -m pip uninstall -qq -y pip
 	$(VENV)-release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/judgesense.cdx.json build/release-env/bin/python
