@@ -24,6 +24,7 @@ from judgesense.cli import (
     label,
     leaderboard,
     match,
+    mcp,
     monitor,
     publish,
     report,
@@ -71,7 +72,7 @@ for _function, _name in (
     (judges.judges, "judges"),
     (publish.publish, "publish"),
     (leaderboard.leaderboard, "leaderboard"),
-    (serve.mcp, "mcp"),
+    (mcp.mcp, "mcp"),
 ):
     command(app, _name)(_function)
 command(app, "stabilise", hidden=True)(judge.stabilise)

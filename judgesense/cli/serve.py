@@ -1,9 +1,8 @@
-"""``judgesense serve``: a judge at one address; ``judgesense mcp``: checks for agents."""
+"""``judgesense serve``: a judge at one address."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -51,18 +50,3 @@ def serve(
         ready=lambda url: opt.note(f"{judge} at {url}/v1   ({url}/docs; Ctrl-C stops)"),
         **opt.judge_options(settings, allow_host=allow_host),
     )
-
-
-def mcp(
-    root: Annotated[
-        Path, typer.Argument(metavar="ROOT", help="The only folder that the agent can read.")
-    ] = Path(),
-) -> None:
-    """Let a coding agent check verdicts: a read-only Model Context Protocol server.
-
-    It speaks over standard input and output, and offers the tools files, reading, check, report and
-    compare on what lies under ROOT. It writes nothing there and asks no judge.
-    """
-    from judgesense.integrations.mcp import server
-
-    server(root).run()

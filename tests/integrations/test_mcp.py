@@ -15,8 +15,8 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 import judgesense
+from judgesense.cli.mcp_server import server
 from judgesense.errors import JudgeSenseError
-from judgesense.integrations.mcp import server
 
 ROWS = [
     {"reply": f"reply {n}", "verdict": "PASS" if n % 3 else "FAIL.", "human": "pass"}

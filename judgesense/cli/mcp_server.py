@@ -1,4 +1,4 @@
-"""A Model Context Protocol server: an agent reads and checks files of verdicts under one folder.
+"""The Model Context Protocol server: an agent reads and checks the verdicts under one folder.
 
 It only reads: results go to a temporary folder that is deleted, no judge is asked, and no path
 leaves the folder.
