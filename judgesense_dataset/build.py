@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,17 @@ from judgesense_dataset.folder import (
     PROMPTS,
     README,
     REJECTED,
-    ROW_GROUP,
     SPLIT,
     config_file,
     declared,
     dump_header,
-    kept,
     new_folder,
     verdict_columns,
     write_config,
 )
 from judgesense_dataset.pairing import (
+    DEFAULT_PAIRS,
+    Cell,
     grid,
     group_items,
     order_plan,
@@ -57,6 +57,8 @@ from judgesense_dataset.templates import DATA, TaskTemplates, load_templates
 from judgesense_dataset.validators import MODEL, Embedder, consensus, free_votes
 
 DEFAULT_ITEMS = 125
+FEWEST_ITEMS = 100
+"""Items that a task of a public set needs at least."""
 
 _HUB_LICENSES = {
     "apache-2.0",
@@ -154,6 +156,7 @@ def build_dataset(
     groups = group_items(known, collected)
     embedder, missing = Embedder(), list[JudgeSenseError]()
     about: dict[str, dict[str, Any]] = {}
+    votes: dict[str, Counter[str | None]] = defaultdict(Counter)
     with new_folder(out) as folder:
         prompts: list[Iterator[dict[str, Any]]] = []
         rejected: list[dict[str, Any]] = []
@@ -162,12 +165,31 @@ def build_dataset(
             each = len(shown_orders(entry.task, orders)) * len(entry.templates)
             counts = {"items": len(group), "prompts": len(group) * each}
             prompts.append(_prompt_rows(entry, group, orders))
-            wanted = _pairs_wanted(entry, len(group), items, pairs, orders)
-            rows = pair_rows(entry, group, plan(entry, group, design, wanted, seed, orders))
-            rows = _judged(rows, embedder, missing) if verdicts else rows
-            before = len(rejected)
-            counts["pairs"] = write_config(folder, name, PAIR_ROWS, kept(rows, rejected))
-            counts["rejected"] = len(rejected) - before
+            of_pairs = _verdicts(entry, group[0], embedder, missing) if verdicts else []
+            for verdict in of_pairs:
+                for validator, vote in json.loads(verdict["validation"]).items():
+                    votes[validator][vote["verdict"]] += 1
+            doubtful = [at for at, one in enumerate(of_pairs) if one["valid"] is False]
+            valid = [at for at in range(math.comb(len(entry.templates), 2)) if at not in doubtful]
+            if not valid:
+                raise JudgeSenseError(
+                    f"task {name!r}: no two of its wordings ask for the same judgement; correct "
+                    "them, or build with --no-verdicts"
+                )
+            wanted = _pairs_wanted(entry, len(group) * len(valid), items, pairs, orders)
+            cells = plan(entry, group, design, wanted, seed, orders, valid)
+            counts["pairs"] = write_config(
+                folder, name, PAIR_ROWS, _with_verdicts(entry, group, cells, of_pairs)
+            )
+            # As many of each two rejected wordings as of two valid ones.
+            n_rejected = len({cell[:2] for cell in cells}) * len(doubtful) // len(valid)
+            if n_rejected:
+                n = n_rejected if design == "balanced" else None
+                cells = plan(entry, group, design, n, seed, orders, doubtful)
+                rejected += _with_verdicts(entry, group, cells, of_pairs)
+            counts["rejected"] = len(cells) if n_rejected else 0
+            if pairs is None and own is None and items is not None and items >= DEFAULT_ITEMS:
+                _require_size(name, counts)
             built.tasks[name] = counts
             golds = Counter(item.gold for item in group)
             about[name] = {
@@ -188,9 +210,14 @@ def build_dataset(
                 f"missing ({missing[0]}). `judgesense dataset validate` adds it."
                 if missing
                 else "Every pair carries verdicts in `validation`: polarity (label maps compared), "
-                "reading (by hand, for the project's own wordings) and surface (edit distance, and "
+                "two readings (of the project's own wordings) and surface (edit distance, and "
                 f"cosine by {MODEL}). `judgesense dataset validate` adds judges' and people's."
             )
+            yes = ", ".join(
+                f"{validator} {counts['YES']} of {counts['YES'] + counts['NO']}"
+                for validator, counts in votes.items()
+            )
+            built.notes.append(f"YES, of the pairs of wordings with a verdict: {yes}.")
         facts = {
             "design": design,
             "orders": orders,
@@ -233,33 +260,61 @@ def _sources(
     return sources
 
 
-def _judged(
-    rows: Iterator[dict[str, Any]], embedder: Embedder, missing: list[JudgeSenseError]
-) -> Iterator[dict[str, Any]]:
-    """The rows with the columns of the verdicts that need no judge.
+def _verdicts(
+    entry: TaskTemplates, item: Item, embedder: Embedder, missing: list[JudgeSenseError]
+) -> list[dict[str, Any]]:
+    """The columns of the verdicts that need no judge, for each two templates in the plan's order.
 
-    Without the embedding model surface has none, and the error goes to ``missing``.
+    They depend on the wordings alone, so one item shows them all. Without the embedding model,
+    surface has none, and the error goes to ``missing``.
     """
-    while group := list(islice(rows, ROW_GROUP)):
-        try:
-            votes = free_votes(group, None if missing else embedder)
-        except JudgeSenseError as error:
-            missing.append(error)
-            votes = free_votes(group, None)
-        for at, row in enumerate(group):
-            of_pair = {name: of_group[at] for name, of_group in votes.items()}
-            validation = {name: vote.to_json() for name, vote in of_pair.items()}
-            yield {**row, **verdict_columns(*consensus(of_pair), validation)}
+    every = range(math.comb(len(entry.templates), 2))
+    rows = list(pair_rows(entry, [item], [(0, at, entry.task.orders[0]) for at in every]))
+    try:
+        votes = free_votes(rows, None if missing else embedder)
+    except JudgeSenseError as error:
+        missing.append(error)
+        votes = free_votes(rows, None)
+    columns = []
+    for at in every:
+        of_pair = {name: given[at] for name, given in votes.items()}
+        validation = {name: vote.to_json() for name, vote in of_pair.items()}
+        columns.append(verdict_columns(*consensus(of_pair), validation))
+    return columns
+
+
+def _with_verdicts(
+    entry: TaskTemplates,
+    items: Sequence[Item],
+    cells: Sequence[Cell],
+    verdicts: Sequence[Mapping[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """The rows of these cells with the verdicts on their wordings."""
+    for cell, row in zip(cells, pair_rows(entry, items, cells), strict=True):
+        yield {**row, **verdicts[cell[1]]} if verdicts else row
+
+
+def _require_size(task: str, counts: Mapping[str, int]) -> None:
+    """Raise JudgeSenseError for a task that is smaller than the paper's."""
+    if counts["items"] < FEWEST_ITEMS or counts["pairs"] < DEFAULT_PAIRS:
+        raise JudgeSenseError(
+            f"task {task!r} falls short: {counts['pairs']} valid pairs of {counts['items']} items; "
+            f"{DEFAULT_PAIRS} pairs of at least {FEWEST_ITEMS} items are needed. Add a source, or "
+            "ask for fewer items with --limit"
+        )
 
 
 def _pairs_wanted(
-    entry: TaskTemplates, n_items: int, items: int | None, pairs: int | None, orders: str
+    entry: TaskTemplates, capacity: int, items: int | None, pairs: int | None, orders: str
 ) -> int | None:
-    """The number of cells for ``pairs`` rows, which both orders halve; None for the default."""
+    """The number of cells for ``pairs`` rows, which both orders halve; None for the default.
+
+    ``capacity`` is the number of cells that there are.
+    """
     if pairs is None:
         return None
     wanted = max(1, pairs // (2 if orders == "both" and entry.task.comparative else 1))
-    return wanted if items else min(wanted, n_items * math.comb(len(entry.templates), 2))
+    return wanted if items else min(wanted, capacity)
 
 
 def _prompt_rows(

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from judgesense.benchmark import Benchmark
+import pyarrow as pa
+
+from judgesense.benchmark import Benchmark, table_of_pairs
 from judgesense.files.documents import read_yaml
 from judgesense.tasks import Item
 from judgesense_dataset.folder import load_verdicts
-from judgesense_dataset.pairing import build, group_items, pair_rows, plan
+from judgesense_dataset.pairing import (
+    Cell,
+    build,
+    group_items,
+    pair_rows,
+    paired,
+    plan,
+    template_pairs,
+)
 from judgesense_dataset.templates import (
     DATA,
     EMBEDDED_SOURCE,
@@ -22,11 +33,14 @@ from judgesense_dataset.templates import (
     load_templates,
 )
 
-EMBEDDED_VERSION = "2.0.0"
+EMBEDDED_VERSION = "2.1.0"
 """Changes whenever an item, a wording or the choice of pairs changes, and figures with it."""
 
 EMBEDDED_PAIRS = 250
 """Pairs per task: every item in five, so that nearly every item is asked in all five wordings."""
+
+REJECTED_PAIRS = 25
+"""Pairs of each two wordings that are not equivalent, for validators and audits."""
 
 
 EMBEDDED, SCALE = "embedded", "embedded-scale"
@@ -92,14 +106,16 @@ def embedded_templates(name: str = EMBEDDED) -> dict[str, TaskTemplates]:
     return load_templates(_SETS[name][0])
 
 
-def load_embedded(name: str = EMBEDDED) -> Benchmark:
-    """The embedded benchmark: four tasks, 250 pairs each from 50 items and 10 template pairs.
+def load_embedded(name: str = EMBEDDED, *, only_valid: bool = True) -> Benchmark:
+    """The embedded benchmark: four tasks, 250 pairs each from 50 items and the template pairs.
 
-    Every item is in 5 pairs and every template pair in 25. Each comparative pair is shown in one
-    option order, half of them in AB and half in BA; the prompts cover both orders. ``source``
-    carries the version, the SHA-256 of the templates and items, and how far people have read a
-    translation. ``name`` is one of `EMBEDDED_SETS`; the German set and the scale have the same
-    items in the same pairs. The sets of 25 items have all pairs of templates of each item.
+    Every item is in 5 pairs, and every template pair equally often. Each comparative pair is shown
+    in one option order, half of them in AB and half in BA; the prompts cover both orders. Wordings
+    that may ask for different things are not paired (`VERDICTS`): two templates name no criterion.
+    ``only_valid=False`` adds 25 pairs of each two such wordings.
+    ``source`` carries the version, the SHA-256 of the templates and items, and how far people have
+    read a translation. ``name`` is one of `EMBEDDED_SETS`; the German set and the scale have the
+    same items. The sets of 25 items have all pairs of templates of each item.
 
     >>> load_embedded().pairs.num_rows
     1000
@@ -111,19 +127,55 @@ def load_embedded(name: str = EMBEDDED) -> Benchmark:
     source = {"name": name, "version": EMBEDDED_VERSION, "sha256": digest.hexdigest()}
     if folder != DATA:
         source["translation"] = TRANSLATION
-    return build(templates, embedded_items(name), pairs=n_pairs, source=source)
+    rejected = _rejected()
+    source["template_pairs_not_valid"] = str(len(rejected))
+    items = embedded_items(name)
+    benchmark = build(templates, items, pairs=n_pairs, source=source, rejected=rejected)
+    if only_valid or name != EMBEDDED:
+        return benchmark
+    tables = [benchmark.pairs]
+    for task, group in group_items(templates, items).items():
+        if cells := _rejected_cells(templates[task], group, rejected):
+            joined = [pair for _, pair, _, _ in paired(templates[task], group, cells)]
+            tables.append(table_of_pairs(joined))
+    return replace(benchmark, pairs=pa.concat_tables(tables))
+
+
+def _rejected_cells(
+    entry: TaskTemplates, items: Sequence[Item], rejected: Collection[tuple[str, str]]
+) -> list[Cell]:
+    """Where the rejected wordings of a task are paired, for validators and audits to see."""
+    columns = sorted({*template_pairs(entry)} - {*template_pairs(entry, rejected)})
+    n = REJECTED_PAIRS * len(columns)
+    return plan(entry, items, "balanced", n, 0, "counterbalanced", columns) if n else []
+
+
+@lru_cache(maxsize=1)
+def _rejected() -> frozenset[tuple[str, str]]:
+    """The ids of two templates that the recorded verdicts found not equivalent.
+
+    A translation, or the same wording on a scale, has the id of its original and names no more.
+    """
+    verdicts = load_verdicts(VERDICTS)
+    invalid = (pair for pair, verdict in verdicts.items() if verdict["valid"] is False)
+    halves = (pair.rpartition(":")[2].partition("~") for pair in invalid)
+    return frozenset((first, second) for first, _, second in halves)
 
 
 def embedded_rows(name: str = EMBEDDED) -> Iterator[dict[str, Any]]:
-    """The pairs of an embedded set as rows of ``folder.PAIR_ROWS``.
+    """The pairs of an embedded set as rows of ``folder.PAIR_ROWS``, then those that are rejected.
 
     The pairs of the English set carry their recorded verdicts.
     """
     verdicts = load_verdicts(VERDICTS) if name == EMBEDDED else {}
-    known = embedded_templates(name)
+    known, rejected, n_pairs = embedded_templates(name), _rejected(), _SETS[name][2]
     for task, group in group_items(known, embedded_items(name)).items():
-        cells = plan(known[task], group, "balanced", _SETS[name][2], 0, "counterbalanced")
-        for row in pair_rows(known[task], group, cells):
+        entry = known[task]
+        valid = template_pairs(entry, rejected)
+        cells = plan(entry, group, "balanced", n_pairs, 0, "counterbalanced", valid)
+        if name == EMBEDDED:
+            cells += _rejected_cells(entry, group, rejected)
+        for row in pair_rows(entry, group, cells):
             yield {**row, **verdicts.get(row["pair_id"], {})}
 
 

@@ -80,7 +80,7 @@ def load_benchmark(
             or a Hub id ``org/name``. The prompts are its config ``prompts`` if it has one (the
             full grid, both option orders), else those of its pairs.
         revision: the commit, branch or tag of a Hub id.
-        only_valid: leave out the pairs that the validators of a Hub dataset found not equivalent,
+        only_valid: leave out the pairs that were found not equivalent,
             as the paper does (JudgeSense, section 3.3). ``source["pairs_not_valid"]`` counts them
             either way. All prompts stay.
 
@@ -94,7 +94,7 @@ def load_benchmark(
     (1500, 1000)
     """
     if dataset is None or str(dataset) in EMBEDDED_SETS:
-        return load_embedded(str(dataset or EMBEDDED))
+        return load_embedded(str(dataset or EMBEDDED), only_valid=only_valid)
     located = locate(dataset, revision)
     folder, where = located.folder, str(located.folder)
     source = {"name": located.name, "revision": located.revision}

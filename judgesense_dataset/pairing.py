@@ -8,7 +8,7 @@ equally often, ``full`` takes all template pairs of every item.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice, product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +58,7 @@ def build(
     seed: int = 0,
     orders: str | None = None,
     source: Mapping[str, str] | None = None,
+    rejected: Collection[tuple[str, str]] = (),
 ) -> Benchmark:
     """Build a benchmark from templates and items; its tasks are those that have items.
 
@@ -74,6 +75,7 @@ def build(
             of the full design) shows every pair twice; ``AB`` or ``BA`` shows one order only. The
             prompts cover both orders unless ``orders`` is AB or BA.
         source: recorded in the benchmark's ``source``.
+        rejected: ids of two templates that are never paired.
 
     Raises:
         JudgeSenseError: for an unknown design or order plan, an item of an unknown task, an item
@@ -101,7 +103,8 @@ def build(
             if name_of_field := reply_field(each):
                 fields[each.template_id] = name_of_field
         prompt_tables += _chunks(grid(entry, group, orders), table_of_prompts)
-        cells = plan(entry, group, design, pairs, seed, orders)
+        columns = template_pairs(entry, rejected)
+        cells = plan(entry, group, design, pairs, seed, orders, columns)
         joined = (pair for _, pair, _, _ in paired(entry, group, cells))
         pair_tables += _chunks(joined, table_of_pairs)
     return Benchmark(
@@ -114,6 +117,12 @@ def build(
         layouts=layouts,
         fields=fields,
     )
+
+
+def template_pairs(entry: TaskTemplates, rejected: Collection[tuple[str, str]] = ()) -> list[int]:
+    """The indices, among all pairs of a task's templates, of those that are not rejected."""
+    joined = combinations([template.template_id for template in entry.templates], 2)
+    return [at for at, pair in enumerate(joined) if pair not in rejected]
 
 
 def order_plan(design: str, orders: str | None) -> str:
@@ -255,12 +264,17 @@ def plan(
     pairs: int | None,
     seed: int,
     orders: str,
+    columns: Sequence[int] | None = None,
 ) -> list[Cell]:
-    """Which cells of item x template pair are measured, and in which option order."""
-    width = math.comb(len(entry.templates), 2)
+    """Which cells of item x template pair are measured, and in which option order.
+
+    ``columns`` are the template pairs to choose from, all by default.
+    """
+    columns = range(math.comb(len(entry.templates), 2)) if columns is None else columns
+    width = len(columns)
     capacity = len(items) * width
     if design == "full":
-        cells = list(product(range(len(items)), range(width)))
+        cells = list(product(range(len(items)), columns))
     else:
         n = min(capacity, max(DEFAULT_PAIRS, len(items))) if pairs is None else pairs
         if not 1 <= n <= capacity:
@@ -268,7 +282,8 @@ def plan(
                 f"task {entry.task.name!r}: cannot make {n} pairs; {len(items)} items and {width} "
                 f"template pairs allow 1 to {capacity}"
             )
-        cells = balanced_cells(len(items), width, n, _rng(seed, entry.task.name))
+        chosen = balanced_cells(len(items), width, n, _rng(seed, entry.task.name))
+        cells = [(row, columns[column]) for row, column in chosen]
     if not entry.task.comparative:
         return [(row, column, NO_ORDER) for row, column in cells]
     if orders == "counterbalanced":

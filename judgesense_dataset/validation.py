@@ -1,8 +1,9 @@
 """Validate pairs: are the two prompts equivalent? Every validator's verdict, and the consensus.
 
 JudgeSense, section 3.3, asks one model. Here any number of judges answer its question, beside
-measures of surface and meaning, a comparison of the label maps, a recorded reading by hand of the
-project's own wordings, and people's verdicts from files.
+measures of surface and meaning, a comparison of the label maps, two recorded readings of the
+project's own wordings, and people's verdicts from files. A judge decides only if its verdicts agree
+with people's.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -28,8 +29,11 @@ from judgesense_dataset.load import load_pairs
 from judgesense_dataset.validators import (
     JUDGE,
     POLARITY,
+    Calibration,
     Embedder,
     Vote,
+    calibrate,
+    calibration_rows,
     consensus,
     file_votes,
     free_votes,
@@ -95,9 +99,12 @@ def validate(
     if record is not None:
         note(f"{place} already holds this validation")
     else:
-        votes = dict(file_votes(rows, Path(path)) for path in humans)
-        votes |= free_votes(rows, Embedder())
-        pairs, origins = wordings(rows), {}
+        # Pairs that people read stand beside the rows: each validator is first compared with them.
+        read = calibration_rows()
+        files = dict(file_votes(rows, Path(path)) for path in humans)
+        votes = {name: [*given, *[Vote(None)] * len(read)] for name, given in files.items()}
+        votes |= free_votes([*rows, *read], Embedder())
+        pairs, origins = wordings([*rows, *read]), {}
         for judge, identity in zip(judges, inputs["judges"], strict=True):
             fixed = json.dumps(identity, sort_keys=True)
             log = f"judges/{hashlib.sha256(fixed.encode()).hexdigest()[:8]}"
@@ -109,16 +116,26 @@ def validate(
                 if answering is not judge:
                     answering.close()
             origins[name] = {"asked": identity, "log": log}
+        calibrations = calibrate(votes, pairs)
+        votes = {name: given[: len(rows)] for name, given in votes.items()}
         record = {
             "schema": 1,
             "inputs": inputs,
             "validators": [
-                {**_summary(name, of_one), **origins.get(name, {})}
+                {
+                    **_summary(name, of_one),
+                    **origins.get(name, {}),
+                    **_calibration(calibrations.get(name)),
+                }
                 for name, of_one in votes.items()
             ],
             "agreement": _agreement(votes),
         }
-        _write(place, rows, votes, record)
+        trusted = {name for name, one in calibrations.items() if one.is_trusted}
+        for name, one in calibrations.items():
+            if one.why_not:
+                note(f"{name} is recorded but decides nothing: {one.why_not}")
+        _write(place, rows, votes, trusted, record)
     changed: tuple[Path, ...] = ()
     if folder is not None and is_hub_folder(folder):
         changed = write_verdicts(folder, load_verdicts(place / VERDICTS))
@@ -183,6 +200,12 @@ def _summary(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
     }
 
 
+def _calibration(one: Calibration | None) -> dict[str, Any]:
+    if one is None:
+        return {}
+    return {"calibration": {**asdict(one), "trusted": one.is_trusted, "why_not": one.why_not}}
+
+
 def _agreement(votes: Mapping[str, Sequence[Vote]]) -> list[dict[str, Any]]:
     agreement = []
     for first, second in combinations([name for name in votes if name != POLARITY], 2):
@@ -208,6 +231,7 @@ def _write(
     place: Path,
     rows: Sequence[Mapping[str, Any]],
     votes: Mapping[str, Sequence[Vote]],
+    trusted: Collection[str],
     record: dict[str, Any],
 ) -> None:
     """Write the verdicts, one pair per line, then the record, which marks the end."""
@@ -215,7 +239,7 @@ def _write(
     lines = []
     for at, row in enumerate(rows):
         of_pair = {name: votes_of_one[at] for name, votes_of_one in votes.items()}
-        valid, score = consensus(of_pair)
+        valid, score = consensus(of_pair, trusted)
         tasks[row["task_type"]][_STATES[valid]] += 1
         line = {
             "pair_id": row["pair_id"],

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -25,23 +25,33 @@ from judgesense.files.documents import read_yaml
 from judgesense.files.tables import read_table
 from judgesense.log.folder import PAIR_SCHEMA
 from judgesense.log.schema import read_log
+from judgesense.statistics.kappa import cohen_kappa
 from judgesense.tasks import NO_ORDER, Prompt, Task, dump_label_map, load_label_map, prompt_id
 from judgesense.text import fill
+from judgesense_dataset.embedded import embedded_rows
 from judgesense_dataset.polarity import is_identity
 from judgesense_dataset.recognition import recognise, wording_of
 from judgesense_dataset.templates import DATA, load_templates
 
 PROMPT_FILE = DATA / "validation_prompt.yaml"
-READINGS = DATA / "readings.yaml"
+READINGS = (DATA / "readings.yaml", DATA / "counterexamples.yaml")
+"""Two readings of the project's own wordings, by different readers and methods; each file names
+both."""
+
 EQUIVALENCE = Task("equivalence", ("YES", "NO"))
 """The task of a judge as a validator: are these two prompts equivalent?"""
 
-SURFACE, POLARITY, READING = "surface", "polarity", "reading"
+SURFACE, POLARITY = "surface", "polarity"
+READING, COUNTEREXAMPLE = "reading", "reading:counterexample"
 JUDGE, HUMAN = "judge:", "human:"
 """Names of validators, and how the names of judges and of people's files begin."""
 
 VERDICT_COLUMNS = ("manual_label", "validation_decision", "verdict")
 """Columns of YES and NO in a verdict file; ``validation_decision`` is a model's."""
+
+FEWEST, AGREES = 20, 0.4
+"""A judge, or the surface, has a voice if its κ with people is at least 0.4 (moderate agreement)
+over at least 20 pairs of wordings."""
 
 _DIGITS = 4
 """Decimals of a score; later ones differ between machines."""
@@ -63,29 +73,101 @@ class Vote:
         return {"verdict": label, "score": self.score, **self.details}
 
 
-def consensus(votes: Mapping[str, Vote]) -> tuple[bool | None, float | None]:
+def consensus(
+    votes: Mapping[str, Vote], trusted: Collection[str] = ()
+) -> tuple[bool | None, float | None]:
     """``valid`` and ``semantic_equivalence_score`` from the votes by validator.
 
-    All judges together are one voice, by majority; surface, reading and each person's file are one
-    voice each. The majority of voices decides; on a tie, people (files and reading) decide; None if
-    they are tied too, or silent. Polarity has no voice, but its NO is final. The score is the mean
-    of the voices' scores.
+    The readings are one voice, each person's file is one, and so are all ``trusted`` judges
+    together and a trusted surface: those whose verdicts people's verdicts confirm (`Calibration`).
+    Others are recorded, but decide nothing. The majority of voices decides; on a tie, people do;
+    None if they are tied too, or silent. The readings' voice is NO where either says NO: then the
+    pair is doubtful. Polarity has no voice, but its NO is final. The score is the mean of all
+    validators' scores, with the judges as one.
 
-    >>> consensus({"reading": Vote(True, 1.0), "surface": Vote(None, 0.8)})
+    >>> consensus({"reading": Vote(True, 1.0), "surface": Vote(False, 0.8)})
     (True, 0.9)
     """
-    people = [vote for name, vote in votes.items() if name == READING or name.startswith(HUMAN)]
-    judges = [vote for name, vote in votes.items() if name.startswith(JUDGE)]
-    voices = [*people, *(vote for name, vote in votes.items() if name == SURFACE)]
-    if judges:
-        voices.append(Vote(_majority(judges), _mean_score(judges)))
+    people, judges = _people(votes), _judges(votes)
+    voices = [
+        *people,
+        *(vote for name, vote in votes.items() if name == SURFACE and name in trusted),
+    ]
+    if heard := [vote for name, vote in judges.items() if name in trusted]:
+        voices.append(Vote(_majority(heard)))
     valid = _majority(voices)
     if valid is None:
         valid = _majority(people)
     if POLARITY in votes and votes[POLARITY].verdict is False:
         valid = False
-    score = _mean_score(voices)
+    scored = [*people, *(vote for name, vote in votes.items() if name == SURFACE)]
+    if judges:
+        scored.append(Vote(None, _mean_score([*judges.values()])))
+    score = _mean_score(scored)
     return valid, None if score is None else round(score, _DIGITS)
+
+
+def _judges(votes: Mapping[str, Vote]) -> dict[str, Vote]:
+    return {name: vote for name, vote in votes.items() if name.startswith(JUDGE)}
+
+
+def _people(votes: Mapping[str, Vote]) -> list[Vote]:
+    """People's voices: the readings together, and each file."""
+    readings = [vote for name, vote in votes.items() if name in (READING, COUNTEREXAMPLE)]
+    voices = [vote for name, vote in votes.items() if name.startswith(HUMAN)]
+    if readings:
+        verdicts = {vote.verdict for vote in readings} - {None}
+        voices.insert(0, Vote(all(verdicts) if verdicts else None, _mean_score(readings)))
+    return voices
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How a judge's or the surface's verdicts agree with people's on the same two wordings.
+
+    ``n`` counts pairs of wordings with both verdicts, ``yes`` is the share of YES among them.
+    """
+
+    n: int
+    yes: float | None
+    agreement: float | None
+    kappa: float | None
+
+    @classmethod
+    def of(
+        cls, verdicts: Sequence[bool | None], people: Sequence[bool | None], keys: Sequence[object]
+    ) -> Calibration:
+        """From the verdicts on rows; ``keys`` say which rows have the same two wordings."""
+        both = {
+            key: (str(verdict), str(label))
+            for key, verdict, label in zip(keys, verdicts, people, strict=True)
+            if verdict is not None and label is not None
+        }
+        if not both:
+            return cls(0, None, None, None)
+        pairs = [*both.values()]
+        return cls(
+            len(pairs),
+            fmean(verdict == "True" for verdict, _ in pairs),
+            fmean(verdict == label for verdict, label in pairs),
+            cohen_kappa([verdict for verdict, _ in pairs], [label for _, label in pairs]),
+        )
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the validator has a voice: a constant answer has a κ of 0 or none."""
+        return self.n >= FEWEST and self.kappa is not None and self.kappa >= AGREES
+
+    @property
+    def why_not(self) -> str | None:
+        """Why it has no voice; None if it has one."""
+        if self.is_trusted:
+            return None
+        if self.n < FEWEST or self.agreement is None:
+            return f"people gave verdicts on {self.n} of its pairs of wordings, {FEWEST} are needed"
+        if self.yes in (0.0, 1.0):
+            return f"it said {'YES' if self.yes else 'NO'} to all {self.n} pairs of wordings"
+        return f"its verdicts agree with people's with a κ of {self.kappa or 0:.2f} only"
 
 
 def _majority(votes: Sequence[Vote]) -> bool | None:
@@ -121,10 +203,40 @@ def wordings(rows: Sequence[PairRow]) -> list[tuple[str, str]]:
 
 def free_votes(rows: Sequence[PairRow], embedder: Embedder | None) -> dict[str, list[Vote]]:
     """The votes that need no judge, by validator; without surface if there is no embedder."""
-    votes = {POLARITY: polarity_votes(rows), READING: reading_votes(rows)}
+    votes = {POLARITY: polarity_votes(rows)}
+    for name, file in zip((READING, COUNTEREXAMPLE), READINGS, strict=True):
+        votes[name] = reading_votes(rows, file)
     if embedder is not None:
         votes[SURFACE] = surface_votes(rows, embedder)
     return votes
+
+
+def calibration_rows() -> list[dict[str, Any]]:
+    """One embedded pair of each two wordings of the paper's templates: 40, all of them read."""
+    rows = {(row["template_a"], row["template_b"]): row for row in embedded_rows()}
+    return [*rows.values()]
+
+
+def calibrate(
+    votes: Mapping[str, Sequence[Vote]], keys: Sequence[object]
+) -> dict[str, Calibration]:
+    """How the votes of each judge, and of the surface, agree with people's, by validator.
+
+    ``keys`` has the two wordings of each row.
+    """
+    people = [
+        consensus({name: given[at] for name, given in votes.items() if not _is_machine(name)})[0]
+        for at in range(len(keys))
+    ]
+    return {
+        name: Calibration.of([vote.verdict for vote in given], people, keys)
+        for name, given in votes.items()
+        if _is_machine(name) and name != POLARITY
+    }
+
+
+def _is_machine(name: str) -> bool:
+    return name in (SURFACE, POLARITY) or name.startswith(JUDGE)
 
 
 def surface_votes(rows: Sequence[PairRow], embedder: Embedder) -> list[Vote]:
@@ -166,13 +278,13 @@ def polarity_votes(rows: Sequence[PairRow]) -> list[Vote]:
     return votes
 
 
-def reading_votes(rows: Sequence[PairRow]) -> list[Vote]:
-    """The recorded readings by hand, which exist for pairs of the project's own wordings.
+def reading_votes(rows: Sequence[PairRow], file: Path = READINGS[0]) -> list[Vote]:
+    """The readings that a file records, which exist for pairs of the project's own wordings.
 
     A reading holds only for the text that was read: a template of the same id with another text
     has none.
     """
-    readings, texts = _recorded_readings()
+    readings, texts = _recorded_readings(file), _read_texts()
     votes = []
     for row in rows:
         ids = (row["template_a"], row["template_b"])
@@ -185,16 +297,21 @@ def reading_votes(rows: Sequence[PairRow]) -> list[Vote]:
     return votes
 
 
-@lru_cache(maxsize=1)
-def _recorded_readings() -> tuple[dict[frozenset[str], bool], dict[str, str]]:
-    """The readings by the two templates' ids, and the texts that were read by template id."""
-    readings = {
+@lru_cache(maxsize=2)
+def _recorded_readings(file: Path) -> dict[frozenset[str], bool]:
+    """The readings by the two templates' ids."""
+    return {
         frozenset(entry["pair"].split("~")): entry["equivalent"]
-        for entry in read_yaml(READINGS)["readings"]
+        for entry in read_yaml(file)["readings"]
     }
+
+
+@lru_cache(maxsize=1)
+def _read_texts() -> dict[str, str]:
+    """The texts that were read, by template id."""
     files = [DATA / "templates.yaml", *sorted((DATA / "paraphrases").glob("*.yaml"))]
     entries = (entry for file in files for entry in load_templates(file).values())
-    return readings, {t.template_id: t.text for entry in entries for t in entry.templates}
+    return {t.template_id: t.text for entry in entries for t in entry.templates}
 
 
 def file_votes(rows: Sequence[PairRow], path: Path) -> tuple[str, list[Vote]]:

@@ -112,7 +112,7 @@ def run_judge(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     outcome = run_judge(judge, benchmark, Path(folder), ["generate"])
     >>> outcome.judged, outcome.failed
-    (20, [])
+    (16, [])
     """
     wanted = frozenset(scorings)
     require_scorings(judge.name, judge.scorings, wanted)

@@ -142,7 +142,7 @@ def test_a_build_carries_the_verdicts_that_need_no_judge(
     for row in rows:
         assert row["valid"] is True
         said = json.loads(row["validation"])
-        assert set(said) == {"polarity", "reading", "surface"}
+        assert set(said) == {"polarity", "reading", "reading:counterexample", "surface"}
         assert said["polarity"]["inverted"] == (
             "factuality-4" in (row["template_a"], row["template_b"])
         )

@@ -46,17 +46,19 @@ def test_250_distinct_pairs_use_every_template_pair_and_every_item_equally_often
     assert len(stimuli) == 250
     by_templates = Counter((pair["template_a"], pair["template_b"]) for pair in pairs)
     ids = [template.template_id for template in load_templates(TEMPLATES)[task].templates]
-    assert set(by_templates) == set(combinations(ids, 2))
-    assert set(by_templates.values()) == {25}
+    # Two templates name no criterion: they are asked, but not paired.
+    doubtful = {"relevance-4", "preference-4"}
+    assert set(by_templates) == {two for two in combinations(ids, 2) if not doubtful & {*two}}
+    assert max(by_templates.values()) - min(by_templates.values()) <= 1
     assert set(Counter(pair["item_id"] for pair in pairs).values()) == {5}
 
 
 def test_a_change_of_content_needs_a_new_version(benchmark: Benchmark) -> None:
     """A run is identified by the version; the hashes hold it to the content."""
     source = benchmark.source
-    assert (source["name"], source["version"]) == ("embedded", "2.0.0")
+    assert (source["name"], source["version"]) == ("embedded", "2.1.0")
     assert source["sha256"][:16] == "4a6571a4ebf7bb71"
-    assert benchmark.data_hash == "1f36a324"
+    assert benchmark.data_hash == "5ecc5a9c"
 
 
 def test_every_template_pair_has_a_reading_with_a_reason() -> None:

@@ -16,9 +16,12 @@ from judgesense_dataset.load import load_benchmark, load_pairs
 from judgesense_dataset.templates import DATA
 from judgesense_dataset.validation import RECORD, VERDICTS, validate
 from judgesense_dataset.validators import (
+    COUNTEREXAMPLE,
     POLARITY,
     READING,
+    READINGS,
     SURFACE,
+    Calibration,
     Vote,
     consensus,
     file_votes,
@@ -42,25 +45,51 @@ def ignore(_: str) -> None:
     pass
 
 
+TRUSTED = {"judge:x", "judge:y", "judge:z", SURFACE}
+
+
 @pytest.mark.parametrize(
-    ("votes", "valid"),
+    ("votes", "trusted", "valid"),
     [
-        ({READING: YES, SURFACE: SILENT}, True),
-        ({READING: NO, SURFACE: YES}, False),
-        ({READING: YES, SURFACE: NO, "judge:x": NO}, False),
-        ({"judge:x": YES, "judge:y": NO, "judge:z": NO, SURFACE: SILENT}, False),
-        ({"judge:x": YES, "judge:y": NO, SURFACE: SILENT}, None),
-        ({"human:a": NO, "judge:x": YES, "judge:y": YES, "judge:z": YES}, False),
-        ({"human:a": NO, "judge:x": YES, SURFACE: YES}, True),
-        ({SURFACE: SILENT, READING: SILENT}, None),
-        ({READING: YES, SURFACE: YES, POLARITY: Vote(False)}, False),
-        ({READING: NO, POLARITY: Vote(True)}, False),
+        ({READING: YES, SURFACE: SILENT}, TRUSTED, True),
+        ({READING: NO, SURFACE: YES}, TRUSTED, False),
+        ({READING: YES, SURFACE: NO, "judge:x": NO}, TRUSTED, False),
+        ({READING: YES, SURFACE: NO, "judge:x": NO}, {SURFACE}, True),
+        ({READING: NO, "judge:x": YES, "judge:y": YES, SURFACE: YES}, set(), False),
+        ({"judge:x": YES, "judge:y": NO, "judge:z": NO, SURFACE: SILENT}, TRUSTED, False),
+        ({"judge:x": YES, "judge:y": NO, SURFACE: SILENT}, TRUSTED, None),
+        ({"judge:x": YES, SURFACE: YES}, set(), None),
+        ({"human:a": NO, "judge:x": YES, "judge:y": YES, "judge:z": YES}, TRUSTED, False),
+        ({"human:a": NO, "judge:x": YES, SURFACE: YES}, TRUSTED, True),
+        ({SURFACE: SILENT, READING: SILENT}, TRUSTED, None),
+        ({READING: YES, COUNTEREXAMPLE: NO}, TRUSTED, False),
+        ({READING: SILENT, COUNTEREXAMPLE: YES}, TRUSTED, True),
+        ({READING: YES, SURFACE: YES, POLARITY: Vote(False)}, TRUSTED, False),
+        ({READING: NO, POLARITY: Vote(True)}, TRUSTED, False),
     ],
 )
-def test_the_majority_of_voices_decides_and_people_break_ties(
-    votes: dict[str, Vote], valid: bool | None
+def test_the_majority_of_trusted_voices_decides_and_people_break_ties(
+    votes: dict[str, Vote], trusted: set[str], valid: bool | None
 ) -> None:
-    assert consensus(votes)[0] is valid
+    assert consensus(votes, trusted)[0] is valid
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "trusted"),
+    [
+        ([True, False] * 15, True),  # as people
+        ([True] * 30, False),  # constant
+        ([True, True, False] * 10, False),  # 15 of 30 as people, κ 0
+        ([True, False] * 9, False),  # too few
+    ],
+)
+def test_a_validator_has_a_voice_if_people_confirm_it(
+    verdicts: list[bool | None], trusted: bool
+) -> None:
+    people = [True, False] * (len(verdicts) // 2)
+    one = Calibration.of(verdicts, people, range(len(verdicts)))
+    assert one.is_trusted is trusted
+    assert (one.why_not is None) is trusted
 
 
 def inverted(row: dict[str, Any]) -> bool:
@@ -142,7 +171,7 @@ def test_the_recorded_verdicts_cover_the_embedded_benchmark(rows: list[dict[str,
     assert set(recorded) == {row["pair_id"] for row in rows}
     for row in rows:
         said = json.loads(row["validation"])
-        assert {READING, SURFACE, POLARITY} <= set(said)
+        assert {READING, COUNTEREXAMPLE, SURFACE, POLARITY} <= set(said)
         assert any(name.startswith("judge:smollm2-135m@") for name in said)
         votes = {
             name: Vote({"YES": True, "NO": False, None: None}[v["verdict"]], v["score"])
@@ -234,7 +263,16 @@ def test_the_real_model_validates_and_is_named(rows: list[dict[str, Any]], tmp_p
     done = validate(None, ["smollm2-135m"], out=tmp_path)
     judge = done.record["validators"][-1]
     assert judge["validator"].startswith("judge:smollm2-135m@")
-    assert judge["yes"] + judge["no"] == 1000
+    assert judge["yes"] + judge["no"] == 1200
+    # It says YES to all of them, so it decides nothing.
+    assert judge["calibration"] | {"why_not": ""} == {
+        "n": 40,
+        "yes": 1.0,
+        "agreement": 0.8,
+        "kappa": 0.0,
+        "trusted": False,
+        "why_not": "",
+    }
     recorded = load_verdicts(RECORDED)
     new = load_verdicts(tmp_path / VERDICTS)
     assert {pair: said["valid"] for pair, said in new.items()} == {
@@ -259,6 +297,7 @@ def test_an_inversion_is_flagged_and_not_failed(rows: list[dict[str, Any]]) -> N
 
 
 def test_readings_hold_for_the_wordings_that_were_read(rows: list[dict[str, Any]]) -> None:
-    assert all(vote.verdict is not None for vote in reading_votes(rows))
+    for file in READINGS:
+        assert all(vote.verdict is not None for vote in reading_votes(rows, file))
     changed = {**rows[0], "prompt_a": "Is this fine?\n\nResponse: x"}
     assert reading_votes([changed])[0].verdict is None

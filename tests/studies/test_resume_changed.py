@@ -36,7 +36,7 @@ def _steady(prompts: list[str]) -> list[str]:
 
 def test_a_resumed_run_that_plans_other_batches_holds_every_row_once(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
-        judgesense.run(CallableJudge(_stopping(33), name="j", batch_size=8), limit=10, out=tmp_path)
+        judgesense.run(CallableJudge(_stopping(25), name="j", batch_size=8), limit=10, out=tmp_path)
     assert len(read_log(tmp_path)) > 0
     notes: list[str] = []
     judge = CallableJudge(_steady, name="j", batch_size=256)
