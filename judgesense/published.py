@@ -15,6 +15,7 @@ from typing import Any
 
 from judgesense.files.documents import read_yaml
 from judgesense.files.tables import read_table
+from judgesense.statistics.intervals import wilson
 
 WORDINGS = "measured with other wordings"
 """The phrase to print beside every published JSS."""
@@ -123,12 +124,28 @@ def figures() -> tuple[PublishedFigure, ...]:
     return tuple(found)
 
 
+_Z = 1.959964
+"""The normal quantile of a 95% interval."""
+
+
+def _same_precision(
+    jss: float, strict: float, low: float, high: float, share: float
+) -> tuple[float, float]:
+    """Wilson's interval for ``jss``, which v2 has for ``strict`` only.
+
+    The effective sample is that which v2's interval implies, times the share of pairs that count.
+    """
+    variance = ((high - low) / (2 * _Z)) ** 2
+    return wilson(jss, share * strict * (1 - strict) / variance, _Z)
+
+
 @cache
 def v2_figures() -> tuple[PublishedFigure, ...]:
     """Every JSS of v2, mapped: 25 judges, up to 250 items per task.
 
-    Source: data/published_v2/cells.csv. ``jss`` covers both option orders, an unreadable answer
-    counting as disagreement; ``jss_repeat`` and ``delta_jss`` the canonical one.
+    Source: data/published_v2/cells.csv. ``jss`` covers both option orders and, as everywhere here,
+    the pairs with two readable answers; v2's own main figure (``jss_strict``) counts an unreadable
+    answer as disagreement. ``jss_repeat`` and ``delta_jss`` are of the canonical order.
 
     >>> len({figure.judge for figure in v2_figures()}), len(v2_figures())
     (25, 100)
@@ -141,8 +158,13 @@ def v2_figures() -> tuple[PublishedFigure, ...]:
         def share(key: str, row: Mapping[str, Any] = row) -> float | None:
             return float(row[key]) if row[key] else None
 
-        jss = share("jss_strict")
+        jss, strict = share("jss_parseable"), share("jss_strict")
         assert jss is not None
+        assert strict is not None
+        low, high = share("jss_strict_ci_low"), share("jss_strict_ci_high")
+        n_pairs, n_read = int(row["n_pairs_both_answered"]), int(row["kappa_n"])
+        if jss != strict and low is not None and high is not None:
+            low, high = _same_precision(jss, strict, low, high, n_read / n_pairs)
         why = row["delta_missing_reason"]
         if row["ceiling_below_bar"] == "true":
             why = "left out of pooled figures, because asking again changes over 10% of verdicts"
@@ -155,9 +177,9 @@ def v2_figures() -> tuple[PublishedFigure, ...]:
                 "mapped",
                 jss,
                 share("kappa"),
-                share("jss_strict_ci_low"),
-                share("jss_strict_ci_high"),
-                int(row["n_pairs_both_answered"]),
+                low,
+                high,
+                n_read,
                 "published_v2/cells.csv",
                 notes,
                 V2,

@@ -18,6 +18,7 @@ from judgesense.metric_modules.registry import (
     number_rows,
     score_rows,
 )
+from judgesense.statistics.inputs import is_ordered, label_texts
 
 
 class CheckedRows:
@@ -71,10 +72,7 @@ class CheckedRows:
             counts = " and ".join(f"{name} has {n} rows" for name, n in lengths.items())
             raise ValueError(f"{counts}: pass one of each for every row")
         # evaluate looks for row 0 by its label, which a filtered pandas series may not have.
-        plain = {
-            name: list(map(str, values)) if inputs[name] is label_rows else _plain(values)
-            for name, values in rows.items()
-        }
+        plain = {name: _stored(values, inputs[name], name) for name, values in rows.items()}
         super().add_batch(**plain, **others)  # type: ignore[misc]
 
     def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
@@ -82,7 +80,7 @@ class CheckedRows:
         row = {"predictions": prediction, "references": reference}
         for name, check in METRICS[self.metric].inputs.items():
             check([row[name]], name)
-            row[name] = str(row[name]) if check is label_rows else row[name]
+            row[name] = _stored([row[name]], check, name)[0]
         super().add(prediction=row["predictions"], reference=row["references"], **others)  # type: ignore[misc]
 
     def compute(self, *, predictions: Any = None, references: Any = None, **options: Any) -> Any:
@@ -116,6 +114,18 @@ def _features(rows: Mapping[str, Check]) -> Any:
     if answer_rows in rows.values():
         return [declared(text), declared(datasets.Sequence(text))]
     return declared(text)
+
+
+def _stored(values: Any, check: Check, name: str) -> Any:
+    """The rows as evaluate stores them: labels and answers as texts."""
+    if check is label_rows:
+        return list(label_texts(values, name))
+    if check is answer_rows:
+        return [
+            list(label_texts(row, name)) if is_ordered(row) else label_texts([row], name)[0]
+            for row in values
+        ]
+    return _plain(values)
 
 
 def _plain(values: Any) -> Any:

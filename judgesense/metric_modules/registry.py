@@ -55,23 +55,23 @@ def text_rows(values: Any, name: str) -> None:
 
 
 def label_rows(values: Any, name: str) -> None:
-    """Raise ValueError unless every row is a string or a whole number."""
+    """Raise ValueError unless every row is a string, a whole number or a boolean."""
     _check_list(values, name)
-    encode(list(values), name)
+    encode(values, name)
 
 
 def answer_rows(values: Any, name: str) -> None:
-    """Raise ValueError unless the rows are strings, or all of them lists of strings."""
+    """Raise ValueError unless the rows are labels, or all of them lists of labels."""
     _check_list(values, name)
-    if not len(values) or isinstance(next(iter(values)), str):
-        return text_rows(values, name)
+    if not len(values) or not is_ordered(next(iter(values))):
+        return label_rows(values, name)
     for row, answers in enumerate(values):
         if isinstance(answers, (str, bytes)) or not hasattr(answers, "__len__"):
             raise ValueError(
                 f"{name}[{row}] is {answers!r} and {name}[0] is a list: pass a list of accepted "
                 "answers in every row, or a string in every row"
             )
-        text_rows(answers, f"{name}[{row}]")
+        label_rows(answers, f"{name}[{row}]")
 
 
 def number_rows(values: Any, name: str) -> None:
@@ -160,7 +160,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     "position_bias": Metric(
         position_bias,
-        {"predictions": text_rows, "references": text_rows},
+        {"predictions": label_rows, "references": label_rows},
         "Position bias",
         "One pair per line: decision in order AB, decision in order BA",
         "A,B\nA,A\nB,A\nA,B\nTIE,A\n",

@@ -15,6 +15,7 @@ from judgesense.statistics.inputs import (
     check_level,
     cluster_codes,
     encode_pair,
+    label_text,
 )
 from judgesense.statistics.intervals import mean_t_cluster, wilson_cluster
 from judgesense.statistics.result import ResultMapping
@@ -110,6 +111,7 @@ def position_bias(
     in_ab, in_ba, seen = encode_pair(references, predictions)
     if len(check_labels(options, "options")) != 2 or len(options) != 2 or isinstance(options, Set):
         raise ValueError(f"options is {options!r}: pass two different labels, such as ('A', 'B')")
+    options = tuple(label_text(option, "a label of options") for option in options)
     left_out = check_labels(ties, "ties") | check_labels(undecided, "undecided")
     place = {**dict.fromkeys(left_out, -1), options[0]: 0, options[1]: 1}
     side = np.array([place.get(label, -2) for label in seen])

@@ -57,15 +57,15 @@ def check_level(confidence_level: float) -> float:
     return level
 
 
-def check_labels(labels: Collection[str], name: str) -> frozenset[str]:
-    """Return a set of labels, or raise ValueError unless it is a collection of strings.
+def check_labels(labels: Collection[Any], name: str) -> frozenset[str]:
+    """Return the texts of a set of labels, or raise ValueError unless it is a collection of them.
 
     A single string is refused: `"A" in "UNCLEAR"` is true and would silently drop decisions.
     """
     several = is_ordered(labels) or isinstance(labels, Set)
-    if not several or not all(isinstance(label, str) for label in labels):
+    if not several:
         raise ValueError(f"{name} is {labels!r}: pass a list of strings")
-    return frozenset(labels)
+    return frozenset(label_text(label, f"a label of {name}") for label in labels)
 
 
 def numbers(values: Any, name: str, ndim: int = 1) -> Floats:
@@ -117,15 +117,15 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
     """Encode a stream of labels as integers, shape (n,).
 
     Args:
-        values: one label per row, a sequence or a one-dimensional numpy array; a string, or a
-            whole number, which is the same label as its text.
+        values: one label per row, a sequence or a one-dimensional array, tensor or column; a
+            string, a whole number (4 and 4.0 are the label '4'), or a boolean ('True').
         name: the argument's name, for messages.
         table: label -> code, extended in place (so that two streams share their codes).
 
     Raises:
         ValueError: not a sequence, or a row that is no label (None, NaN, 4.5); names the row.
 
-    >>> encode(["NO", "YES", "NO"], "decisions").tolist(), encode([4, "4", 5], "scores").tolist()
+    >>> encode(["NO", "YES", "NO"], "decisions").tolist(), encode([4, "4", 5.0], "scores").tolist()
     ([0, 1, 0], [0, 0, 1])
     """
     table = {} if table is None else table
@@ -133,19 +133,44 @@ def encode(values: Labels, name: str, table: dict[str, int] | None = None) -> Co
         raise ValueError(
             f"{name} is a {type(values).__name__}: pass a list or an array with one label per row"
         )
-    rows = values.tolist() if isinstance(values, np.ndarray) else values
-    if not set(map(type, rows)) <= {str}:
-        for row, value in enumerate(rows):
-            if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
-                raise ValueError(
-                    f"{name}[{row}] is {value!r} ({type(value).__name__}), not a string or a whole "
-                    "number: pass a label such as 'YES', 4 or 'A', and 'UNCLEAR' if the answer "
-                    "cannot be read"
-                )
-        rows = list(map(str, rows))
+    rows = label_texts(values, name)
     for label in sorted(set(rows).difference(table)):
         table[label] = len(table)
     return np.fromiter(map(table.__getitem__, rows), np.intp, len(rows))
+
+
+def label_text(value: Any, place: str) -> str:
+    """The text of a label. Raises ValueError, naming its place, for what is none.
+
+    >>> label_text("A", ""), label_text(3.0, ""), label_text(np.bool_(True), "")
+    ('A', '3', 'True')
+    """
+    if isinstance(value, str):
+        return str(value)
+    # A scalar of numpy or torch, as a Python object.
+    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+    if isinstance(plain, (bool, int)):
+        return str(plain)
+    if isinstance(plain, float) and plain.is_integer():
+        return str(int(plain))
+    raise ValueError(
+        f"{place} is {value!r} ({type(value).__name__}), not a string, a whole number or a "
+        "boolean: pass a label such as 'YES', 4 or 'A', and 'UNCLEAR' if the answer cannot be read"
+    )
+
+
+def label_texts(values: Any, name: str) -> Sequence[str]:
+    """The texts of labels, one per row. Raises ValueError as `label_text`, naming the row."""
+    rows = _plain(values)
+    if set(map(type, rows)) <= {str}:
+        return rows
+    return [label_text(value, f"{name}[{row}]") for row, value in enumerate(rows)]
+
+
+def _plain(values: Any) -> Sequence[Any]:
+    """The values of an array, tensor or column as Python objects; other sequences as they are."""
+    plain: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
+    return plain
 
 
 def encode_pair(references: Labels, predictions: Labels) -> tuple[Codes, Codes, list[str]]:
@@ -199,7 +224,7 @@ def cluster_codes(clusters: Any, n: int) -> tuple[Codes, int]:
             return place[offsets], int(place[-1]) + 1
         distinct, inverse = np.unique(clusters, return_inverse=True)
         return inverse.astype(np.intp, copy=False), len(distinct)
-    ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
+    ids = list(_plain(clusters))
     if not set(map(type, ids)) <= {str, int}:
         for row, value in enumerate(ids):
             if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):

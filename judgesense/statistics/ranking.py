@@ -73,12 +73,14 @@ class RankingStability(ResultMapping):
     degenerate: str | None
 
 
-def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> RankingStability:
+def ranking_stability(
+    predictions: Any, *, k: int | None = None, z: float = 1.0
+) -> RankingStability:
     """Measure how stable a ranking of prompts is over conditions (seeds, subsets, judges).
 
     Args:
         predictions: scores, shape (K conditions, M prompts), higher is better.
-        k: size of the top-k sets, 1 to M.
+        k: size of the top-k sets, 1 to M; by default 3, or all prompts if there are fewer.
         z: weight of the standard error in LCB = mean - z * sd / sqrt(K), sd with K - 1.
 
     Returns:
@@ -95,7 +97,8 @@ def ranking_stability(predictions: Any, *, k: int = 3, z: float = 1.0) -> Rankin
     """
     table = numbers(predictions, "predictions", 2)
     n_conditions, n_prompts = table.shape
-    k, z = check_number(k, "k", 1, n_prompts, whole=True), check_number(z, "z", 0)
+    k = min(3, n_prompts) if k is None else check_number(k, "k", 1, n_prompts, whole=True)
+    z = check_number(z, "z", 0)
     reasons = []
     top = np.argsort(competition_ranks(table), axis=1, kind="stable")[:, :k]
     winners = top[:, 0]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,8 +102,8 @@ def test_swapping_sides_shuffling_rows_and_renaming_labels_change_nothing(
         ({"references": ["A", None], "predictions": ["A", "B"]}, r"references\[1\] is None"),
         ({"references": ["A", float("nan")], "predictions": ["A", "B"]}, r"references\[1\] is nan"),
         (
-            {"references": ["A", "B"], "predictions": ["A", True]},
-            r"predictions\[1\] is True",
+            {"references": ["A", "B"], "predictions": ["A", 4.5]},
+            r"predictions\[1\] is 4.5",
         ),
         ({"references": [["A"], "B"], "predictions": ["A", "B"]}, r"references\[0\] is \['A'\]"),
         ({"references": "AB", "predictions": "AB"}, "references is a str"),
@@ -117,7 +121,7 @@ def test_swapping_sides_shuffling_rows_and_renaming_labels_change_nothing(
         ({"n_resamples": 0}, "n_resamples is 0"),
         ({"undecided": "UNCLEAR"}, "undecided is 'UNCLEAR'"),
         ({"undecided": None}, "undecided is None"),
-        ({"undecided": ["A", 3]}, "undecided is"),
+        ({"undecided": ["A", None]}, "a label of undecided is None"),
         ({"seed": "a"}, "seed is 'a'"),
         ({"seed": None}, "seed is None"),
         ({"seed": -1, "interval": "bootstrap"}, "seed is -1"),
@@ -126,6 +130,25 @@ def test_swapping_sides_shuffling_rows_and_renaming_labels_change_nothing(
 def test_bad_input_is_refused_with_its_place(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         jss(**{"references": ["A", "B"], "predictions": ["A", "A"], **arguments})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [1, 0, 1, 1],
+        [1.0, 0.0, 1.0, 1.0],
+        [True, False, True, True],
+        np.array([1, 0, 1, 1], dtype=bool),
+        np.array([1.0, 0, 1, 1]),
+        torch.tensor([1, 0, 1, 1]),
+        torch.tensor([True, False, True, True]),
+        pandas.Series([1, 0, 1, 1], index=[7, 8, 9, 3]),
+    ],
+    ids=["int", "float", "bool", "numpy bool", "numpy float", "torch int", "torch bool", "pandas"],
+)
+def test_labels_may_be_of_any_kind_that_people_have(labels: Any) -> None:
+    first, second, third, _ = list(labels)
+    assert jss(labels, [first, second, third, second]).jss == 0.75
 
 
 @pytest.mark.slow

@@ -163,7 +163,7 @@ def test_conditions_in_which_everything_ties_are_counted_not_hidden():
         ([[1, 2, 3], [1, 2]], {}, r"predictions\[1\] has 2 numbers"),
         ([[1, 2, 3], [1, float("nan"), 3]], {}, r"predictions\[1\]\[1\] is nan"),
         ([[1, 2, float("-inf")]], {}, r"predictions\[0\]\[2\]"),
-        ([[1, 2]], {}, "k is 3: pass a whole number from 1 to 2"),
+        ([[1, 2]], {"k": 3}, "k is 3: pass a whole number from 1 to 2"),
         ([[1, 2]], {"k": 0}, "k is 0"),
         ([[1, 2]], {"k": 1.5}, "k is 1.5"),
         ([[1, 2, 3]], {"z": float("nan")}, "z is nan"),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
-from judgesense.statistics.inputs import is_ordered
+from judgesense.statistics.inputs import is_ordered, label_texts
 from judgesense.statistics.result import ResultMapping, data_frame
 
-Reference = str | Sequence[str]
+Reference = str | int | Sequence[str | int]
 """One accepted answer, or several, of which the best counts."""
 
 
@@ -105,18 +105,24 @@ def check_pairs(predictions: Sequence[str], references: Sequence[Reference]) -> 
                 f"predictions, row {row}: expected a string, got {prediction!r}; pass an empty "
                 "string for an empty response"
             )
-        for answer in accepted(reference) if isinstance(reference, Collection) else (reference,):
-            if not isinstance(answer, str) or not answer.strip():
-                raise JudgeSenseError(
-                    f"references, row {row}: expected a non-empty string (or a list of them), "
-                    f"got {answer!r}"
-                )
+        try:
+            answers = accepted(reference)
+        except ValueError as error:
+            raise JudgeSenseError(f"references, row {row}: an answer {error}") from error
+        if not all(answer.strip() for answer in answers):
+            raise JudgeSenseError(
+                f"references, row {row}: expected a non-empty string (or a list of them), "
+                f"got {reference!r}"
+            )
 
 
 def accepted(reference: Reference) -> tuple[str, ...]:
     """The accepted answers of a reference; an empty list counts as one empty answer.
 
-    >>> accepted("Paris"), accepted(["Paris", "Lutetia"])
-    (('Paris',), ('Paris', 'Lutetia'))
+    Raises ValueError for an answer that is neither text nor a whole number.
+
+    >>> accepted("Paris"), accepted(["Paris", "Lutetia"]), accepted(2)
+    (('Paris',), ('Paris', 'Lutetia'), ('2',))
     """
-    return (reference,) if isinstance(reference, str) else tuple(reference) or ("",)
+    answers = reference if is_ordered(reference) else [reference]
+    return tuple(label_texts(answers, "answer")) or ("",)
