@@ -78,6 +78,7 @@ def judge_sensitivity(
     tasks: opt.Tasks = None,
     limit: opt.Limit = None,
     scoring: opt.AnyScoring = None,
+    repeats: opt.Repeats = 1,
     settings: opt.Settings = None,
     pool: Annotated[
         list[str] | None,
@@ -96,6 +97,8 @@ def judge_sensitivity(
     from judgesense.studies.judge_sensitivity import judge_sensitivity as study
 
     options = _given(log=log, dataset=dataset, tasks=opt.names(tasks), limit=limit, seed=seed)
+    if repeats != 1:
+        options["repeats"] = repeats
     if pool:
         from judgesense.studies.judge_sensitivity.pooled import pool_cells
 

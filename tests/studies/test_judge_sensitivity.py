@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +234,19 @@ def test_flips_when_reworded_count_items_alike_and_are_not_one_less_jss(tmp_path
     assert row["jss"] == result.table("table_1").rows[0]["jss"] == pytest.approx(0.5)
     # Two of three pairs of item 0, none of item 1.
     assert row["flips_reworded"] == pytest.approx((2 / 3 + 0) / 2)
+
+
+def test_repeats_measure_the_flips_of_the_same_prompt(tmp_path: Path) -> None:
+    turns = count()
+
+    def fickle(prompts: list[str]) -> list[str]:
+        return ["AAB"[next(turns) % 3] for _ in prompts]
+
+    result = judge_sensitivity(
+        [fickle], out=tmp_path, tasks=["relevance"], limit=4, repeats=4, note=str
+    )
+    (row,) = result.table("orders").rows
+    assert 0 < row["asked_again"] < 1
 
 
 BAD: list[tuple[Mapping[str, Any], str]] = [

@@ -181,8 +181,10 @@ def matchers(source: Matched) -> Iterator[Record]:
         for matcher, verdicts in answers.probe_scores.items():
             if not len(verdicts):  # likelihood scores no probe
                 continue
-            one = float((verdicts[truth] >= RIGHT).mean())
-            two = None if truth.all() else float((verdicts[~truth] < RIGHT).mean())
+            one = two = None
+            if not np.isnan(verdicts).all():  # a matcher that gave no verdict has no accuracy
+                one = float((verdicts[truth] >= RIGHT).mean())
+                two = None if truth.all() else float((verdicts[~truth] < RIGHT).mean())
             by_judge = matcher.startswith(JUDGE)
             name = f"judge {answers.grader}{matcher.removeprefix(JUDGE)}" if by_judge else matcher
             yield {
@@ -190,7 +192,7 @@ def matchers(source: Matched) -> Iterator[Record]:
                 "matcher": name,
                 "right_accepted": one,
                 "wrong_rejected": two,
-                "balanced_accuracy": None if two is None else (one + two) / 2,
+                "balanced_accuracy": None if one is None or two is None else (one + two) / 2,
                 "no_verdict": float(np.isnan(verdicts).mean()),
                 "n_probes": len(verdicts),
             }

@@ -36,27 +36,30 @@ def judge_sensitivity(
     tasks: Sequence[str] | None = None,
     scoring: str | None = None,
     limit: int | None = None,
+    repeats: int = 1,
     seed: int = 0,
     note: Callable[[str], None] = print,
 ) -> Result:
     """Run the JudgeSense protocol (tables 1-3, figures 1-3) in ``out``; rerun to resume.
 
     ``log`` is the folder of a run or import to measure instead of judging; ``limit`` counts items
-    per task. Raises JudgeSenseError for bad input, before any judging where possible.
+    per task, ``repeats`` the times that each prompt is asked: 2 or more measure the flips of the
+    same prompt, which the decomposition of flips needs. Raises JudgeSenseError for bad input,
+    before any judging where possible.
 
     >>> judge_sensitivity(["smollm2-135m"], out="runs/sens", limit=2)  # doctest: +SKIP
     """
     if log is not None:
-        if any([judges, dataset, limit, tasks, scoring]):
+        if any([judges, dataset, limit, tasks, scoring, repeats != 1]):
             raise JudgeSenseError(
-                "--log measures an existing log; leave out --judge, --dataset, --tasks, --limit "
-                "and --scoring, or leave out --log"
+                "--log measures an existing log; leave out --judge, --dataset, --tasks, --limit, "
+                "--repeats and --scoring, or leave out --log"
             )
         study = Sensitivity(read_judged(Path(log)), log=Path(log))
     else:
         need_judges(judges, 1, "the study")
         run, reference = Path(out) / "runs" / "main", data_reference(dataset, None, None)
-        settings = Settings.of(scoring, tasks, None, 1, seed, limit)
+        settings = Settings.of(scoring, tasks, None, repeats, seed, limit)
         every = partial(load_benchmark, dataset, only_valid=False)
         judged(judges, every, reference.identity, settings, run, note)
         rows = load_pairs(dataset)
@@ -70,7 +73,7 @@ def judge_sensitivity(
         "log": study.log and str(study.log),
         "data": (record.get("dataset") or {}).get("name") or record.get("run_id"),
         "data hash": record.get("data_hash"),
-        **({} if log else {"items per task": limit, "seed": seed}),
+        **({} if log else {"items per task": limit, "repeats": repeats, "seed": seed}),
         "machine": hardware and f"{hardware.get('cpus')} CPUs, {hardware.get('machine')}",
     }
     shown = {name: value for name, value in known.items() if value not in (None, "", {})}

@@ -228,8 +228,8 @@ def correlations(s: Measured) -> Iterator[Record]:
     for figure in ("gap", "sensitivity"):
         points = np.array([(r["accuracy"], r[figure]) for r in s.rows if r[figure] is not None])
         values: list[float | None] = [None] * 4
-        # Undefined of fewer than three points, or of a constant figure.
-        if len(points) >= 3 and (np.ptp(points, axis=0) > 0).all():
+        # Undefined of a constant, and of two different points, which always lie on a line.
+        if len(np.unique(points, axis=0)) >= 3 and (np.ptp(points, axis=0) > 0).all():
             r, rho = pearsonr(*points.T), spearmanr(*points.T)
             values = [float(x) for x in (r.statistic, r.pvalue, rho.statistic, rho.pvalue)]
         names = ("pearson", "pearson_p", "spearman", "spearman_p")
@@ -348,7 +348,7 @@ def best_strategies(s: Measured) -> Iterator[Record]:
             (name, field): float(np.mean([one.mean(field) for one in own]))
             for name, own in tried.items()
             for field in ("exact", "near")
-            if name != CONSTANT and len(own) == len(single)
+            if len(own) == len(single) and min(one.calls for one in own) > 1
         }
         if scores:
             name, field = best = max(scores, key=lambda key: scores[key])
