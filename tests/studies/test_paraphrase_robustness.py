@@ -87,7 +87,7 @@ def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
     assert strategies["fuser"]["calls"] == 7  # three ratings, three reasons, one decision
     (best,) = result.table("best_strategies").rows  # all of essays is subjective
     single = strategies["single judge"]["accuracy"]
-    assert (best["strategy"], best["accuracy"]) == ("best judge", 1.0)
+    assert (best["strategy"], best["accuracy"]) == ("fuser", 1.0)
     assert best["delta"] == pytest.approx(1 - single)
     assert best["gain"] == pytest.approx(1 - single)
     assert (best["paper_best"], best["paper_delta"]) == (0.54, pytest.approx(0.35))
