@@ -103,8 +103,8 @@ def test_a_dry_run_says_what_an_endpoint_can_cost(tmp_path: Path) -> None:
     assert priced.exit_code == 0, priced.output
     few, many = [line for line in priced.output.splitlines() if "at most $" in line]
     few_cost, many_cost = (float(line.split("$")[1].split(",")[0]) for line in (few, many))
-    # 1,485 prompts, 1,980 tokens more each, at 10 dollars a million.
-    assert many_cost - few_cost == pytest.approx(1485 * 1980 * 10 / 1e6, abs=0.02)
+    # 1,285 prompts, 1,980 tokens more each, at 10 dollars a million.
+    assert many_cost - few_cost == pytest.approx(1285 * 1980 * 10 / 1e6, abs=0.02)
     assert "cost unknown: --set price" in CliRunner().invoke(app, arguments).output
     assert not (tmp_path / "x").exists()
 
