@@ -31,6 +31,7 @@ from judgesense.cli import (
     run,
     serve,
     study,
+    view,
 )
 from judgesense.cli.options import UsageError, command, group
 from judgesense.errors import JudgeSenseError
@@ -72,6 +73,7 @@ for _function, _name in (
     (judges.judges, "judges"),
     (publish.publish, "publish"),
     (leaderboard.leaderboard, "leaderboard"),
+    (view.view, "view"),
     (mcp.mcp, "mcp"),
 ):
     command(app, _name)(_function)

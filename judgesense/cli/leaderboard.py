@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-import webbrowser
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from judgesense.cli import options as opt
-from judgesense.errors import JudgeSenseError
+from judgesense.cli.pages import serve_pages
 
 
 def leaderboard(
@@ -23,12 +20,8 @@ def leaderboard(
             "--out", "-o", metavar="DIR", help="Write the pages here instead of serving them."
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option(metavar="N", min=1, max=65535, help="Port on 127.0.0.1.")
-    ] = 7860,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Do not open a browser.")
-    ] = False,
+    port: opt.Port = 7860,
+    no_browser: opt.NoBrowser = False,
 ) -> None:
     """Rank judges on a page built from runs, and serve it on this machine until Ctrl-C.
 
@@ -39,23 +32,7 @@ def leaderboard(
         write(results, out)
         typer.echo(f"open {out / 'index.html'}")
         return
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            pages = partial(_Pages, directory=folder)
-            server = ThreadingHTTPServer(("127.0.0.1", port), pages)
-        except OSError as error:
-            raise JudgeSenseError(
-                f"cannot use port {port} ({error.strerror}); choose another --port"
-            ) from error
-        write(results, Path(folder))
-        url = f"http://127.0.0.1:{port}"
-        typer.echo(f"leaderboard at {url} (Ctrl-C stops it)")
-        if not no_browser:
-            webbrowser.open(url)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            typer.echo("stopped")
+    serve_pages(partial(write, results), port, "leaderboard", browser=not no_browser)
 
 
 def write(results: str | None, out: Path) -> None:
@@ -64,16 +41,3 @@ def write(results: str | None, out: Path) -> None:
     from hub_scripts.leaderboard.site import write_site
 
     write_site(find_runs(results), out, note=partial(typer.echo, err=True))
-
-
-class _Pages(SimpleHTTPRequestHandler):
-    """The files of a folder; no listings, no log, and no connection is held longer than a while."""
-
-    timeout = 10
-
-    def list_directory(self, path: Any) -> None:
-        """Refuse a folder without an index.html."""
-        self.send_error(404)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""

@@ -148,6 +148,7 @@ Port = Annotated[
     int,
     typer.Option(metavar="PORT", min=0, max=65535, help="The port to use, or 0 for a free one."),
 ]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")]
 Results = Annotated[
     str | None,
     typer.Option(

@@ -18,6 +18,7 @@ WITHOUT = {
     "leaderboard": "serves a site until it is stopped",
     "mcp": "speaks JSON-RPC until its client closes it",
     "serve": "serves a judge until it is stopped",
+    "view": "serves pages until it is stopped",
 }
 OWN_FORMAT = {"import"}
 """Their --format is that of a file, so they have --json."""

@@ -32,7 +32,7 @@ BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"# (.*; )?needs? |_API_KEY=")
 SET_UP = ("pip", "git", "make", "mkdir", "cd", "cp", "vllm")
 """What a reader's own machine does."""
-SERVERS = ("label", "leaderboard", "mcp")
+SERVERS = ("label", "leaderboard", "mcp", "view")
 CHECKED_ELSEWHERE = {"docs/tutorial.md": "test_tutorial.py"}
 
 

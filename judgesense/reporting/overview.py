@@ -1,0 +1,165 @@
+"""All runs and checks under a folder: one page by judge and task, over time, two side by side."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+
+from markupsafe import Markup
+
+from judgesense.errors import JudgeSenseError
+from judgesense.files.disk import write_text
+from judgesense.measure.assessment import Assessment
+from judgesense.measure.card import Check
+from judgesense.measure.report_file import REPORT_FILE, load_report
+from judgesense.reporting.documents import environment
+from judgesense.reporting.html import render_html
+from judgesense.reporting.palette import TEMPLATES, style_sheet
+from judgesense.text import percent
+
+MOST_RUNS = 500
+DEEPEST = 6
+SCRIPT = "overview.js"
+PAGE = "report.html"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One assessment in time: a run's judge on a task, and the page that shows it."""
+
+    run: str
+    page: str
+    started: str
+    entry: Assessment
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        """The judge without its fingerprint, the task and the scoring: what a trend is of."""
+        return self.entry.judge.partition("@")[0], self.entry.task, self.entry.scoring
+
+    @property
+    def right(self) -> float | None:
+        """The share of verdicts that match people's labels."""
+        return self.entry.card.checks["right"].details.get("accuracy")
+
+    @property
+    def cells(self) -> list[tuple[str, str, str]]:
+        """Each check's name, its state, and what it shows."""
+        return [
+            (name, check.state, self._shown(name, check))
+            for name, check in self.entry.card.checks.items()
+            if check.applies
+        ]
+
+    def _shown(self, name: str, check: Check) -> str:
+        if name == "right" and self.right is not None:
+            return percent(self.right)
+        if check.estimate is None:
+            return "–"
+        return f"κ {check.estimate:.2f}" if name == "right" else percent(check.estimate)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A judge on a task over time; ``line`` are the points of its trend in an SVG of 120 × 28."""
+
+    judge: str
+    task: str
+    scoring: str
+    points: tuple[Point, ...]
+    line: tuple[tuple[float, float], ...]
+
+
+def write_overview(
+    root: Path, out: Path, note: Callable[[str], None] = lambda _: None
+) -> tuple[int, int]:
+    """Write ``index.html`` and the runs' pages into ``out``; read nothing but reports.
+
+    Returns the numbers of runs and of folders that were left out; ``note`` says why. Raises
+    JudgeSenseError for a folder that does not exist or has no report under it.
+    """
+    if not root.is_dir():
+        raise JudgeSenseError(f"no folder {root}")
+    points, left_out, runs = list[Point](), list[str](), 0
+    for folder in find_reports(root):
+        name = str(folder.relative_to(root))
+        page = f"reports/{sha256(name.encode()).hexdigest()[:12]}.html"
+        try:
+            contents = load_report(folder)
+        except JudgeSenseError as error:
+            left_out.append(f"{name}: {error}")
+            continue
+        # A file of verdicts says nothing of its time; that of its report is the best there is.
+        written = datetime.fromtimestamp((folder / REPORT_FILE).stat().st_mtime, UTC)
+        started = max(str(run.get("started") or written) for run in contents.runs or [{}])
+        (out / "reports").mkdir(parents=True, exist_ok=True)
+        if (folder / PAGE).is_file() and not (folder / PAGE).is_symlink():
+            shutil.copyfile(folder / PAGE, out / page)
+        else:
+            write_text(out / page, render_html(contents))
+        points += [Point(name, page, started, entry) for entry in contents.assessments]
+        runs += 1
+    for line in left_out:
+        note(f"left out {line}")
+    if not runs:
+        raise JudgeSenseError(
+            f"{root} has no report under it; judgesense check and judgesense run write them"
+        )
+    script = (TEMPLATES / SCRIPT).read_text("utf-8")
+    page_of_all = (
+        environment()
+        .get_template("overview.html")
+        .render(
+            root=str(root),
+            series=list(_series(points)),
+            runs=runs,
+            left_out=left_out,
+            css=Markup(style_sheet()),
+            script=Markup(script),
+            script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+        )
+    )
+    write_text(out / "index.html", page_of_all)
+    return runs, len(left_out)
+
+
+def find_reports(root: Path) -> list[Path]:
+    """The folders under ``root`` with a ``report.json``, at most `MOST_RUNS`; no link is followed.
+
+    Raises JudgeSenseError if there are more.
+    """
+    found = []
+    for directory, folders, files in os.walk(root):
+        here = Path(directory)
+        depth = len(here.relative_to(root).parts)
+        folders[:] = [] if depth >= DEEPEST else sorted(f for f in folders if f[:1] != ".")
+        if REPORT_FILE in files and not (here / REPORT_FILE).is_symlink():
+            found.append(here)
+    if len(found) > MOST_RUNS:
+        raise JudgeSenseError(
+            f"{root} has {len(found)} reports under it; name a folder with at most {MOST_RUNS}"
+        )
+    return sorted(found)
+
+
+def _series(points: list[Point]) -> Iterator[Series]:
+    """The points of each judge on each task, newest first; those with several runs first."""
+
+    def key(point: Point) -> tuple[str, str, str]:
+        return point.series
+
+    groups = []
+    for (judge, task, scoring), group in groupby(sorted(points, key=key), key):
+        of_series = sorted(group, key=lambda point: (point.started, point.run), reverse=True)
+        known = [point.right for point in reversed(of_series) if point.right is not None]
+        step = 112 / max(1, len(known) - 1)
+        line = [(4 + at * step, 24 - 20 * share) for at, share in enumerate(known)]
+        groups.append(Series(judge, task, scoring, tuple(of_series), tuple(line)))
+    yield from sorted(groups, key=lambda one: -len(one.points))
