@@ -20,7 +20,16 @@ from judgesense.files.documents import read_json
 from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers import Importer, Items
 from judgesense.importers.column_names import plain
-from judgesense.importers.tools import CODE, KEYS, NESTED, PEOPLE, field_of, scores_in
+from judgesense.importers.tools import (
+    CODE,
+    END_USER,
+    KEYS,
+    NESTED,
+    PEOPLE,
+    field_of,
+    rows_in,
+    scores_in,
+)
 from judgesense.text import plural_s
 
 _LISTS = ("traces", "scores", "feedback", "annotations", "data", "results", "content")
@@ -39,17 +48,28 @@ class Score:
     cluster: str
     kind: str
     who: str
-    given: Any
+    label: Any
+    value: Any
     why: str | None
     when: str
     error: str | None
     context: Mapping[str, Any]
     place: str
 
+    def given(self, number: bool) -> Any:
+        """The label, or the ``number``; the other one without it."""
+        first, second = (self.value, self.label) if number else (self.label, self.value)
+        return second if first is None else first
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """What two records of one score share."""
+        return self.label, self.value, self.error, self.when
+
     @property
     def is_by_person(self) -> bool:
         """Whether a person gave it."""
-        return self.kind in PEOPLE
+        return bool(PEOPLE.fullmatch(self.kind))
 
 
 def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
@@ -62,6 +82,13 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     """
     scores = _newest(list(_scores(path)), items)
     judged = [score for score in scores if not score.is_by_person]
+    users = Counter(each.task for each in judged if _is_of_users(each))
+    if len(users) < len({each.task for each in judged}):
+        judged = [each for each in judged if not _is_of_users(each)]
+        for name, count in users.items():
+            items.notes.append(
+                f"{count} score{plural_s(count)} {name!r} by users are neither verdicts nor labels"
+            )
     if not judged:
         raise JudgeSenseError(f"{path}: every score is by a person; export the evaluators' too")
     names = list(dict.fromkeys(score.task for score in judged))
@@ -71,7 +98,7 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
         )
     people = [score for score in scores if score.is_by_person]
     theirs = {score.task for score in people}
-    labels: dict[tuple[str, str], dict[str, Any]] = {}
+    labels: dict[tuple[str, str], dict[str, Score]] = {}
     alike = {_stem(name): name for name in reversed(names)}
     others = Counter[str]()
     for score in people:
@@ -82,12 +109,19 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
             else:
                 task = alike.get(_stem(task), task)
         others.update([] if task in names else [task])
-        labels.setdefault((task, score.item), {})[score.who] = score.given
+        labels.setdefault((task, score.item), {})[score.who] = score
     for name, count in others.items():
         items.notes.append(
             f"{count} score{plural_s(count)} {name!r} by people belong to no evaluator's score "
             "and are not used; give both the same name"
         )
+    beside = [(task, each) for (task, _), by in labels.items() for each in by.values()]
+    # One side's labels do not compare with the other's numbers; the numbers of both do.
+    numbers = {
+        task
+        for task, each in [*((each.task, each) for each in judged), *beside]
+        if each.label is None and each.value is not None
+    }
     for score in judged:
         if pick in (None, score.task):
             yield Record(
@@ -99,14 +133,21 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
                     "item_id": score.item,
                     "cluster_id": score.cluster,
                     "repeat": items.repeat(score.who, score.task, score.item),
-                    "raw_decision": None if score.error else score.given,
+                    "raw_decision": None if score.error else score.given(score.task in numbers),
                     "raw_text": score.why,
                     "error": score.error,
                     **({"status": "error"} if score.error else {}),
-                    "people": labels.get((score.task, score.item), {}),
+                    "people": {
+                        who: each.given(score.task in numbers)
+                        for who, each in labels.get((score.task, score.item), {}).items()
+                    },
                 },
                 score.place,
             )
+
+
+def _is_of_users(score: Score) -> bool:
+    return score.kind.upper() == "API" and bool(END_USER.search(plain(score.task)))
 
 
 def _stem(name: str) -> str:
@@ -128,23 +169,22 @@ def _rows(path: Path) -> Iterator[Record]:
 
 
 def _scores(path: Path) -> Iterator[Score]:
-    for record in _rows(path):
-        row = {name: _parsed(value) for name, value in record.values.items()}
+    for record, row in (
+        (record, row)
+        for record in _rows(path)
+        for row in rows_in({name: _parsed(value) for name, value in record.values.items()})
+    ):
         own = next(iter(scores_in(row)), None) is row
         for values in scores_in(row):
             kind = str(field_of(values, "kind") or "")
             name = field_of(values, "name")
-            if kind in CODE or values.get("valid") is False:
+            if kind in CODE or values.get("valid") is False or (name is None and "eventName" in row):
                 continue
             if name is None or isinstance(name, (dict, list)):
                 raise JudgeSenseError(f"{record.place}: expected a score with a name")
             named = field_of(row, "item")
             item = record.place.rpartition(" ")[2] if named is None else str(named)
             part = field_of(values, "part") if own else None
-            value = next(
-                (v for v in (field_of(values, f) for f in ("label", "value")) if v is not None),
-                None,
-            )
             error = field_of(values, "error")
             who = field_of(values, "who") or "1"
             task = re.sub(r"^wandb\.(annotation|runnable)\.", "", str(name)).partition(":")[0]
@@ -158,9 +198,10 @@ def _scores(path: Path) -> Iterator[Score]:
                 cluster=item,
                 kind=kind,
                 who=f"annotator_{re.sub(r'[^0-9A-Za-z]+', '_', str(who))}"
-                if kind in PEOPLE
+                if PEOPLE.fullmatch(kind)
                 else judge,
-                given=value,
+                label=field_of(values, "label"),
+                value=field_of(values, "value"),
                 why=None if (why := field_of(values, "why")) is None else str(why),
                 when=str(field_of(values, "when") or ""),
                 error=None if error is None else str(error)[:200],
@@ -188,7 +229,7 @@ def _newest(scores: list[Score], items: Items) -> list[Score]:
         earlier = kept.get(key)
         if earlier is None:
             kept[key] = score
-        elif (earlier.given, earlier.error, earlier.when) == (score.given, score.error, score.when):
+        elif earlier.said == score.said:
             copies += 1
         elif score.when and earlier.when:
             replaced += 1

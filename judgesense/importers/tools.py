@@ -7,7 +7,8 @@ Weave feedback, Label Studio tasks, and the ``scores`` of Braintrust and Weave e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 NESTED = ("info.assessments", "assessments", "feedback_scores", "feedback", "scores", "annotations")
@@ -50,6 +51,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "feedback_source.type",
         "source.type",
         "source",
+        "eventName",
     ),
     "who": (
         "source.source_id",
@@ -64,6 +66,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "created_by",
         "creator",
         "identifier",
+        "attributes.reviewer.name",
+        "attributes.enduser.id",
     ),
     "why": (
         "rationale",
@@ -95,6 +99,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     ),
     "model": ("metadata.model", "judge_model", "model_version"),
     "item": (
+        "attributes.gen_ai.response.id",
+        "gen_ai.response.id",
         "trace_id",
         "traceId",
         "run_id",
@@ -102,15 +108,16 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "spanId",
         "call_id",
         "info.trace_id",
-        "attributes.gen_ai.response.id",
         "id",
     ),
     "part": ("observationId", "observation_id", "spanId", "span_id"),
 }
 """The names of a score's parts, the best first; dots reach into objects."""
 
-PEOPLE = frozenset({"HUMAN", "ANNOTATION", "app", "ui", "APP"})
-"""Kinds and sources of a score that a person gave."""
+PEOPLE = re.compile(r"app|ui|annotation|(.*[^a-z])?(human|annotator|review(er)?)([^a-z].*)?", re.I)
+"""Kinds and sources of a score that a person gave, and names of events with one."""
+END_USER = re.compile(r"(?:^|_)(?:users?|customers?|thumbs?)(?=_|$)")
+"""In the name of a score that an application sends: its users gave it, not annotators."""
 CODE = frozenset({"CODE", "SPAN_ATTRIBUTE"})
 """Those of a score that neither a person nor a model gave."""
 
@@ -120,6 +127,8 @@ KEYS = (
     ("run_id", "key", "feedback_source"),
     ("annotator_kind",),
     ("eventName", "attributes"),
+    ("resourceLogs",),
+    ("resourceSpans",),
     ("feedback_scores",),
     ("trace_id", "assessments"),
     ("info", "data"),
@@ -158,19 +167,41 @@ def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         if isinstance(held, list):
             yield from (each for each in held if isinstance(each, Mapping))
             return
-    yield _attributes(row)
+    yield row
 
 
-def _attributes(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row whose attributes, as OTLP writes them, are a list of keys and values."""
-    if not isinstance(listed := row.get("attributes"), list):
-        return row
-    values = {
+def rows_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a line of an export: the events of OpenTelemetry's OTLP/JSON, or the line."""
+    for record in _below(row, ("resourceLogs", "scopeLogs", "logRecords")):
+        yield {**record, "attributes": _attributes(record)}
+    for span in _below(row, ("resourceSpans", "scopeSpans", "spans")):
+        for event in _below(span, ("events",)):
+            attributes = _attributes(span) | _attributes(event)
+            yield {**span, **event, "eventName": event.get("name"), "attributes": attributes}
+    if not row.keys() & {"resourceLogs", "resourceSpans"}:
+        yield {**row, "attributes": _attributes(row)} if "attributes" in row else row
+
+
+def _below(held: Any, path: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The objects in the lists along a path."""
+    if isinstance(held, Mapping) and not path:
+        yield held
+    elif isinstance(held, Mapping):
+        listed = held.get(path[0])
+        for each in listed if isinstance(listed, list) else ():
+            yield from _below(each, path[1:])
+
+
+def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row's attributes, which OTLP writes as a list of keys and values."""
+    held = row.get("attributes")
+    if isinstance(held, Mapping):
+        return dict(held)
+    return {
         each["key"]: next(iter(each["value"].values()), None)
-        for each in listed
+        for each in (held if isinstance(held, list) else ())
         if isinstance(each, Mapping) and isinstance(each.get("value"), Mapping) and "key" in each
     }
-    return {**row, "attributes": values}
 
 
 def _by_name(scores: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
