@@ -9,9 +9,17 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import materialise
 from judgesense.files.tables import read_table
 from judgesense.files.typed_rows import as_id
-from judgesense.importers.column_names import ROLES, VERDICTS, Columns, label_columns, plain
+from judgesense.importers.column_names import (
+    MODEL,
+    ROLES,
+    VERDICTS,
+    Columns,
+    label_columns,
+    plain,
+)
 from judgesense.importers.label_files import LabelRow, read_label_rows
 from judgesense.importers.recognise import people_columns
+from judgesense.text import join
 
 LabelsByPerson = dict[str, dict[str, str]]
 """Label by person and item; ``item/system`` where the labels are on several systems."""
@@ -92,4 +100,15 @@ def one_row_an_item(
         return None
     tell(f"{path.name}: one row per person (column {rater}); {len(rows)} verdicts")
     names = {field: name for field, name in fields.items() if field != name}
-    return materialise(rows.values(), runs, path.stem), labels_by_item(path, names)[0]
+    by_person = labels_by_item(path, names)[0]
+    models = [] if judged else [name for name in by_person if MODEL.search(plain(name))]
+    if models and len(models) < len(by_person):
+        for (item, *system), row in rows.items():
+            ids = (item, "/".join([item, *system[:1]]))
+            for name in models:
+                row[name] = next((by_person[name][n] for n in ids if n in by_person[name]), None)
+        tell(
+            f"{join([*map(repr, models)])} {'are judges' if models[1:] else 'is a judge'}, no person"
+        )
+        by_person = {name: by_person[name] for name in by_person if name not in models}
+    return materialise(rows.values(), runs, path.stem), by_person

@@ -16,7 +16,7 @@ from judgesense.checking.requirements import Requirement
 from judgesense.checking.result import CheckResult
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, materialise
-from judgesense.files.tables import SUFFIXES, Rows
+from judgesense.files.tables import SUFFIXES, Rows, is_cp1252
 from judgesense.importers import Items
 from judgesense.importers.column_names import columns_of
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
@@ -215,6 +215,8 @@ def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOpti
         labels=options.answers or importer.labels,
         is_log=name != "table",
     )
-    notes = tuple(map(sentence, read[0].notes if read else ()))
+    found = [*read[0].notes] if read else []
+    found += ["the text is not UTF-8, and is read as cp1252"] if is_cp1252(source) else []
+    notes = tuple(map(sentence, found))
     understood = understood._replace(lines=(*understood.lines, *notes))
     return _File(path, understood, joined, chances)

@@ -105,7 +105,7 @@ def read_table(path: Path) -> Iterator[Record]:
     """The rows of a table file, read by its suffix; rows count from 1, without the header.
 
     A CSV file may be separated by commas, semicolons or tabs, and be UTF-16 if it says so (Excel's
-    Unicode text). A JSON file is a list of objects, or has one at ``data``. A folder is a dataset
+    Unicode text), or cp1252. A JSON file is a list of objects, or has one at ``data``. A folder is a dataset
     that ``datasets`` saved.
 
     Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text that is
@@ -278,9 +278,31 @@ _READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
 
 
 def _encoding(path: Path) -> str:
+    """The encoding of a table: UTF-8, UTF-16 if it says so, or cp1252.
+
+    Spreadsheets write cp1252 in western Europe. A file with any whole character of UTF-8 is a
+    damaged one, and one of many bytes in a row is of another script.
+    """
     with path.open("rb") as source:
-        is_utf16 = source.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return "utf-16" if is_utf16 else "utf-8-sig"
+        if source.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        if path.suffix.lower() not in (".csv", ".tsv"):
+            return "utf-8-sig"
+        source.seek(0)
+        content = source.read()
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        runs = re.findall(rb"[\x80-\xff]+", content)
+        whole = any(not each.isascii() for each in content.decode(errors="ignore"))
+        if not whole and 4 * sum(len(run) > 1 for run in runs) < len(runs):
+            return "cp1252"
+    return "utf-8-sig"
+
+
+def is_cp1252(path: Path) -> bool:
+    """Whether a table is read as cp1252, of which a person should be told."""
+    return path.is_file() and _encoding(path) == "cp1252"
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> JudgeSenseError:

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import Shape, read_json, validate
 from judgesense.files.tables import Record, in_rows
 from judgesense.importers import Importer, Items
+from judgesense.importers.shape import about_metric
 
 LABELS = ("PASS", "FAIL")
 NO_MODEL = "deepeval-metric"
@@ -43,7 +44,9 @@ class Case(Shape):
     actualOutput: Any = None
     turns: Any = None
     metricsData: list[Metric] | None = None
-    additionalMetadata: dict[str, Any] | None = Field(None, alias="metadata")
+    metadata: dict[str, Any] | None = Field(
+        None, validation_alias=AliasChoices("metadata", "additionalMetadata")
+    )
 
 
 class Run(Shape):
@@ -85,6 +88,7 @@ def _metrics(case: Case, number: int, place: str, items: Items) -> Iterator[Reco
     judged = repr((case.input, case.actualOutput, case.turns))
     item = items.name(question, judged)
     seen: Counter[str] = Counter()
+    names = [metric.name for metric in case.metricsData or ()]
     for metric in case.metricsData or ():
         seen[metric.name] += 1
         template = metric.name if seen[metric.name] == 1 else f"{metric.name}#{seen[metric.name]}"
@@ -99,7 +103,7 @@ def _metrics(case: Case, number: int, place: str, items: Items) -> Iterator[Reco
                 "repeat": items.repeat(judge, item, template),
                 "metric": metric.name,
                 "score": metric.score,
-                "metadata": case.additionalMetadata or {},
+                "metadata": about_metric(case.metadata or {}, metric.name, names),
                 "cost_usd": metric.evaluationCost,
                 **_verdict(metric),
             },

@@ -128,6 +128,16 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     ]
 
 
+def _alike(found: Columns) -> list[str]:
+    """The columns of labels that share their words with another one."""
+    columns = [name for name in found if found[name].labels and len(found[name].words) > 1]
+    return [
+        name
+        for name in columns
+        if any(name != n and _same_words(found[name], {*found[n].words}) for n in columns)
+    ]
+
+
 def _same_words(column: Column, vocabulary: set[str]) -> bool:
     same = {*column.words} & vocabulary
     return column.labels and len(same) > 1 and 2 * len(same) >= len(column.words)
@@ -199,6 +209,13 @@ def recognise(
             "To read other columns, add --human COLUMN"
         )
     if not judged:
+        alike = _alike(found)
+        if len(alike) == 2:
+            raise JudgeSenseError(
+                f"{where}: {join([*map(repr, alike)])} hold the same words, and their names do not "
+                f"say which is the judge's: --verdict {shlex.quote(alike[0])} --human "
+                f"{shlex.quote(alike[1])}, or the reverse"
+            )
         raise JudgeSenseError(
             f"{where}: no column holds a judge's verdicts; name it with {flag}COLUMN. To judge "
             f"these rows: judgesense check RUBRIC.txt --data {shlex.quote(where)} --judge JUDGE. "

@@ -178,7 +178,11 @@ def _scores(path: Path) -> Iterator[Score]:
         for values in scores_in(row):
             kind = str(field_of(values, "kind") or "")
             name = field_of(values, "name")
-            if kind in CODE or values.get("valid") is False or (name is None and "eventName" in row):
+            if (
+                kind in CODE
+                or values.get("valid") is False
+                or (name is None and "eventName" in row)
+            ):
                 continue
             if name is None or isinstance(name, (dict, list)):
                 raise JudgeSenseError(f"{record.place}: expected a score with a name")

@@ -16,7 +16,8 @@ from typing import Any
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
 from judgesense.importers.columns import values_in
-from judgesense.importers.values import says_nothing
+from judgesense.importers.rows import texts_of
+from judgesense.importers.values import NUMBER, says_nothing
 from judgesense.text import join
 
 Step = Callable[[Rows], Rows]
@@ -117,8 +118,10 @@ def shape_of(
             shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
             shape.added = {"raw_decision": VERDICT, "order": ORDER}
         elif {"generator_1", "generator_2", "preference"} <= found.keys():
-            shape.steps.append(_of_alpaca)
-            shape.added = {"raw_decision": VERDICT}
+            people = next((n for n in found if re.fullmatch(f"{_PERSON}_preference", n)), None)
+            named = len(found["generator_1"].texts) == len(found["generator_2"].texts) == 1
+            shape.steps.append(partial(_of_alpaca, people=people, named=named))
+            shape.added = {"raw_decision": VERDICT, **({"gold": HUMAN} if people else {})}
         elif {"doc_id", "target", "filtered_resps"} <= found.keys():
             shape.steps.append(_of_lm_eval)
             shape.added = {"raw_decision": VERDICT, "gold": "target", "item_id": "doc_id"}
@@ -178,18 +181,38 @@ def _alike(person: str, metric: str) -> bool:
     return len(person) > 4 and (metric.startswith(person) or person.startswith(metric))
 
 
-def _of_alpaca(rows: Rows) -> Rows:
-    """AlpacaEval's preferences, 1 for the first output to 2 for the second, as choices."""
-    cells = [float(p) if str(p or "").strip() else None for p in rows.columns["preference"]]
-    chosen = [
-        None
-        if preference is None
-        else "tie"
-        if preference == 1.5
-        else str(rows.columns[f"generator_{1 if preference < 1.5 else 2}"][at])
-        for at, preference in enumerate(cells)
-    ]
-    return Rows({**rows.columns, VERDICT: chosen}, rows.places)
+def about_metric(values: Mapping[str, Any], metric: str, metrics: Iterable[str]) -> dict[str, Any]:
+    """What a test's metadata says, without people's labels that name another of its metrics.
+
+    >>> about_metric({"human_correct": 1}, "Relevancy", ["Correctness", "Relevancy"])
+    {}
+    """
+    others = {plain(each) for each in metrics} - {plain(metric)}
+    stems = {name: re.fullmatch(rf"{_PERSON}_(.+)", plain(name)) for name in values}
+    return {
+        name: value
+        for name, value in values.items()
+        if not (stem := stems[name]) or not any(_alike(stem[1], each) for each in others)
+    }
+
+
+def _of_alpaca(rows: Rows, people: str | None, named: bool) -> Rows:
+    """AlpacaEval's preferences, 1 for the first output to 2 for the second, as choices; ``named``
+    by the two systems that the whole file compares."""
+    columns = dict(rows.columns)
+    for target, source in ((VERDICT, "preference"), (HUMAN, people)):
+        cells = texts_of(rows.columns[source]) if source else None
+        chosen: list[object] = []
+        for at, cell in enumerate(cells or [None] * len(rows)):
+            number = float(cell) if cell and NUMBER.fullmatch(cell) else None
+            if number is not None and 1 <= number <= 2:
+                side = 1 if number < 1.5 else 2
+                name = str(rows.columns[f"generator_{side}"][at]) if named else f"output_{side}"
+                cell = "tie" if number == 1.5 else name
+            chosen.append(cell)
+        if source:
+            columns[target] = chosen
+    return Rows(columns, rows.places)
 
 
 def _of_lm_eval(rows: Rows) -> Rows:

@@ -57,6 +57,7 @@ NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 
 _NOTHING = frozenset(
     {"", "n/a", "#n/a", "na", "nan", "null", "<na>", "nil", "#value!", "#ref!", "-", "--", "?"}
+    | {"k. a.", "k.a.", "keine angabe", "s/o", "n. v."}
 )
 _AT_START = re.compile(
     r"\W*(?:"
