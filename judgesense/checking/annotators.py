@@ -107,8 +107,6 @@ def one_row_an_item(
             ids = (item, "/".join([item, *system[:1]]))
             for name in models:
                 row[name] = next((by_person[name][n] for n in ids if n in by_person[name]), None)
-        tell(
-            f"{join([*map(repr, models)])} {'are judges' if models[1:] else 'is a judge'}, no person"
-        )
+        tell(f"{join([*map(repr, models)])} {'are judges' if models[1:] else 'is a judge'}")
         by_person = {name: by_person[name] for name in by_person if name not in models}
     return materialise(rows.values(), runs, path.stem), by_person

@@ -105,8 +105,8 @@ def read_table(path: Path) -> Iterator[Record]:
     """The rows of a table file, read by its suffix; rows count from 1, without the header.
 
     A CSV file may be separated by commas, semicolons or tabs, and be UTF-16 if it says so (Excel's
-    Unicode text), or cp1252. A JSON file is a list of objects, or has one at ``data``. A folder is a dataset
-    that ``datasets`` saved.
+    Unicode text), or cp1252. A JSON file is a list of objects, or has one at ``data``. A folder is
+    a dataset that ``datasets`` saved.
 
     Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text that is
     not UTF-8, a CSV row with more or fewer cells than the header, and a JSON line that is not an

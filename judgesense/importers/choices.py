@@ -16,19 +16,13 @@ from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import ColumnMap, values_in
 from judgesense.importers.rows import texts_of
-from judgesense.importers.shape import ORDER
+from judgesense.importers.shape import ORDER, sides_of
 from judgesense.importers.values import SAME, Words, fold, place_of, says_nothing
 from judgesense.tasks import NO_ORDER, ORDERS
 
 LABELS = ("A", "B", "tie")
 _SHOWN = frozenset(["first", "second", "1", "2", "left", "right"])
 _OWN = ("model a", "model b", "model 1", "model 2")
-_SIDES = (
-    ("model_a", "model_b"),
-    ("generator_1", "generator_2"),
-    ("system_a", "system_b"),
-    ("model_1", "model_2"),
-)
 _BACK = ("swapped_back", "own_order", "unswapped", "realigned")
 """In the name of a column whose verdicts name the item's own options although letters do."""
 _SEEN = 20_000
@@ -108,10 +102,7 @@ def choices_of(
     order = roles.get("order", ":")
     if order not in found or not judged or {*found[order].texts} <= {NO_ORDER}:
         return None
-    by_name = {plain(name): name for name in found}
-    names = next(
-        ((by_name[a], by_name[b]) for a, b in _SIDES if a in by_name and b in by_name), None
-    )
+    names = sides_of(found)
     systems = {fold(t) for name in names or () for t in found[name].texts}
     places = {word: _meant(word, mapping) for word in _words(found, [*judged, *people])}
     sides = {word: n for word, n in places.items() if n is not None and word not in systems}

@@ -5,6 +5,7 @@ Names are compared without case and punctuation.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,15 @@ from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.rows import texts_of
-from judgesense.importers.values import LONGEST, NUMBER, fold, has_failed, word_of
+from judgesense.importers.values import (
+    LONGEST,
+    NUMBER,
+    SAME,
+    fold,
+    has_failed,
+    place_of,
+    word_of,
+)
 from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.text import shorten
 
@@ -120,6 +129,9 @@ class Column:
     texts: Counter[str] = field(default_factory=Counter)
     filled: int = 0
     blank: int = 0
+    low: float = math.inf
+    """Its least number, and its greatest."""
+    high: float = -math.inf
     _seen: set[str] | None = field(default_factory=set)
 
     def add(self, values: Sequence[Any]) -> None:
@@ -131,6 +143,8 @@ class Column:
         if self._seen is not None:
             new = self._seen.isdisjoint(texts) and texts.total() == len(texts) == len(values)
             self._seen = self._seen | texts.keys() if new else None
+        numbers = [float(text) for text in texts if NUMBER.fullmatch(text)]
+        self.low, self.high = min([self.low, *numbers]), max([self.high, *numbers])
         if len(self.texts) <= _KEPT:
             self.texts += texts
 
@@ -164,6 +178,18 @@ class Column:
         """Whether it holds numbers of which some are not whole."""
         numbers = [text for text in self.texts if NUMBER.fullmatch(text)]
         return 2 * len(numbers) > len(self.texts) and not is_scale(numbers)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it holds scores from 0 to 1, on both sides of the half."""
+        low, half, high = self.low, 0.5, self.high
+        return self.decimals and 0 <= low < half < high <= 1
+
+    @property
+    def sides(self) -> dict[int, str] | None:
+        """Its word for yes and the one for no, by `SAME`; None for another column."""
+        places = {place_of(word, SAME[0]): text for word, text in self.words.items()}
+        return {0: places[0], 1: places[1]} if places.keys() == {0, 1} else None
 
     @property
     def numeric(self) -> bool:

@@ -204,6 +204,16 @@ def space_of(
             and not (limits and NUMBER.fullmatch(word))
         ]
         return _ordered(_distinct([*mapping.values(), *rest]))
+    sides = [side for name in people if name in columns for side in [columns[name].sides] if side]
+    if scores and sides and len(sides) == len(people) and {*scores} <= {*judged}:
+        good, bad = sides[0].values()
+        if all(columns[name].is_share for name in scores):
+            mapping |= {">=0.5": good, "<0.5": bad}
+            notes.append(
+                f"scores from 0 to 1 are cut in the middle: {good} from 0.5 on; for another cut "
+                f"add --map {shlex.quote(f'>=0.7={good},<0.7={bad}')}"
+            )
+            return _ordered(_distinct([good, bad]))
     if scores:
         raise _not_labels(columns, scores[0], theirs if scores[0] in judged else ours, where)
     if texts := [name for name in people if not columns[name].labels]:

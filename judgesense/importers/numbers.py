@@ -12,7 +12,7 @@ from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import Column, Columns
 from judgesense.importers.columns import ROW, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
-from judgesense.importers.values import NUMBER, fold, word_of
+from judgesense.importers.values import NUMBER, SAME, fold, place_of, word_of
 from judgesense.statistics.scores import ScoreAgreement, score_agreement
 from judgesense.text import number
 
@@ -22,29 +22,42 @@ _SCALES = (0.01, 0.05, 0.1, 0.2, 0.25, 4, 5, 10, 20, 100)
 
 @dataclass(frozen=True)
 class ScoresOfJudge:
-    """A judge's scores beside people's."""
+    """A judge's scores on a task beside people's; the task is "" in a file of one.
+
+    Where people said yes or no (``binary``), these are 1 and 0.
+    """
 
     judge: str
+    task: str
     figures: ScoreAgreement
+    binary: bool
 
     @property
     def scale(self) -> float | None:
         """How many times people's scores the judge's are, if it is on another scale and its ranks
         agree."""
         figures = self.figures
-        if figures.factor is None or (figures.spearman or 0) < 0.5 or 1 / 3 < figures.factor < 3:
+        if self.binary or figures.factor is None or (figures.spearman or 0) < 0.5:
+            return None
+        if 1 / 3 < figures.factor < 3:
             return None
         return min(_SCALES, key=lambda scale: abs(math.log(scale / float(figures.factor or 1))))
+
+    @property
+    def is_opposite(self) -> bool:
+        """Whether people reliably say yes to what the judge scores low."""
+        return self.binary and (self.figures.spearman_ci_high or 0) < 0
 
     @property
     def text(self) -> str:
         """The figures in one sentence."""
         f = self.figures
-        ranks = "" if f.spearman is None else f"ranks agree with ρ {_shown(f, 'spearman')}, "
-        text = (
-            f"{self.judge} against people's scores on {f.n} outputs: {ranks}mean absolute error "
-            f"{_shown(f, 'mae')}, bias {_shown(f, 'bias')}"
-        )
+        ranks = [] if f.spearman is None else [f"ranks agree with ρ {_shown(f, 'spearman')}"]
+        if self.scale is None:
+            ranks += [f"mean absolute error {_shown(f, 'mae')}, bias {_shown(f, 'bias')}"]
+        what = "labels, 1 and 0," if self.binary else "scores"
+        whose = f"{self.judge} on {self.task}" if self.task else self.judge
+        text = f"{whose} against people's {what} on {f.n} outputs: {', '.join(ranks)}"
         if self.scale is not None:
             text += (
                 f". Its scores are about {self.scale:g} times people's: another scale, not another "
@@ -53,8 +66,11 @@ class ScoresOfJudge:
         return text
 
     def to_dict(self) -> dict[str, object]:
-        """The figures for ``run.json``."""
-        return {"judge": self.judge, "scale": self.scale, **asdict(self.figures)}
+        """The figures for ``run.json``: no distance between two scales."""
+        figures = asdict(self.figures)
+        if self.scale is not None:
+            figures |= {name: None for name in figures if name.startswith(("mae", "bias"))}
+        return {"judge": self.judge, "task": self.task, "scale": self.scale, **figures}
 
 
 def _shown(figures: ScoreAgreement, name: str) -> str:
@@ -75,32 +91,52 @@ def scores_beside(
     people: Sequence[str],
     roles: Mapping[str, str],
 ) -> list[ScoresOfJudge]:
-    """Each judge's scores beside the mean of people's; none where one side is no scores."""
+    """Each judge's scores on each task beside the mean of people's; none where one side is no
+    scores. People's yes and no are scores to a judge with scores from 0 to 1."""
     ours = [name for name in judged if name in found and found[name].numeric]
-    theirs = [name for name in people if name in found and found[name].numeric]
+    theirs = [name for name in people if name in found]
+    binary = all(found[name].sides is not None for name in theirs)
+    if binary:
+        ours = [name for name in ours if found[name].is_share]
+    elif not all(found[name].numeric for name in theirs):
+        return []
     if not ours or len(theirs) < len(people) or not theirs:
         return []
-    values: dict[str, list[float]] = {name: [] for name in (*ours, *theirs)}
-    items: list[str] = []
+    columns, size = ColumnMap(roles), 0
+    by_key: dict[tuple[str, str], list[tuple[float, float, str]]] = {}
     for rows in blocks:
-        for name, cells in values.items():
-            cells += _numbers(rows, name)
-        ids = None if roles.get("item_id", ROW) == ROW else ColumnMap(roles).column(rows, "item_id")
-        items += map(str, ids or range(len(items), len(items) + len(rows)))
-    given = np.array([values[name] for name in theirs])
-    known = ~np.isnan(given)
-    with np.errstate(invalid="ignore"):
-        mean = np.where(known, given, 0).sum(axis=0) / known.sum(axis=0)
-    found_scores = [
-        ScoresOfJudge(name, score_agreement(values[name], mean, items)) for name in ours
-    ]
-    return [scores for scores in found_scores if scores.figures.n > 1]
+        given = np.array([_numbers(rows, name, binary) for name in theirs])
+        known = ~np.isnan(given)
+        with np.errstate(invalid="ignore"):
+            means = np.where(known, given, 0).sum(axis=0) / known.sum(axis=0)
+        ids = None if roles.get("item_id", ROW) == ROW else columns.column(rows, "item_id")
+        items = list(map(str, ids or range(size, size + len(rows))))
+        size += len(rows)
+        tasks = texts_of(columns.column(rows, "task")) or [""] * len(rows)
+        for name in ours:
+            named = columns.column(rows, "judge") if len(judged) == 1 else None
+            judges = texts_of(named) or [name] * len(rows)
+            numbers = _numbers(rows, name)
+            cells = zip(numbers, means.tolist(), items, strict=True)
+            for judge, task, cell in zip(judges, tasks, cells, strict=True):
+                key = (str(judge or name), str(task or ""))
+                by_key.setdefault(key, []).append(cell)
+    several = len({task for _, task in by_key}) > 1
+    scored = []
+    for (judge, task), each in by_key.items():
+        said, true, outputs = zip(*each, strict=True)
+        figures = score_agreement(said, true, outputs)
+        scored.append(ScoresOfJudge(judge, task if several else "", figures, binary))
+    return [scores for scores in scored if scores.figures.n > 1]
 
 
-def _numbers(rows: Rows, name: str) -> list[float]:
+def _numbers(rows: Rows, name: str, binary: bool = False) -> list[float]:
     cells = [None if value is ABSENT else value for value in values_in(rows, name) or ()]
     words = map(word_of, texts_of(cells) or [None] * len(rows))
     texts = [None if word is None else fold(word) for word in words]
+    if binary:
+        places = [place_of(text or "", SAME[0]) for text in texts]
+        return [math.nan if place is None else 1.0 - place for place in places]
     return [float(text) if text and NUMBER.fullmatch(text) else math.nan for text in texts]
 
 
@@ -114,3 +150,29 @@ def cut_of(found: Columns, names: Iterable[str]) -> float:
         return 0.5
     step = 10 ** math.floor(math.log10((high - low) / 2)) if high > low else 1
     return float(round((low + high) / 2 / step) * step)
+
+
+def is_range(text: str) -> bool:
+    """Whether a text of ``--map`` is a scale, such as ``0..100``."""
+    ends = [end.strip() for end in text.split("..")]
+    return len(ends) == 2 and all(map(NUMBER.fullmatch, ends)) and float(ends[0]) < float(ends[1])
+
+
+def rescaled(rows: Rows, names: Iterable[str], scales: Mapping[str, str]) -> Rows:
+    """The rows with columns of scores on another scale, in whole numbers: ``0..100`` as ``1..5``.
+
+    >>> rescaled(Rows({"j": ["50", "n/a"]}, ["1", "2"]), ["j"], {"0..100": "1..5"}).columns["j"]
+    ['3', 'n/a']
+    """
+    columns = dict(rows.columns)
+    for source, target in scales.items():
+        low, high, least, most = map(float, [*source.split(".."), *target.split("..")])
+        for name in names:
+            cells = texts_of(values_in(rows, name)) or [None] * len(rows)
+            columns[name] = [
+                str(math.floor(least + (float(cell) - low) / (high - low) * (most - least) + 0.5))
+                if cell and NUMBER.fullmatch(cell) and low <= float(cell) <= high
+                else cell
+                for cell in cells
+            ]
+    return Rows(columns, rows.places)

@@ -15,7 +15,14 @@ from judgesense.importers.choices import LABELS, Choices, choices_of
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
 from judgesense.importers.columns import NAMES, ROW
 from judgesense.importers.labels import space_of
-from judgesense.importers.numbers import ScoresOfJudge, cut_of, has_levels, scores_beside
+from judgesense.importers.numbers import (
+    ScoresOfJudge,
+    cut_of,
+    has_levels,
+    is_range,
+    rescaled,
+    scores_beside,
+)
 from judgesense.importers.people import Vocabulary
 from judgesense.importers.recognise import (
     MOST_TASKS,
@@ -150,6 +157,10 @@ def lay_out(
             f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
             "say which is which: --map FIRST=model_a,SECOND=model_b, or name one with --verdict"
         )
+    if scales := {key: value for key, value in words.items() if is_range(key) and is_range(value)}:
+        words = {key: value for key, value in words.items() if key not in scales}
+        steps.append(partial(rescaled, names=judged, scales=scales))
+        found = {**found, **columns_of(through(steps, read()))[0]}
     if choices is not None:
         steps.append(choices)
         roles["order"] = ORDER
@@ -219,7 +230,14 @@ def understand(
     words, space = layout.mapping, tuple(labels) if labels else None
     scores = scores_beside(through(layout.steps(), read()), found, judged, people, roles)
     notes += [each.text for each in scores]
-    if scores and not words and space is None:
+    opposite = [each.judge for each in scores if each.is_opposite]
+    if opposite and not words:
+        yes, no = (found[people[0]].sides or {0: "yes", 1: "no"}).values()
+        raise JudgeSenseError(
+            f"{where}: people say {yes!r} to what {join(opposite)} scores low; say which side of "
+            f"the cut is which: --map {shlex.quote(f'<0.5={yes},>=0.5={no}')}, or the reverse"
+        )
+    if scores and not words and space is None and not scores[0].binary:
         judged, words = _at_a_cut(found, judged, people, roles, scores, where, notes)
     tasks: dict[str, Vocabulary] = {}
     if space is None and not words:
@@ -286,7 +304,8 @@ def _at_a_cut(
     if not left:
         texts = ". ".join(sentence(each.text) for each in scores)
         raise JudgeSenseError(
-            f"{where}: {texts}. Put both on one scale, or compare one judge with another by ranks"
+            f"{where}: {texts}. Put both on one scale, such as --map "
+            f"'{_scale(found, judged)}={_scale(found, people)}'"
         )
     if others:
         notes.append(f"{join(others)} {'are' if others[1:] else 'is'} left out of the agreement")
@@ -304,6 +323,13 @@ def _at_a_cut(
         f"--map {shlex.quote(f'{above}=PASS,{below}=FAIL')}"
     )
     return left, {above: f"at least {cut}", below: f"below {cut}"}
+
+
+def _scale(found: Columns, names: Iterable[str]) -> str:
+    """The usual scale on which the scores of some columns are."""
+    low, high = min(found[n].low for n in names), max(found[n].high for n in names)
+    most = next((each for each in (1, 5, 7, 10, 100) if high <= each), high)
+    return f"{1 if low >= 1 and most < 100 else min(0, low):g}..{most:g}"
 
 
 _IDENTITY = re.compile(

@@ -169,11 +169,12 @@ def _rows(path: Path) -> Iterator[Record]:
 
 
 def _scores(path: Path) -> Iterator[Score]:
-    for record, row in (
+    flat = (
         (record, row)
         for record in _rows(path)
         for row in rows_in({name: _parsed(value) for name, value in record.values.items()})
-    ):
+    )
+    for record, row in flat:
         own = next(iter(scores_in(row)), None) is row
         for values in scores_in(row):
             kind = str(field_of(values, "kind") or "")

@@ -14,7 +14,7 @@ from itertools import count, islice
 from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import Column, Columns, columns_of, plain
+from judgesense.importers.column_names import ROLES, Column, Columns, columns_of, plain
 from judgesense.importers.columns import values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.values import NUMBER, says_nothing
@@ -55,6 +55,14 @@ RAGAS = frozenset(
     }
 )
 """Columns of ragas' results, each a metric."""
+
+SIDES = (
+    ("model_a", "model_b"),
+    ("generator_1", "generator_2"),
+    ("system_a", "system_b"),
+    ("model_1", "model_2"),
+)
+"""Names of the columns with the names of the two systems that are compared."""
 
 _ORDERS = (
     (re.compile(r"(.+)_ab"), re.compile(r"(.+)_ba")),
@@ -117,10 +125,16 @@ def shape_of(
             shape.steps.append(lambda rows: _by_order(rows, *orders))
             shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
             shape.added = {"raw_decision": VERDICT, "order": ORDER}
+        elif sides := _sides_swapped(found, shape.rows(read())):
+            shape.steps.append(lambda rows: _in_one_order(rows, *sides))
+            shape.notes.append(
+                f"{join([*map(repr, sides)])} change places between rows of an item: its two orders"
+            )
+            shape.added = {"order": ORDER}
         elif {"generator_1", "generator_2", "preference"} <= found.keys():
             people = next((n for n in found if re.fullmatch(f"{_PERSON}_preference", n)), None)
-            named = len(found["generator_1"].texts) == len(found["generator_2"].texts) == 1
-            shape.steps.append(partial(_of_alpaca, people=people, named=named))
+            two = len(found["generator_1"].texts) == len(found["generator_2"].texts) == 1
+            shape.steps.append(partial(_of_alpaca, people=people, named=two))
             shape.added = {"raw_decision": VERDICT, **({"gold": HUMAN} if people else {})}
         elif {"doc_id", "target", "filtered_resps"} <= found.keys():
             shape.steps.append(_of_lm_eval)
@@ -293,6 +307,37 @@ def _by_order(rows: Rows, ab: str, ba: str) -> Rows:
     columns[VERDICT] = [value for pair in pairs for value in pair]
     columns[ORDER] = ["AB", "BA"] * len(rows)
     return Rows(columns, [place for place in rows.places for _ in range(2)])
+
+
+def sides_of(found: Columns) -> tuple[str, str] | None:
+    """The columns with the names of the two systems that are compared."""
+    by_name = {plain(name): name for name in found}
+    return next(((by_name[a], by_name[b]) for a, b in SIDES if {a, b} <= by_name.keys()), None)
+
+
+def _sides_swapped(found: Columns, blocks: Iterable[Rows]) -> tuple[str, str] | None:
+    """`sides_of` a file in which an item has rows of both orders, and no column says which."""
+    by_name = {plain(name): name for name in reversed([*found])}
+    ids = [by_name[key] for key in ROLES["item_id"].split() if key in by_name]
+    sides = sides_of(found)
+    if sides is None or not ids or by_name.keys() & {*ROLES["order"].split()}:
+        return None
+    first, second = sides
+    seen: set[tuple[str, ...]] = set()
+    for rows in blocks:
+        cells = (rows.columns.get(name) or [None] * len(rows) for name in (ids[0], first, second))
+        seen |= {tuple(map(str, row)) for row in zip(*cells, strict=True)}
+    swapped = any(a != b and (item, b, a) in seen for item, a, b in seen)
+    return sides if swapped else None
+
+
+def _in_one_order(rows: Rows, first: str, second: str) -> Rows:
+    """The rows with two systems in the order of their names, and the order of what was shown."""
+    pairs = list(zip(rows.columns[first], rows.columns[second], strict=True))
+    named = [tuple(sorted(pair, key=str)) for pair in pairs]
+    orders = ["AB" if own == pair else "BA" for own, pair in zip(named, pairs, strict=True)]
+    one, two = ([pair[at] for pair in named] for at in (0, 1))
+    return Rows({**rows.columns, first: one, second: two, ORDER: orders}, rows.places)
 
 
 class Repeats:
