@@ -19,7 +19,9 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.documents import read_json
 from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers import Importer, Items
-from judgesense.importers.column_names import plain
+from judgesense.importers.column_names import MOST_LABELS, plain
+from judgesense.importers.labels import comparable
+from judgesense.importers.rows import texts_of
 from judgesense.importers.tools import (
     CODE,
     END_USER,
@@ -27,15 +29,22 @@ from judgesense.importers.tools import (
     NESTED,
     PEOPLE,
     field_of,
+    kind_of,
     rows_in,
     scores_in,
 )
+from judgesense.importers.values import fold, word_of
 from judgesense.text import plural_s
 
+_ONE = ("passed", "pass", "verdict", "label", "score", "value", "correct")
+"""Names of the one value of an evaluator's output that is its verdict."""
 _LISTS = ("traces", "scores", "feedback", "annotations", "data", "results", "content")
 
 
-_WHO = re.compile(r"(?:^|_)(?:human|people|person|expert|annotator|llm|ai|judge|model)(?=_|$)")
+_WHO = re.compile(
+    r"(?:^|_)(?:human|people|person|expert|sme|annotator|annotation|reviewer|review|label|llm|ai"
+    r"|judge|model|eval|auto)(?=_|$)"
+)
 """In a score's name, who scored."""
 
 
@@ -67,6 +76,11 @@ class Score:
         return self.label, self.value, self.error, self.when
 
     @property
+    def words(self) -> list[str]:
+        """What it says, folded."""
+        return [fold(word) for each in (self.label, self.value) if (word := word_of(_text(each)))]
+
+    @property
     def is_by_person(self) -> bool:
         """Whether a person gave it."""
         return bool(PEOPLE.fullmatch(self.kind))
@@ -75,8 +89,7 @@ class Score:
 def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
     """One record for each score of a model, with people's scores of the same name beside it.
 
-    People's scores of another name count if it differs by who scored only (``tone_human``), or if
-    they have only one, and the models too. Others are in the notes. ``pick`` names
+    People's scores of another name are those of `_tasks_of_people`. ``pick`` names
     one of several scores. The same score twice is one, and a newer one replaces it. Raises
     JudgeSenseError for a row that is no score, and for a file without a model's.
     """
@@ -96,25 +109,12 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
         raise JudgeSenseError(
             f"{path}: no score {pick!r}; choose one with --pick: {', '.join(names)}"
         )
-    people = [score for score in scores if score.is_by_person]
-    theirs = {score.task for score in people}
     labels: dict[tuple[str, str], dict[str, Score]] = {}
-    alike = {_stem(name): name for name in reversed(names)}
-    others = Counter[str]()
+    people = [score for score in scores if score.is_by_person]
+    tasks = _tasks_of_people(judged, people, pick, items)
     for score in people:
-        task = score.task
-        if task not in names:
-            if len(theirs) == 1 and (pick or len(names) == 1):
-                task = pick or names[0]
-            else:
-                task = alike.get(_stem(task), task)
-        others.update([] if task in names else [task])
-        labels.setdefault((task, score.item), {})[score.who] = score
-    for name, count in others.items():
-        items.notes.append(
-            f"{count} score{plural_s(count)} {name!r} by people belong to no evaluator's score "
-            "and are not used; give both the same name"
-        )
+        if task := tasks[score.task]:
+            labels.setdefault((task, score.item), {})[score.who] = score
     beside = [(task, each) for (task, _), by in labels.items() for each in by.values()]
     # One side's labels do not compare with the other's numbers; the numbers of both do.
     numbers = {
@@ -144,6 +144,53 @@ def read(path: Path, items: Items, pick: str | None) -> Iterator[Record]:
                 },
                 score.place,
             )
+
+
+def _tasks_of_people(
+    judged: list[Score], people: list[Score], pick: str | None, items: Items
+) -> dict[str, str | None]:
+    """The name of people's scores -> that of the evaluators' scores which they label, if any.
+
+    It is the same name, or differs by who scored, or is the only pair whose values compare.
+    """
+    names = list(dict.fromkeys(score.task for score in judged))
+    alike = {_stem(name): name for name in reversed(names)}
+    tasks: dict[str, str | None] = {}
+    for name, count in Counter(score.task for score in people).items():
+        task = name if name in names else alike.get(_stem(name))
+        if task is None:
+            values = {v for each in people if each.task == name for v in each.words}
+            free = [n for n in names if n not in {*tasks.values()} and pick in (None, n)]
+            fits = [
+                n
+                for n in free
+                if _compare({v for each in judged if each.task == n for v in each.words}, values)
+            ]
+            task = fits[0] if len(fits) == 1 else None
+            if task is not None:
+                items.notes.append(f"scores {name!r} by people are read as labels of {task!r}")
+        if task is None:
+            items.notes.append(
+                f"{count} score{plural_s(count)} {name!r} by people belong to no evaluator's score "
+                "and are not used; give both the same name, or choose one with --pick"
+            )
+        tasks[name] = task
+    return tasks
+
+
+def _compare(ours: set[str], theirs: set[str]) -> bool:
+    """Whether some scores may be labels of others: few words on both sides, of one vocabulary."""
+    few = max(len(ours), len(theirs)) <= MOST_LABELS and min(len(ours), len(theirs)) > 1
+    return few and comparable(ours, theirs)
+
+
+def _verdict_in(value: Any) -> Any:
+    """The verdict in an evaluator's output: the output itself, or one value of an object."""
+    if not isinstance(value, Mapping):
+        return value
+    named = [value[name] for name in _ONE if name in value]
+    flags = [each for each in value.values() if isinstance(each, (bool, int, float))]
+    return (named or (flags if len(flags) == 1 else [value]))[0]
 
 
 def _is_of_users(score: Score) -> bool:
@@ -177,8 +224,8 @@ def _scores(path: Path) -> Iterator[Score]:
     for record, row in flat:
         own = next(iter(scores_in(row)), None) is row
         for values in scores_in(row):
-            kind = str(field_of(values, "kind") or "")
             name = field_of(values, "name")
+            kind = kind_of(values, name)
             if (
                 kind in CODE
                 or values.get("valid") is False
@@ -193,8 +240,6 @@ def _scores(path: Path) -> Iterator[Score]:
             error = field_of(values, "error")
             who = field_of(values, "who") or "1"
             task = re.sub(r"^wandb\.(annotation|runnable)\.", "", str(name)).partition(":")[0]
-            if str(name).startswith("wandb."):
-                kind = "HUMAN" if ".annotation." in str(name) else "LLM"
             model = field_of(values, "model")
             judge = str(model or (who if kind == "LLM_JUDGE" else task))
             yield Score(
@@ -206,7 +251,7 @@ def _scores(path: Path) -> Iterator[Score]:
                 if PEOPLE.fullmatch(kind)
                 else judge,
                 label=field_of(values, "label"),
-                value=field_of(values, "value"),
+                value=_verdict_in(field_of(values, "value")),
                 why=None if (why := field_of(values, "why")) is None else str(why),
                 when=str(field_of(values, "when") or ""),
                 error=None if error is None else str(error)[:200],
@@ -251,6 +296,11 @@ def _newest(scores: list[Score], items: Items) -> list[Score]:
     return list(kept.values())
 
 
+def _text(value: Any) -> str | None:
+    (text,) = texts_of([value]) or [None]
+    return text
+
+
 def _parsed(value: Any) -> Any:
     """In a CSV file an object is JSON, or what Python prints."""
     if not isinstance(value, str) or value[:1] not in "{[" or len(value) < 2:
@@ -268,6 +318,6 @@ IMPORTER = Importer(
     patterns=("*.csv", "*.json", "*.jsonl", "*.parquet"),
     read=lambda *asked: in_rows(read(*asked)),
     has_pick=True,
-    keys=("traces", "content"),
+    keys=("traces", "content", "resourceSpans", "resourceLogs"),
     row_keys=KEYS,
 )

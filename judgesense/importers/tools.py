@@ -11,7 +11,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-NESTED = ("info.assessments", "assessments", "feedback_scores", "feedback", "scores", "annotations")
+NESTED = (
+    "info.assessments",
+    "assessments",
+    "feedback_scores",
+    "summary.weave.feedback",
+    "feedback",
+    "scores",
+    "annotations",
+)
 """Where a row holds its scores; a row without any of them is a score itself."""
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -38,6 +46,9 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "feedback.value",
         "expectation.value",
         "payload.value",
+        "payload.output.passed",
+        "payload.output.score",
+        "payload.output.label",
         "payload.output",
         "result.score",
         "attributes.gen_ai.evaluation.score.value",
@@ -114,8 +125,13 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """The names of a score's parts, the best first; dots reach into objects."""
 
-PEOPLE = re.compile(r"app|ui|annotation|(.*[^a-z])?(human|annotator|review(er)?)([^a-z].*)?", re.I)
-"""Kinds and sources of a score that a person gave, and names of events with one."""
+PEOPLE = re.compile(
+    r"app|ui|annotation|(.*[^a-z])?(human|people|expert|annotator|review(er)?|sme)([^a-z].*)?",
+    re.IGNORECASE,
+)
+"""Kinds and sources of a score that a person gave, and names of a score or event with one."""
+_KIND = re.compile(r"(?:evaluator|annotator|rater|reviewer|grader|scorer|source)[._]?(?:type|kind)")
+"""In the name of an attribute that says whether a person gave a score."""
 END_USER = re.compile(r"(?:^|_)(?:users?|customers?|thumbs?)(?=_|$)")
 """In the name of a score that an application sends: its users gave it, not annotators."""
 CODE = frozenset({"CODE", "SPAN_ATTRIBUTE"})
@@ -135,6 +151,7 @@ KEYS = (
     ("data", "annotations"),
     ("id", "scores"),
     ("call_id", "feedback_type"),
+    ("op_name", "summary"),
 )
 """Columns of which a file of scores has one set."""
 
@@ -152,6 +169,20 @@ def field_of(values: Mapping[str, Any], field: str) -> Any:
     """A part of a score, by the first of its names that has a value."""
     found = (inside(values, name) for name in FIELDS[field])
     return next((each for each in found if each not in (None, "", {}, [])), None)
+
+
+def kind_of(values: Mapping[str, Any], name: object) -> str:
+    """Who gave a score: its kind or source, else what its own ``name`` says."""
+    attributes = values.get("attributes")
+    for key, value in attributes.items() if isinstance(attributes, Mapping) else ():
+        if _KIND.search(key):
+            return str(value)
+    kind = str(field_of(values, "kind") or "")
+    by_name = re.fullmatch(r"wandb\.(annotation|runnable)\..*", str(name))
+    if by_name:
+        return "HUMAN" if by_name[1] == "annotation" else "LLM"
+    unsaid = kind in ("", "gen_ai.evaluation.result")
+    return "HUMAN" if unsaid and PEOPLE.fullmatch(str(name)) else kind
 
 
 def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
