@@ -27,6 +27,7 @@ class ScoresOfJudge:
     Where people said yes or no (``binary``), these are 1 and 0.
     """
 
+    column: str
     judge: str
     task: str
     figures: ScoreAgreement
@@ -103,7 +104,7 @@ def scores_beside(
     if not ours or len(theirs) < len(people) or not theirs:
         return []
     columns, size = ColumnMap(roles), 0
-    by_key: dict[tuple[str, str], list[tuple[float, float, str]]] = {}
+    by_key: dict[tuple[str, str, str], list[tuple[float, float, str]]] = {}
     for rows in blocks:
         given = np.array([_numbers(rows, name, binary) for name in theirs])
         known = ~np.isnan(given)
@@ -119,14 +120,16 @@ def scores_beside(
             numbers = _numbers(rows, name)
             cells = zip(numbers, means.tolist(), items, strict=True)
             for judge, task, cell in zip(judges, tasks, cells, strict=True):
-                key = (str(judge or name), str(task or ""))
+                key = (name, str(judge or name), str(task or ""))
                 by_key.setdefault(key, []).append(cell)
-    several = len({task for _, task in by_key}) > 1
+    several = len({task for *_, task in by_key}) > 1
     scored = []
-    for (judge, task), each in by_key.items():
+    for (name, judge, task), each in by_key.items():
         said, true, outputs = zip(*each, strict=True)
+        if binary and {*said} <= {0.0, 1.0, math.nan}:
+            continue  # These are labels.
         figures = score_agreement(said, true, outputs)
-        scored.append(ScoresOfJudge(judge, task if several else "", figures, binary))
+        scored.append(ScoresOfJudge(name, judge, task if several else "", figures, binary))
     return [scores for scores in scored if scores.figures.n > 1]
 
 

@@ -230,18 +230,11 @@ def understand(
     words, space = layout.mapping, tuple(labels) if labels else None
     scores = scores_beside(through(layout.steps(), read()), found, judged, people, roles)
     notes += [each.text for each in scores]
-    opposite = [each.judge for each in scores if each.is_opposite]
-    if opposite and not words:
-        yes, no = (found[people[0]].sides or {0: "yes", 1: "no"}).values()
-        raise JudgeSenseError(
-            f"{where}: people say {yes!r} to what {join(opposite)} scores low; say which side of "
-            f"the cut is which: --map {shlex.quote(f'<0.5={yes},>=0.5={no}')}, or the reverse"
-        )
-    if scores and not words and space is None and not scores[0].binary:
-        judged, words = _at_a_cut(found, judged, people, roles, scores, where, notes)
     tasks: dict[str, Vocabulary] = {}
     if space is None and not words:
-        tasks = _tasks(read, layout, where, notes)
+        tasks = _tasks(read, layout, scores, where, notes)
+        if not tasks:
+            judged, words = _at_a_cut(found, judged, people, roles, scores, where, notes)
     left_out = [task for task, vocabulary in tasks.items() if vocabulary.labels is None]
     spaces = {vocabulary.labels for vocabulary in tasks.values()} - {None}
     if tasks and len(spaces) == 1 and not any(each.mapping for each in tasks.values()):
@@ -292,23 +285,14 @@ def _at_a_cut(
     where: str,
     notes: list[str],
 ) -> tuple[list[str], dict[str, str]]:
-    """The judges whose scores become labels, and the mapping that makes them: none where whole
-    numbers are labels. A judge on another scale than people is left out.
-
-    Raises JudgeSenseError if every judge is.
-    """
-    if all(has_levels(found[name]) for name in (*judged, *people)):
-        return judged, {}
-    others = [each.judge for each in scores if each.scale is not None]
-    left = [name for name in judged if name not in others]
-    if not left:
-        texts = ". ".join(sentence(each.text) for each in scores)
-        raise JudgeSenseError(
-            f"{where}: {texts}. Put both on one scale, such as --map "
-            f"'{_scale(found, judged)}={_scale(found, people)}'"
+    """The judges whose scores become labels, and the mapping of `_cut`. A judge on another scale
+    than people is left out, unless every judge is."""
+    others = {each.column for each in scores if each.scale is not None}
+    left = [name for name in judged if name not in others] or judged
+    if left != judged:
+        notes.append(
+            f"{join(sorted(others))} {'are' if len(others) > 1 else 'is'} left out of the agreement"
         )
-    if others:
-        notes.append(f"{join(others)} {'are' if others[1:] else 'is'} left out of the agreement")
         reasons = roles.get("raw_text", ":").split(",")
         if len(reasons) == len(judged):
             reasons = [each for name, each in zip(judged, reasons, strict=True) if name in left]
@@ -316,13 +300,46 @@ def _at_a_cut(
         roles["raw_decision"] = ",".join(left)
         if len(left) == 1:
             roles["judge"] = f":{left[0]}"
+    kept = [each for each in scores if each.column in left]
+    return left, _cut(found, left, people, kept, where, notes)
+
+
+def _cut(
+    found: Columns,
+    judged: Sequence[str],
+    people: Sequence[str],
+    scores: Sequence[ScoresOfJudge],
+    where: str,
+    notes: list[str],
+) -> dict[str, str]:
+    """The mapping that makes scores labels; none where whole numbers or people's words are labels.
+
+    Raises JudgeSenseError for a judge on another scale than people, and for one whose scores are
+    low where people say yes.
+    """
+    if off := [each for each in scores if each.scale is not None]:
+        texts = ". ".join(sentence(each.text) for each in off)
+        raise JudgeSenseError(
+            f"{where}: {texts}. Put both on one scale, such as --map "
+            f"'{_scale(found, judged)}={_scale(found, people)}'"
+        )
+    if opposite := [each.judge for each in scores if each.is_opposite]:
+        yes, no = (found[people[0]].sides or {0: "yes", 1: "no"}).values()
+        raise JudgeSenseError(
+            f"{where}: people say {yes!r} to what {join(opposite)} scores low; say which side of "
+            f"the cut is which: --map {shlex.quote(f'<0.5={yes},>=0.5={no}')}, or the reverse"
+        )
+    if not scores or scores[0].binary:
+        return {}
+    if all(has_levels(found[name]) for name in (*judged, *people)):
+        return {}
     cut = f"{cut_of(found, people):g}"
     above, below = f">={cut}", f"<{cut}"
     notes.append(
         f"agreement is on scores of at least {cut}; for another cut add "
         f"--map {shlex.quote(f'{above}=PASS,{below}=FAIL')}"
     )
-    return left, {above: f"at least {cut}", below: f"below {cut}"}
+    return {above: f"at least {cut}", below: f"below {cut}"}
 
 
 def _scale(found: Columns, names: Iterable[str]) -> str:
@@ -344,7 +361,11 @@ def _is_identity(name: str, column: Column) -> bool:
 
 
 def _tasks(
-    read: Callable[[], Iterable[Rows]], layout: Layout, where: str, notes: list[str]
+    read: Callable[[], Iterable[Rows]],
+    layout: Layout,
+    scores: Sequence[ScoresOfJudge],
+    where: str,
+    notes: list[str],
 ) -> dict[str, Vocabulary]:
     """The labels of each task of a file with several; none for a file with one.
 
@@ -362,8 +383,9 @@ def _tasks(
         some = (only(rows, name, [task]) for rows in blocks)
         found, _ = columns_of(rows for rows in some if len(rows))
         people = [each for each in layout.people if each in found and found[each].filled]
-        mapping: dict[str, str] = {}
+        scored = [each for each in scores if each.task == task]
         try:
+            mapping = _cut(found, layout.judged, people, scored, where, notes)
             labels = space_of(found, layout.judged, people, where, mapping, notes)
             labels = labels and (labels if len(labels) > 1 else with_other(labels[0]))
             tasks[task] = Vocabulary(labels, mapping)

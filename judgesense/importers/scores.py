@@ -297,8 +297,8 @@ def _newest(scores: list[Score], items: Items) -> list[Score]:
 
 
 def _text(value: Any) -> str | None:
-    (text,) = texts_of([value]) or [None]
-    return text
+    texts: list[str | None] = texts_of([value]) or [None]
+    return texts[0]
 
 
 def _parsed(value: Any) -> Any:

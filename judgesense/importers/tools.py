@@ -181,6 +181,8 @@ def kind_of(values: Mapping[str, Any], name: object) -> str:
     by_name = re.fullmatch(r"wandb\.(annotation|runnable)\..*", str(name))
     if by_name:
         return "HUMAN" if by_name[1] == "annotation" else "LLM"
+    if str(name).startswith("wandb.reaction"):
+        return "CODE"
     unsaid = kind in ("", "gen_ai.evaluation.result")
     return "HUMAN" if unsaid and PEOPLE.fullmatch(str(name)) else kind
 
