@@ -29,7 +29,7 @@ from judgesense.text import shorten
 ROLES: Mapping[str, str] = {
     "item_id": "item_id id item idx index example_id question_id row_id sample_id uid case_id "
     "test_id conversation_id trace_id pair_id qid span_id test_case testcase ticket case nr 编号 "
-    "doc_id input_sha input_hash prompt_hash",
+    "doc_id input_sha input_hash prompt_hash task_id summary_id pair prompt_id",
     "judge": "judge judge_name judge_model grader evaluator evaluator_model grader_model "
     "model_judge",
     "system_id": "system_id system model model_name assistant generator candidate",
@@ -37,7 +37,8 @@ ROLES: Mapping[str, str] = {
     "order": "order ab_order option_order shown_first first_shown first_position swapped "
     "is_swapped flipped",
     "repeat": "repeat trial epoch attempt run rerun run_id iteration replicate seed",
-    "task": "task task_type criterion criteria metric dimension aspect",
+    "task": "task task_type criterion criteria metric dimension aspect rubric_item rubric_name "
+    "criterion_name metric_name rubric",
     "cluster_id": "cluster_id cluster group_id",
     "raw_text": "reason reasoning rationale explanation justification critique judge_reason "
     "comment feedback raw_text raw_output judge_output judge_response judge_raw grader_output "
@@ -82,12 +83,17 @@ VERDICT_OF = re.compile(
     r"(.+)_(verdict|decision|judge?ment|rating|grade|score|choice|label|pred|prediction)"
     r"|feedback_(.+)"  # an evaluator's column in LangSmith's to_pandas()
 )
+_PERSON = (
+    r"annotat(?:or|ed|ion)|rater|human|expert|person|reviewer|labell?er|coder|worker|crowd|sme"
+    r"|ground_truth|moderator|label|gold"
+)
 PERSON = re.compile(
-    r"(annotator|rater|human|expert|person|reviewer|labell?er|coder|worker|crowd|label|gold)_?(.+)"
+    rf"({_PERSON})_?(.+)|(.+_(?:{_PERSON}|experte?s?|mos|humain?e?|mensch|experto))"
 )
 MODEL = re.compile(
-    r"(^|_)((gpt|chatgpt|claude|gemini|llama|qwen|mi[sx]tral|gemma|deepseek|sonnet|haiku)[a-z0-9]*"
-    r"|o[134]|llms?|ai|ki|ia|models?|modelos?|mod[eè]le|modell|judges?|bot|auto|automatic|machine|grader|evaluator)(_|$)"
+    r"(^|_)((g_eval|geval|auto|gpt|chatgpt|claude|gemini|llama|qwen|mi[sx]tral|gemma|deepseek|sonnet|haiku)[a-z0-9]*"
+    r"|o[134]|llms?|ai|ki|ia|models?|modelos?|mod[eè]le|modell|judges?|juge|juez"
+    r"|bot|machine|grader|evaluator)(_|$)"
 )
 """In the name of a column that holds what a model said."""
 BY_PEOPLE = re.compile(
@@ -110,6 +116,7 @@ FRIENDLY = {
 }
 """Other names for targets in ``--columns``."""
 
+_RATING = re.compile(rf"{NUMBER.pattern}\s*(/\s*\d+)?")
 MOST_LABELS = 20
 _DEEPEST = 2
 """Levels of objects in a column that are looked into."""
@@ -190,6 +197,12 @@ class Column:
         """Its word for yes and the one for no, by `SAME`; None for another column."""
         places = {place_of(word, SAME[0]): text for word, text in self.words.items()}
         return {0: places[0], 1: places[1]} if places.keys() == {0, 1} else None
+
+    @property
+    def rates(self) -> bool:
+        """Whether most of its values are ratings, such as 4 or 4/5."""
+        ratings = [text for text in self.texts if _RATING.fullmatch(text)]
+        return len(ratings) > 2 and 2 * sum(self.texts[text] for text in ratings) > self.filled
 
     @property
     def numeric(self) -> bool:

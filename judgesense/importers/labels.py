@@ -241,6 +241,11 @@ def space_of(
                 f"{max(map(int, known))}. If these are two scales, translate one with --map"
             )
         own = ours.beside(known)
+        if is_scale(known) and len(known) > 2:
+            # A rating that nobody among the people gave is on their scale.
+            least, most = min(map(int, known)), max(map(int, known))
+            most = next((end for end in (5, 10) if most <= end), most)
+            own += [f"{n}" for n in numbers if min(1, least) <= n <= most and f"{n}" not in known]
         if own and not is_scale(known):
             notes.append(f"no person gave {join(own)}: verdicts of their own")
         return _ordered([*known.values(), *own])

@@ -59,11 +59,11 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
         key = plain(name.rpartition(".")[2])
         if (whole := plain(name)) in PEOPLE:
             key = whole  # human.verdict
-        if column.labels or (column.numeric and key.startswith("human")):
+        if column.labels or column.numeric:
             if key in PEOPLE:
                 series[name] = [name]
             elif (person := PERSON.fullmatch(key)) and not NOT_LABELS.fullmatch(key):
-                series.setdefault(person[1], []).append(name)
+                series.setdefault(person[1] or person[3], []).append(name)
     words = {*vocabulary}
 
     def rank(group: list[str]) -> tuple[bool, bool, int]:
@@ -255,8 +255,11 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
     ]
     outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
     models = [name for name in found if MODEL.search(plain(name))]
+    models = [name for name in models if not NOT_LABELS.fullmatch(plain(name))]
     people = [column for name, column in found.items() if name not in models]
-    models = [n for n in models if any(_same_words(found[n], {*each.words}) for each in people)]
+    same = [n for n in models if any(_same_words(found[n], {*each.words}) for each in people)]
+    scored = [n for n in models if found[n].numeric or found[n].rates] if vocabulary else []
+    models = same or scored
     return named or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
 
 

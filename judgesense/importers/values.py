@@ -36,6 +36,11 @@ SAME = (
         "output_2",
         "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tied",
     ),
+    (
+        "c correct right yes true pass full fully good 1 accept",
+        "i incorrect wrong no false fail none not bad 0 reject",
+        "p partial partially partly partially_correct partly_correct half 0.5",
+    ),
 )
 """Words of different vocabularies that mean the same, place by place; a space is written _."""
 
@@ -61,7 +66,7 @@ _NOTHING = frozenset(
 )
 _AT_START = re.compile(
     r"\W*(?:"
-    r"\W*error\]|(?:[\w.]+\.)?\w*(?:error|exception|timeout)\b\s*[\])]*\s*(?:[:(\-–]|code\b|\d{3}\b|$)"
+    r"\W*error\]|(?:[\w.]+\.)?\w*(?:error|erreur|fehler|exception|timeout)\b\s*[\])]*\s*(?:[:(\-–]|code\b|\d{3}\b|$)"
     r"|(?:api|llm|judge|model|grader|evaluator|scorer|openai|anthropic|litellm)[\w ]{0,20}"
     r"(?:error|failed|failure|timed out|timeout)\b"
     r"|(?:http|status)[ _]?(?:code|error)?[ :=]*[45]\d\d\b"
@@ -120,12 +125,14 @@ def has_failed(text: str | None) -> bool:
 def word_of(cell: str | None) -> str | None:
     """A cell's word: none for a cell that says nothing, and 3 for the 3.0 of tables with gaps.
 
-    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A")
-    ('3', '0.05', None)
+    >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A"), word_of("★★★☆☆")
+    ('3', '0.05', None, '3')
     """
     text = (cell or "").strip()
     if says_nothing(text):
         return None
+    if not text.strip("★☆⭐ ") and (stars := text.count("★") + text.count("⭐")):
+        return str(stars)
     return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text) else text
 
 
@@ -195,6 +202,21 @@ def is_near(word: str, others: Collection[str]) -> bool:
     )
 
 
+def _inflects(word: str, others: Iterable[str]) -> bool:
+    """Whether a word of a usual family is another one with an ending, or its first letter.
+
+    >>> _inflects("passed", ["pass"]), _inflects("n", ["no"]), _inflects("ok", ["good"])
+    (True, True, False)
+    """
+    place = place_of(word, SAME[0])
+    return place is not None and any(
+        place == place_of(other, SAME[0]) and (word.startswith(other) or other.startswith(word))
+        for other in others
+    )
+
+
+_ASIDE, _FEW = frozenset({"none", "skip", "skipped", "unsure"}), 0.05
+"""Beside a usual pair these are no labels, nor is any other word with at most this share."""
 RARE = 0.02
 """An answer is a label only if it has at least this share of the task's answers."""
 
@@ -224,6 +246,7 @@ class Words(NamedTuple):
         """
         common = sorted(self.counts, key=lambda word: -self.counts[word])
         total = sum(self.counts.values())
+        common = [word for n, word in enumerate(common) if not _inflects(word, common[:n])]
         short = [word for word in common if len(word.split()) < 3 and len(word) <= LONGEST]
         words = tuple(self.spelled[word] for word in short)
         kept: dict[str, str] = {}
@@ -233,8 +256,11 @@ class Words(NamedTuple):
             if self.counts[word] < RARE * total and is_near(word, kept):
                 continue
             kept[word] = self.spelled[word]
-        if "none" in kept and is_usual(kept.keys() - {"none"}):
-            del kept["none"]
+        for word in [*kept]:
+            rest = kept.keys() - {word}
+            rare = word in _ASIDE or self.counts[word] < _FEW * total
+            if rare and len(rest) > 1 and not is_usual(kept) and is_usual(rest):
+                del kept[word]
         return kept
 
     def beside(self, known: Mapping[str, str]) -> list[str]:
