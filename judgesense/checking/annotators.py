@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import materialise
-from judgesense.files.tables import read_table
+from judgesense.files.tables import Record, read_table
 from judgesense.files.typed_rows import as_id
 from judgesense.importers.column_names import (
     MODEL,
+    PEOPLE,
     ROLES,
     VERDICTS,
     Columns,
@@ -70,7 +72,10 @@ def one_row_an_item(
     if rater is None or "item_id" not in fields or len(found[rater].texts) < 2:
         return None
     others = {name: column for name, column in found.items() if name != rater}
+    rows_of_file = list(read_table(path))
+    kind = next((name for name in found if _KIND.fullmatch(plain(name))), None)
     labels = list(human) or people_columns(others, [])
+    labels = labels or _varying(rows_of_file, fields["item_id"], found, {rater, kind})
     if len(labels) != 1 or labels[0] not in found:
         return None
     fields["label"] = labels[0]
@@ -85,9 +90,8 @@ def one_row_an_item(
     ]
     judged = [name for name in others if plain(name) in VERDICTS and name not in (*key, labels[0])]
     rows: dict[tuple[str, ...], dict[str, object]] = {}
-    records = list(read_table(path))
-    for record in records:
-        kept_row = {k: v for k, v in record.values.items() if k not in (rater, labels[0])}
+    for record in rows_of_file:
+        kept_row = {k: v for k, v in record.values.items() if k not in (rater, kind, labels[0])}
         first = rows.setdefault(tuple(str(as_id(record.values.get(k))) for k in key), kept_row)
         for name in judged:
             if first.get(name) != kept_row.get(name):
@@ -96,12 +100,18 @@ def one_row_an_item(
                     f"{first.get(name)!r} in an earlier row of the same {' and '.join(key)}; add "
                     "a column that tells them apart, such as judge or repeat"
                 )
-    if len(rows) == len(records):
+    if len(rows) == len(rows_of_file):
         return None
     tell(f"{path.name}: one row per person (column {rater}); {len(rows)} verdicts")
     names = {field: name for field, name in fields.items() if field != name}
     by_person = labels_by_item(path, names)[0]
-    models = [] if judged else [name for name in by_person if MODEL.search(plain(name))]
+    of_model = {
+        str(as_id(record.values.get(rater)))
+        for record in rows_of_file
+        if kind and MODEL.search(plain(str(record.values.get(kind))))
+    }
+    models = [name for name in by_person if name in of_model or MODEL.search(plain(name))]
+    models = [] if judged else models
     if models and len(models) < len(by_person):
         for (item, *system), row in rows.items():
             ids = (item, "/".join([item, *system[:1]]))
@@ -110,3 +120,22 @@ def one_row_an_item(
         tell(f"{join([*map(repr, models)])} {'are judges' if models[1:] else 'is a judge'}")
         by_person = {name: by_person[name] for name in by_person if name not in models}
     return materialise(rows.values(), runs, path.stem), by_person
+
+
+_KIND = re.compile(r"(rater|annotator|reviewer|labell?er|evaluator|author|source)_(type|kind|role)")
+"""The name of a column that says whether a person or a model labelled."""
+
+
+def _varying(
+    records: Sequence[Record], item: str, found: Columns, without: Collection[str | None]
+) -> list[str]:
+    """The column of labels in which rows of an item differ, if it is one; by name first."""
+    columns = [name for name in found if found[name].labels and name not in without]
+    several = []
+    for name in columns:
+        values: dict[str, set[str]] = {}
+        for record in records:
+            values.setdefault(str(record.values.get(item)), set()).add(str(record.values.get(name)))
+        several += [name] if any(len(each) > 1 for each in values.values()) else []
+    named = [name for name in several if plain(name) in (*PEOPLE, *VERDICTS)]
+    return named if len(named) == 1 else several if len(several) == 1 else []

@@ -105,8 +105,8 @@ def read_table(path: Path) -> Iterator[Record]:
     """The rows of a table file, read by its suffix; rows count from 1, without the header.
 
     A CSV file may be separated by commas, semicolons or tabs, and be UTF-16 if it says so (Excel's
-    Unicode text), or cp1252. A JSON file is a list of objects, or has one at ``data``. A folder is
-    a dataset that ``datasets`` saved.
+    Unicode text), or cp1252. A JSON file is a list of objects, or has one, by
+    itself or at ``data``. A folder is a dataset that ``datasets`` saved.
 
     Raises JudgeSenseError for an unknown suffix, an empty or damaged file, text that is
     not UTF-8, a CSV row with more or fewer cells than the header, and a JSON line that is not an
@@ -161,7 +161,9 @@ def _dataset_rows(path: Path) -> Iterator[Rows]:
 
 def _document_rows(path: Path) -> Iterator[Rows]:
     listed = read_json(path)
-    listed = listed.get("data") if isinstance(listed, dict) else listed
+    if isinstance(listed, dict):
+        lists = [each for each in listed.values() if isinstance(each, list)]
+        listed = listed.get("data", lists[0] if len(lists) == 1 else None)
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise JudgeSenseError(f"{path}: expected a list of JSON objects")
     return in_rows(Record(values, f"{path}, row {n}") for n, values in enumerate(listed, 1))

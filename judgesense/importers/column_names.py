@@ -20,6 +20,7 @@ from judgesense.importers.values import (
     SAME,
     fold,
     has_failed,
+    number_in,
     place_of,
     word_of,
 )
@@ -102,7 +103,7 @@ BY_PEOPLE = re.compile(
 )
 """In the name of a column that holds what people said."""
 NOT_LABELS = re.compile(
-    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|tokens)"
+    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|tokens|type|kind|role|by)"
 )
 
 FRIENDLY = {
@@ -116,7 +117,6 @@ FRIENDLY = {
 }
 """Other names for targets in ``--columns``."""
 
-_RATING = re.compile(rf"{NUMBER.pattern}\s*(/\s*\d+)?")
 MOST_LABELS = 20
 _DEEPEST = 2
 """Levels of objects in a column that are looked into."""
@@ -150,7 +150,7 @@ class Column:
         if self._seen is not None:
             new = self._seen.isdisjoint(texts) and texts.total() == len(texts) == len(values)
             self._seen = self._seen | texts.keys() if new else None
-        numbers = [float(text) for text in texts if NUMBER.fullmatch(text)]
+        numbers = [n for n in map(number_in, texts) if n is not None]
         self.low, self.high = min([self.low, *numbers]), max([self.high, *numbers])
         if len(self.texts) <= _KEPT:
             self.texts += texts
@@ -199,15 +199,9 @@ class Column:
         return {0: places[0], 1: places[1]} if places.keys() == {0, 1} else None
 
     @property
-    def rates(self) -> bool:
-        """Whether most of its values are ratings, such as 4 or 4/5."""
-        ratings = [text for text in self.texts if _RATING.fullmatch(text)]
-        return len(ratings) > 2 and 2 * sum(self.texts[text] for text in ratings) > self.filled
-
-    @property
     def numeric(self) -> bool:
         """Whether nearly all of its values are numbers, of at least three levels."""
-        numbers = [text for text in self.texts if NUMBER.fullmatch(text)]
+        numbers = [text for text in self.texts if number_in(text) is not None]
         most = 0.9 * self.texts.total()
         return len(numbers) > 2 and sum(self.texts[text] for text in numbers) > most
 

@@ -60,6 +60,9 @@ def format_of(path: Path) -> str:
         return "inspect"
     if suffix == ".json" and isinstance(content := read_json(path), dict) and "data" not in content:
         keys = set(content)
+        rows = content.get("results")
+        if isinstance(rows, list) and not any("testIdx" in row for row in rows if row):
+            keys, columns = set(), set(next(iter(read_table_rows(path))).columns)
     elif suffix in (*SUFFIXES, ".json"):
         columns = set(next(iter(read_table_rows(path))).columns)
     for name in FORMATS:

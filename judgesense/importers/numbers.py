@@ -12,12 +12,12 @@ from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import Column, Columns
 from judgesense.importers.columns import ROW, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
-from judgesense.importers.values import NUMBER, SAME, fold, place_of, word_of
+from judgesense.importers.values import NUMBER, SAME, fold, number_in, place_of, word_of
 from judgesense.statistics.scores import ScoreAgreement, score_agreement
 from judgesense.text import number
 
 _MOST_LEVELS = 11
-_SCALES = (0.01, 0.05, 0.1, 0.2, 0.25, 4, 5, 10, 20, 100)
+_SCALES = (0.01, 0.05, 0.1, 0.2, 0.25, 0.5, 2, 4, 5, 10, 20, 100)
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,17 @@ class ScoresOfJudge:
     task: str
     figures: ScoreAgreement
     binary: bool
+    tops: tuple[float, float]
+    """The greatest score of the usual scales on which the judge's and people's are."""
 
     @property
     def scale(self) -> float | None:
         """How many times people's scores the judge's are, if it is on another scale and its ranks
         agree."""
-        figures = self.figures
+        figures, tops = self.figures, self.tops
         if self.binary or figures.factor is None or (figures.spearman or 0) < 0.5:
             return None
-        if 1 / 3 < figures.factor < 3:
+        if 1 / 3 < figures.factor < 3 and 1 / 1.9 < tops[0] / tops[1] < 1.9:
             return None
         return min(_SCALES, key=lambda scale: abs(math.log(scale / float(figures.factor or 1))))
 
@@ -129,7 +131,8 @@ def scores_beside(
         if binary and {*said} <= {0.0, 1.0, math.nan}:
             continue  # These are labels.
         figures = score_agreement(said, true, outputs)
-        scored.append(ScoresOfJudge(name, judge, task if several else "", figures, binary))
+        tops = (top_of(said), top_of(true))
+        scored.append(ScoresOfJudge(name, judge, task if several else "", figures, binary, tops))
     return [scores for scores in scored if scores.figures.n > 1]
 
 
@@ -140,7 +143,14 @@ def _numbers(rows: Rows, name: str, binary: bool = False) -> list[float]:
     if binary:
         places = [place_of(text or "", SAME[0]) for text in texts]
         return [math.nan if place is None else 1.0 - place for place in places]
-    return [float(text) if text and NUMBER.fullmatch(text) else math.nan for text in texts]
+    numbers = [number_in(text or "") for text in texts]
+    return [math.nan if number is None else number for number in numbers]
+
+
+def top_of(scores: Iterable[float]) -> float:
+    """The greatest score of the usual scale on which some are."""
+    most = max((score for score in scores if score == score), default=1.0)
+    return next((top for top in (1, 5, 10, 100) if most <= top), most)
 
 
 def cut_of(found: Columns, names: Iterable[str]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,10 +23,12 @@ from judgesense.importers.numbers import (
     is_range,
     rescaled,
     scores_beside,
+    top_of,
 )
 from judgesense.importers.people import Vocabulary
 from judgesense.importers.recognise import (
     MOST_TASKS,
+    contradictions,
     is_named,
     looks_like_labels,
     own_label,
@@ -93,6 +96,8 @@ class Layout(NamedTuple):
     mapping: dict[str, str]
     steps: Callable[[], Sequence[Step]]
     choices: Choices | None
+    rescaled: bool = False
+    """Whether the user said on which scales the scores are."""
 
 
 def lay_out(
@@ -148,6 +153,8 @@ def lay_out(
     )
     if not is_log and "margin" in found and "raw_decision" not in judged:
         roles.setdefault("margin", ":")  # In a file of `judge` it is a probability, not in nats.
+    if len(judged) == 1 and (text := contradictions(found, judged[0], shape.rows(read()))):
+        notes.append(text)
     words, steps, choices = dict(mapping or {}), list(shape.steps), None
     if not is_log:
         inside = [name for name in asked if name not in added]
@@ -205,7 +212,7 @@ def lay_out(
             )
         if repeats.repeats and repeat not in found:
             notes.append(f"{repeats.repeats} more verdicts on the same input are repeats")
-    return Layout(found, size, judged, asked, roles, words, fresh, choices)
+    return Layout(found, size, judged, asked, roles, words, fresh, choices, bool(scales))
 
 
 _KEY = ("judge", "task", "item_id", "template_id", "order", "repeat", "system_id", "variant")
@@ -229,6 +236,8 @@ def understand(
     found, judged, people, roles = layout.found, layout.judged, layout.people, layout.roles
     words, space = layout.mapping, tuple(labels) if labels else None
     scores = scores_beside(through(layout.steps(), read()), found, judged, people, roles)
+    if layout.rescaled:
+        scores = [replace(each, tops=(1, 1)) for each in scores]
     notes += [each.text for each in scores]
     tasks: dict[str, Vocabulary] = {}
     if space is None and not words:
@@ -344,8 +353,7 @@ def _cut(
 
 def _scale(found: Columns, names: Iterable[str]) -> str:
     """The usual scale on which the scores of some columns are."""
-    low, high = min(found[n].low for n in names), max(found[n].high for n in names)
-    most = next((each for each in (1, 5, 7, 10, 100) if high <= each), high)
+    low, most = min(found[n].low for n in names), top_of(found[n].high for n in names)
     return f"{1 if low >= 1 and most < 100 else min(0, low):g}..{most:g}"
 
 

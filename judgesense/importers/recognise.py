@@ -28,11 +28,11 @@ from judgesense.importers.column_names import (
 )
 from judgesense.importers.columns import ROW, TARGETS, values_in
 from judgesense.importers.labels import comparable
-from judgesense.importers.rows import fits
+from judgesense.importers.rows import fits, texts_of
 from judgesense.importers.shape import (
     VERDICT,
 )
-from judgesense.importers.values import fold, is_usual
+from judgesense.importers.values import SAME, fold, is_usual, number_in, place_of, word_of
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join
 
@@ -225,11 +225,57 @@ def recognise(
     return judged, asked, roles
 
 
+def flag_of(found: Columns, name: str) -> tuple[str, str | None] | None:
+    """The score beside a flag (``verdict.passed`` and ``verdict.score``) and its threshold."""
+    stem, _, last = name.rpartition(".")
+    beside = f"{stem}." if stem else ""
+    if plain(last) not in ("passed", "pass", "success") or f"{beside}score" not in found:
+        return None
+    return f"{beside}score", f"{beside}threshold" if f"{beside}threshold" in found else None
+
+
+def contradictions(found: Columns, name: str, blocks: Iterable[Rows]) -> str | None:
+    """The sentence on flags that say otherwise than their scores; None without any."""
+    if (beside := flag_of(found, name)) is None or beside[1] is None:
+        return None
+    count = size = 0
+    for rows in blocks:
+        names = [name, beside[0], beside[1]]
+        columns = [texts_of(values_in(rows, each)) or [] for each in names]
+        for flag, score, least in zip(*columns, strict=False):
+            numbers = [number_in(word_of(each) or "") for each in (score, least)]
+            side = place_of(fold(flag or ""), SAME[0])
+            if None not in (side, *numbers):
+                size += 1
+                count += (side == 0) != (numbers[0] >= numbers[1])  # type: ignore[operator]
+    if not count:
+        return None
+    return (
+        f"{count} of {size} flags in {name!r} contradict {beside[0]!r} at its threshold; the flags "
+        f"are the verdicts. To take the scores, add --verdict {beside[0]} and --map with the "
+        "threshold"
+    )
+
+
+def _of_arena(found: Columns) -> str | None:
+    """The column of a judge's verdicts beside the votes of an arena's users (``winner``)."""
+    by_name = {plain(name): name for name in found}
+    if not by_name.keys() >= {"model_a", "model_b", "winner"}:
+        return None
+    words = {*found[by_name["winner"]].words}
+    return next((n for n in found if MODEL.search(plain(n)) and _same_words(found[n], words)), None)
+
+
 def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
+    if arena := _of_arena(found):
+        return [arena]
     by_name = {plain(name): name for name in reversed([*found])}
     for key in VERDICTS:
         if (name := by_name.get(key)) and (key != "judge" or {*found[name].words} & vocabulary):
             return [name]
+    flags = [name for name in found if flag_of(found, name)]
+    if len(flags) == 1:
+        return flags
     named = [
         name
         for name, column in found.items()
@@ -258,8 +304,7 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
     models = [name for name in models if not NOT_LABELS.fullmatch(plain(name))]
     people = [column for name, column in found.items() if name not in models]
     same = [n for n in models if any(_same_words(found[n], {*each.words}) for each in people)]
-    scored = [n for n in models if found[n].numeric or found[n].rates] if vocabulary else []
-    models = same or scored
+    models = same or [name for name in models if found[name].numeric]
     return named or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
 
 
@@ -273,6 +318,8 @@ def _roles(
 ) -> dict[str, str]:
     """Column of the decision log -> column of the file; what is given goes first."""
     roles, used = given, {*judged, *people, *given.values()}
+    if _of_arena(found) in judged:
+        used |= {name for name in found if plain(name) == "judge"}  # The user who voted.
     by_name = {plain(name): name for name in reversed([*found]) if name not in used}
     for target, names in ROLES.items():
         for key in names.split():

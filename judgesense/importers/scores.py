@@ -6,8 +6,6 @@ a score, and where it keeps them.
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -33,7 +31,7 @@ from judgesense.importers.tools import (
     rows_in,
     scores_in,
 )
-from judgesense.importers.values import fold, word_of
+from judgesense.importers.values import fold, parsed, word_of
 from judgesense.text import plural_s
 
 _ONE = ("passed", "pass", "verdict", "label", "score", "value", "correct")
@@ -219,7 +217,7 @@ def _scores(path: Path) -> Iterator[Score]:
     flat = (
         (record, row)
         for record in _rows(path)
-        for row in rows_in({name: _parsed(value) for name, value in record.values.items()})
+        for row in rows_in({name: parsed(value) for name, value in record.values.items()})
     )
     for record, row in flat:
         own = next(iter(scores_in(row)), None) is row
@@ -299,18 +297,6 @@ def _newest(scores: list[Score], items: Items) -> list[Score]:
 def _text(value: Any) -> str | None:
     texts: list[str | None] = texts_of([value]) or [None]
     return texts[0]
-
-
-def _parsed(value: Any) -> Any:
-    """In a CSV file an object is JSON, or what Python prints."""
-    if not isinstance(value, str) or value[:1] not in "{[" or len(value) < 2:
-        return value
-    for read_text in (json.loads, ast.literal_eval):
-        try:
-            return read_text(value)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-    return value
 
 
 IMPORTER = Importer(

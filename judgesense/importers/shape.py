@@ -17,7 +17,7 @@ from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import ROLES, Column, Columns, columns_of, plain
 from judgesense.importers.columns import values_in
 from judgesense.importers.rows import texts_of
-from judgesense.importers.values import NUMBER, says_nothing
+from judgesense.importers.values import NUMBER, parsed, says_nothing
 from judgesense.text import join
 
 Step = Callable[[Rows], Rows]
@@ -57,6 +57,7 @@ RAGAS = frozenset(
 """Columns of ragas' results, each a metric."""
 
 SIDES = (
+    ("shown_first", "shown_second"),
     ("model_a", "model_b"),
     ("generator_1", "generator_2"),
     ("system_a", "system_b"),
@@ -113,13 +114,17 @@ def shape_of(
         found = {name: column for name, column in found.items() if name not in index}
         names = [repr(name) if name.strip() else "a column without a name" for name in index]
         shape.notes.append(f"{join(sorted(names))} only counts rows")
+    if nested := {name for name, column in found.items() if _is_nested(column)}:
+        shape.steps.append(lambda rows: _with_objects(rows, nested))
+        found = columns_of(shape.rows(read()))[0]
     if not named:
         if pairs := _criteria(found):
             shape.steps.append(lambda rows: _by_criterion(rows, pairs))
             shape.notes.append(
                 f"each criterion is a task: {join([_pair(*each) for each in pairs.items()])}"
             )
-            shape.added = {"task": TASK, "raw_decision": VERDICT, "gold": HUMAN}
+            shape.added = {"task": TASK, "raw_decision": VERDICT}
+            shape.added |= {"gold": HUMAN} if any(pair[1] for pair in pairs.values()) else {}
             shape.has_tasks = True
         elif orders := _both_orders(found):
             shape.steps.append(lambda rows: _by_order(rows, *orders))
@@ -139,6 +144,8 @@ def shape_of(
         elif {"doc_id", "target", "filtered_resps"} <= found.keys():
             shape.steps.append(_of_lm_eval)
             shape.added = {"raw_decision": VERDICT, "gold": "target", "item_id": "doc_id"}
+        elif {"Status", "Score", "Named Scores", "Grader Reason"} <= found.keys():
+            shape.added = {"raw_decision": "Status", "raw_text": "Grader Reason"}
         elif graded := [name for name, column in found.items() if _is_graded(column)]:
             shape.steps.append(partial(_of_promptfoo, names=graded, seen=count(1)))
             shape.added = {"raw_decision": VERDICT, "system_id": SYSTEM, "item_id": ITEM}
@@ -154,6 +161,19 @@ def _pair(task: str, columns: tuple[str, str | None]) -> str:
 def _is_index(name: str, column: Column, size: int) -> bool:
     """Whether a column only counts the rows: it has no name, or that of an index of pandas."""
     return bool(_INDEX.fullmatch(name)) and column.unique and column.counts(size)
+
+
+def _is_nested(column: Column) -> bool:
+    """Whether its cells are the text of objects."""
+    return bool(column.texts) and all(isinstance(parsed(text), dict) for text in column.texts)
+
+
+def _with_objects(rows: Rows, names: Collection[str]) -> Rows:
+    columns = {
+        name: [parsed(value) for value in values] if name in names else values
+        for name, values in rows.columns.items()
+    }
+    return Rows(columns, rows.places)
 
 
 def _without(rows: Rows, names: set[str]) -> Rows:
@@ -320,7 +340,8 @@ def _sides_swapped(found: Columns, blocks: Iterable[Rows]) -> tuple[str, str] | 
     by_name = {plain(name): name for name in reversed([*found])}
     ids = [by_name[key] for key in ROLES["item_id"].split() if key in by_name]
     sides = sides_of(found)
-    if sides is None or not ids or by_name.keys() & {*ROLES["order"].split()}:
+    orders = {*ROLES["order"].split()} - {*map(plain, sides or ())}
+    if sides is None or not ids or by_name.keys() & orders:
         return None
     first, second = sides
     seen: set[tuple[str, ...]] = set()

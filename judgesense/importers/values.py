@@ -6,13 +6,15 @@ class.
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from judgesense.answers import parse
 from judgesense.tasks import UNCLEAR, UNDECIDED, is_scale
@@ -22,7 +24,7 @@ LONGEST = 40
 
 SAME = (
     (
-        "1 yes y true t pass passed correct right good accept accepted positive win success "
+        "1 yes y true t pass passed correct right good fine accept accepted positive win success "
         "succeeded supported relevant faithful safe valid acceptable ok approved ja oui si sí sim "
         "wahr richtig 是 是的 对 正确 通过 合格 はい да так",
         "0 no n false f fail failed incorrect wrong bad reject rejected negative loss failure "
@@ -59,6 +61,7 @@ _BRACKETS = [
 _WHOLE = re.compile(r"([+-]?\d+)[.,]0+")
 _BETWEEN = re.compile(r"(?<=\w)[\s_-]+(?=\w)")
 NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
+_SHARE = re.compile(r"(\d*\.?\d+)\s*/\s*(\d+)")
 
 _NOTHING = frozenset(
     {"", "n/a", "#n/a", "na", "nan", "null", "<na>", "nil", "#value!", "#ref!", "-", "--", "?"}
@@ -136,10 +139,24 @@ def word_of(cell: str | None) -> str | None:
     return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text) else text
 
 
+def number_in(text: str) -> float | None:
+    """A number, also of so many: ``4/5`` is 4; None for another text.
+
+    >>> number_in("0.5"), number_in("4/5"), number_in("four")
+    (0.5, 4.0, None)
+    """
+    match = _SHARE.fullmatch(text)
+    text = match[1] if match else text
+    return float(text) if NUMBER.fullmatch(text) else None
+
+
 def place_of(word: str, family: Sequence[str]) -> int | None:
     """The place in a family of `SAME` that a folded word means; None for another word."""
     key = word.replace(" ", "_")
-    return next((n for n, side in enumerate(family) if key in side.split()), None)
+    place = next((n for n, side in enumerate(family) if key in side.split()), None)
+    if place is None and len(family) == 2 and key.startswith("not_"):
+        return 1 if key.removeprefix("not_") in family[0].split() else None
+    return place
 
 
 def spellings(labels: Iterable[str]) -> dict[str, str]:
@@ -156,6 +173,19 @@ def is_label(text: str, labels: tuple[str, ...]) -> str:
     """The label that the text spells; else UNCLEAR."""
     return label_in(spellings(labels), text)
 
+
+_OTHER = (
+    ("yes", "no"),
+    ("pass", "fail"),
+    ("passed", "failed"),
+    ("true", "false"),
+    ("correct", "incorrect"),
+    ("good", "bad"),
+    ("1", "0"),
+    ("c", "i"),
+    ("relevant", "irrelevant"),
+)
+"""Usual pairs, the good word first."""
 
 _OUT_OF = re.compile(r"\b(\d+)(?:\.0+)?\s*(?:/|out of)\s*(\d+)\b")
 _CLAUSE = re.compile(r"[,，.。;；:：!！]")
@@ -176,6 +206,10 @@ def stated(text: str, labels: tuple[str, ...]) -> str:
         most = max(map(int, labels))
         if int(share[2]) in (most, 5 if most <= 5 else 10):
             return share[1] if share[1] in labels else UNCLEAR
+    if len(labels) == 2 and None not in (sides := [place_of(fold(x), SAME[0]) for x in labels]):
+        for pair in _OTHER[:5]:
+            if (word := parse(text, pair)) in pair and pair.index(word) in sides:
+                return labels[sides.index(pair.index(word))]
     lead = fold(_CLAUSE.split(text.strip())[0])
     if (label := label_in(known, lead)) != UNCLEAR or not lead:
         return label
@@ -306,19 +340,6 @@ def is_usual(words: Collection[str]) -> bool:
     )
 
 
-_OTHER = (
-    ("yes", "no"),
-    ("pass", "fail"),
-    ("passed", "failed"),
-    ("true", "false"),
-    ("correct", "incorrect"),
-    ("good", "bad"),
-    ("1", "0"),
-    ("c", "i"),
-    ("relevant", "irrelevant"),
-)
-
-
 def with_other(label: str) -> tuple[str, str] | None:
     """A label with the other one of a usual pair, in its case; None for another label.
 
@@ -333,3 +354,15 @@ def with_other(label: str) -> tuple[str, str] | None:
             first, second = sorted((label, cased))
             return first, second
     return None
+
+
+def parsed(value: Any) -> Any:
+    """In a CSV file an object is JSON, or what Python prints."""
+    if not isinstance(value, str) or value[:1] not in "{[" or len(value) < 2:
+        return value
+    for read_text in (json.loads, ast.literal_eval):
+        try:
+            return read_text(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return value
