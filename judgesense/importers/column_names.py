@@ -86,10 +86,10 @@ VERDICT_OF = re.compile(
 )
 _PERSON = (
     r"annotat(?:or|ed|ion)|rater|human|expert|person|reviewer|labell?er|coder|worker|crowd|sme"
-    r"|ground_truth|moderator|label|gold"
+    r"|ground_truth|moderator"
 )
 PERSON = re.compile(
-    rf"({_PERSON})_?(.+)|(.+_(?:{_PERSON}|experte?s?|mos|humain?e?|mensch|experto))"
+    rf"({_PERSON}|label|gold)_?(.+)|(.+_(?:{_PERSON}|experte?s?|mos|humain?e?|mensch|experto))"
 )
 MODEL = re.compile(
     r"(^|_)((g_eval|geval|auto|gpt|chatgpt|claude|gemini|llama|qwen|mi[sx]tral|gemma|deepseek|sonnet|haiku)[a-z0-9]*"

@@ -213,7 +213,7 @@ def stated(text: str, labels: tuple[str, ...]) -> str:
     lead = fold(_CLAUSE.split(text.strip())[0])
     if (label := label_in(known, lead)) != UNCLEAR or not lead:
         return label
-    for family in SAME:
+    for family in SAME[:2]:
         places = [place_of(fold(label), family) for label in labels]
         if None not in places and len({*places}) == len(labels) > 1:
             place = place_of(lead, family)

@@ -96,9 +96,9 @@ BAD = {
         "--map x=good,y=poor",
     ),
     "scores": (
-        "id,score,label\n1,0.83,pass\n2,0.12,fail\n3,0.4,pass\n",
+        "id,score,label\n1,0.83,pass\n2,1.2,fail\n3,0.4,pass\n",
         {},
-        "--map '>=0.5=pass,<0.5=fail'",
+        "--map '>=0.6=pass,<0.6=fail'",
     ),
     "scores from 1 to 10": (
         "id,score,label\n1,8,pass\n2,3,fail\n3,8,pass\n",
