@@ -130,7 +130,15 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
         steps=steps,
         **facts,
     )
-    for line in no_verdict(record.get("no_verdict", {})):
+    counts = record.get("no_verdict", {})
+    lines = list(no_verdict(counts))
+    rows = sum(sum(of_task.values()) for of_task in record["counts"].values())
+    if not (options.answers or options.map) and 2 * counts.get("unread", 0) > rows:
+        raise JudgeSenseError(
+            f"{path}: {lines[-1]} That is most of {rows}: name the labels with --answers, or "
+            "translate the words with --map"
+        )
+    for line in lines:
         result.note(line)
     report = report_runs(out)
     if file.joined and not any(entry.people for entry in report.assessments):

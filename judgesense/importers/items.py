@@ -66,4 +66,4 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, (dict, list)):
         value = json.dumps(value, ensure_ascii=False, default=str)
-    return str(value).strip()[:LONGEST_TEXT]
+    return str(value).replace("\0", "").strip()[:LONGEST_TEXT]

@@ -228,7 +228,7 @@ def space_of(
             "possible verdicts, which are then read in them: --answers YES,NO"
         )
     if read or not ours.counts:
-        return _ordered(known.values())
+        return _ordered(known.values()) or None
     if not known:
         return _ordered(ours.classes().values())
     if len(known) == 1:
@@ -298,7 +298,8 @@ def _distinct(words: Iterable[str]) -> list[str]:
 
 def _ordered(words: Iterable[str]) -> tuple[str, ...]:
     """Labels as text, or a scale with every rating: one that nobody gave is a label, too."""
-    if not is_scale(names := sorted(set(words))):
+    names = sorted(set(words))
+    if not names or not is_scale(names):
         return tuple(names)
     low, high = min(map(int, names)), max(map(int, names))
     every = map(str, range(low, high + 1))

@@ -61,7 +61,7 @@ def format_of(path: Path) -> str:
     if suffix == ".json" and isinstance(content := read_json(path), dict) and "data" not in content:
         keys = set(content)
         rows = content.get("results")
-        if isinstance(rows, list) and not any("testIdx" in row for row in rows if row):
+        if isinstance(rows, list) and not any("testIdx" in str(row)[:999] for row in rows):
             keys, columns = set(), set(next(iter(read_table_rows(path))).columns)
     elif suffix in (*SUFFIXES, ".json"):
         columns = set(next(iter(read_table_rows(path))).columns)

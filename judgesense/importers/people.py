@@ -15,10 +15,10 @@ from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.columns import ROW, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.values import (
-    NUMBER,
     fold,
     has_failed,
     label_in,
+    number_in,
     spellings,
     stated,
     word_of,
@@ -199,9 +199,10 @@ class _Reader:
     def _read(self, word: str) -> str:
         if fold(word) in self._mapped:
             return self._mapped[fold(word)]
+        number = number_in(word)
         for key, label in self._mapping.items():
-            limit = _LIMIT.fullmatch(key) if NUMBER.fullmatch(word) else None
-            if limit and _COMPARISONS[limit[1]](float(word), float(limit[2])):
+            limit = _LIMIT.fullmatch(key)
+            if limit and number is not None and _COMPARISONS[limit[1]](number, float(limit[2])):
                 return label
         label = label_in(self._spellings, word)
         if label == UNCLEAR and self._labels and word not in UNDECIDED:

@@ -398,7 +398,7 @@ def _tasks(
             labels = labels and (labels if len(labels) > 1 else with_other(labels[0]))
             tasks[task] = Vocabulary(labels, mapping)
             if labels is None:
-                notes.append(f"{task} is left out: it has one label throughout")
+                notes.append(f"{task} is left out: it does not have two labels")
         except JudgeSenseError as error:
             errors.append(error)
             tasks[task] = Vocabulary()

@@ -215,13 +215,16 @@ def rows_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {**row, "attributes": _attributes(row)} if "attributes" in row else row
 
 
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _below(held: Any, path: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """The objects in the lists along a path."""
     if isinstance(held, Mapping) and not path:
         yield held
     elif isinstance(held, Mapping):
-        listed = held.get(path[0])
-        for each in listed if isinstance(listed, list) else ():
+        for each in _listed(held.get(path[0])):
             yield from _below(each, path[1:])
 
 
@@ -231,8 +234,8 @@ def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(held, Mapping):
         return dict(held)
     return {
-        each["key"]: next(iter(each["value"].values()), None)
-        for each in (held if isinstance(held, list) else ())
+        str(each["key"]): next(iter(each["value"].values()), None)
+        for each in _listed(held)
         if isinstance(each, Mapping) and isinstance(each.get("value"), Mapping) and "key" in each
     }
 
@@ -251,12 +254,12 @@ def _by_name(scores: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _label_studio(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """People's annotations and models' predictions of a task of Label Studio."""
     for kind, key in (("HUMAN", "annotations"), ("LLM", "predictions")):
-        for given in row.get(key) or ():
+        for given in _listed(row.get(key)):
             if not isinstance(given, Mapping) or given.get("was_cancelled"):
                 continue
             who = given.get("completed_by")
             who = who.get("email") or who.get("id") if isinstance(who, Mapping) else who
-            for result in given.get("result") or ():
+            for result in _listed(given.get("result")):
                 value = result.get("value") if isinstance(result, Mapping) else None
                 if isinstance(value, Mapping):
                     held = next(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple
 from judgesense.answers import parse
 from judgesense.tasks import UNCLEAR, UNDECIDED, is_scale
 
+MOST = 1e9
+"""A greater number is no score: damage, or an id."""
 LONGEST = 40
 """Characters of a label; a longer answer is a text."""
 
@@ -131,7 +134,7 @@ def word_of(cell: str | None) -> str | None:
     >>> word_of(" 3.0"), word_of("0.05"), word_of("N/A"), word_of("★★★☆☆")
     ('3', '0.05', None, '3')
     """
-    text = (cell or "").strip()
+    text = (cell or "").replace("\0", "").strip()
     if says_nothing(text):
         return None
     if not text.strip("★☆⭐ ") and (stars := text.count("★") + text.count("⭐")):
@@ -140,14 +143,15 @@ def word_of(cell: str | None) -> str | None:
 
 
 def number_in(text: str) -> float | None:
-    """A number, also of so many: ``4/5`` is 4; None for another text.
+    """A number, also of so many: ``4/5`` is 4; None for another text, and for what is no score.
 
-    >>> number_in("0.5"), number_in("4/5"), number_in("four")
-    (0.5, 4.0, None)
+    >>> number_in("0.5"), number_in("4/5"), number_in("four"), number_in("1e300")
+    (0.5, 4.0, None, None)
     """
     match = _SHARE.fullmatch(text)
     text = match[1] if match else text
-    return float(text) if NUMBER.fullmatch(text) else None
+    number = float(text) if NUMBER.fullmatch(text) else math.nan
+    return number if abs(number) <= MOST else None
 
 
 def place_of(word: str, family: Sequence[str]) -> int | None:
@@ -290,11 +294,9 @@ class Words(NamedTuple):
             if self.counts[word] < RARE * total and is_near(word, kept):
                 continue
             kept[word] = self.spelled[word]
-        for word in [*kept]:
-            rest = kept.keys() - {word}
-            rare = word in _ASIDE or self.counts[word] < _FEW * total
-            if rare and len(rest) > 1 and not is_usual(kept) and is_usual(rest):
-                del kept[word]
+        rest = [w for w in kept if w not in _ASIDE and self.counts[w] >= _FEW * total]
+        if len(rest) > 1 and is_usual(rest) and not is_usual(kept):
+            kept = {w: kept[w] for w in kept if w in rest or is_usual([*rest, w])}
         return kept
 
     def beside(self, known: Mapping[str, str]) -> list[str]:

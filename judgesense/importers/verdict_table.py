@@ -11,10 +11,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-from pydantic import FiniteFloat, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows, read_table_rows
@@ -28,7 +29,7 @@ from judgesense.importers.people import PeopleLabels
 from judgesense.importers.reading import Layout, lay_out
 from judgesense.importers.rows import converted, texts_of
 from judgesense.importers.shape import ADDED, Step, through
-from judgesense.importers.values import LONGEST, fold, stated, word_of
+from judgesense.importers.values import LONGEST, MOST, fold, stated, word_of
 from judgesense.log.answers import Answers
 from judgesense.log.view import view
 from judgesense.statistics.arrays import Floats
@@ -53,7 +54,7 @@ NUMBERS = ("margin", "score")
 """Columns of a table of verdicts that a decision log does not have: how much more probable the
 verdict is than the next label (0 to 1), and the expected score."""
 
-_as_number = TypeAdapter(FiniteFloat).validate_python
+_as_number = TypeAdapter(Annotated[float, Field(ge=-MOST, le=MOST)]).validate_python
 _AS_NAMED = ColumnMap({})
 
 

@@ -23,6 +23,7 @@ from judgesense.measure.assessment import (
     ReportContents,
     Subject,
 )
+from judgesense.measure.ceiling import with_distance
 from judgesense.measure.cells import CellPart, cells_of, parts
 from judgesense.measure.checks import trust_card
 from judgesense.measure.details import (
@@ -215,7 +216,12 @@ def _measured(
         wordings=wordings(table, material.wordings.get(answers.task.name)),
         recommendation=recommendation(table, card),
         remedies=remedy_rows,
-        people=people(answers, labels, mislabelled, float(record.get("epsilon", EPSILON))),
+        people=with_distance(
+            people(answers, labels, mislabelled, float(record.get("epsilon", EPSILON))),
+            answers,
+            labels,
+            mislabelled,
+        ),
         where_wrong=where_wrong(
             answers, mislabelled, material.items, material.lengths, disagreements, run_id
         ),

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from judgesense.log.answers import Answers
 from judgesense.measure.card import Check, Details
+from judgesense.measure.figures import HumanAgreement
 from judgesense.measure.people import by_person, judged_rows
 from judgesense.statistics.arrays import Codes, Floats
 from judgesense.statistics.gold import table_figures
@@ -19,16 +20,19 @@ from judgesense.text import number
 
 _DRAWS = 1_000
 """Draws of the clusters behind the interval of a difference."""
+_MOST_PEOPLE = 12
+"""Of more, the pairs are too many to draw."""
 
 
 @dataclass(frozen=True)
 class Ceiling:
     """Kappa of two people, and of the judge and a person, each the mean over pairs weighted by
-    their items; ``gap_high`` is the upper end of the 95% interval of their difference (the judge's
-    less people's)."""
+    their items; ``gap_low`` and ``gap_high`` are the ends of the 95% interval of their difference
+    (the judge's less people's)."""
 
     between_people: float
     with_people: float
+    gap_low: float
     gap_high: float
 
 
@@ -55,6 +59,29 @@ def under_ceiling(
     details: Details = {"kappa_between_people": ceiling.between_people}
     unmeasured = Check.unmeasured(check.threshold, text, n_items=check.n_items)
     return replace(unmeasured, details=details)
+
+
+def with_distance(
+    rows: tuple[HumanAgreement, ...],
+    answers: Answers,
+    labels: pa.Table | None,
+    mislabelled: Collection[str] = (),
+) -> tuple[HumanAgreement, ...]:
+    """A judge's agreement with people, with its distance from theirs with each other."""
+    between = rows[0].between_people if rows else None
+    if between is None or labels is None or between.people > _MOST_PEOPLE:
+        return rows
+    if (ceiling := ceiling_of(answers, labels, mislabelled)) is None:
+        return rows
+    between = replace(
+        between,
+        kappa=ceiling.between_people,
+        kappa_with_judge=ceiling.with_people,
+        gap=ceiling.with_people - ceiling.between_people,
+        gap_ci_low=ceiling.gap_low,
+        gap_ci_high=ceiling.gap_high,
+    )
+    return (replace(rows[0], between_people=between), *rows[1:])
 
 
 def ceiling_of(
@@ -89,8 +116,8 @@ def ceiling_of(
         return None
     betweens, withs = _mean_kappas(drawn, n_pairs, task.ordinal)
     gaps = withs - betweens
-    high = float(np.nanquantile(gaps, 0.975))
-    return Ceiling(float(between[0]), float(with_judge[0]), high)
+    low, high = map(float, np.nanquantile(gaps, (0.025, 0.975)))
+    return Ceiling(float(between[0]), float(with_judge[0]), low, high)
 
 
 def _tables(one: Codes, two: Codes, clusters: Codes, k: int, size: int) -> Floats:

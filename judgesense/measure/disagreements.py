@@ -158,6 +158,7 @@ def where_wrong(
         measure=measure if len(items_at) else None,
         n_groups=len(compared),
         groups=tuple(row for row in compared if row.difference < 0 and row.p_holm <= 0.05),
+        compared=tuple(compared),
     )
 
 

@@ -108,12 +108,21 @@ class PairOfPeople:
 
 @dataclass(frozen=True)
 class BetweenPeople:
-    """How several people agree. ``ties`` are items on which no label has a majority."""
+    """How several people agree. ``ties`` are items on which no label has a majority.
+
+    ``kappa`` is that of two people, ``kappa_with_judge`` that of the judge and a person, each the
+    mean over pairs weighted by their items, and ``gap`` the judge's less people's.
+    """
 
     people: int
     alpha: float | None
     ties: int
     pairs: tuple[PairOfPeople, ...]
+    kappa: float | None = None
+    kappa_with_judge: float | None = None
+    gap: float | None = None
+    gap_ci_low: float | None = None
+    gap_ci_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -181,7 +190,7 @@ class WhereWrong:
     """What is wrong with a judge's verdicts, and the groups of items that fare worse.
 
     ``kinds`` counts the items of each kind (`judgesense.measure.disagreements.KINDS`), ``measure``
-    is what the ``n_groups`` groups were compared by.
+    is what the ``n_groups`` groups were compared by, and ``compared`` are all of them.
     """
 
     n_listed: int
@@ -190,6 +199,7 @@ class WhereWrong:
     measure: str | None
     n_groups: int
     groups: tuple[GroupFigures, ...]
+    compared: tuple[GroupFigures, ...] = ()
 
 
 @dataclass(frozen=True)

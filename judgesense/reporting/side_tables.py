@@ -13,9 +13,11 @@ from typing import TypeVar
 from judgesense.measure.assessment import Assessment, ReportContents, task_rank
 from judgesense.measure.figures import (
     NO_RANDOM_PART,
+    BetweenPeople,
     HumanAgreement,
     RepeatFigures,
     VariantFigures,
+    WhereWrong,
 )
 from judgesense.measure.people import GOLD
 from judgesense.text import brackets, interval, number, percent, plural_s, short_names, span
@@ -208,6 +210,28 @@ def among_people(judge: str, people: Sequence[HumanAgreement]) -> list[str]:
             f"{n_people} people at ε {test.epsilon:g}."
         )
     return texts
+
+
+def distance(between: BetweenPeople | None) -> str | None:
+    """How far a judge is from a person, in a sentence; None without two people."""
+    if between is None or between.gap is None:
+        return None
+    two, judge, gap = (number(x, 2) for x in (between.kappa, between.kappa_with_judge, between.gap))
+    ends = brackets(between.gap_ci_low, between.gap_ci_high, lambda x: number(x, 2))
+    return f"κ is {judge} with a person and {two} between two people: {gap} {ends} apart"
+
+
+def worst_group(wrong: WhereWrong | None) -> str | None:
+    """The group of items on which a judge is reliably worst, in a sentence; None without one."""
+    if wrong is None or not wrong.groups:
+        return None
+    worst = min(wrong.groups, key=lambda group: group.difference)
+    points = brackets(100 * worst.ci_low, 100 * worst.ci_high, lambda x: number(x, 0))
+    return (
+        f"Worst group: {worst.by} {worst.name!r}, {percent(worst.estimate)} of {worst.n} items "
+        f"{wrong.measure}, {percent(worst.rest)} elsewhere ({number(100 * worst.difference, 0)} "
+        f"points {points}; {wrong.n_groups} groups compared)."
+    )
 
 
 def _percents(low: float | None, high: float | None) -> str:

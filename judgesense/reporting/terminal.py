@@ -15,7 +15,7 @@ from judgesense.measure.disagreements import WRONG
 from judgesense.measure.figures import NO_RANDOM_PART, HumanAgreement
 from judgesense.measure.people import GOLD
 from judgesense.reporting.palette import STYLES
-from judgesense.reporting.side_tables import among_people, side_tables
+from judgesense.reporting.side_tables import among_people, side_tables, worst_group
 from judgesense.reporting.summary import first_screen
 from judgesense.reporting.tables import (
     BASELINE_NOTE,
@@ -101,9 +101,10 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
     for entry in report.assessments:
         if any(row.human != GOLD for row in entry.people):
             people[entry.subject] = entry.people
+    worst = {entry.subject: worst_group(entry.where_wrong) for entry in report.assessments}
     first = None if screen.first is None else screen.first.subject
     for key in sorted(places, key=lambda key: (key != first, key not in people, places[key])):
-        block = list(_block(cases[key], people.get(key, ())))
+        block = list(_block(cases[key], people.get(key, ()), worst.get(key)))
         room = most - len(head) - len(tail) - len(body)
         if body and len(block) > room:
             break
@@ -113,11 +114,15 @@ def _brief(report: ReportContents, folder: str | Path | None, most: int) -> list
     return [*head, *body, *tail]
 
 
-def _block(case: Advice, people: Sequence[HumanAgreement]) -> Iterator[Text]:
+def _block(
+    case: Advice, people: Sequence[HumanAgreement], worst: str | None = None
+) -> Iterator[Text]:
     """A judge on a task: the conclusion, the worst finding, and how it agrees with people."""
     conclusion, *findings = case.texts
     yield Text(case.heading, "bold")
     yield Text(f"  {conclusion}")
+    if worst is not None:
+        yield Text(f"  {worst}")
     if not people:
         yield from (Text(f"  {text}") for text in findings[:_FINDINGS])
         return

@@ -8,6 +8,7 @@ from judgesense.measure.card import clause
 from judgesense.measure.figures import HumanAgreement
 from judgesense.measure.people import GOLD, MAJORITY, within_one
 from judgesense.reporting.case import Case, reasons
+from judgesense.reporting.side_tables import distance
 from judgesense.text import brackets, join, number, percent, plural_s, sentence, span
 
 MOST_SHOWN = 4
@@ -77,6 +78,8 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
                 f"{parts[0]}. That is {how} often than always answering "
                 f"{labels.constant_label!r} would ({share})"
             ]
+        if far := distance(case.entry.people[0].between_people):
+            parts.append(far)
         if case.trust == "avoid":
             parts.append(f"do not use it: {next(reasons(card))}")
     return ". ".join(map(sentence, parts)) or None
