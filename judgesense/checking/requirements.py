@@ -8,34 +8,45 @@ from typing import NamedTuple
 
 from judgesense.errors import JudgeSenseError
 from judgesense.measure.card import CHECKS, Decision, Gate
+from judgesense.measure.figures import GroupShare, WhereWrong
 from judgesense.reporting.report import Report
-from judgesense.text import percent
+from judgesense.text import join, percent
 
-_FORM = re.compile(r"(?:(?P<task>.+):)?(?P<check>\w+)\s*=\s*(?P<least>[0-9.]+%?)")
+_FORM = re.compile(
+    r"(?:(?P<task>.+):)?(?P<check>\w+)(?:\[(?P<group>[^\]]+)\])?\s*=\s*(?P<least>[0-9.]+%?)"
+)
 
 
 class Requirement(NamedTuple):
-    """The least share that a check must reach, on one task or on all."""
+    """The least share that a check must reach, on one task or on all.
+
+    With a ``group``, such as ``language=de``, only its items count; the check is then `right`.
+    """
 
     check: str
     least: float
     task: str | None = None
+    group: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Requirement:
-        """``task:check=share``. Raises JudgeSenseError for another text.
+        """``task:check[group]=share``. Raises JudgeSenseError for another text.
 
         >>> Requirement.parse("tone:right=80%")
-        Requirement(check='right', least=0.8, task='tone')
+        Requirement(check='right', least=0.8, task='tone', group=None)
+        >>> Requirement.parse("right[language=de]=0.8").group
+        'language=de'
         """
         match = _FORM.fullmatch(text.strip())
         least = match and float(match["least"].rstrip("%")) / (100 if "%" in match["least"] else 1)
-        if match is None or match["check"] not in CHECKS or least is None or not 0 <= least <= 1:
+        known = match is not None and match["check"] in (("right",) if match["group"] else CHECKS)
+        if match is None or not known or least is None or not 0 <= least <= 1:
             raise JudgeSenseError(
-                f"--require {text}: expected CHECK=SHARE or TASK:CHECK=SHARE, such as right=0.8; "
+                f"--require {text}: expected CHECK=SHARE, TASK:CHECK=SHARE or "
+                "right[COLUMN=VALUE]=SHARE, such as right=0.8; "
                 f"the checks are {', '.join(CHECKS)}"
             )
-        return cls(match["check"], least, match["task"])
+        return cls(match["check"], least, match["task"], match["group"])
 
 
 def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
@@ -53,7 +64,12 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
         for entry in entries:
             check, people = entry.card.checks[requirement.check], entry.people
             share, low, high = check.estimate, check.ci_low, check.ci_high
-            if requirement.check == "right":
+            name = requirement.check
+            if requirement.group is not None:
+                name = f"{name} of {requirement.group}"
+                group = _group(entry.where_wrong, requirement.group)
+                share, low, high = group.estimate, group.ci_low, group.ci_high
+            elif requirement.check == "right":
                 share, low, high = (
                     (people[0].accuracy, people[0].accuracy_ci_low, people[0].accuracy_ci_high)
                     if people
@@ -70,10 +86,19 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
                 (
                     decision,
                     requirement.check,
-                    f"{entry.task}: {requirement.check} is {shown}, "
-                    f"{percent(requirement.least)} is required",
+                    f"{entry.task}: {name} is {shown}, {percent(requirement.least)} is required",
                 )
             )
     order: list[Decision] = ["FAIL", "INCONCLUSIVE", "PASS"]
     decision, cause, because = min(outcomes, key=lambda outcome: order.index(outcome[0]))
     return Gate(decision, cause, because)
+
+
+def _group(found: WhereWrong | None, wanted: str) -> GroupShare:
+    """A group of items with people's labels. Raises JudgeSenseError if there is none."""
+    groups = found.shares if found is not None and found.measure == "right" else ()
+    for group in groups:
+        if wanted in (group.name, f"{group.by}={group.name}"):
+            return group
+    known = join([f"{group.by}={group.name}" for group in groups[:6]]) or "none with labels"
+    raise JudgeSenseError(f"--require: no group {wanted!r} of items; the groups are {known}")

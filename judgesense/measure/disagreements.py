@@ -26,9 +26,10 @@ from judgesense.files.tables import cell_text, csv_text
 from judgesense.log.answers import Answers, cube_of, has_foreign_gold
 from judgesense.measure.assessment import About
 from judgesense.measure.details import ROW
-from judgesense.measure.figures import GroupFigures, WhereWrong
+from judgesense.measure.figures import GroupFigures, GroupShare, WhereWrong
 from judgesense.measure.texts import LONGEST_TEXT
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.statistics.intervals import wilson_cluster
 from judgesense.tasks import ERROR
 
 FILE = "disagreements.csv"
@@ -158,8 +159,18 @@ def where_wrong(
         measure=measure if len(items_at) else None,
         n_groups=len(compared),
         groups=tuple(row for row in compared if row.difference < 0 and row.p_holm <= 0.05),
-        compared=tuple(compared),
+        shares=tuple(
+            _share(by, name, shares[names == name], clusters[names == name])
+            for by, names in groups.items()
+            for name in dict.fromkeys(names.tolist())
+            if name != ""
+        ),
     )
+
+
+def _share(by: str, name: str, good: Floats, clusters: Codes) -> GroupShare:
+    found = wilson_cluster(good, clusters)
+    return GroupShare(by, name, len(good), float(good.mean()), found.low, found.high)
 
 
 def _rows(

@@ -186,11 +186,23 @@ class GroupFigures:
 
 
 @dataclass(frozen=True)
+class GroupShare:
+    """The share of a group's items that are right, or have the same verdict."""
+
+    by: str
+    name: str
+    n: int
+    estimate: float
+    ci_low: float | None
+    ci_high: float | None
+
+
+@dataclass(frozen=True)
 class WhereWrong:
     """What is wrong with a judge's verdicts, and the groups of items that fare worse.
 
     ``kinds`` counts the items of each kind (`judgesense.measure.disagreements.KINDS`), ``measure``
-    is what the ``n_groups`` groups were compared by, and ``compared`` are all of them.
+    is what the ``n_groups`` groups were compared by, and ``shares`` is that of every group.
     """
 
     n_listed: int
@@ -199,7 +211,7 @@ class WhereWrong:
     measure: str | None
     n_groups: int
     groups: tuple[GroupFigures, ...]
-    compared: tuple[GroupFigures, ...] = ()
+    shares: tuple[GroupShare, ...] = ()
 
 
 @dataclass(frozen=True)
