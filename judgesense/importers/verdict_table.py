@@ -92,7 +92,8 @@ def read_verdict_table(
     held, _ = columns_of(read_table_rows(path))
     notes: list[str] = []
     # A file of `judgesense judge` has the items' columns too: its own names go first.
-    exact = {name: name for name in names if name in held} | given
+    own = "verdict" in held or "verdict" in given
+    exact = {name: name for name in names if own and name in held} | given
     layout = lay_out(
         lambda: read_table_rows(path),
         str(path),

@@ -32,6 +32,10 @@ class RoganGladen:
     degenerate: str | None = None
 
 
+FEW_REST = 5
+"""Of fewer units without a label, the observed rate has no interval."""
+
+
 def rogan_gladen(
     labels: Any,
     predictions: Any,
@@ -76,6 +80,9 @@ def rogan_gladen(
         return replace(found, degenerate=why)
     if not rest.any():
         return replace(found, degenerate="every unit has a label, so no rate needs correction")
+    if len(np.unique(codes[rest])) < FEW_REST:
+        why = f"fewer than {FEW_REST} units are without a label"
+        return replace(found, degenerate=why)
     observed, of_rest = _share(f, rest, np.ones(len(y)))
     rate = (observed + specificity - 1) / edge
     own = (-rate * of_good + (1 - rate) * of_bad) / edge

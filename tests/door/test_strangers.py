@@ -15,9 +15,30 @@ import pytest
 
 import judgesense
 from judgesense.errors import JudgeSenseError
+from judgesense.tasks import UNDECIDED
 
 FILES = Path(__file__).parent / "files"
 TRUTH = json.loads((FILES / "truth.json").read_text("utf-8"))
+
+
+def _require_same_figures(path: Path, people: list[dict[str, Any]]) -> None:
+    """The other commands, which read verdicts, have the labels and the agreement of the check, or
+    ask for the column of items or labels."""
+    try:
+        verdicts = judgesense.read_verdicts(path)
+    except JudgeSenseError as error:
+        assert "--columns" in str(error)
+        return
+    firsts = [*verdicts.first_rows("item", "system", "order").values()]
+    both = [
+        (verdicts.verdict[row], verdicts.gold[row])
+        for row in firsts
+        if verdicts.gold[row] and verdicts.verdict[row] not in UNDECIDED
+    ]
+    if both:
+        assert len(both) == people[0]["n"]
+        same = sum(verdict == gold for verdict, gold in both) / len(both)
+        assert same == pytest.approx(people[0]["accuracy"])
 
 
 @pytest.mark.parametrize("truth", TRUTH, ids=lambda truth: truth["file"])
@@ -44,6 +65,8 @@ def test_the_figures_are_true_or_a_question_is_asked(truth: dict[str, Any], tmp_
         assert found[key]["accuracy"] == pytest.approx(accuracy, abs=1e-4)
         if kappa is not None:
             assert found[key]["kappa"] == pytest.approx(kappa, abs=1e-4)
+    if len(result.report.assessments) == 1 and not options:
+        _require_same_figures(FILES / truth["file"], result.people)
     if "spearman" in truth:
         (scores,) = result.scores
         assert scores["spearman"] == pytest.approx(truth["spearman"], abs=1e-4)
