@@ -30,7 +30,7 @@ from judgesense.text import shorten
 ROLES: Mapping[str, str] = {
     "item_id": "item_id id item idx index example_id question_id row_id sample_id uid case_id "
     "test_id conversation_id trace_id pair_id qid span_id test_case testcase ticket case nr 编号 "
-    "doc_id input_sha input_hash prompt_hash task_id summary_id pair prompt_id",
+    "doc_id input_sha input_hash prompt_hash task_id summary_id pair",
     "judge": "judge judge_name judge_model grader evaluator evaluator_model grader_model "
     "model_judge",
     "system_id": "system_id system model model_name assistant generator candidate",
@@ -103,8 +103,13 @@ BY_PEOPLE = re.compile(
 )
 """In the name of a column that holds what people said."""
 NOT_LABELS = re.compile(
-    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|tokens|type|kind|role|by)"
+    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|type|kind|role|by"
+    r"|(tokens|latency|cost|price|length|chars|words|seconds|minutes|duration|count|temperature"
+    r"|prob|logprob|age|years)(_\w+)?)"
 )
+SCORED = re.compile(r"human.*|.*(scores?|ratings?|mos|grades?|points|stars)")
+"""In the name of a column of people's that its numbers are scores."""
+
 
 FRIENDLY = {
     "id": "item_id",

@@ -20,6 +20,7 @@ from judgesense.importers.column_names import (
     PEOPLE,
     PERSON,
     ROLES,
+    SCORED,
     VERDICT_OF,
     VERDICTS,
     Column,
@@ -59,7 +60,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
         key = plain(name.rpartition(".")[2])
         if (whole := plain(name)) in PEOPLE:
             key = whole  # human.verdict
-        if column.labels or column.numeric:
+        if column.labels or (column.numeric and (key in PEOPLE or SCORED.fullmatch(key))):
             if key in PEOPLE:
                 series[name] = [name]
             elif (person := PERSON.fullmatch(key)) and not NOT_LABELS.fullmatch(key):

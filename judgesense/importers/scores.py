@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from judgesense.importers.tools import (
     rows_in,
     scores_in,
 )
-from judgesense.importers.values import fold, parsed, word_of
+from judgesense.importers.values import fold, number_in, parsed, word_of
 from judgesense.text import plural_s
 
 _ONE = ("passed", "pass", "verdict", "label", "score", "value", "correct")
@@ -149,35 +150,59 @@ def _tasks_of_people(
 ) -> dict[str, str | None]:
     """The name of people's scores -> that of the evaluators' scores which they label, if any.
 
-    It is the same name, or differs by who scored, or is the only pair whose values compare.
+    It is the same name, one that differs by who scored or has a word in common, or that of the only
+    pair whose values compare.
     """
-    names = list(dict.fromkeys(score.task for score in judged))
+    ours, theirs = _words_by_name(judged), _words_by_name(people)
+    names = [name for name in ours if pick in (None, name)]
     alike = {_stem(name): name for name in reversed(names)}
-    tasks: dict[str, str | None] = {}
-    for name, count in Counter(score.task for score in people).items():
-        task = name if name in names else alike.get(_stem(name))
-        if task is None:
-            values = {v for each in people if each.task == name for v in each.words}
-            free = [n for n in names if n not in {*tasks.values()} and pick in (None, n)]
-            fits = [
-                n
-                for n in free
-                if _compare({v for each in judged if each.task == n for v in each.words}, values)
-            ]
-            task = fits[0] if len(fits) == 1 else None
-            if task is not None:
-                items.notes.append(f"scores {name!r} by people are read as labels of {task!r}")
-        if task is None:
+    tasks = {name: name if name in names else alike.get(_stem(name)) for name in theirs}
+    for stage in range(3):
+        left = [name for name, task in tasks.items() if task is None]
+        taken = {*tasks.values()}
+        fits = [
+            (name, task)
+            for name in left
+            for task in names
+            if task not in taken
+            and _compare(ours[task], theirs[name], numbers=stage == 2)
+            and (stage > 0 or _akin(name, task))
+        ]
+        for pair in fits:
+            if all(sum(each in other for other in fits) == 1 for each in pair):
+                tasks[pair[0]] = pair[1]
+                items.notes.append(
+                    f"scores {pair[0]!r} by people are read as labels of {pair[1]!r}"
+                )
+    for name in tasks:
+        if tasks[name] is None:
+            count = sum(each.task == name for each in people)
             items.notes.append(
                 f"{count} score{plural_s(count)} {name!r} by people belong to no evaluator's score "
                 "and are not used; give both the same name, or choose one with --pick"
             )
-        tasks[name] = task
     return tasks
 
 
-def _compare(ours: set[str], theirs: set[str]) -> bool:
-    """Whether some scores may be labels of others: few words on both sides, of one vocabulary."""
+def _words_by_name(scores: list[Score]) -> dict[str, set[str]]:
+    words: dict[str, set[str]] = {}
+    for score in scores:
+        words.setdefault(score.task, set()).update(score.words)
+    return words
+
+
+def _akin(one: str, other: str) -> bool:
+    """Whether two names have a word in common, but for its ending: ``relevant``, ``relevance``."""
+    pairs = product(plain(one).split("_"), plain(other).split("_"))
+    starts = ((a, b, max(4, min(len(a), len(b)) - 2)) for a, b in pairs)
+    return any(len(a) >= n <= len(b) and a[:n] == b[:n] for a, b, n in starts)
+
+
+def _compare(ours: set[str], theirs: set[str], numbers: bool) -> bool:
+    """Whether some scores may be labels of others: few words on both sides, of one vocabulary, or
+    ``numbers`` on both."""
+    if numbers:
+        return all(number_in(word) is not None for word in ours | theirs)
     few = max(len(ours), len(theirs)) <= MOST_LABELS and min(len(ours), len(theirs)) > 1
     return few and comparable(ours, theirs)
 

@@ -129,7 +129,13 @@ PEOPLE = re.compile(
     r"app|ui|annotation|(.*[^a-z])?(human|people|expert|annotator|review(er)?|sme)([^a-z].*)?",
     re.IGNORECASE,
 )
-"""Kinds and sources of a score that a person gave, and names of a score or event with one."""
+"""Kinds and sources of a score that a person gave, and names of such events."""
+_BY_PERSON = re.compile(
+    r"(.*[^a-z])?(human|expert|annotator|reviewer|sme)([ _.-]*(review|label|feedback|annotation"
+    r"|score|rating|grade|verdict|judge?ment|eval(uation)?))?",
+    re.IGNORECASE,
+)
+"""Names of a score that a person gave, unlike ``human_likeness``."""
 _KIND = re.compile(r"(?:evaluator|annotator|rater|reviewer|grader|scorer|source)[._]?(?:type|kind)")
 """In the name of an attribute that says whether a person gave a score."""
 END_USER = re.compile(r"(?:^|_)(?:users?|customers?|thumbs?)(?=_|$)")
@@ -184,7 +190,7 @@ def kind_of(values: Mapping[str, Any], name: object) -> str:
     if str(name).startswith("wandb.reaction"):
         return "CODE"
     unsaid = kind in ("", "gen_ai.evaluation.result")
-    return "HUMAN" if unsaid and PEOPLE.fullmatch(str(name)) else kind
+    return "HUMAN" if unsaid and _BY_PERSON.fullmatch(str(name)) else kind
 
 
 def scores_in(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -253,7 +253,7 @@ def _inflects(word: str, others: Iterable[str]) -> bool:
     )
 
 
-_ASIDE, _FEW = frozenset({"none", "skip", "skipped", "unsure"}), 0.05
+_ASIDE, _FEW = frozenset({"none", "skip", "skipped", "unsure"}), 0.03
 """Beside a usual pair these are no labels, nor is any other word with at most this share."""
 RARE = 0.02
 """An answer is a label only if it has at least this share of the task's answers."""
