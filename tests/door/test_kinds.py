@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,41 @@ def weave() -> list[Row]:
     ]
 
 
+def otlp(event: Callable[[str, str, str], Row], place: tuple[str, str, str]) -> list[Row]:
+    """Lines of OTLP's files, with one event by a judge and one by a person."""
+    return [
+        {
+            place[0]: [
+                {place[1]: [{place[2]: [{"traceId": f"t{n}", **event("tone", said, "llm")}]}]},
+                {place[1]: [{place[2]: [{"traceId": f"t{n}", **event("tone", label, "human")}]}]},
+            ]
+        }
+        for n, (said, label) in enumerate(zip(SAID, TRUE, strict=True))
+    ]
+
+
+def attributes(values: Row) -> list[Row]:
+    return [{"key": key, "value": {"stringValue": value}} for key, value in values.items()]
+
+
+def otlp_log(name: str, value: str, who: str) -> Row:
+    parts = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.label": value}
+    return {
+        "eventName": "gen_ai.evaluation.result",
+        "attributes": attributes({**parts, "app.evaluator.type": who}),
+    }
+
+
+def otlp_span(name: str, value: str, who: str) -> Row:
+    name = f"{name}.human_review" if who == "human" else name
+    parts = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.label": value}
+    event = {"name": "gen_ai.evaluation.result", "attributes": attributes(parts)}
+    return {"name": "chat", "attributes": [], "events": [event, {"name": "other"}]}
+
+
 TOOLS = {
+    "otlp logs": lambda: otlp(otlp_log, ("resourceLogs", "scopeLogs", "logRecords")),
+    "otlp spans": lambda: otlp(otlp_span, ("resourceSpans", "scopeSpans", "spans")),
     "mlflow": mlflow,
     "opik": opik,
     "label studio": label_studio,
@@ -134,6 +169,74 @@ def test_scores_of_tools_are_read_wherever_they_are(tool: str, tmp_path: Path) -
     assert task == "tone"
     assert (entry["n"], entry["accuracy"]) == (6, pytest.approx(4 / 6))
     assert readable(result) == (1.0, 6)
+
+
+def test_people_and_evaluators_pair_only_where_one_pair_fits(tmp_path: Path) -> None:
+    def scores(n: int, names: dict[str, tuple[str, float]]) -> list[Row]:
+        return [{"name": name, "value": value, "source": by} for name, (by, value) in names.items()]
+
+    def accuracy(**more: tuple[str, float]) -> float | None:
+        rows = []
+        for n, (said, label) in enumerate(zip(SAID, TRUE, strict=True)):
+            judge, person = (float(word == "yes") for word in (said, label))
+            given = {"answer_relevance": ("online_scoring", judge), "sme_relevant": ("ui", person)}
+            given |= {name: (by, value + n % 2) for name, (by, value) in more.items()}
+            rows.append({"id": f"t{n}", "feedback_scores": scores(n, given)})
+        file = tmp_path / f"{len(more)}{'-'.join(more)}.json"
+        file.write_text(json.dumps({"content": rows}), "utf-8")
+        result = judgesense.check(file, out=tmp_path / file.stem, note=str)
+        return result.people[0]["accuracy"] if result.people else None
+
+    assert accuracy() == pytest.approx(4 / 6)
+    # Another score of the same words does not take the label's place, nor do times.
+    assert accuracy(kind=("ui", 0.0), latency=("sdk", 1.25)) == pytest.approx(4 / 6)
+    # Two that are as near are none.
+    assert accuracy(expert_relevance=("ui", 0.0)) is None
+    # What an application's users click is no label.
+    assert accuracy(user_thumb=("api", 0.0)) == pytest.approx(4 / 6)
+
+
+def test_a_requirement_on_a_group_of_items(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "lang": "de" if n % 2 else "en", "verdict": "yes", "human": "yes"}
+        for n in range(60)
+    ]
+    for row in rows[1:50:2]:
+        row["human"] = "no"
+    for required, code in (("en", 0), ("lang=de", 1)):
+        out = tmp_path / required
+        result = judgesense.check(rows, require=f"right[{required}]=0.8", out=out, note=str)
+        assert result.exit_code == code
+    with pytest.raises(JudgeSenseError, match="no group 'fr' of items"):
+        judgesense.check(rows, require="right[fr]=0.8", out=tmp_path / "fr", note=str)
+
+
+def test_most_cells_unread_is_a_question(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "verdict": f"item {n}" if n else "yes", "human": ["yes", "no"][n % 2]}
+        for n in range(8)
+    ]
+    rows[2]["verdict"] = "no"
+    with pytest.raises(JudgeSenseError, match=r"6 unread cells.* --answers"):
+        judgesense.check(rows, human="human", out=tmp_path / "out", note=str)
+
+
+def test_the_judge_is_compared_with_people_as_they_are_with_each_other(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": n,
+            "verdict": "yes" if n % 3 else "no",
+            "human_1": "yes" if n % 3 else "no",
+            "human_2": "yes" if n % 3 and n % 5 else "no",
+        }
+        for n in range(60)
+    ]
+    result = judgesense.check(rows, out=tmp_path / "out", note=str)
+    between = result.people[0]["between_people"]
+    # The judge is the first person's double: its pairs are one perfect, one as theirs.
+    assert between["kappa_with_judge"] == pytest.approx((1 + between["kappa"]) / 2)
+    assert between["gap"] == pytest.approx((1 - between["kappa"]) / 2)
+    assert 0 < between["gap_ci_low"] < between["gap"] < between["gap_ci_high"]
 
 
 def test_events_as_otlp_writes_them(tmp_path: Path) -> None:
