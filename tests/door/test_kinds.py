@@ -212,11 +212,10 @@ def test_a_requirement_on_a_group_of_items(tmp_path: Path) -> None:
 
 
 def test_most_cells_unread_is_a_question(tmp_path: Path) -> None:
+    said = ["yes", "no", "7", "7", "7", "8", "8", "8"]
     rows = [
-        {"id": n, "verdict": f"item {n}" if n else "yes", "human": ["yes", "no"][n % 2]}
-        for n in range(8)
+        {"id": n, "verdict": word, "human": ("yes", "no")[n % 2]} for n, word in enumerate(said)
     ]
-    rows[2]["verdict"] = "no"
     with pytest.raises(JudgeSenseError, match=r"6 unread cells.* --answers"):
         judgesense.check(rows, human="human", out=tmp_path / "out", note=str)
 
