@@ -177,15 +177,7 @@ class _File:
     @property
     def facts(self) -> dict[str, Any]:
         """What :func:`judgesense.importers.log.import_log` is asked."""
-        return {
-            "columns": self.understood.columns,
-            "labels": self.understood.labels,
-            "people": self.understood.people,
-            "mapping": dict(self.understood.mapping),
-            "texts": self.understood.texts,
-            "tasks": self.understood.tasks,
-            **({"joined": self.joined} if self.joined else {}),
-        }
+        return self.understood.facts | ({"joined": self.joined} if self.joined else {})
 
 
 def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOptions) -> _File:

@@ -13,16 +13,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, materialise
 from judgesense.files.tables import SUFFIXES, is_dataset
 from judgesense.files.typed_rows import number_of
-from judgesense.importers import Items
-from judgesense.importers.log import format_of, import_log, importer_of, source_digest
-from judgesense.importers.reading import understand
 from judgesense.importers.values import is_label
-from judgesense.importers.verdict_table import NUMBERS, VerdictTable, ordered, read_verdict_table
+from judgesense.importers.verdict_table import (
+    NUMBERS,
+    VerdictTable,
+    import_of_tool,
+    ordered,
+    read_verdict_table,
+)
 from judgesense.log.answers import Answers
 from judgesense.log.array import label_shares
 from judgesense.log.folder import read_run
@@ -259,32 +261,10 @@ def read_verdicts(
             f"no file or folder {path}; name a file of verdicts ({', '.join(SUFFIXES)}) or the "
             "--out folder of a run"
         )
-    if not columns and (name := format_of(path)) != "table":
-        return _verdicts_of_tool(path, name, judge, task)
+    if not columns and (out := import_of_tool(path, RUNS)) is not None:
+        answers = select_answers(read_run(out).judged, judge, task, None, str(path))
+        return verdicts_of(answers, path)
     return verdicts_in(read_verdict_table(path, judge, columns), path, judge, task)
-
-
-def _verdicts_of_tool(path: Path, name: str, judge: str | None, task: str | None) -> Verdicts:
-    """The verdicts in another tool's file, read as ``judgesense check FILE`` reads it."""
-    importer = importer_of(name)
-    found = understand(
-        lambda: importer.read(path, Items(), None), str(path), labels=importer.labels, is_log=True
-    )
-    out = Path(RUNS, "import", f"{path.stem.lstrip('.')}-{source_digest([path])[:8]}")
-    import_log(
-        path,
-        name,
-        out,
-        columns=found.columns,
-        labels=found.labels,
-        people=found.people,
-        mapping=dict(found.mapping),
-        texts=found.texts,
-        tasks=found.tasks,
-        steps=found.steps(),
-        parse=parse,
-    )
-    return verdicts_of(select_answers(read_run(out).judged, judge, task, None, str(path)), path)
 
 
 def verdicts_in(table: VerdictTable, path: Path, judge: str | None, task: str | None) -> Verdicts:

@@ -14,9 +14,9 @@ from math import sqrt
 
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns, plain
-from judgesense.importers.columns import ColumnMap, values_in
+from judgesense.importers.columns import ORDER, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
-from judgesense.importers.shape import ORDER, sides_of
+from judgesense.importers.shape import sides_of
 from judgesense.importers.values import SAME, Words, fold, place_of, says_nothing
 from judgesense.tasks import NO_ORDER, ORDERS
 

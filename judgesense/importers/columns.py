@@ -22,6 +22,12 @@ also be named, separated by commas; then other targets may have a column for eac
 ROW = "row number"
 """The column that stands for an id where a file has none."""
 
+TASK, VERDICT, HUMAN = "criterion of the column", "verdict of the judge", "label of a person"
+ORDER, REPEAT, SYSTEM = "option order", "number of the repeat", "system of the column"
+ITEM = "number of the row"
+"""Names of the columns that a step adds, which no file has."""
+ADDED = (TASK, VERDICT, HUMAN, ORDER, REPEAT, SYSTEM, ITEM)
+
 NAMES = re.compile(r"\{([^{}]+)\}")
 """The columns that a source joins."""
 

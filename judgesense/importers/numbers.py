@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import Column, Columns
+from judgesense.importers.column_names import Column, Columns, plain
 from judgesense.importers.columns import ROW, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.values import NUMBER, SAME, fold, number_in, place_of, word_of
@@ -189,3 +189,35 @@ def rescaled(rows: Rows, names: Iterable[str], scales: Mapping[str, str]) -> Row
                 for cell in cells
             ]
     return Rows(columns, rows.places)
+
+
+def flag_of(found: Columns, name: str) -> tuple[str, str | None] | None:
+    """The score beside a flag (``verdict.passed`` and ``verdict.score``) and its threshold."""
+    stem, _, last = name.rpartition(".")
+    beside = f"{stem}." if stem else ""
+    if plain(last) not in ("passed", "pass", "success") or f"{beside}score" not in found:
+        return None
+    return f"{beside}score", f"{beside}threshold" if f"{beside}threshold" in found else None
+
+
+def contradictions(found: Columns, name: str, blocks: Iterable[Rows]) -> str | None:
+    """The sentence on flags that say otherwise than their scores; None without any."""
+    if (beside := flag_of(found, name)) is None or beside[1] is None:
+        return None
+    count = size = 0
+    for rows in blocks:
+        names = [name, beside[0], beside[1]]
+        columns = [texts_of(values_in(rows, each)) or [] for each in names]
+        for flag, score, least in zip(*columns, strict=False):
+            numbers = [number_in(word_of(each) or "") for each in (score, least)]
+            side = place_of(fold(flag or ""), SAME[0])
+            if None not in (side, *numbers):
+                size += 1
+                count += (side == 0) != (numbers[0] >= numbers[1])  # type: ignore[operator]
+    if not count:
+        return None
+    return (
+        f"{count} of {size} flags in {name!r} contradict {beside[0]!r} at its threshold; the flags "
+        f"are the verdicts. To take the scores, add --verdict {beside[0]} and --map with the "
+        "threshold"
+    )

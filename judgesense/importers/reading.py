@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,29 +13,25 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.choices import LABELS, Choices, choices_of
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
-from judgesense.importers.columns import NAMES, ROW
+from judgesense.importers.columns import NAMES, ORDER, REPEAT, ROW
 from judgesense.importers.labels import space_of
 from judgesense.importers.numbers import (
     ScoresOfJudge,
-    cut_of,
-    has_levels,
+    contradictions,
     is_range,
     rescaled,
     scores_beside,
-    top_of,
 )
 from judgesense.importers.people import Vocabulary
 from judgesense.importers.recognise import (
     MOST_TASKS,
-    contradictions,
     is_named,
     looks_like_labels,
     own_label,
     recognise,
 )
+from judgesense.importers.scale import at_a_cut, cut_at
 from judgesense.importers.shape import (
-    ORDER,
-    REPEAT,
     Repeats,
     Shape,
     Step,
@@ -78,6 +73,12 @@ class Understood(NamedTuple):
     """Judges' scores beside people's, where both are numbers."""
     identity: Mapping[str, str]
     """What the file says of its judge in every row: the model, the prompt, the rubric."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What `judgesense.importers.log.import_log` is asked, but for the steps."""
+        names = ("columns", "labels", "people", "texts", "tasks")
+        return {name: getattr(self, name) for name in names} | {"mapping": dict(self.mapping)}
 
 
 class Layout(NamedTuple):
@@ -243,7 +244,7 @@ def understand(
     if space is None and not words:
         tasks = _tasks(read, layout, scores, where, notes)
         if not tasks:
-            judged, words = _at_a_cut(found, judged, people, roles, scores, where, notes)
+            judged, words = at_a_cut(found, judged, people, roles, scores, where, notes)
     left_out = [task for task, vocabulary in tasks.items() if vocabulary.labels is None]
     spaces = {vocabulary.labels for vocabulary in tasks.values()} - {None}
     if tasks and len(spaces) == 1 and not any(each.mapping for each in tasks.values()):
@@ -285,78 +286,6 @@ def understand(
     )
 
 
-def _at_a_cut(
-    found: Columns,
-    judged: list[str],
-    people: Sequence[str],
-    roles: dict[str, str],
-    scores: Sequence[ScoresOfJudge],
-    where: str,
-    notes: list[str],
-) -> tuple[list[str], dict[str, str]]:
-    """The judges whose scores become labels, and the mapping of `_cut`. A judge on another scale
-    than people is left out, unless every judge is."""
-    others = {each.column for each in scores if each.scale is not None}
-    left = [name for name in judged if name not in others] or judged
-    if left != judged:
-        notes.append(
-            f"{join(sorted(others))} {'are' if len(others) > 1 else 'is'} left out of the agreement"
-        )
-        reasons = roles.get("raw_text", ":").split(",")
-        if len(reasons) == len(judged):
-            reasons = [each for name, each in zip(judged, reasons, strict=True) if name in left]
-            roles["raw_text"] = ",".join(reasons)
-        roles["raw_decision"] = ",".join(left)
-        if len(left) == 1:
-            roles["judge"] = f":{left[0]}"
-    kept = [each for each in scores if each.column in left]
-    return left, _cut(found, left, people, kept, where, notes)
-
-
-def _cut(
-    found: Columns,
-    judged: Sequence[str],
-    people: Sequence[str],
-    scores: Sequence[ScoresOfJudge],
-    where: str,
-    notes: list[str],
-) -> dict[str, str]:
-    """The mapping that makes scores labels; none where whole numbers or people's words are labels.
-
-    Raises JudgeSenseError for a judge on another scale than people, and for one whose scores are
-    low where people say yes.
-    """
-    if off := [each for each in scores if each.scale is not None]:
-        texts = ". ".join(sentence(each.text) for each in off)
-        raise JudgeSenseError(
-            f"{where}: {texts}. Put both on one scale, such as --map "
-            f"'{_scale(found, judged)}={_scale(found, people)}'"
-        )
-    if opposite := [each.judge for each in scores if each.is_opposite]:
-        yes, no = (found[people[0]].sides or {0: "yes", 1: "no"}).values()
-        raise JudgeSenseError(
-            f"{where}: people say {yes!r} to what {join(opposite)} scores low; say which side of "
-            f"the cut is which: --map {shlex.quote(f'<0.5={yes},>=0.5={no}')}, or the reverse"
-        )
-    if not scores or scores[0].binary:
-        return {}
-    if all(has_levels(found[name]) for name in (*judged, *people)):
-        return {}
-    cut = f"{cut_of(found, people):g}"
-    above, below = f">={cut}", f"<{cut}"
-    notes.append(
-        f"agreement is on scores of at least {cut}; for another cut add "
-        f"--map {shlex.quote(f'{above}=PASS,{below}=FAIL')}"
-    )
-    return {above: f"at least {cut}", below: f"below {cut}"}
-
-
-def _scale(found: Columns, names: Iterable[str]) -> str:
-    """The usual scale on which the scores of some columns are."""
-    low, most = min(found[n].low for n in names), top_of(found[n].high for n in names)
-    return f"{1 if low >= 1 and most < 100 else min(0, low):g}..{most:g}"
-
-
 _IDENTITY = re.compile(
     r"(.*_)?(judge|grader|evaluator)_?(.*_)?(model|name|version|prompt|hash)|judge|grader|evaluator"
     r"|(.*_)?(prompt|rubric)_(hash|version|id|name)|scale|temperature"
@@ -393,7 +322,7 @@ def _tasks(
         people = [each for each in layout.people if each in found and found[each].filled]
         scored = [each for each in scores if each.task == task]
         try:
-            mapping = _cut(found, layout.judged, people, scored, where, notes)
+            mapping = cut_at(found, layout.judged, people, scored, where, notes)
             labels = space_of(found, layout.judged, people, where, mapping, notes)
             labels = labels and (labels if len(labels) > 1 else with_other(labels[0]))
             tasks[task] = Vocabulary(labels, mapping)

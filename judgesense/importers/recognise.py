@@ -27,13 +27,11 @@ from judgesense.importers.column_names import (
     Columns,
     plain,
 )
-from judgesense.importers.columns import ROW, TARGETS, values_in
+from judgesense.importers.columns import ROW, TARGETS, VERDICT, values_in
 from judgesense.importers.labels import comparable
-from judgesense.importers.rows import fits, texts_of
-from judgesense.importers.shape import (
-    VERDICT,
-)
-from judgesense.importers.values import SAME, fold, is_usual, number_in, place_of, word_of
+from judgesense.importers.numbers import flag_of
+from judgesense.importers.rows import fits
+from judgesense.importers.values import fold, is_usual
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join
 
@@ -224,38 +222,6 @@ def recognise(
         )
     roles = given if is_log else _roles(found, judged, asked, given, where, notes)
     return judged, asked, roles
-
-
-def flag_of(found: Columns, name: str) -> tuple[str, str | None] | None:
-    """The score beside a flag (``verdict.passed`` and ``verdict.score``) and its threshold."""
-    stem, _, last = name.rpartition(".")
-    beside = f"{stem}." if stem else ""
-    if plain(last) not in ("passed", "pass", "success") or f"{beside}score" not in found:
-        return None
-    return f"{beside}score", f"{beside}threshold" if f"{beside}threshold" in found else None
-
-
-def contradictions(found: Columns, name: str, blocks: Iterable[Rows]) -> str | None:
-    """The sentence on flags that say otherwise than their scores; None without any."""
-    if (beside := flag_of(found, name)) is None or beside[1] is None:
-        return None
-    count = size = 0
-    for rows in blocks:
-        names = [name, beside[0], beside[1]]
-        columns = [texts_of(values_in(rows, each)) or [] for each in names]
-        for flag, score, least in zip(*columns, strict=False):
-            numbers = [number_in(word_of(each) or "") for each in (score, least)]
-            side = place_of(fold(flag or ""), SAME[0])
-            if None not in (side, *numbers):
-                size += 1
-                count += (side == 0) != (numbers[0] >= numbers[1])  # type: ignore[operator]
-    if not count:
-        return None
-    return (
-        f"{count} of {size} flags in {name!r} contradict {beside[0]!r} at its threshold; the flags "
-        f"are the verdicts. To take the scores, add --verdict {beside[0]} and --map with the "
-        "threshold"
-    )
 
 
 def _of_arena(found: Columns) -> str | None:

@@ -9,53 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import count, islice
 from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import ROLES, Column, Columns, columns_of, plain
-from judgesense.importers.columns import values_in
-from judgesense.importers.rows import texts_of
-from judgesense.importers.values import NUMBER, parsed, says_nothing
+from judgesense.importers.columns import HUMAN, ORDER, REPEAT, TASK, VERDICT, values_in
+from judgesense.importers.tool_tables import PERSON, RAGAS, table_of_tool
+from judgesense.importers.values import parsed, says_nothing
 from judgesense.text import join
 
 Step = Callable[[Rows], Rows]
 
-TASK, VERDICT, HUMAN = "criterion of the column", "verdict of the judge", "label of a person"
-ORDER, REPEAT, SYSTEM = "option order", "number of the repeat", "system of the column"
-ITEM = "number of the row"
-"""Names of the columns that a step adds, which no file has."""
-ADDED = (TASK, VERDICT, HUMAN, ORDER, REPEAT, SYSTEM, ITEM)
-
 _INDEX = re.compile(r"\s*|unnamed[: _]*\d+.*|__index_level_\d+__", re.IGNORECASE)
 _JUDGE = r"(?:judge|llm|ai|model|auto|grader|evaluator|gpt[a-z0-9]*|claude[a-z0-9]*)"
-_PERSON = r"(?:human|person|people|expert|annotator|annotated|gold|manual|reviewer|rater)"
 _GENERIC = re.compile(
     r"score|label|verdict|rating|grade|judge?ment|decision|choice|pred|prediction|value|result"
     r"|answer|reasons?|explanation|comment|model|name|id|response|output|raw|winner|text"
 )
-RAGAS = frozenset(
-    {
-        "answer_correctness",
-        "answer_relevancy",
-        "answer_similarity",
-        "context_entity_recall",
-        "context_precision",
-        "context_recall",
-        "context_relevance",
-        "factual_correctness",
-        "faithfulness",
-        "llm_context_precision_with_reference",
-        "llm_context_precision_without_reference",
-        "noise_sensitivity",
-        "response_groundedness",
-        "response_relevancy",
-        "semantic_similarity",
-    }
-)
-"""Columns of ragas' results, each a metric."""
-
 SIDES = (
     ("shown_first", "shown_second"),
     ("model_a", "model_b"),
@@ -136,19 +106,9 @@ def shape_of(
                 f"{join([*map(repr, sides)])} change places between rows of an item: its two orders"
             )
             shape.added = {"order": ORDER}
-        elif {"generator_1", "generator_2", "preference"} <= found.keys():
-            people = next((n for n in found if re.fullmatch(f"{_PERSON}_preference", n)), None)
-            two = len(found["generator_1"].texts) == len(found["generator_2"].texts) == 1
-            shape.steps.append(partial(_of_alpaca, people=people, named=two))
-            shape.added = {"raw_decision": VERDICT, **({"gold": HUMAN} if people else {})}
-        elif {"doc_id", "target", "filtered_resps"} <= found.keys():
-            shape.steps.append(_of_lm_eval)
-            shape.added = {"raw_decision": VERDICT, "gold": "target", "item_id": "doc_id"}
-        elif {"Status", "Score", "Named Scores", "Grader Reason"} <= found.keys():
-            shape.added = {"raw_decision": "Status", "raw_text": "Grader Reason"}
-        elif graded := [name for name, column in found.items() if _is_graded(column)]:
-            shape.steps.append(partial(_of_promptfoo, names=graded, seen=count(1)))
-            shape.added = {"raw_decision": VERDICT, "system_id": SYSTEM, "item_id": ITEM}
+        elif (tool := table_of_tool(found)) is not None:
+            step, shape.added = tool
+            shape.steps += [step] if step is not None else []
     if len(shape.steps):
         found, size = columns_of(shape.rows(read()))
     return shape, found, size
@@ -187,7 +147,7 @@ def _criteria(found: Columns) -> dict[str, tuple[str, str | None]]:
         key = plain(name.replace(".", "_"))
         if not (column.labels or column.decimals or not column.filled):
             continue
-        for side, words in zip(by_side, (_JUDGE, _PERSON), strict=True):
+        for side, words in zip(by_side, (_JUDGE, PERSON), strict=True):
             match = re.fullmatch(rf"{words}_(?:(?:score|label|verdict|rating)_)?(.+)", key)
             match = match or re.fullmatch(
                 rf"(.+?)_{words}(?:_(?:score|label|verdict|rating))?", key
@@ -222,64 +182,12 @@ def about_metric(values: Mapping[str, Any], metric: str, metrics: Iterable[str])
     {}
     """
     others = {plain(each) for each in metrics} - {plain(metric)}
-    stems = {name: re.fullmatch(rf"{_PERSON}_(.+)", plain(name)) for name in values}
+    stems = {name: re.fullmatch(rf"{PERSON}_(.+)", plain(name)) for name in values}
     return {
         name: value
         for name, value in values.items()
         if not (stem := stems[name]) or not any(_alike(stem[1], each) for each in others)
     }
-
-
-def _of_alpaca(rows: Rows, people: str | None, named: bool) -> Rows:
-    """AlpacaEval's preferences, 1 for the first output to 2 for the second, as choices; ``named``
-    by the two systems that the whole file compares."""
-    columns = dict(rows.columns)
-    for target, source in ((VERDICT, "preference"), (HUMAN, people)):
-        cells = texts_of(rows.columns[source]) if source else None
-        chosen: list[object] = []
-        for at, cell in enumerate(cells or [None] * len(rows)):
-            number = float(cell) if cell and NUMBER.fullmatch(cell) else None
-            if number is not None and 1 <= number <= 2:
-                side = 1 if number < 1.5 else 2
-                name = str(rows.columns[f"generator_{side}"][at]) if named else f"output_{side}"
-                cell = "tie" if number == 1.5 else name
-            chosen.append(cell)
-        if source:
-            columns[target] = chosen
-    return Rows(columns, rows.places)
-
-
-def _of_lm_eval(rows: Rows) -> Rows:
-    """The samples of lm-eval, whose filtered responses are the verdicts."""
-    answers = rows.columns["filtered_resps"]
-    while any(isinstance(answer, list) for answer in answers):
-        answers = [(a[0] if a else None) if isinstance(a, list) else a for a in answers]
-    return Rows({**rows.columns, VERDICT: answers}, rows.places)
-
-
-_GRADED = re.compile(r"\[(PASS|FAIL|ERROR)\]\s*(?:\([^)]*\))?\s*")
-
-
-def _is_graded(column: Column) -> bool:
-    """Whether a column of promptfoo's CSV holds outputs with their grades."""
-    return bool(column.texts) and all(_GRADED.match(text) for text in column.texts)
-
-
-def _of_promptfoo(rows: Rows, names: Sequence[str], seen: Iterator[int]) -> Rows:
-    """One row an output of promptfoo's CSV, whose cell begins with the grade."""
-    n = len(names)
-    columns = {
-        name: [value for value in values for _ in range(n)]
-        for name, values in rows.columns.items()
-        if name not in names
-    }
-    cells = [str(rows.columns[name][at] or "") for at in range(len(rows)) for name in names]
-    grades = [_GRADED.match(cell) for cell in cells]
-    columns[VERDICT] = [None if match is None else match[1] for match in grades]
-    columns["output"] = [_GRADED.sub("", cell, count=1) for cell in cells]
-    columns[SYSTEM] = [*names] * len(rows)
-    columns[ITEM] = [number for number in islice(seen, len(rows)) for _ in range(n)]
-    return Rows(columns, [place for place in rows.places for _ in range(n)])
 
 
 def _by_criterion(rows: Rows, pairs: Mapping[str, tuple[str, str | None]]) -> Rows:

@@ -7,6 +7,8 @@ in the items' own order, also in rows of the order BA.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,18 +19,21 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, TypeAdapter
 
+from judgesense.answers import parse
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows, read_table_rows
 from judgesense.files.typed_rows import number_of
+from judgesense.importers import Items
 from judgesense.importers.build import build_parts
 from judgesense.importers.choices import LABELS
 from judgesense.importers.column_names import columns_of
-from judgesense.importers.columns import NAMES, ROW, ColumnMap
+from judgesense.importers.columns import ADDED, NAMES, ROW, ColumnMap
 from judgesense.importers.labels import space_of
+from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
-from judgesense.importers.reading import Layout, lay_out
+from judgesense.importers.reading import Layout, lay_out, understand
 from judgesense.importers.rows import converted, texts_of
-from judgesense.importers.shape import ADDED, Step, through
+from judgesense.importers.shape import Step, through
 from judgesense.importers.values import LONGEST, MOST, fold, stated, word_of
 from judgesense.log.answers import Answers
 from judgesense.log.view import view
@@ -144,6 +149,22 @@ def read_verdict_table(
         recognised={name: column for name, column in used.items() if name not in exact},
         as_shown=layout.choices is not None,
     )
+
+
+def import_of_tool(path: Path, runs: Path) -> Path | None:
+    """The folder in ``runs`` of the import of another tool's file, which is read as ``judgesense
+    check FILE`` reads it; None for a table. Raises JudgeSenseError as that does."""
+    if (name := format_of(path)) == "table":
+        return None
+    importer = importer_of(name)
+    found = understand(
+        lambda: importer.read(path, Items(), None), str(path), labels=importer.labels, is_log=True
+    )
+    text = json.dumps([source_digest([path]), found.facts], sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    out = Path(runs, "import", f"{path.stem.lstrip('.')}-{digest[:8]}")
+    import_log(path, name, out, steps=found.steps(), parse=parse, **found.facts)
+    return out
 
 
 def columns_by_name(roles: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,83 @@
+"""The cut that makes scores labels, and the scales on which scores are."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from judgesense.errors import JudgeSenseError
+from judgesense.importers.column_names import Columns
+from judgesense.importers.numbers import ScoresOfJudge, cut_of, has_levels, top_of
+from judgesense.text import join, sentence
+
+
+def at_a_cut(
+    found: Columns,
+    judged: list[str],
+    people: Sequence[str],
+    roles: dict[str, str],
+    scores: Sequence[ScoresOfJudge],
+    where: str,
+    notes: list[str],
+) -> tuple[list[str], dict[str, str]]:
+    """The judges whose scores become labels, and the mapping of `cut_at`. A judge on another scale
+    than people is left out, unless every judge is."""
+    others = {each.column for each in scores if each.scale is not None}
+    left = [name for name in judged if name not in others] or judged
+    if left != judged:
+        notes.append(
+            f"{join(sorted(others))} {'are' if len(others) > 1 else 'is'} left out of the agreement"
+        )
+        reasons = roles.get("raw_text", ":").split(",")
+        if len(reasons) == len(judged):
+            reasons = [each for name, each in zip(judged, reasons, strict=True) if name in left]
+            roles["raw_text"] = ",".join(reasons)
+        roles["raw_decision"] = ",".join(left)
+        if len(left) == 1:
+            roles["judge"] = f":{left[0]}"
+    kept = [each for each in scores if each.column in left]
+    return left, cut_at(found, left, people, kept, where, notes)
+
+
+def cut_at(
+    found: Columns,
+    judged: Sequence[str],
+    people: Sequence[str],
+    scores: Sequence[ScoresOfJudge],
+    where: str,
+    notes: list[str],
+) -> dict[str, str]:
+    """The mapping that makes scores labels; none where whole numbers or people's words are labels.
+
+    Raises JudgeSenseError for a judge on another scale than people, and for one whose scores are
+    low where people say yes.
+    """
+    if off := [each for each in scores if each.scale is not None]:
+        texts = ". ".join(sentence(each.text) for each in off)
+        raise JudgeSenseError(
+            f"{where}: {texts}. Put both on one scale, such as --map "
+            f"'{_scale(found, judged)}={_scale(found, people)}'"
+        )
+    if opposite := [each.judge for each in scores if each.is_opposite]:
+        yes, no = (found[people[0]].sides or {0: "yes", 1: "no"}).values()
+        raise JudgeSenseError(
+            f"{where}: people say {yes!r} to what {join(opposite)} scores low; say which side of "
+            f"the cut is which: --map {shlex.quote(f'<0.5={yes},>=0.5={no}')}, or the reverse"
+        )
+    if not scores or scores[0].binary:
+        return {}
+    if all(has_levels(found[name]) for name in (*judged, *people)):
+        return {}
+    cut = f"{cut_of(found, people):g}"
+    above, below = f">={cut}", f"<{cut}"
+    notes.append(
+        f"agreement is on scores of at least {cut}; for another cut add "
+        f"--map {shlex.quote(f'{above}=PASS,{below}=FAIL')}"
+    )
+    return {above: f"at least {cut}", below: f"below {cut}"}
+
+
+def _scale(found: Columns, names: Iterable[str]) -> str:
+    """The usual scale on which the scores of some columns are."""
+    low, most = min(found[n].low for n in names), top_of(found[n].high for n in names)
+    return f"{1 if low >= 1 and most < 100 else min(0, low):g}..{most:g}"
