@@ -124,12 +124,12 @@ class Space:
             + (ordinals if self.pairwise else "")
         )
 
-    def value(self, text: str) -> str | None:
+    def value(self, text: str | None) -> str | None:
         """The option that a short text is, or None: ``(a)``, ``Response 2``, ``4/5``, ``A>B``.
 
         A tie that the space has no label for is UNCLEAR.
         """
-        text = text.strip()
+        text = (text or "").strip()
         if text in self.exact:
             return text
         if compared := _COMPARED.match(text):

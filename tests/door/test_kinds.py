@@ -13,8 +13,10 @@ from door.cases import checked, readable
 from typer.testing import CliRunner
 
 import judgesense
+from judgesense.answers import parse
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
+from judgesense.tasks import UNCLEAR
 
 Row = dict[str, Any]
 SAID = ["yes", "no", "yes", "yes", "no", "yes"]
@@ -470,3 +472,7 @@ def test_a_workbook_is_asked_for_as_csv(tmp_path: Path) -> None:
         archive.writestr("[Content_Types].xml", "<Types/>")
     with pytest.raises(JudgeSenseError, match="an Excel workbook; save the sheet as a CSV file"):
         judgesense.check(file, out=tmp_path / "out", note=str)
+
+
+def test_a_judges_text_may_be_json_without_a_value() -> None:
+    assert parse('{"reason": ""}', ("yes", "no")) == UNCLEAR
