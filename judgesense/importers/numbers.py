@@ -150,7 +150,7 @@ def _numbers(rows: Rows, name: str, binary: bool = False) -> list[float]:
 def top_of(scores: Iterable[float]) -> float:
     """The greatest score of the usual scale on which some are."""
     most = max((score for score in scores if score == score), default=1.0)
-    return next((top for top in (1, 5, 10, 100) if most <= top), most)
+    return next((top for top in (1, 5, 7, 10, 100) if most <= top), most)
 
 
 def cut_of(found: Columns, names: Iterable[str]) -> float:
@@ -172,21 +172,27 @@ def is_range(text: str) -> bool:
 
 
 def rescaled(rows: Rows, names: Iterable[str], scales: Mapping[str, str]) -> Rows:
-    """The rows with columns of scores on another scale, in whole numbers: ``0..100`` as ``1..5``.
+    """The rows with columns of scores on another scale, in whole numbers unless it is 0 to 1.
 
-    >>> rescaled(Rows({"j": ["50", "n/a"]}, ["1", "2"]), ["j"], {"0..100": "1..5"}).columns["j"]
-    ['3', 'n/a']
+    >>> rows = Rows({"j": ["50", "10/100", "n/a"]}, ["1", "2", "3"])
+    >>> rescaled(rows, ["j"], {"0..100": "1..5"}).columns["j"]
+    ['3', '1', 'n/a']
     """
     columns = dict(rows.columns)
     for source, target in scales.items():
         low, high, least, most = map(float, [*source.split(".."), *target.split("..")])
+        step = (most - least) / (high - low)
         for name in names:
             cells = texts_of(values_in(rows, name)) or [None] * len(rows)
+            numbers = [number_in(cell or "") for cell in cells]
+            values = [None if n is None else least + (n - low) * step for n in numbers]
             columns[name] = [
-                str(math.floor(least + (float(cell) - low) / (high - low) * (most - least) + 0.5))
-                if cell and NUMBER.fullmatch(cell) and low <= float(cell) <= high
-                else cell
-                for cell in cells
+                cell
+                if value is None or not least <= value <= most
+                else f"{value:g}"
+                if most - least <= 1
+                else f"{math.floor(value + 0.5)}"
+                for cell, value in zip(cells, values, strict=True)
             ]
     return Rows(columns, rows.places)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.column_names import Columns
@@ -77,7 +78,14 @@ def cut_at(
     return {above: f"at least {cut}", below: f"below {cut}"}
 
 
-def _scale(found: Columns, names: Iterable[str]) -> str:
-    """The usual scale on which the scores of some columns are."""
+_DECLARED = re.compile(r"(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
+"""In the name of a column, its scale: ``AI rating (0-10)``."""
+
+
+def _scale(found: Columns, names: Sequence[str]) -> str:
+    """The scale that a column's name states, else the usual one on which some columns' scores
+    are."""
+    for declared in filter(None, map(_DECLARED.search, names)):
+        return f"{declared[1]}..{declared[2]}"
     low, most = min(found[n].low for n in names), top_of(found[n].high for n in names)
     return f"{1 if low >= 1 and most < 100 else min(0, low):g}..{most:g}"
