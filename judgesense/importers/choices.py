@@ -113,7 +113,7 @@ def choices_of(
         return None
     choices = Choices((*judged, *people), order, sides, names)
     for name in choices.columns:
-        if {*words_of(found, name)} & {*_OWN} or plain(name).endswith(_BACK):
+        if {*found[name].words} & {*_OWN} or plain(name).endswith(_BACK):
             choices.own.add(name)
     rows = list(_sample(blocks))
     letters = [n for n in choices.columns if n not in choices.own and not _shown(found, n, systems)]
@@ -135,11 +135,6 @@ def choices_of(
 
 
 _FIRST = "what was shown, A first"
-
-
-def words_of(found: Columns, name: str) -> set[str]:
-    """The folded words of a column."""
-    return {*found[name].words}
 
 
 def _words(found: Columns, names: Iterable[str]) -> dict[str, None]:

@@ -41,7 +41,11 @@ def _require_same_figures(path: Path, people: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("truth", TRUTH, ids=lambda truth: truth["file"])
-def test_the_figures_are_true_or_a_question_is_asked(truth: dict[str, Any], tmp_path: Path) -> None:
+def test_the_figures_are_true_or_a_question_is_asked(
+    truth: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
     def check(**options: Any) -> Any:
         path = FILES / truth["file"]
         return judgesense.check(path, out=tmp_path / "out", runs=tmp_path, note=str, **options)
