@@ -84,7 +84,7 @@ def shape_of(
         found = {name: column for name, column in found.items() if name not in index}
         names = [repr(name) if name.strip() else "a column without a name" for name in index]
         shape.notes.append(f"{join(sorted(names))} only counts rows")
-    if nested := {name for name, column in found.items() if _is_nested(column)}:
+    if nested := {name for name in found if name not in taken and _is_nested(found[name])}:
         shape.steps.append(lambda rows: _with_objects(rows, nested))
         found = columns_of(shape.rows(read()))[0]
     if not named:
@@ -124,8 +124,12 @@ def _is_index(name: str, column: Column, size: int) -> bool:
 
 
 def _is_nested(column: Column) -> bool:
-    """Whether its cells are the text of objects."""
-    return bool(column.texts) and all(isinstance(parsed(text), dict) for text in column.texts)
+    """Whether its cells are the text of an evaluator's objects, with a label or a score."""
+    objects = (parsed(text) for text in column.texts)
+    return bool(column.texts) and all(
+        isinstance(each, dict) and bool(each.keys() & {"label", "score", "verdict", "passed"})
+        for each in objects
+    )
 
 
 def _with_objects(rows: Rows, names: Collection[str]) -> Rows:
