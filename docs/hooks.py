@@ -63,8 +63,43 @@ def on_post_build(config: Any) -> None:
         if words := KEYWORDS.get(entry["location"]):
             entry["tags"] = words
     path.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), "utf-8")
+    schema = json.dumps(report_schema(), indent=1, ensure_ascii=False)
+    (Path(config.site_dir) / "report.schema.json").write_text(schema + "\n", "utf-8")
     for name, text in texts_for_models(config).items():
         (Path(config.site_dir) / name).write_text(text, "utf-8")
+
+
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema of ``report.json`` and of ``judgesense report DIR --format json``."""
+    from pydantic import TypeAdapter
+
+    from judgesense.measure.assessment import Subject
+    from judgesense.measure.report_file import LISTS, VERSION
+
+    lists: dict[str, Any] = {}
+    for name, record in LISTS.items():
+        lists[name] = {"type": "array"}
+        if record is not None:
+            items = TypeAdapter(record).json_schema(ref_template="#/$defs/{model}")
+            lists[name]["items"] = _with_subject(items, Subject._fields)
+    definitions: dict[str, Any] = {}
+    for entry in lists.values():
+        definitions |= entry.get("items", {}).pop("$defs", {})
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A report of JudgeSense",
+        "type": "object",
+        "properties": {"schema": {"const": VERSION}, **lists},
+        "required": ["schema", *lists],
+        "$defs": definitions,
+    }
+
+
+def _with_subject(items: dict[str, Any], subject: tuple[str, ...]) -> dict[str, Any]:
+    """A record's schema with the run, judge, task and scoring that each entry begins with."""
+    texts = {name: {"type": "string"} for name in subject}
+    required = [*subject, *items.get("required", ())]
+    return items | {"properties": {**texts, **items["properties"]}, "required": required}
 
 
 def texts_for_models(config: Any) -> dict[str, str]:

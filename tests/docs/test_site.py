@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,8 +12,11 @@ from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
+
+import judgesense
 
 pytest.importorskip("mkdocs")
 pytestmark = pytest.mark.slow
@@ -210,3 +214,14 @@ def test_language_models_find_every_page(site):
     assert all((site / link).is_file() for link in links)
     whole = (site / "llms-full.txt").read_text("utf-8")
     assert all(f"<!-- {link} -->" in whole for link in links)
+
+
+def test_a_report_fits_its_published_schema(site, tmp_path):
+    schema = json.loads((site / "report.schema.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    judgesense.demo(tmp_path / "demo")
+    report = json.loads((tmp_path / "demo" / "report.json").read_text("utf-8"))
+    validator = jsonschema.Draft202012Validator(schema)
+    assert [error.message for error in validator.iter_errors(report)] == []
+    report["trust"][0]["trust"] = "perhaps"
+    assert len(list(validator.iter_errors(report))) == 1
