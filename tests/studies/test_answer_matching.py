@@ -19,7 +19,7 @@ from judgesense.studies.answer_matching.answers import (
     BenchmarkAnswers,
     paper_templates,
 )
-from judgesense.studies.answer_matching.declared import Matched, ranking, stated
+from judgesense.studies.answer_matching.spec import Matched, ranking, stated
 from judgesense.studies.common.question_sets import BenchmarkItem, draw
 from local_judges.callable_judge import CallableJudge
 

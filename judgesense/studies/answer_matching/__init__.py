@@ -23,7 +23,7 @@ from judgesense.studies.answer_matching.answers import (
     grade,
     paper_templates,
 )
-from judgesense.studies.answer_matching.declared import STUDY, Matched
+from judgesense.studies.answer_matching.spec import SPEC, Matched
 from judgesense.studies.common.question_sets import check_models, draw
 
 BENCHMARKS = ("arc-challenge", "openbookqa", "math", "simpleqa")
@@ -85,4 +85,4 @@ def answer_matching(
         "grader_tokens": grader_tokens,
         "seed": seed,
     }
-    return STUDY.result(Matched(matched, seed), settings)
+    return SPEC.result(Matched(matched, seed), settings)

@@ -19,8 +19,8 @@ from judgesense.pipeline import Settings
 from judgesense.pipeline.data import data_reference
 from judgesense.reporting.study_result import Result
 from judgesense.studies.common.study import judged, need_judges
-from judgesense.studies.judge_sensitivity.declared import DECLARED
 from judgesense.studies.judge_sensitivity.runs import read_judged
+from judgesense.studies.judge_sensitivity.spec import SPEC
 from judgesense.studies.judge_sensitivity.tables import Sensitivity
 from judgesense_dataset.load import load_benchmark, load_pairs
 
@@ -77,4 +77,4 @@ def judge_sensitivity(
         "machine": hardware and f"{hardware.get('cpus')} CPUs, {hardware.get('machine')}",
     }
     shown = {name: value for name, value in known.items() if value not in (None, "", {})}
-    return DECLARED.result(study, shown)
+    return SPEC.result(study, shown)

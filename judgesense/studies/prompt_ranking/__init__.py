@@ -13,7 +13,6 @@ from typing import Any
 
 from judgesense.reporting.study_result import Result
 from judgesense.studies.common.question_sets import check_models, draw
-from judgesense.studies.prompt_ranking.declared import DECLARED
 from judgesense.studies.prompt_ranking.grid import (
     FEW_SHOT,
     ITEMS,
@@ -27,6 +26,7 @@ from judgesense.studies.prompt_ranking.grid import (
     prompts_of,
     read_scores,
 )
+from judgesense.studies.prompt_ranking.spec import SPEC
 from judgesense.text import short_names
 
 __all__ = ["ITEMS", "MAX_TOKENS", "SIZES", "RankingPlan", "prompt_ranking", "rank_scores"]
@@ -108,4 +108,4 @@ def _result(
     texts: Mapping[str, str],
 ) -> Result:
     fixed = {"subset sizes": [*plan.sizes], "seeds": plan.seeds, "z": plan.z, "seed": plan.seed}
-    return DECLARED.result(measure(grids, plan, texts), {**settings, **fixed})
+    return SPEC.result(measure(grids, plan, texts), {**settings, **fixed})

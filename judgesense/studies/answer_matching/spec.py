@@ -255,7 +255,7 @@ def _off(sign: int) -> Callable[[Mapping[str, Any]], float | None]:
     return lambda row: None if row["std"] is None else row["accuracy"] + sign * row["std"]
 
 
-STUDY = Study(
+SPEC = Study(
     NAME,
     "Prompt sensitivity, by what matches the answers",
     tables=[accuracy, ranking, matchers, stated],

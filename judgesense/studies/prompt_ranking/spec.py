@@ -354,7 +354,7 @@ def limits(ranking: Ranking, _: Tables) -> Iterator[str]:
     )
 
 
-DECLARED = Study(
+SPEC = Study(
     STUDY,
     "Stability of prompt rankings",
     (stability, consistency, selection, near_ties, few_shot, prompts, paper_figures),

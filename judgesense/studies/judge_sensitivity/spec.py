@@ -185,7 +185,7 @@ def limits(study: Sensitivity, made: Tables) -> Iterator[str]:
         )
 
 
-DECLARED = Study(
+SPEC = Study(
     PAPER,
     "How much judges depend on the wording: JudgeSense",
     (
