@@ -27,7 +27,7 @@ def check(
         typer.Argument(
             metavar="FILE|RUBRIC.txt",
             help=(
-                "Verdicts or, with --data, a rubric. Verdicts can be a table (CSV, JSONL, "
+                "Verdicts or, with --data, a rubric. Verdicts can be a table (CSV, Excel, JSONL, "
                 "Parquet), a log from Inspect, promptfoo or DeepEval, scores from Langfuse or "
                 "LangSmith, or a folder saved by datasets. In a rubric, {column} inserts the "
                 "row's value."

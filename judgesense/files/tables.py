@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV, JSON lines and Parquet files, each with its place for error messages."""
+"""Rows of CSV, TSV, JSON lines, Parquet and Excel files, each with its place for error messages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ import pyarrow.parquet as pq
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import parse_json, read_json
+from judgesense.files.workbook import workbook_rows
 
 _FORMULA, _BEGINS = re.compile(r"'*[=+\-@\t\r＝＋－＠]."), frozenset("'=+-@\t\r＝＋－＠")
 """The start of a cell that a spreadsheet would compute, after any apostrophes."""
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 DATASET_FILES = ("state.json", "dataset_dict.json")
 """One of them is in a folder that ``save_to_disk`` of the library datasets wrote."""
 
@@ -276,6 +277,7 @@ _READERS: Mapping[str, Callable[[Path], Iterator[Rows]]] = {
     ".jsonl": lambda path: in_rows(_json_lines(path)),
     ".ndjson": lambda path: in_rows(_json_lines(path)),
     ".parquet": _parquet_rows,
+    ".xlsx": lambda path: in_rows(Record(*row) for row in workbook_rows(path)),
 }
 
 

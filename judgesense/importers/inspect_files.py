@@ -154,7 +154,7 @@ def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
         except _DAMAGE as error:
             raise JudgeSenseError(f"{path}: a damaged archive ({error})") from error
         if "[Content_Types].xml" in archive.namelist():
-            raise JudgeSenseError(f"{path}: an Excel workbook; save the sheet as a CSV file")
+            raise JudgeSenseError(f"{path}: an Excel workbook; name it with the suffix .xlsx")
         if "header.json" not in archive.namelist():
             raise JudgeSenseError(
                 f"{path}: the log is unfinished (no header.json); recover it with: "

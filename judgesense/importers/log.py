@@ -53,7 +53,7 @@ def format_of(path: Path) -> str:
     if is_dataset(path):
         return "table"
     require_file(path)
-    if zipfile.is_zipfile(path) and path.suffix != ".parquet":
+    if zipfile.is_zipfile(path) and path.suffix.lower() not in (".parquet", ".xlsx"):
         return "inspect"
     suffix, keys, columns = path.suffix.lower(), set[str](), set[str]()
     if suffix == ".eval":

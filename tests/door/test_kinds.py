@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from door.cases import checked, readable
 from typer.testing import CliRunner
@@ -466,12 +466,31 @@ def test_objects_in_objects_are_read_and_may_lack_a_reason(tmp_path: Path) -> No
     assert (found["n"], found["accuracy"]) == (5, 0.8)
 
 
-def test_a_workbook_is_asked_for_as_csv(tmp_path: Path) -> None:
+def test_a_workbook_has_one_sheet_with_a_table(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["Ratings of March"])
+    sheet.append([])
+    sheet.append(["id", "reply", "verdict", "human"])
+    for n, (said, true) in enumerate(zip(SAID, TRUE, strict=True)):
+        sheet.append([n, f"reply {n}", said, true])
+    notes = book.create_sheet("notes")
+    notes.append(["Written by", "Ann"])
     file = tmp_path / "x.xlsx"
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("[Content_Types].xml", "<Types/>")
-    with pytest.raises(JudgeSenseError, match="an Excel workbook; save the sheet as a CSV file"):
-        judgesense.check(file, out=tmp_path / "out", note=str)
+    book.save(file)
+    result = judgesense.check(file, out=tmp_path / "out", note=str)
+    (found,) = json.loads((result.out / "report.json").read_text("utf-8"))["people"]
+    assert (found["n"], found["accuracy"]) == (6, pytest.approx(4 / 6))
+    notes.append(["a", "b"])
+    for row in ([1, 2], [3, 4]):
+        notes.append(row)
+    sheet.delete_cols(3, 2)
+    book.save(file)
+    with pytest.raises(JudgeSenseError, match="several sheets with a table"):
+        judgesense.check(file, out=tmp_path / "again", note=str)
+    file.write_bytes(b"x")
+    with pytest.raises(JudgeSenseError, match="cannot be read as an Excel workbook"):
+        judgesense.check(file, out=tmp_path / "again", note=str)
 
 
 def test_a_judges_text_may_be_json_without_a_value() -> None:

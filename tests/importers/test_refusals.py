@@ -23,7 +23,8 @@ TABLES = [
     ("log.jsonl", "{oops\n", "line 1: not JSON"),
     ("log.jsonl", "[1]\n", "line 1: expected a JSON object, got list"),
     ("log.parquet", "nonsense", "cannot be read as Parquet"),
-    ("log.xlsx", "x", "use one of .csv, .tsv, .jsonl, .ndjson, .parquet"),
+    ("log.xls", "x", "use one of .csv, .tsv, .jsonl, .ndjson, .parquet, .xlsx"),
+    ("log.xlsx", "x", "cannot be read as an Excel workbook"),
 ]
 
 
