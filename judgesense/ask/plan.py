@@ -16,7 +16,7 @@ import numpy as np
 from judgesense.ask.answers import AnswersSoFar, JudgeScoring
 from judgesense.ask.candidates import first_recipes
 from judgesense.ask.examples import with_examples
-from judgesense.ask.search import least_budget
+from judgesense.ask.search import FEWEST_INDEPENDENT, least_budget
 from judgesense.ask.wordings import (
     WordingToTry,
     is_wordings_file,
@@ -33,6 +33,7 @@ from judgesense.pipeline.execution import identity_of, resolve_all
 from judgesense.pipeline.settings import Note, to_stderr
 from judgesense.pipeline.verdicts import scoring_of
 from judgesense.statistics.arrays import Codes
+from judgesense.statistics.copies import folded, linked, near_copies
 from judgesense.tasks import Item, Template, render
 from judgesense.text import duration
 from judgesense_dataset.attacks import Copy, attacked_copies, chosen_attacks
@@ -104,6 +105,7 @@ class Plan:
     budget: Budget
     entry: TaskTemplates
     items: list[Item]
+    clusters: Codes
     copies: list[Copy]
     specs: list[Any]
     identity: dict[str, Any]
@@ -147,6 +149,14 @@ class Plan:
                 "'resistant' and the budget, but not towards 'right'"
             )
         items += [copy(entry.templates[0], entry.task.orders[0]) for copy in copies]
+        clusters, n_near = _clusters(items, len(copies))
+        if n_near:
+            notes.append(
+                f"{n_near} items are nearly copies of others, and count as one with them"
+                if len(np.unique(clusters)) >= FEWEST_INDEPENDENT
+                else f"{n_near} items are nearly copies of others: what is promised is too high "
+                "for new items"
+            )
         fixed = [[i.item_id, i.gold, i.cluster_id, sorted(i.fields.items())] for i in items]
         identity = {
             "items": hashlib.sha256(json.dumps(fixed).encode()).hexdigest()[:16],
@@ -160,7 +170,9 @@ class Plan:
         if is_wordings_file(options.paraphraser):
             of_file = paraphrases_in(Path(options.paraphraser), entry)
             paraphrases = [*validated(of_file, entry, options.note), *paraphrases]
-        return cls(options, budget, entry, items, copies, specs, identity, notes, paraphrases)
+        return cls(
+            options, budget, entry, items, clusters, copies, specs, identity, notes, paraphrases
+        )
 
     @property
     def out(self) -> Path:
@@ -188,11 +200,6 @@ class Plan:
         """The label of each item."""
         labels = self.entry.task.labels
         return np.array([labels.index(str(item.gold)) for item in self.items], dtype=np.int64)
-
-    @cached_property
-    def clusters(self) -> Codes:
-        """The cluster of each item."""
-        return _clusters(self.items)
 
     @cached_property
     def examples(self) -> tuple[WordingToTry | None, Codes]:
@@ -292,24 +299,22 @@ def _seconds(spec: Any) -> float:
     return 0.1 + 0.7 * sum(file.stat().st_size for file in files) / 1e9
 
 
-def _clusters(items: Sequence[Item]) -> Codes:
-    """The clusters, shape (n,), those that share an item's text in one: a text that is judged in
-    the race tells the verdict on its copy, so none may be in both halves."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+def _clusters(items: Sequence[Item], n_attacked: int) -> tuple[Codes, int]:
+    """The clusters, shape (n,), and how many items are nearly copies of others.
 
-    names: dict[Any, int] = {}
-    ends = [
-        [
-            names.setdefault(("cluster", item.cluster_id), len(names)),
-            names.setdefault(tuple(sorted(item.fields.items())), len(names)),
-        ]
-        for item in items
-    ]
-    links = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(items)), links), shape=(len(names), len(names)))
-    parts: Codes = connected_components(graph, directed=False)[1][links[0]].astype(np.int64)
-    return parts
+    The last ``n_attacked`` items are in the clusters of those that they attack.
+
+    Copies are in one: a text that is judged in the race tells the verdict on its copy, so none may
+    be in both halves. Near copies too, unless so few clusters are left that nothing can be
+    promised.
+    """
+    texts = ["\n".join(text for _, text in sorted(item.fields.items())) for item in items]
+    stated = [item.cluster_id for item in items]
+    whole = linked(stated, [folded(text) for text in texts])
+    near = near_copies(texts[: len(items) - n_attacked]).tolist()
+    joined = linked(whole.tolist(), [*near, *range(len(near), len(items))])
+    n_near = len(np.unique(whole)) - (n_joined := len(np.unique(joined)))
+    return (joined if n_joined >= FEWEST_INDEPENDENT else whole), n_near
 
 
 def _judges(judge: Any, scoring: str | None, judge_options: Mapping[str, Any]) -> list[Any]:

@@ -293,8 +293,12 @@ def verdicts_of(
         rows = AnswerRows.at(answers.log, rows.log_rows[~np.isin(rows.template, [*left_out])])
     names = {} if table is None else table.columns
     system = np.array(rows.column("system_id").fill_null("").to_pylist(), dtype=object)
-    clusters = zip(rows.column("cluster_id").to_pylist(), rows.item, strict=True)
-    cluster = np.array([cluster or item for cluster, item in clusters], dtype=object)
+    stated = zip(rows.column("cluster_id").to_pylist(), rows.item, strict=True)
+    # Items of the same text share the cluster of the first.
+    codes, names_of_codes = rows.cluster.tolist(), dict[int, str]()
+    for code, (cluster_id, name) in zip(codes, stated, strict=True):
+        names_of_codes.setdefault(code, cluster_id or name)
+    cluster = np.array([names_of_codes[code] for code in codes], dtype=object)
     verdict, gold = rows.label, rows.gold
     if (table is None or table.as_shown) and not as_shown:
         verdict, gold = (_in_own_order(answers, rows, labels) for labels in (verdict, gold))
@@ -315,9 +319,7 @@ def verdicts_of(
         wording=rows.template,
         order=rows.order,
         repeat=rows.repeat,
-        cluster=np.array(
-            [cluster_id or name for cluster_id, name in zip(cluster, item, strict=True)], object
-        ),
+        cluster=cluster,
         verdict=verdict,
         gold=gold,
         answers=answers,

@@ -115,6 +115,20 @@ class ColumnMap:
         return Rows(columns, places), ColumnMap(left)
 
 
+def read_columns(columns: ColumnMap) -> set[str]:
+    """The columns of a file that the decision log takes.
+
+    Of a prompt its id is read, not its text; what people see of an item is in it.
+    """
+    sources = {
+        part
+        for target in TARGETS
+        for source in [columns.given.get(target, target)]
+        for part in (NAMES.findall(source) or source.split(","))
+    }
+    return sources - {"prompt", columns.given.get("prompt", "")}
+
+
 def values_in(rows: Rows, name: str) -> list[Any] | None:
     """A column's values, or those inside nested ones; None if no row can have them."""
     if (values := rows.columns.get(name)) is not None:

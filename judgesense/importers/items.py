@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.columns import NAMES, TARGETS, ColumnMap
+from judgesense.importers.columns import ColumnMap, read_columns
 from judgesense.importers.rows import texts_of
 from judgesense.log.folder import ITEMS_FILE, ITEMS_OF_TASKS
 
@@ -25,14 +25,7 @@ class ItemColumns:
 
     def __init__(self, folder: Path, columns: ColumnMap, read: Collection[str]) -> None:
         self._path, self._columns = folder / ITEMS_FILE, columns
-        sources = {
-            part
-            for target in TARGETS
-            for source in [columns.given.get(target, target)]
-            for part in (NAMES.findall(source) or source.split(","))
-        }
-        # The id of a prompt is read, not its text; what people see of an item is in it.
-        self._read = {*read, *sources} - {"prompt", columns.given.get("prompt")}
+        self._read = {*read} | read_columns(columns)
         self._seen: set[tuple[str, str | None]] = set()
         self._writer: pq.ParquetWriter | None = None
 

@@ -26,6 +26,7 @@ from judgesense.files.tables import SUFFIXES, Rows, is_dataset, read_table_rows
 from judgesense.importers import FORMATS, Importer, Items
 from judgesense.importers.build import build_parts
 from judgesense.importers.columns import EVERY_OTHER, ROW, ColumnMap
+from judgesense.importers.copies import Copies
 from judgesense.importers.items import ItemColumns
 from judgesense.importers.people import PeopleLabels, Vocabulary
 from judgesense.importers.readings import Parser
@@ -189,8 +190,9 @@ def import_log(
             parts: dict[str, int] = {}
             hidden = Path(folder)
             items = ItemColumns(hidden, column_map, (ROW, "labels", *(people or ())))
+            copies = Copies(column_map, (ROW, "labels", *(people or ())))
             if column_map.given.get("raw_decision") != EVERY_OTHER:
-                blocks = map(items.kept, blocks)
+                blocks = map(copies.noted, map(items.kept, blocks))
 
             def write(table: pa.Table) -> None:
                 name = f"part-{len(parts):05}.parquet"
@@ -214,6 +216,7 @@ def import_log(
         "imported": asked,
         "invocation": invocation("import", import_log, given),
         **built,
+        **({"copies": found} if (found := copies.found()) else {}),
         "without_gold": log["gold"].null_count,
         **({"people": list(people), "ties": labels_of.ties} if people else {}),
         **({"no_verdict": labels_of.counts()} if people is not None else {}),

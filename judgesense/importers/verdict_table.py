@@ -28,6 +28,7 @@ from judgesense.importers.build import build_parts
 from judgesense.importers.choices import LABELS
 from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import ADDED, NAMES, ROW, ColumnMap
+from judgesense.importers.copies import Copies
 from judgesense.importers.labels import space_of
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
@@ -209,9 +210,10 @@ def import_table(
     columns, space = ColumnMap(log_roles), tuple(labels)
     gold = PeopleLabels(columns, people, mapping or {}, space)
     numbers: dict[str, list[float]] = {name: [] for name in NUMBERS}
+    copies = Copies(columns, people)
 
     def blocks() -> Iterator[Rows]:
-        for rows in through(steps, read_table_rows(path)):
+        for rows in map(copies.noted, through(steps, read_table_rows(path))):
             for name, values in numbers.items():
                 values += _numbers(rows, roles.get(name, name))
             yield gold.labelled(rows)
@@ -219,7 +221,8 @@ def import_table(
     parts: list[pa.Table] = []
     facts = build_parts(blocks(), columns, space, stated, parts.append)
     arrays = {name: np.array(values) for name, values in numbers.items()}
-    answers = view(pa.concat_tables(parts), None, facts).judged
+    record = {**facts, "copies": copies.found()}
+    answers = view(pa.concat_tables(parts), None, record).judged
     return VerdictTable(answers, arrays, columns_by_name(roles))
 
 

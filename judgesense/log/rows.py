@@ -29,6 +29,7 @@ from judgesense.log.schema import (
     VARIANT_CLASSES,
 )
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
+from judgesense.statistics.copies import linked
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
 
@@ -249,7 +250,7 @@ def read_rows(
         templates,
         item,
         items,
-        cluster=encode(pc.coalesce(log["cluster_id"], log["item_id"]))[0],
+        cluster=_clusters(log, item, items, run.get("copies") or {}),
         repeat=pc.fill_null(log["repeat"], 0).to_numpy().astype(np.int64),
         raw=lookup(raw, list(words)),
         decision=lookup(decision, list(words)),
@@ -266,6 +267,16 @@ def read_rows(
         is_imported="people" in (run.get("imported") or {}),
     )
     return rows, {name: _task(rows, code, run) for code, name in enumerate(tasks)}, ids
+
+
+def _clusters(log: pa.Table, item: Codes, items: list[str], copies: Mapping[str, str]) -> Codes:
+    """The cluster of each row; ``copies`` of an item's text are in one with it."""
+    cluster = encode(pc.coalesce(log["cluster_id"], log["item_id"]))[0]
+    if not copies:
+        return cluster
+    place = {name: code for code, name in enumerate(items)}
+    text = np.array([place.get(copies.get(name, name), place[name]) for name in items])
+    return linked(cluster.tolist(), text[item].tolist())
 
 
 def with_variants(

@@ -1,0 +1,61 @@
+"""Which items of a file are the same text under another id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from judgesense.files.tables import ABSENT, Rows
+from judgesense.importers.columns import ColumnMap, read_columns
+from judgesense.importers.rows import texts_of
+from judgesense.statistics.copies import folded
+
+_WORDS = re.compile(r"[^\W\d_]{2,}\W*\s\W*[^\W\d_]{2,}")
+
+_FEWEST = 20
+"""Different values of a column of texts; with fewer, or a tenth of the items, they are labels."""
+
+
+class Copies:
+    """Compares the texts of a file's items, in the columns that neither the column map nor ``read``
+    names and most of whose values have several words."""
+
+    def __init__(self, columns: ColumnMap, read: Collection[str] = ()) -> None:
+        self._columns, self._read = columns, {*read} | read_columns(columns)
+        self._hashes: dict[str, dict[str, int]] = {}
+        self._values: dict[str, dict[int, bool]] = {}
+
+    def noted(self, rows: Rows) -> Rows:
+        """The rows, after the texts of their items are noted."""
+        names = [name for name in rows.columns if name not in self._read]
+        ids = texts_of(self._columns.column(rows, "item_id")) if names else None
+        for at, item in enumerate(ids or ()):
+            if item is not None and item not in self._hashes:
+                cells = {name: rows.columns[name][at] for name in names}
+                self._hashes[item] = {
+                    name: self._hash(name, cell)
+                    for name, cell in cells.items()
+                    if cell is not ABSENT and isinstance(cell, str) and cell
+                }
+        return rows
+
+    def _hash(self, name: str, text: str) -> int:
+        code = hash(folded(text))
+        self._values.setdefault(name, {}).setdefault(code, bool(_WORDS.search(text)))
+        return code
+
+    def found(self) -> dict[str, str]:
+        """Each item that is a copy, with the first item of that text."""
+        least = min(_FEWEST, len(self._hashes) / 10)
+        texts = [
+            name
+            for name, held in self._values.items()
+            if len(held) > least and sum(held.values()) * 2 > len(held)
+        ]
+        first: dict[tuple[int, ...], str] = {}
+        copies = {}
+        for item, hashes in self._hashes.items():
+            key = tuple(hashes.get(name, 0) for name in texts)
+            if any(key) and (original := first.setdefault(key, item)) != item:
+                copies[item] = original
+        return copies
