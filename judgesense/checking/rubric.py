@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from judgesense.log.schema import SCORINGS, read_log
 from judgesense.measure.planning import assumed
 from judgesense.pipeline import Settings, execute, folder_for, resolve_all
 from judgesense.pipeline.data import DataReference, attacked, varied
+from judgesense.statistics.copies import folded, linked
 from judgesense.text import join
 
 if TYPE_CHECKING:
@@ -182,7 +184,18 @@ def read_items(
     base = read_rubric(
         rubric, data, options.answers, options.options, rows, options.map, options.positive
     )
-    return base, items_of(rows, str(data), base.task, base.fields)
+    return base, _with_copies(items_of(rows, str(data), base.task, base.fields))
+
+
+def _with_copies(items: list[Item]) -> list[Item]:
+    """The items, of which those with the same text are in one cluster."""
+    texts = [folded(json.dumps(sorted(item.fields.items()))) for item in items]
+    codes = linked([item.cluster_id for item in items], texts).tolist()
+    names: dict[int, str] = {}
+    return [
+        replace(item, cluster_id=names.setdefault(code, item.cluster_id))
+        for code, item in zip(codes, items, strict=True)
+    ]
 
 
 def labelled_rows(

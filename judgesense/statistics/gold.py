@@ -11,6 +11,7 @@ import numpy as np
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.inputs import UNDECIDED, Labels, cluster_codes, encode_pair
 from judgesense.statistics.intervals import (
+    UNEQUAL,
     Interval,
     difference_interval,
     outer_ends,
@@ -112,13 +113,20 @@ def gold_agreement(
     if no_decision.all():
         return GoldAgreement(**found)
     right = wilson_cluster(hits, codes)
-    gap = difference_interval(
-        (float(constant.mean()), wilson_cluster(constant, codes)),
-        (float(hits.mean()), right),
-        residual_correlation(
-            np.bincount(codes, constant - constant.mean()), np.bincount(codes, hits - hits.mean())
-        ),
+    correlation = residual_correlation(
+        np.bincount(codes, constant - constant.mean()), np.bincount(codes, hits - hits.mean())
     )
+    # These labels chose the commonest, which therefore looks commoner than it is: the end at which
+    # the judge would be worse than it has its error divided among the labels.
+    low, high = (
+        difference_interval(
+            (float(constant.mean()), wilson_cluster(constant, codes, level)),
+            (float(hits.mean()), wilson_cluster(hits, codes, level)),
+            correlation,
+        )
+        for level in (0.95, 1 - 0.05 / size)
+    )
+    gap = Interval(low.low, high.high)
     found |= {"accuracy": float(hits.mean()), **right.fields("accuracy")}
     found |= {"beats_constant": float(hits.mean() - constant.mean())}
     found |= gap.fields("beats_constant")
@@ -132,13 +140,15 @@ def gold_agreement(
         # With one gold label there is neither kappa nor a mean over labels.
         measures = {"gwet_ac1": measures["gwet_ac1"]}
     drawn: dict[str, Any] = {}
+    reach = _by_jackknife(truth, said, codes, table, ordinal, counts)
     if k >= max(2, 2 * size):
         drawn = table_figures(_drawn_tables(truth, said, codes, table, ordinal, counts), ordinal)
     for name, value in measures.items():
         found[name] = float(value)
         if drawn:
             low, high = percentile_ends(drawn[name])
-            found |= Interval(min(low, found[name]), max(high, found[name])).fields(name)
+            low, high = min(low, value - reach[name]), max(high, value + reach[name])
+            found |= Interval(low, high).within(-1.0, 1.0).fields(name)
     return GoldAgreement(**found)
 
 
@@ -268,6 +278,32 @@ def _drawn_tables(
     answers = drawn[:, used] + row[:, None] * rng.gamma(prior, size=(_DRAWS, *prior.shape))
     drawn[:, used] = answers * (gold / answers.sum(axis=2))[:, :, None]
     return drawn
+
+
+def _by_jackknife(
+    truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool, counts: Floats | None
+) -> dict[str, float]:
+    """How far the interval of each figure reaches at least; 0 for clusters of about equal size.
+
+    Few large clusters decide, and draws that keep them all hide it. The jackknife over clusters
+    does not; Student's t is at their effective number (Kish).
+    """
+    from scipy.special import stdtrit
+
+    sizes = np.bincount(codes).astype(float)
+    worth = sizes.sum() ** 2 / (sizes**2).sum()
+    k, size = len(sizes), len(table)
+    if worth >= UNEQUAL * k:
+        return dict.fromkeys(table_figures(table, ordinal), 0.0)
+    cells = codes * table.size + truth * (size + 1) + said
+    own = np.bincount(cells, counts, minlength=k * table.size).reshape(k, size, size + 1)
+    t = float(stdtrit(max(1.0, worth - 1), 0.975))
+    reach = {}
+    for name, values in table_figures(table - own, ordinal).items():
+        left = values[np.isfinite(values)]
+        spread = float(((left - left.mean()) ** 2).sum()) if len(left) else 0.0
+        reach[name] = t * float(np.sqrt((k - 1) / k * spread))
+    return reach
 
 
 def _wrong_answers(table: Floats, ordinal: bool) -> Floats:

@@ -17,6 +17,10 @@ from judgesense.statistics.arrays import Floats
 from judgesense.statistics.inputs import cluster_codes
 
 
+UNEQUAL = 0.8
+"""Clusters are of unequal size if they count as fewer than this share of their number (Kish)."""
+
+
 @dataclass(frozen=True)
 class Interval:
     """A confidence interval.
@@ -46,7 +50,8 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
 
     n_eff = n / (1 + (m - 1) * ICC), with m = sum(m_i^2) / n the size-weighted mean cluster size
     (Kish 1965), the intra-cluster correlation of `_icc`, and Student's t at (clusters - 1) instead
-    of the normal quantile (Korn & Graubard 1998). Wilson's form (1927) keeps the ends within [0, 1]
+    of the normal quantile (Korn & Graubard 1998). With clusters of unequal size n_eff is at most that
+    of the jackknife over clusters, and these count as Kish's effective number. Wilson's form (1927) keeps the ends within [0, 1]
     and gives a perfect score a width. Near 0 and 1 it is too short on the side of the boundary
     (Brown, Cai & DasGupta 2001, section 4.1.1); `outer_ends` moves that end out.
 
@@ -81,9 +86,14 @@ def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95)
     n = float(sizes.sum())
     m = float((sizes**2).sum() / n)
     icc = _icc(successes, sizes) if m > 1 else 0.0
-    n_eff = n / (1 + (m - 1) * icc)
-    t = float(stdtrit(k - 1, (1 + confidence_level) / 2))
+    n_eff, degrees = n / (1 + (m - 1) * icc), k - 1.0
     share = float(successes.sum()) / n
+    if 0 < share < 1 and (worth := n / m) < UNEQUAL * k:
+        # Large clusters may be harder, which no correlation shows, and few of them decide.
+        residuals = (successes - share * sizes) * n / (n - sizes)
+        n_eff = min(n_eff, share * (1 - share) * n**2 / float((residuals**2).sum()))
+        degrees = max(1.0, worth - 1)
+    t = float(stdtrit(degrees, (1 + confidence_level) / 2))
     low, high = outer_ends(share, n_eff, t, confidence_level, bunched=m > 1)
     return Interval(low, high, n_eff)
 
