@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from judgesense.statistics.arrays import Floats
 from judgesense.statistics.inputs import cluster_codes
 
 Conclusion = Literal["better", "worse", "no worse", "cannot tell"]
@@ -99,11 +100,15 @@ def item_change(
     reach = ndtri(1 - tail) if sizes.max() == 1 else stdtrit(max(1.0, degrees), 1 - tail)
     half = float(reach) * math.sqrt(square) / total
     low, high = mean - half, mean + half
-    if np.isin(np.abs(gaps), (0, 1)).all() and mean <= 0:
+    if sizes.max() == 1 and np.isin(np.abs(gaps), (0, 1)).all() and mean <= 0:
         # A share that is lost is a binomial proportion at least: Wilson's bound of it.
         z = float(reach) ** 2
         half = math.sqrt(z**2 - 4 * z * total * mean - 4 * z * total * mean**2)
         low = min(low, (2 * total * mean - z - half) / (2 * (total + z)))
+    elif sizes.max() > 1:
+        # Between the mean cluster and the cluster of a mean item.
+        likely = math.sqrt(float((sizes**2).mean())) / float(sizes.sum())
+        low = min(low, _after_losses(gaps / sizes.sum(), likely, tail, float(reach)))
     return Change(
         before=float((weights * one).mean()),
         after=float((weights * two).mean()),
@@ -115,6 +120,23 @@ def item_change(
         n_changed=int((np.abs(two - one) > 1e-9).sum()),
         smallest_loss=smallest_loss(int(degrees) + 1, square / total**2, float(reach)),
     )
+
+
+def _after_losses(shares: Floats, usual: float, tail: float, reach: float) -> float:
+    """The lower end of a change to which few whole clusters contribute their losses.
+
+    Their sum is one of Poisson events of unequal weight, for which Fay and Feuer's (1997) limit
+    holds its level however few they are; one of the weight ``usual`` may have been missed. Gains
+    are taken off by square and add. ``shares`` are the clusters' parts of the change.
+    """
+    from scipy.special import gammaincinv
+
+    lost, gained = np.maximum(-shares, 0.0), np.maximum(shares, 0.0)
+    loss, most = float(lost.sum()), max(usual, float(lost.max()))
+    worth = (loss + most) ** 2 / (float((lost**2).sum()) + most**2)
+    above = (loss + most) / worth * float(gammaincinv(worth, 1 - tail)) - loss
+    spread = float((gained**2).sum())
+    return float(shares.sum()) - math.sqrt(above**2 + reach**2 * spread)
 
 
 def smallest_loss(n_items: int, variance: float = 0.0, reach: float | None = None) -> float | None:
