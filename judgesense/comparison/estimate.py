@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -38,6 +38,9 @@ from judgesense.text import number, percent
 
 STEPS = 4
 """Steps of a scale of numbers, as on a scale of five points."""
+
+_RARE = 0.03
+"""Rarer errors than this move a mean less than the interval is wide."""
 
 
 def estimate(
@@ -131,7 +134,12 @@ def estimate(
         picked=people.picked,
         confidence_level=level,
         sources=[read.source, *people.sources],
-        notes=read.notes + _notes(people, len(outputs.wordings), rows) + _position_bias(read),
+        notes=[
+            *read.notes,
+            *_notes(people, len(outputs.wordings), rows),
+            *_unseen_errors(parts, step, high - low),
+            *_position_bias(read),
+        ],
     )
 
 
@@ -379,6 +387,21 @@ def _winner(names: tuple[str, str], gap: Powered, p: float | None, level: float)
     # No error at all leaves p undefined: the outputs are then all alike.
     is_clear = p <= 1 - level if p is not None else gap.error == 0 and gap.estimate != 0
     return (names[0] if gap.estimate > 0 else names[1]) if is_clear else None
+
+
+def _unseen_errors(parts: Sequence[_System], step: float, width: float) -> Iterator[str]:
+    """What the intervals leave out: errors of more than a step of a scale that no label shows."""
+    for part in parts:
+        off = np.abs(part.means - part.labels)
+        off = off[~np.isnan(off)]
+        if part.powered is None or width <= step or not len(off) or off.max() > step:
+            continue
+        if (share := 1 - 0.05 ** (1 / len(off))) >= _RARE:
+            yield (
+                f"{part.name}: no labelled output is off by more than {number(step, 1)}. Larger "
+                f"errors on up to {percent(share)} of the outputs would show in none of "
+                f"{len(off)} labels, and the interval leaves them out"
+            )
 
 
 def _position_bias(read: Verdicts) -> list[str]:

@@ -192,7 +192,8 @@ def comparison_text(row: SystemComparison) -> str:
         )
     elif winner is None:
         text += (
-            f" About {row['labels_needed']} labels would show which is better; there are "
-            f"{row['n_labels']}."
+            f" About {row['labels_needed']} labels would show which is better, if the difference "
+            f"is as measured; there are {row['n_labels']}. Look again only then: looking after "
+            "every few labels is wrong up to four times as often."
         )
     return text

@@ -55,11 +55,22 @@ class Judged(NamedTuple):
 
 
 def gold_of(answers: Answers, labels: pa.Table | None) -> str:
-    """What the gold labels of a task are, in words: of several people they are the majority."""
+    """What the gold labels of a task are, in words: of several people they are the majority, on the
+    items that have one."""
     if labels is None:
         return "the gold labels"
-    names = set(labels.filter(pc.equal(labels["task"], answers.task.name))["human"].to_pylist())
-    return f"the majority of {len(names)} people" if len(names) > 1 else "people's labels"
+    of_task = labels.filter(pc.equal(labels["task"], answers.task.name))
+    names = set(of_task["human"].to_pylist())
+    if len(names) < 2:
+        return "people's labels"
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for row in of_task.to_pylist():
+        if row["label"]:
+            counts.setdefault((row["item_id"], row["order"]), Counter())[row["label"]] += 1
+    most = [[n for _, n in each.most_common(2)] for each in counts.values()]
+    clear = sum(len(each) == 1 or each[0] > each[1] for each in most)
+    where = f" where there is one ({clear} of {len(counts)} items)" if clear < len(counts) else ""
+    return f"the majority of {len(names)} people{where}"
 
 
 def people(

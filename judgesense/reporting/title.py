@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from judgesense.measure.card import clause
 from judgesense.measure.figures import HumanAgreement
 from judgesense.measure.people import GOLD, MAJORITY, within_one
 from judgesense.reporting.case import Case, reasons
 from judgesense.reporting.side_tables import distance
+from judgesense.statistics.selection import largest
 from judgesense.text import brackets, join, number, percent, plural_s, sentence, span
 
 MOST_SHOWN = 4
 """Names in a title, and remedies on the first screen."""
 
 LONGEST_TITLE = 240
+
+_LUCK = 0.01
+"""The least that the best of several judges owes to luck, to be said."""
 
 
 def title(cases: Sequence[Case], unfinished: bool = False) -> str:
@@ -62,6 +68,8 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
             text += f" (κ {number(labels.kappa, 2)} {ends})".replace(" [–]", "")
         parts.append(text)
         constants.setdefault(labels.constant_label, []).append(labels.constant_accuracy or 0.0)
+    if not several and (chosen := _chosen([labels for _, labels in entries])):
+        parts.append(chosen)
     if len(constants) == 1:
         ((label, shares),) = constants.items()
         parts.append(f"always answering {label!r} matches {span(shares, percent)}")
@@ -83,6 +91,23 @@ def _accuracy(cases: Sequence[Case]) -> str | None:
         if case.trust == "avoid":
             parts.append(f"do not use it: {next(reasons(card))}")
     return ". ".join(map(sentence, parts)) or None
+
+
+def _chosen(rows: Sequence[HumanAgreement]) -> str | None:
+    """What the first of several judges is likely to reach on other items; None if as much as here.
+
+    Errors of judges are taken as independent, of which most choice by luck can be made.
+    """
+    if len(rows) < 2 or len({row.human for row in rows}) > 1:
+        return None
+    figures = [(row.accuracy, row.accuracy_ci_low, row.accuracy_ci_high) for row in rows]
+    best = largest(*zip(*figures, strict=True), np.eye(len(rows)))
+    if (rows[0].accuracy or 0.0) - best.estimate < _LUCK:
+        return None
+    return (
+        f"the first of {len(rows)} was chosen by these labels: on others it would match about "
+        f"{percent(best.estimate)}"
+    )
 
 
 def _conclusion(cases: Sequence[Case]) -> str:
