@@ -12,6 +12,9 @@ from judgesense.statistics.copies import folded
 
 _WORDS = re.compile(r"[^\W\d_]{2,}\W*\s\W*[^\W\d_]{2,}")
 
+FAMILY = "family"
+"""The column that names the text of which a wording is an edit."""
+
 _FEWEST = 20
 """Different values of a column of texts; with fewer, or a tenth of the items, they are labels."""
 
@@ -24,9 +27,16 @@ class Copies:
         self._columns, self._read = columns, {*read} | read_columns(columns)
         self._hashes: dict[str, dict[str, int]] = {}
         self._values: dict[str, dict[int, bool]] = {}
+        self._families: dict[str, set[str]] = {}
 
     def noted(self, rows: Rows) -> Rows:
-        """The rows, after the texts of their items are noted."""
+        """The rows, after the texts of their items and the families of their wordings are noted."""
+        if FAMILY in rows.columns:
+            wordings = texts_of(self._columns.column(rows, "template_id")) or ()
+            named = zip(wordings, texts_of(rows.columns[FAMILY]) or (), strict=False)
+            for wording, family in named:
+                if wording and family:
+                    self._families.setdefault(wording, set()).add(family)
         names = [name for name in rows.columns if name not in self._read]
         ids = texts_of(self._columns.column(rows, "item_id")) if names else None
         for at, item in enumerate(ids or ()):
@@ -43,6 +53,12 @@ class Copies:
         code = hash(folded(text))
         self._values.setdefault(name, {}).setdefault(code, bool(_WORDS.search(text)))
         return code
+
+    def families(self) -> dict[str, str]:
+        """The family of each wording; empty unless each has one."""
+        if any(len(each) > 1 for each in self._families.values()):
+            return {}
+        return {wording: min(each) for wording, each in self._families.items()}
 
     def found(self) -> dict[str, str]:
         """Each item that is a copy, with the first item of that text."""

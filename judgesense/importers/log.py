@@ -217,6 +217,7 @@ def import_log(
         "invocation": invocation("import", import_log, given),
         **built,
         **({"copies": found} if (found := copies.found()) else {}),
+        **({"families": families} if (families := copies.families()) else {}),
         "without_gold": log["gold"].null_count,
         **({"people": list(people), "ties": labels_of.ties} if people else {}),
         **({"no_verdict": labels_of.counts()} if people is not None else {}),

@@ -68,6 +68,7 @@ class RunRecord(OwnShape):
     epsilon: float = 0.2
     label_chances: dict[str, float] | None = None
     copies: dict[str, str] | None = None
+    families: dict[str, str] | None = None
     attacks: dict[str, dict[str, str | None]] | None = None
     notes: list[str] | None = None
     versions: dict[str, str] | None = None

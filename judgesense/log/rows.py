@@ -8,7 +8,7 @@ Everything that is measured is a function of some of these rows. Measurements st
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +29,7 @@ from judgesense.log.schema import (
     VARIANT_CLASSES,
 )
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
-from judgesense.statistics.copies import linked
+from judgesense.statistics.copies import linked, near_copies
 from judgesense.tasks import NO_ORDER, UNCLEAR, UNDECIDED, is_scale, load_label_map
 
 
@@ -46,6 +46,8 @@ class TaskWords:
     ordinal: bool = False
     wins: str = ""
     """The label that an attack tries to win, where it is no option."""
+    families: Mapping[str, str] = field(default_factory=dict)
+    """The family of each template, where several wordings are edits of one text."""
 
 
 @dataclass(frozen=True)
@@ -317,13 +319,24 @@ def _task(log: Log, code: int, run: Mapping[str, Any]) -> TaskWords:
         labels = tuple(stated["labels"])
         ordinal = stated.get("ordinal", is_scale(labels))
         wins = stated.get("wins") or ""
-        return TaskWords(name, labels, bool(stated.get("comparative")), bool(ordinal), wins)
+        comparative, families = bool(stated.get("comparative")), _families(run, stated)
+        return TaskWords(name, labels, comparative, bool(ordinal), wins, families)
     rows = log.task == code
     used = np.unique(np.concatenate([log.decision[rows], log.gold[rows]]))
     words = [str(log.labels[c]) for c in used if c >= 0 and not log.undecided[c]]
     ordered = sorted(words, key=int) if is_scale(words) else sorted(words)
     orders = {log.orders[c] for c in np.unique(log.order[rows])}
     return TaskWords(name, tuple(ordered), bool(orders - {NO_ORDER}), is_scale(ordered))
+
+
+def _families(run: Mapping[str, Any], task: Mapping[str, Any]) -> Mapping[str, str]:
+    """The families that a file names, or those of the wordings' texts; empty where each wording has
+    one of its own."""
+    families: Mapping[str, str] = run.get("families") or {}
+    if not families and (texts := task.get("wordings") or {}):
+        codes = near_copies([*texts.values()], len(texts)).tolist()
+        families = {name: str(code) for name, code in zip(texts, codes, strict=True)}
+    return families if len({*families.values()}) < len(families) else {}
 
 
 def option_shares(log: Log, rows: Codes) -> tuple[Floats, Codes]:

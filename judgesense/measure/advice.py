@@ -102,7 +102,7 @@ def _on_card(card: TrustCard) -> Texts:
         yield (
             "missed",
             "the interval for JSS covers other wordings like these. But a sample of "
-            f"{details['n_wordings']} may miss a kind that makes up as much as "
+            f"{details.get('n_families', details['n_wordings'])} may miss a kind that makes up as much as "
             f"{percent(details['missed'])} of all wordings.",
         )
 

@@ -36,13 +36,35 @@ def wording_interval(
     agree. With both masks of all pairs.
 
     Verdicts of panels of several wordings differ less: the prior of a wording's part is that of a
-    mean over ``panel`` wordings.
+    mean over ``panel`` wordings. Where wordings are edits of several texts, the interval is also
+    that for other texts: of the pairs of different ones, each text with its edits as one wording.
     """
     if not pairs.any():
         return Interval(None, None)
-    sides = answers.pairs.template_a[pairs], answers.pairs.template_b[pairs]
-    prior = (WORDING_PRIOR[0] / math.sqrt(panel), WORDING_PRIOR[1])
-    return two_way_interval(same[pairs], answers.pairs.cluster[pairs], *sides, level, prior=prior)
+
+    def ends(used: Bools, codes: Codes) -> Interval:
+        sides = codes[answers.pairs.template_a[used]], codes[answers.pairs.template_b[used]]
+        prior = (WORDING_PRIOR[0] / math.sqrt(panel), WORDING_PRIOR[1])
+        return two_way_interval(same[used], answers.pairs.cluster[used], *sides, level, prior=prior)
+
+    found = ends(pairs, np.arange(len(answers.log.templates)))
+    family = families(answers)
+    across = pairs & (family[answers.pairs.template_a] != family[answers.pairs.template_b])
+    if not answers.task.families or not across.any():
+        return found
+    other = ends(across, family)
+    if found.low is None or found.high is None or other.low is None or other.high is None:
+        return Interval(None, None)
+    low, high = min(found.low, other.low), max(found.high, other.high)
+    return Interval(low, high, other.effective_n)
+
+
+def families(answers: Answers) -> Codes:
+    """The family of each of the log's templates, shape (templates,): its text before edits."""
+    log, known = answers.log, answers.task.families
+    base = dict(zip(log.template.tolist(), log.base.tolist(), strict=True))
+    names = [known.get(log.bases[base[code]], name) for code, name in enumerate(log.templates)]
+    return np.unique(names, return_inverse=True)[1]
 
 
 def repeated(answers: Answers, labels: str, decided: Bools) -> RepeatDifference:

@@ -102,6 +102,7 @@ class Details(TypedDict, total=False):
     # In the order of the keys in ``report.json``; fair and steady share one.
     first_position_rate: float | None
     n_wordings: int
+    n_families: int
     missed: float
     ci_low_fixed: float | None
     ci_high_fixed: float | None

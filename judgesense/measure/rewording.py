@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from judgesense.log.answers import Answers, distinct
-from judgesense.measure.agreement import repeated, same_polarity, wording_interval
+from judgesense.measure.agreement import families, repeated, same_polarity, wording_interval
 from judgesense.measure.card import STEADY, Check, Details, State
 from judgesense.measure.thresholds import LEAST_COVERAGE, NO_DIFFERENCE, OPPOSITE, TURNED
 from judgesense.statistics.arrays import Bools, Codes
@@ -62,14 +62,19 @@ def steady(
     same = answers.mapped_a == answers.mapped_b
     ends_of = partial(wording_interval, answers, level=confidence_level, panel=panel)
     agreed, ends = answers.agreement("mapped", used, level=confidence_level), ends_of(same, decided)
-    n_wordings = len(np.union1d(pairs.template_a[decided], pairs.template_b[decided]))
-    jss, missed = agreed.jss or 0.0, missed_wording(n_wordings)
+    wordings = np.union1d(pairs.template_a[decided], pairs.template_b[decided])
+    n_wordings, n_texts = len(wordings), distinct(families(answers)[wordings])
+    jss, missed = agreed.jss or 0.0, missed_wording(n_texts)
     again = repeated(answers, "mapped", decided)
     noise = _noise(answers, jss, again)
     text = (
         f"{STEADY[noise].format(percent(1 - jss))} (JSS {number(jss)} "
         f"{brackets(ends.low, ends.high)})"
     )
+    if n_texts < n_wordings:
+        covers = "one text, and this is about such edits alone"
+        covers = covers if n_texts == 1 else f"{n_texts} texts, and the interval is for others"
+        text += f". Its {n_wordings} wordings are edits of {covers}"
     if again.jss_repeat is not None and again.jss_repeat < 1:
         text += f". Repeating the same prompt changes {percent(1 - again.jss_repeat)}"
     details: Details = {
@@ -83,6 +88,8 @@ def steady(
         "delta_ci_low": again.ci_low,
         "delta_ci_high": again.ci_high,
     }
+    if n_texts < n_wordings:
+        details["n_families"] = n_texts
     if noise != "measured":
         details["noise"] = noise
     check = Check.of(

@@ -100,8 +100,12 @@ def _chosen(rows: Sequence[HumanAgreement]) -> str | None:
     """
     if len(rows) < 2 or len({row.human for row in rows}) > 1:
         return None
-    figures = [(row.accuracy, row.accuracy_ci_low, row.accuracy_ci_high) for row in rows]
-    best = largest(*zip(*figures, strict=True), np.eye(len(rows)))
+    best = largest(
+        [row.accuracy for row in rows],
+        [row.accuracy_ci_low for row in rows],
+        [row.accuracy_ci_high for row in rows],
+        np.eye(len(rows)),
+    )
     if (rows[0].accuracy or 0.0) - best.estimate < _LUCK:
         return None
     return (

@@ -54,10 +54,10 @@ def linked(*keys: Sequence[Hashable]) -> Codes:
     return _in_order(connected_components(graph, directed=False)[1][ends[0]])
 
 
-def near_copies(texts: Sequence[str]) -> Codes:
+def near_copies(texts: Sequence[str], most: int = _RARE) -> Codes:
     """Codes of the groups of texts that are nearly the same, shape (n,).
 
-    Texts are compared by their pairs of words, without those that many texts share.
+    Texts are compared by their pairs of words, without those that more than ``most`` texts share.
 
     >>> text = "The parcel arrived two weeks late and nobody answered my letters about it."
     >>> near_copies([text, "Thanks, all is well.", text.replace("two", "three")]).tolist()
@@ -77,8 +77,8 @@ def near_copies(texts: Sequence[str]) -> Codes:
     shape = (len(texts), len(places))
     table = csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
     held = table.sum(axis=0)
-    table = table[:, (held > 1) & (held <= _RARE)].tocsr()
-    own = np.bincount(rows, (held <= _RARE)[columns], minlength=len(texts))
+    table = table[:, (held > 1) & (held <= most)].tocsr()
+    own = np.bincount(rows, (held <= most)[columns], minlength=len(texts))
     both = (table @ table.T).tocoo()
     union = own[both.row] + own[both.col] - both.data
     near = (both.data >= _NEAR * union) & (np.minimum(own[both.row], own[both.col]) >= _FEWEST)

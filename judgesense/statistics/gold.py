@@ -118,7 +118,7 @@ def gold_agreement(
     )
     # These labels chose the commonest, which therefore looks commoner than it is: the end at which
     # the judge would be worse than it has its error divided among the labels.
-    low, high = (
+    lower, upper = (
         difference_interval(
             (float(constant.mean()), wilson_cluster(constant, codes, level)),
             (float(hits.mean()), wilson_cluster(hits, codes, level)),
@@ -126,7 +126,7 @@ def gold_agreement(
         )
         for level in (0.95, 1 - 0.05 / size)
     )
-    gap = Interval(low.low, high.high)
+    gap = Interval(lower.low, upper.high)
     found |= {"accuracy": float(hits.mean()), **right.fields("accuracy")}
     found |= {"beats_constant": float(hits.mean() - constant.mean())}
     found |= gap.fields("beats_constant")

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.inputs import cluster_codes
 
-
 UNEQUAL = 0.8
 """Clusters are of unequal size if they count as fewer than this share of their number (Kish)."""
 
@@ -50,10 +49,11 @@ def wilson_cluster(agree: Any, clusters: Any = None, confidence_level: float = 0
 
     n_eff = n / (1 + (m - 1) * ICC), with m = sum(m_i^2) / n the size-weighted mean cluster size
     (Kish 1965), the intra-cluster correlation of `_icc`, and Student's t at (clusters - 1) instead
-    of the normal quantile (Korn & Graubard 1998). With clusters of unequal size n_eff is at most that
-    of the jackknife over clusters, and these count as Kish's effective number. Wilson's form (1927) keeps the ends within [0, 1]
-    and gives a perfect score a width. Near 0 and 1 it is too short on the side of the boundary
-    (Brown, Cai & DasGupta 2001, section 4.1.1); `outer_ends` moves that end out.
+    of the normal quantile (Korn & Graubard 1998). With clusters of unequal size n_eff is at most
+    that of the jackknife over clusters, and these count as Kish's effective number. Wilson's form
+    (1927) keeps the ends within [0, 1] and gives a perfect score a width. Near 0 and 1 it is too
+    short on the side of the boundary (Brown, Cai & DasGupta 2001, section 4.1.1); `outer_ends`
+    moves that end out.
 
     >>> ends = wilson_cluster([1, 1, 1, 0, 1, 1], ["q1", "q1", "q2", "q2", "q3", "q3"])
     >>> round(ends.low, 3), round(ends.high, 3)
