@@ -39,6 +39,10 @@ KINDS = (
 MORE_TOKENS = 2048
 """Enough for the reasons that a judge writes before its verdict."""
 
+_ONCE = "Measure again only with all of them: each look adds to the chance of a wrong conclusion."
+"""Who follows a plan until every check is decided passes or fails a judge at the threshold two to
+four times as often as in one look (`benchmarks/conclusions`)."""
+
 _LABELS = 20
 """Labelled items from which on another way of asking can be looked for."""
 
@@ -131,11 +135,11 @@ def _settle(case: Situation) -> NextStep:
     if labels is not None:
         text = (
             f"{lead}Label {max(1, labels - planned.n_labels)} more items{where}. {labels} labels "
-            f"in all would decide {what} with 80% probability."
+            f"in all would decide {what} with 80% probability. {_ONCE}"
         )
         return NextStep("label_more", text, commands.with_data())
     if (items := planned.items_needed) is not None:
-        likely = f"would decide {what} with 80% probability. {chances_text(planned)}"
+        likely = f"would decide {what} with 80% probability. {chances_text(planned)} {_ONCE}"
         if case.limited:
             text = f"{lead}Judge {items} items, which {likely}"
             return NextStep("add_items", text, commands.changed(limit=[str(items)]))
@@ -144,7 +148,7 @@ def _settle(case: Situation) -> NextStep:
             text = (
                 f"{lead}Get a label, or a majority, for the other {n - planned.n_labels} items"
                 f"{where} and add {labels - n} labelled ones. {labels} labels would decide {what} "
-                "with 80% probability. Then measure again."
+                f"with 80% probability. {_ONCE}"
             )
             return NextStep("label_more", text, commands.with_data())
         text = f"{lead}Add {items - n} item{plural_s(items - n)}{_where('to', commands.data)}. "
