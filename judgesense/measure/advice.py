@@ -102,8 +102,8 @@ def _on_card(card: TrustCard) -> Texts:
         yield (
             "missed",
             "the interval for JSS covers other wordings like these. But a sample of "
-            f"{details.get('n_families', details['n_wordings'])} may miss a kind that makes up as much as "
-            f"{percent(details['missed'])} of all wordings.",
+            f"{details.get('n_families', details['n_wordings'])} may miss a kind that makes up as "
+            f"much as {percent(details['missed'])} of all wordings.",
         )
 
 

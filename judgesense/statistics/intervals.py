@@ -91,7 +91,8 @@ def wilson_from_sums(successes: Any, sizes: Any, confidence_level: float = 0.95)
     if 0 < share < 1 and (worth := n / m) < UNEQUAL * k:
         # Large clusters may be harder, which no correlation shows, and few of them decide.
         residuals = (successes - share * sizes) * n / (n - sizes)
-        n_eff = min(n_eff, share * (1 - share) * n**2 / float((residuals**2).sum()))
+        squares = max(float((residuals**2).sum()), share * (1 - share) * n)
+        n_eff = min(n_eff, share * (1 - share) * n**2 / squares)
         degrees = max(1.0, worth - 1)
     t = float(stdtrit(degrees, (1 + confidence_level) / 2))
     low, high = outer_ends(share, n_eff, t, confidence_level, bunched=m > 1)
