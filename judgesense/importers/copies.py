@@ -15,8 +15,9 @@ _WORDS = re.compile(r"[^\W\d_]{2,}\W*\s\W*[^\W\d_]{2,}")
 FAMILY = "family"
 """The column that names the text of which a wording is an edit."""
 
-_FEWEST = 20
-"""Different values of a column of texts; with fewer, or a tenth of the items, they are labels."""
+_FEWEST = (4, 20)
+"""A column with no more different values than a fifth of the items, within these limits, holds
+kinds of items, not their texts."""
 
 
 class Copies:
@@ -62,7 +63,7 @@ class Copies:
 
     def found(self) -> dict[str, str]:
         """Each item that is a copy, with the first item of that text."""
-        least = min(_FEWEST, len(self._hashes) / 10)
+        least = min(max(_FEWEST[0], len(self._hashes) / 5), _FEWEST[1])
         texts = [
             name
             for name, held in self._values.items()
