@@ -29,7 +29,7 @@ class Cell:
         """How far the value is outside its bounds; negative inside."""
         below = -1.0 if self.at_least is None else self.at_least - self.value
         above = -1.0 if self.at_most is None else self.value - self.at_most
-        return max(below, above)
+        return float(max(below, above))
 
     def where(self) -> str:
         """The design in words."""

@@ -9,8 +9,10 @@ import pytest
 from answers_trial import CHOICE, no_answers, record
 
 from judgesense.ask.candidates import first_recipes
+from judgesense.ask.plan import _clusters
 from judgesense.ask.promise import probes_of, row_of, steadiness, with_person
 from judgesense.recipes.recipe import Recipe, Verdicts
+from judgesense.tasks import Item
 
 
 def verdicts_of(odds: np.ndarray) -> Verdicts:
@@ -111,3 +113,14 @@ def test_the_margin_of_a_cascades_first_judge_is_only_raised() -> None:
         )
         assert record["threshold"] is not None
         assert margins[0] >= least
+
+
+def test_near_copies_of_a_text_are_one_cluster_and_named():
+    texts = [" ".join(f"word{n}x{k}" for k in range(12)) for n in range(12)]
+    items = [Item(f"j{n}", "t", {"text": text}) for n, text in enumerate(texts)]
+    items.append(Item("k", "t", {"text": texts[0].replace("word0x5", "other")}))
+    codes, n_near = _clusters(items, 0)
+    assert (codes[-1], n_near, len(np.unique(codes))) == (codes[0], 1, 12)
+    # Fewer than ten clusters would be left: the items stay apart, and are named.
+    codes, n_near = _clusters(items[-5:] + items[:1], 0)
+    assert (n_near, len(np.unique(codes))) == (1, 6)

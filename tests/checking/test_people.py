@@ -171,3 +171,49 @@ def test_peoples_own_agreement_is_the_ceiling(
         assert right["details"]["kappa_between_people"] < 0.4
         assert "people agree too little with each other" in right["text"]
         assert result.next[0]["kind"] == "label_more"
+
+
+def test_a_majority_is_said_of_the_items_that_have_one(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "verdict": "YN"[n % 2], "p1": "YN"[n % 2], "p2": "YN"[(n + (n % 4 == 0)) % 2]}
+        for n in range(40)
+    ]
+    found = judgesense.check(rows, human=["p1", "p2"], out=tmp_path / "out", runs=tmp_path)
+    (card,) = found.report.trust
+    assert "(30 of 40 items)" in card["checks"]["right"]["text"]
+
+
+def test_the_first_of_many_judges_is_said_to_be_chosen(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 2, 40)
+    judges = {f"j{n}": gold ^ (rng.random(40) >= 0.7) for n in range(12)}
+    rows = [
+        {"id": n, "label": "NY"[gold[n]]} | {name: "NY"[said[n]] for name, said in judges.items()}
+        for n in range(40)
+    ]
+    found = judgesense.check(
+        rows, verdict=[*judges], human="label", out=tmp_path / "out", runs=tmp_path
+    )
+    said = str(found).partition("would match about ")[2].partition("%")[0]
+    most = max(each.people[0].accuracy for each in found.report.assessments)
+    assert most > 0.78 > 0.75 >= int(said) / 100
+
+
+def test_the_interval_is_that_of_texts_not_of_their_edits(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    base, rows = rng.integers(0, 2, 80), []
+    for text in "abc":
+        verdicts = base ^ (rng.random(80) < 0.08)
+        rows += [
+            {"item_id": n, "wording": f"{text}{edit}", "family": text, "verdict": "NY"[verdicts[n]]}
+            for edit in range(4)
+            for n in range(80)
+        ]
+    ends = {}
+    for named in (True, False):
+        own = [row if named else {**row, "family": ""} for row in rows]
+        folder = tmp_path / str(named)
+        (card,) = judgesense.check(own, out=folder / "out", runs=folder).report.trust
+        ends[named] = card["checks"]["steady"]["ci_low"]
+    assert card["checks"]["steady"]["details"].get("n_families") is None
+    assert ends[True] < ends[False] - 0.05

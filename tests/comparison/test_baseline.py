@@ -193,3 +193,22 @@ def test_labels_that_were_picked_count_by_their_chance():
     assert item_change(before, after).difference == pytest.approx(-0.1)
     assert picked.difference == pytest.approx(-0.2 * (100 / 0.8) / (100 / 0.8 + 100 / 0.1))
     assert picked.ci_low < picked.difference < picked.ci_high
+
+
+def test_whole_conversations_that_break_are_not_no_worse():
+    rng, runs, passed = np.random.default_rng(2), 200, 0
+    for _ in range(runs):
+        sizes = np.ceil(rng.lognormal(1, 1, 150)).astype(int).clip(1, 100)
+        codes = np.repeat(np.arange(150), sizes)
+        before = rng.random(len(codes)) < 0.95
+        after = before & ~(rng.random(150) < 0.05 / 0.95)[codes]
+        passed += item_change(before, after, codes).conclusion(0.05) == "no worse"
+    assert passed <= 0.06 * runs
+
+
+def test_few_unchanged_conversations_may_hide_a_broken_one():
+    codes = np.repeat(np.arange(60), 8)
+    same = np.ones(len(codes))
+    assert item_change(same, same, codes).conclusion(0.05) == "cannot tell"
+    codes = np.repeat(np.arange(100), 8)
+    assert item_change(*np.ones((2, 800)), codes).conclusion(0.05) == "no worse"

@@ -292,3 +292,28 @@ def test_labels_of_what_the_judge_failed_correct_nothing(tmp_path, monkeypatch):
     assert "no random part" in (system["degenerate"] or "")
     random = [{"item_id": row["item_id"], "label": row["verdict"]} for row in rows[::4]]
     assert estimate(rows, random).systems[0]["corrected"] is not None
+
+
+def test_the_same_text_under_several_ids_counts_once():
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice(["alas", "box", "cold", "door", "end"], 9)) for _ in range(40)]
+    rows = [
+        {"item_id": 4 * n + copy, "text": (text, text.upper())[copy % 2], "verdict": "YN"[n % 2]}
+        for n, text in enumerate(texts)
+        for copy in range(4)
+    ]
+    labels = [{"item_id": row["item_id"], "label": row["verdict"]} for row in rows]
+    bare = [{"item_id": row["item_id"], "verdict": row["verdict"]} for row in rows]
+    copied, apart = (estimate(each, labels, positive="Y").systems[0] for each in (rows, bare))
+    widths = [each["naive_ci_high"] - each["naive_ci_low"] for each in (copied, apart)]
+    assert widths[0] == pytest.approx(2 * widths[1], rel=0.1)
+
+
+@pytest.mark.parametrize(("labelled", "is_said"), [(25, True), (150, False)])
+def test_errors_that_no_label_shows_are_named(labelled, is_said):
+    rng = np.random.default_rng(0)
+    scores = rng.integers(1, 6, 300)
+    rows = [{"item_id": n, "verdict": int(score)} for n, score in enumerate(scores)]
+    labels = [{"item_id": n, "label": int(scores[n])} for n in range(labelled)]
+    found = estimate(rows, labels)
+    assert any("Larger errors" in note for note in found.notes) is is_said

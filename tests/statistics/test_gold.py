@@ -148,3 +148,39 @@ def test_chances_of_being_picked_weigh_every_figure():
     share, ends = weighted_mean(is_right, 1 / chances, None)
     assert share == pytest.approx(result.accuracy)
     assert (ends.low, ends.high) == (result.accuracy_ci_low, result.accuracy_ci_high)
+
+
+@pytest.mark.parametrize("kind", ["lognormal", "few heavy"])
+def test_large_and_hard_clusters_are_within_the_intervals(kind: str) -> None:
+    def drawn(k):
+        if kind == "lognormal":
+            sizes = np.ceil(rng.lognormal(1.2, 1, k)).astype(int).clip(1, 150)
+            share = 1 / (1 + np.exp(0.7 * np.log(sizes) - 1.8))
+        else:
+            sizes = np.where(rng.random(k) < 0.1, 30, 3)
+            share = np.where(sizes == 30, 0.55, 0.85)
+        codes = np.repeat(np.arange(k), sizes)
+        gold = rng.integers(0, 2, len(codes))
+        return codes, gold, gold ^ (rng.random(len(codes)) >= share[codes])
+
+    rng, words = np.random.default_rng(1), np.array(["A", "B"])
+    _, gold, said = drawn(40_000)
+    right, runs = float((gold == said).mean()), 60
+    inside = np.zeros(2)
+    for _ in range(runs):
+        codes, gold, said = drawn(80)
+        found = gold_agreement(words[said], words[gold], codes, ["A", "B"])
+        inside += (
+            found.accuracy_ci_low <= right <= found.accuracy_ci_high,
+            found.kappa_ci_low <= 2 * right - 1 <= found.kappa_ci_high,
+        )
+    assert (inside >= 0.88 * runs).all()
+
+
+def test_the_labels_that_choose_the_constant_do_not_make_the_judge_worse_than_it():
+    rng, names, runs, worse = np.random.default_rng(0), np.array(list("abcdef")), 100, 0
+    for _ in range(runs):
+        gold, said = rng.integers(0, 6, (2, 40))
+        found = gold_agreement(names[said], names[gold], labels=names.tolist())
+        worse += found.beats_constant_ci_high < 0
+    assert worse <= 0.04 * runs
