@@ -52,10 +52,17 @@ class Requirement(NamedTuple):
 def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
     """The decision on some requirements: FAIL if one is reliably missed, PASS if all are reached.
 
-    A share is reached if its whole interval is, and missed if none of it is. ``right`` is the share
-    of items on which the judge agrees with people. Raises JudgeSenseError for an unknown task.
+    A share is reached if its whole interval is, and missed if none of it is, at an error divided
+    among the requirements of all tasks. ``right`` is the share of items on which the judge agrees
+    with people. Raises JudgeSenseError for an unknown task.
     """
+    from scipy.special import ndtri
+
     outcomes: list[tuple[Decision, str, str]] = []
+    n = sum(entry.task == r.task for r in requirements for entry in report.assessments if r.task)
+    n += len(report.assessments) * sum(r.task is None for r in requirements)
+    # One task that is missed fails all, so the error of 2.5% is divided among them.
+    wider = float(ndtri(1 - 0.025 / max(n, 1)) / ndtri(0.975))
     for requirement in requirements:
         entries = [entry for entry in report.assessments if requirement.task in (None, entry.task)]
         if not entries:
@@ -78,7 +85,11 @@ def required(report: Report, requirements: Sequence[Requirement]) -> Gate:
             decision: Decision = "INCONCLUSIVE"
             if low is not None and low >= requirement.least:
                 decision = "PASS"
-            elif high is not None and high < requirement.least:
+            elif (
+                high is not None
+                and share is not None
+                and share + wider * (high - share) < requirement.least
+            ):
                 decision = "FAIL"
             ends = "" if low is None or high is None else f" [{percent(low)}, {percent(high)}]"
             shown = "not measured" if share is None else f"{percent(share)}{ends}"

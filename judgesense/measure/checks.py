@@ -152,6 +152,9 @@ def fair(answers: Answers, threshold: float) -> Check:
         f"it makes the same choice in both orders on {percent(choices.same_choice)} of {items} "
         f"{brackets(low, high, percent)}"
     )
+    if (again := _same_again(answers)) is not None and again < 1:
+        than = ", no more often than in the other order" if again <= choices.same_choice else ""
+        text += f". In the same order again, it makes the same choice on {percent(again)}{than}"
     first, (low_first, high_first) = choices.first_position_rate, EVEN_FIRST
     check = Check.of(
         choices.same_choice,
@@ -167,6 +170,15 @@ def fair(answers: Answers, threshold: float) -> Check:
         place, rate = ("first", first) if first >= 0.5 else ("second", 1 - first)
         text += f". It takes the {place} option {percent(rate)} of the time"
     return replace(check, text=text).with_reason()
+
+
+def _same_again(answers: Answers) -> float | None:
+    """How often the same prompt gets the same verdict again; None without repeats."""
+    if answers.reruns is None:
+        return None
+    log, (first, later) = answers.log, answers.reruns
+    read = ~(log.undecided[log.raw[first]] | log.undecided[log.raw[later]])
+    return float((log.raw[first] == log.raw[later])[read].mean()) if read.any() else None
 
 
 def trust_card(

@@ -147,7 +147,8 @@ def gold_agreement(
         found[name] = float(value)
         if drawn:
             low, high = percentile_ends(drawn[name])
-            low, high = min(low, value - reach[name]), max(high, value + reach[name])
+            below, above = reach[name]
+            low, high = min(low, value - below), max(high, value + above)
             found |= Interval(low, high).within(-1.0, 1.0).fields(name)
     return GoldAgreement(**found)
 
@@ -178,7 +179,9 @@ def weighted_mean(column: Any, weights: Floats, clusters: Any) -> tuple[float, I
     """
     from scipy.special import stdtrit
 
-    codes, _ = cluster_codes(clusters, len(weights))
+    codes, k = cluster_codes(clusters, len(weights))
+    if k < len(weights):
+        return _weighted_ratio(column, weights, codes)
     rows = np.bincount(codes)
     weight = np.bincount(codes, weights) / rows
     _, stratum, n = np.unique(weight, return_inverse=True, return_counts=True)
@@ -195,6 +198,27 @@ def weighted_mean(column: Any, weights: Floats, clusters: Any) -> tuple[float, I
     alike = weight.sum() ** 2 / (weight**2).sum()
     size = mean * (1 - mean) / error2 if 0 < mean < 1 else float(alike)
     return mean, Interval(*outer_ends(mean, size, t, bunched=False))
+
+
+def _weighted_ratio(column: Any, weights: Floats, codes: Codes) -> tuple[float, Interval]:
+    """`weighted_mean` of rows that share clusters: a ratio of the clusters' sums, by the jackknife,
+    with as many degrees of freedom as clusters count for (Kish)."""
+    from scipy.special import stdtrit
+
+    total, own = float(weights.sum()), np.bincount(codes, weights)
+    mean, k = float(weights @ column / total), len(own)
+    if k < 2:
+        return mean, Interval(None, None)
+    residuals = np.bincount(codes, weights * (column - mean)) * total / (total - own)
+    t = float(stdtrit(max(1.0, total**2 / float((own**2).sum()) - 1), 0.975))
+    usual = float((own**2).mean()) / total**2
+    error2 = float((residuals**2).sum()) / total**2
+    if np.asarray(column).dtype != bool:
+        error2 = max(error2, usual)
+        return mean, Interval(mean - t * error2**0.5, mean + t * error2**0.5).within(-1, 1)
+    alike = total**2 / float((own**2).sum())
+    size = mean * (1 - mean) / error2 if error2 > 0 and 0 < mean < 1 else alike
+    return mean, Interval(*outer_ends(mean, size, t))
 
 
 def table_figures(table: Floats, ordinal: bool) -> dict[str, Any]:
@@ -282,11 +306,13 @@ def _drawn_tables(
 
 def _by_jackknife(
     truth: Codes, said: Codes, codes: Codes, table: Floats, ordinal: bool, counts: Floats | None
-) -> dict[str, float]:
-    """How far the interval of each figure reaches at least; 0 for clusters of about equal size.
+) -> dict[str, tuple[float, float]]:
+    """How far the interval of each figure reaches at least, down and up; 0 for clusters of about
+    equal size.
 
     Few large clusters decide, and draws that keep them all hide it. The jackknife over clusters
-    does not; Student's t is at their effective number (Kish).
+    does not; Student's t is at their effective number (Kish), and the interval is moved by Hall's
+    correction for skewness (1992).
     """
     from scipy.special import stdtrit
 
@@ -294,15 +320,18 @@ def _by_jackknife(
     worth = sizes.sum() ** 2 / (sizes**2).sum()
     k, size = len(sizes), len(table)
     if worth >= UNEQUAL * k:
-        return dict.fromkeys(table_figures(table, ordinal), 0.0)
+        return dict.fromkeys(table_figures(table, ordinal), (0.0, 0.0))
     cells = codes * table.size + truth * (size + 1) + said
     own = np.bincount(cells, counts, minlength=k * table.size).reshape(k, size, size + 1)
     t = float(stdtrit(max(1.0, worth - 1), 0.975))
     reach = {}
     for name, values in table_figures(table - own, ordinal).items():
         left = values[np.isfinite(values)]
-        spread = float(((left - left.mean()) ** 2).sum()) if len(left) else 0.0
-        reach[name] = t * float(np.sqrt((k - 1) / k * spread))
+        moved = left.mean() - left if len(left) else np.zeros(1)
+        half = t * float(np.sqrt((k - 1) / k * (moved**2).sum()))
+        shift = float((moved**3).sum() / max(1e-12, 6 * (moved**2).sum())) * (1 + 2 * t**2)
+        shift = min(half / 2, max(-half / 2, shift))
+        reach[name] = (half - shift, half + shift)
     return reach
 
 

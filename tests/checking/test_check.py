@@ -431,3 +431,19 @@ def test_the_benchmark_is_built_and_the_report_written_once(tmp_path, monkeypatc
         out=tmp_path / "out",
     )
     assert counts == {"build": 1, "select": 1, "write_report": 1}
+
+
+def test_a_requirement_divides_its_error_among_tasks(tmp_path: Path) -> None:
+    def decided(n_tasks: int, right: int) -> str:
+        rows = [
+            {"item_id": f"{task}.{n}", "task": f"t{task}", "label": "NY"[n % 2]}
+            | {"verdict": "NY"[(n + (n >= (right if task == 0 else 48))) % 2]}
+            for task in range(n_tasks)
+            for n in range(60)
+        ]
+        folder = tmp_path / f"{n_tasks}.{right}"
+        found = judgesense.check(rows, out=folder / "out", runs=folder, require="right=0.8")
+        return found.decision
+
+    assert [decided(1, 39), decided(10, 30), decided(1, 40)] == ["FAIL", "FAIL", "FAIL"]
+    assert decided(10, 40) == "INCONCLUSIVE"

@@ -184,3 +184,22 @@ def test_the_labels_that_choose_the_constant_do_not_make_the_judge_worse_than_it
         found = gold_agreement(names[said], names[gold], labels=names.tolist())
         worse += found.beats_constant_ci_high < 0
     assert worse <= 0.04 * runs
+
+
+def test_picked_rows_of_unequal_clusters_count_by_row() -> None:
+    rng, inside, runs = np.random.default_rng(3), 0, 100
+
+    def drawn(k):
+        sizes = np.where(rng.random(k) < 0.1, 25, 3)
+        codes = np.repeat(np.arange(k), sizes)
+        share = np.where(sizes == 25, 0.5, 0.9)[codes]
+        chances = np.where(rng.random(len(codes)) < 0.3, 0.8, 0.2)
+        return codes, rng.random(len(codes)) < share, chances
+
+    truth = drawn(100_000)[1].mean()
+    for _ in range(runs):
+        codes, right, chances = drawn(60)
+        kept = rng.random(len(codes)) < chances
+        _, ends = weighted_mean(right[kept], 1 / chances[kept], codes[kept])
+        inside += ends.low <= truth <= ends.high
+    assert inside >= 0.88 * runs
