@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from judgesense.comparison.estimate_notes import notes_of, position_bias, unseen_errors
 from judgesense.comparison.estimate_result import (
     Estimate,
     SystemComparison,
@@ -20,7 +21,6 @@ from judgesense.comparison.outputs import Outputs, outputs_of, strata_of
 from judgesense.comparison.verdicts import Verdicts, read_verdicts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data
-from judgesense.measure.agreement import position
 from judgesense.statistics.arrays import Codes, Floats, Words
 from judgesense.statistics.comparison import holm
 from judgesense.statistics.labelled import NOT_RANDOM, labelled_p
@@ -34,13 +34,10 @@ from judgesense.statistics.prediction_powered import (
     naive_influence,
 )
 from judgesense.statistics.rogan_gladen import RoganGladen, rogan_gladen
-from judgesense.text import number, percent
+from judgesense.text import number
 
 STEPS = 4
 """Steps of a scale of numbers, as on a scale of five points."""
-
-_RARE = 0.03
-"""Rarer errors than this move a mean less than the interval is wide."""
 
 
 def estimate(
@@ -136,9 +133,14 @@ def estimate(
         sources=[read.source, *people.sources],
         notes=[
             *read.notes,
-            *_notes(people, len(outputs.wordings), rows),
-            *_unseen_errors(parts, step, high - low),
-            *_position_bias(read),
+            *notes_of(people, len(outputs.wordings), rows),
+            *(
+                note
+                for part in parts
+                if part.powered is not None
+                for note in unseen_errors(part.name, part.means - part.labels, step, high - low)
+            ),
+            *position_bias(read),
         ],
     )
 
@@ -387,58 +389,3 @@ def _winner(names: tuple[str, str], gap: Powered, p: float | None, level: float)
     # No error at all leaves p undefined: the outputs are then all alike.
     is_clear = p <= 1 - level if p is not None else gap.error == 0 and gap.estimate != 0
     return (names[0] if gap.estimate > 0 else names[1]) if is_clear else None
-
-
-def _unseen_errors(parts: Sequence[_System], step: float, width: float) -> Iterator[str]:
-    """What the intervals leave out: errors of more than a step of a scale that no label shows."""
-    for part in parts:
-        off = np.abs(part.means - part.labels)
-        off = off[~np.isnan(off)]
-        if part.powered is None or width <= step or not len(off) or off.max() > step:
-            continue
-        if (share := 1 - 0.05 ** (1 / len(off))) >= _RARE:
-            yield (
-                f"{part.name}: no labelled output is off by more than {number(step, 1)}. Larger "
-                f"errors on up to {percent(share)} of the outputs would show in none of "
-                f"{len(off)} labels, and the interval leaves them out"
-            )
-
-
-def _position_bias(read: Verdicts) -> list[str]:
-    """What the order of the options does to choices that were asked in both orders."""
-    both = position(read.answers) if read.answers.task.comparative else None
-    if both is None or both.same_choice is None:
-        return []
-    first = both.first_position_rate
-    takes = "" if first is None else f", and takes the first option {percent(first)} of the time"
-    return [
-        f"the judge makes the same choice in both orders on {percent(both.same_choice)} of "
-        f"{both.n_items} items{takes}"
-    ]
-
-
-def _notes(people: Labels, n_wordings: int, rows: Sequence[SystemScore]) -> list[str]:
-    undecided = sum(row["n_undecided"] for row in rows)
-    notes = {
-        f"{undecided} outputs have no verdict. The 'judge alone' column leaves them out, and the "
-        "correction gives them the mean verdict": undecided,
-        f"{len(people.unmatched)} labels match no verdict and were left out. The first is in "
-        f"{''.join(people.unmatched[:1])}": people.unmatched,
-        f"the raters agree no better than chance (alpha {number(people.alpha)}). Discuss with them "
-        "what a label means before you rely on the figures": (
-            people.alpha is not None and people.alpha <= 0
-        ),
-        f"the raters tie on {people.ties} outputs, which count as the mean of the tied labels": (
-            people.ties
-        ),
-        "there is one wording, so the intervals say nothing about other wordings": n_wordings < 2,
-        "there are two wordings, and the intervals are for these alone. Three or more would show "
-        "how much wordings differ": n_wordings == 2,
-        "the correction assumes that the labelled outputs are a random sample of each system's "
-        "outputs" + ", except those that judgesense label picked" * people.picked: (
-            people.sampled and np.isnan(people.values).any()
-        ),
-    }
-    return [note for note, applies in notes.items() if applies] + [
-        f"{row['system']}: {row['degenerate']}" for row in rows if row["degenerate"]
-    ]
