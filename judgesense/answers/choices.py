@@ -49,7 +49,8 @@ def stated_choices(
     for place, text in enumerate(tokenised):
         for token, decisive, is_weak in dict.fromkeys(_statements(text)):
             option = space.token_option(token) if token else space.tie or ""
-            statement = Statement(place, option, decisive, tie=token == "")
+            overall = decisive and bool(words.OVERALL.search(text))
+            statement = Statement(place, option, decisive, tie=token == "", overall=overall)
             (weak if is_weak else strong).append(statement)
     return strong, weak
 
@@ -61,6 +62,10 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
     token, rest = match[1], tokenised[0][match.end() :].lstrip()
     if words.WRONG_SOON.match(rest):
         return None
+    if rest == "" and any(
+        (other := words.ALONE.match(text)) and other[1] != token for text in tokenised[1:-1]
+    ):
+        return None  # headings over a review of each
     if rest.startswith(":") or (rest == "" and sentences[0].text.rstrip().endswith(":")):
         # "Output (a): ..." may be the heading of one review of two.
         other = re.compile(rf"^{words.BLANK}(?!{token}){words.Y}\s*:")
@@ -72,7 +77,7 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
 def _last_line(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None:
     if len(tokenised) < 2 or not sentences[-1].begins_line:
         return None
-    match = words.ALONE.match(tokenised[-1])
+    match = words.ALONE.match(tokenised[-1]) or words.TITLED.match(tokenised[-1])
     before = words.ALONE.match(tokenised[-2])
     if match is None or (before is not None and before[1] != match[1]):
         return None
@@ -99,7 +104,7 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
     spans = []
     for start, token, qualified, own in _chosen(text, supposed):
         final = final or own
-        spans.append((start, token, qualified and not final))
+        spans.append((start, token, qualified and not (own or words.CONCLUDES.search(text, 0, start))))
     if not supposed:
         spans += [
             (match.start(), match[1], False)
@@ -128,7 +133,7 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
             follows = supposed and supposed.end() <= start and "," in text[supposed.end() : start]
             if supposed and supposed.start() < match.end() and not follows:
                 continue
-            if (pattern is not words.NOT_BUT and _is_negated(text, match)) or _in_both(
+            if (pattern not in (words.NOT_BUT, words.PREFERRED) and _is_negated(text, match)) or _in_both(
                 text, match.start(match.lastindex or 1)
             ):
                 continue
@@ -136,7 +141,7 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
             if not words.PROVIDED.match(after):
                 qualified = bool(words.QUALIFIED.match(after))
                 own = (
-                    pattern in (words.PICKED, words.LABELLED)
+                    pattern in (words.PICKED, words.LABELLED, words.PREFERRED, words.MAKES)
                     and not qualified
                     and bool(words.OWN.search(text))
                 )

@@ -62,6 +62,9 @@ _BEFORE_LETTER = pattern(
 )
 """What stands before a letter that is a label: not "vitamin C"."""
 
+_WHOLE = pattern(r"\b(?:overall|altogether|all|every|total|together|final(?:ly)?)\b")
+"""What a last question is about that no criterion is: "Does it meet all of them?"."""
+
 _NAMED_LINE = re.compile(r"^[^\d:：]{1,40}[:：]\s*")
 
 
@@ -124,7 +127,9 @@ class _Labels:
         text = sentence.text
         if not sentence.ends_line:
             return None
-        title = _NAMED_LINE.match(text) if sentence.begins_line else None
+        title = _NAMED_LINE.match(text)
+        if title and not (sentence.begins_line or _WHOLE.search(title.group())):
+            title = None
         if title and NEGATION.search(title.group()):  # "Not A: they cannot fly"
             return None
         if title:
@@ -156,7 +161,8 @@ def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str 
         single = {label for each in sentences if (label := labels.alone(each)) is not None}
         questions = sum(bool(QUESTION.search(each.text)) for each in sentences)
         if len(single) > 1 and questions > 1 and not cued:
-            return ""
+            whole = " ".join(each.text for each in sentences[-2:])
+            return labels.alone(sentences[-1]) or "" if _WHOLE.search(whole) else ""
     if lead is None and last is None and len(cued) > 1 and cued[-1].option == cued[-2].option:
         cued = cued[-1:]  # a change of mind, confirmed
     verdict = conclusion(lead, last, cued)
@@ -194,6 +200,8 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 _DENIED_ELSEWHERE.search(sentence.text, 0, match.start())
             ):
                 return ""
+            if label and labels.has_rival(match, sentence.text):
+                return ""  # "one of C or I"
             if label and not labels.is_prose(match, sentence.text):
                 (denied if _is_denied(match, sentence.text) else named).add(label)
     if len(named) == 1 and not named & denied:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from judgesense.answers.ranks import NAME_KEYS, RANK_KEYS, read_ranks
 from judgesense.answers.space import Space
 from judgesense.answers.vocabulary import CONCLUDES
 
@@ -103,13 +104,15 @@ _CLAUSE = 200
 """Characters before a marker that may say what it is."""
 
 _SUPPOSED = re.compile(
-    r"\b(?:if|when|whether|unless|wenn|falls|sonst|andernfalls|si|sinon|cuando|quand|se)\b"
+    r"\b(?:if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
+    r"|would\s+have|i['’]d\s+have|wenn|falls|sonst|andernfalls|si|sinon|cuando|quand|se)\b"
     r"|만약|이라면|라면|もし|場合|なら|如果|若|的话",
     re.IGNORECASE,
 )
 _CONCLUDES_ELSEWHERE = re.compile(
     r"\b(?:I|we)\s+(?:therefore\s+|would\s+|will\s+)?(?:choose|pick|select|prefer|go\s+with|decide"
     r"|conclude|vote)\b|\bmy\s+(?:verdict|choice|pick|decision|answer)\b"
+    r"|\b(?:final|overall|my)\s+(?:verdict|decision|choice|answer)\s*(?:is\s*)?:\s*\[\["
     r"|\b(?:fazit|ergebnis|daher|deshalb|somit|insgesamt|also|endg[üu]ltig\w*)\b"
     r"|\b(?:por\s+lo\s+tanto|por\s+tanto|en\s+conclusi[óo]n|en\s+resumen|finalmente|veredicto)\b"
     r"|\b(?:donc|en\s+conclusion|par\s+cons[ée]quent|finalement|portanto|quindi|pertanto)\b"
@@ -117,7 +120,10 @@ _CONCLUDES_ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _DENIED_BEFORE = re.compile(
-    r"(?:\b(?:not|nicht|non|no\s+es|pas|rather\s+than|instead\s+of)|不是|并非|并不是|而非)\s*[\"'“(]*$",
+    r"\b(?:not|n['’]t|cannot|no|nicht|non|ne|não|never|nie)\s+(?:\w+ly\s+)?(?:choose|pick|select"
+    r"|prefer|go\s+(?:with|for)|say|give|recommend|eli(?:jo|ge|girí?a)|escojo|w[äa]hle|choisis|scelgo"
+    r"|escolho|prefiero|r[ée]ponds|es|be|is)\s*[\"'“(]*$"
+    r"|(?:\b(?:not|nicht|non|no\s+es|pas|rather\s+than|instead\s+of)|不是|并非|并不是|而非)\s*[\"'“(]*$",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
@@ -126,6 +132,11 @@ _DENIED_AFTER = re.compile(
 )
 """How a marker is denied: "not [[A]]", "[[A]]가 아니라", "[[A]]ではなく"."""
 
+_CONDITION_AFTER = re.compile(
+    r"\s*(?:(?:would|could|might)\b|(?:only\s+)?(?:if|when|unless)\b|wenn\b|falls\b|si\b|なら|の場合"
+    r"|(?:이|라)?면\b|이라면|只有|如果)",
+    re.IGNORECASE,
+)
 _ALTERNATIVE = re.compile(r"\s*(?:or|/|\|)\s*[\[\"'(]*([^\s\[\]()\"'*.,;?]{1,20})", re.IGNORECASE)
 
 MARKERS = (_DOUBLE, _NAMED, _GRADE, _BOXED, _TAG, _HASHES, _ALONE)
@@ -148,7 +159,10 @@ def read_marked(text: str, space: Space) -> Marked | None:
     kind that differ give one verdict only if the last one concludes ("Overall: [[3]]"), or if the
     others are denied or supposed ("not [[A]]", "if depth counts, [[A]]").
     """
-    return _read_markers(text, space) or _read_json(text, space)
+    if marked := _read_markers(text, space):
+        return marked
+    ranked = read_ranks(text, space)
+    return Marked(*ranked) if ranked else _read_json(text, space)
 
 
 class _Marker(NamedTuple):
@@ -177,7 +191,10 @@ def _read_markers(text: str, space: Space) -> Marked | None:
             # One straight below another replaces nothing: the two contradict each other.
             listed = len(markers) > 1 and not text[markers[-2].end : final.start].strip(" .*_\n")
             if listed or not (is_last and own_line):
-                option = plain.pop() if len(plain) == 1 and not final.is_condition else ""
+                # A condition may end a reasoning or follow a verdict that came first.
+                is_first = not markers[0].is_condition
+                is_one = len(plain) == 1 and (is_first or not final.is_condition)
+                option = plain.pop() if is_one else ""
         last = final.start, Marked(option, final.end)
     return last and last[1]
 
@@ -204,7 +221,9 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
         if (other := _ALTERNATIVE.match(text, match.end())) and space.value(other[1]) is not None:
             continue  # "GRADE: C or I?" offers both.
         concludes = bool(CONCLUDES.search(clause) or _CONCLUDES_ELSEWHERE.search(clause))
-        is_condition = not concludes and bool(_SUPPOSED.search(clause))
+        is_condition = bool(_CONDITION_AFTER.match(text, match.end())) or (
+            not concludes and bool(_SUPPOSED.search(clause))
+        )
         yield _Marker(match.start(), match.end(), option, concludes, is_condition)
 
 
@@ -225,8 +244,6 @@ def _read_json(text: str, space: Space) -> Marked | None:
     """The one verdict of the JSON objects that have one; loose JSON is read field by field."""
     if "{" not in text and not _FIELD.search(text):
         return None
-    if (ranked := _read_ranks(text, space)) is not None:
-        return ranked
     fields: list[tuple[str, str]] = []
     end = 0
     for values, stop in _objects(text):
@@ -244,7 +261,7 @@ def _read_json(text: str, space: Space) -> Marked | None:
             if (label := space.value(match[2] or match[3] or match[4])) is not None
         ]
         fields = [each for each in loose if each[0] in VERDICT_KEYS]
-        named = [each for each in loose if each[0] not in (*_NAME_KEYS, *_RANK_KEYS)]
+        named = [each for each in loose if each[0] not in (*NAME_KEYS, *RANK_KEYS)]
         fields = fields or ([] if space.numeric else named)
         end = len(text)
     label = _one_label(fields)
@@ -256,77 +273,6 @@ _REPLACES = re.compile(
     r"|re-?check\w*|instead|actually|verdict|therefore|so\s+my|my\s+(?:own|verdict))\b",
     re.IGNORECASE,
 )
-_NAME_KEYS = ("model", "name", "id", "candidate", "assistant", "response", "output", "option")
-_RANK_KEYS = ("rank", "ranking", "position", "place")
-
-
-def _read_ranks(text: str, space: Space) -> Marked | None:
-    """The option of rank 1 in a ranking of all candidates, wherever in the JSON it is.
-
-    A shared first rank is a tie. None without a ranking.
-    """
-    ranks: dict[str, float] = {}
-    end = 0
-    for stop, entry in _entries(text):
-        for key, listed in entry.items():
-            if "rank" not in _key(key) and "order" not in _key(key):
-                continue
-            # {"ranking": ["B", "A"]} or {"rankings": {"A": 2, "B": 1}}
-            if isinstance(listed, dict):
-                places = {name: at for name, at in listed.items() if isinstance(at, int | float)}
-            elif isinstance(listed, list) and all(isinstance(name, str) for name in listed):
-                places = {name: at for at, name in enumerate(listed)}
-            else:
-                continue
-            found = {space.value(name): float(at) for name, at in places.items()}
-            if None not in found and len(found) > 1:
-                ranks, end = {str(name): at for name, at in found.items()}, stop
-        keys = {_key(name): value for name, value in entry.items()}
-        rank = next((keys[key] for key in _RANK_KEYS if key in keys), None)
-        name = next((keys[key] for key in _NAME_KEYS if isinstance(keys.get(key), str)), None)
-        if isinstance(rank, str) and rank.strip().isdigit():
-            rank = int(rank)
-        if name is None or not isinstance(rank, int | float) or isinstance(rank, bool):
-            continue
-        if (option := space.value(name)) is not None and option in space.exact:
-            ranks[option] = float(rank)
-            end = stop
-    candidates = set(space.options) - {space.tie or ""}
-    if len(ranks) < 2 or ranks.keys() < candidates:
-        return None
-    first = [option for option, rank in ranks.items() if rank == min(ranks.values())]
-    return Marked(first[0] if len(first) == 1 else space.tie or "", end)
-
-
-def _entries(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a text's JSON at any depth that is read, with the end of their document."""
-    if '\\"' in text:
-        text = text.replace('\\"', '"')  # JSON as an argument of a function call
-    decoder, place = json.JSONDecoder(), _BRACKET.search(text)
-    if '"' not in text and "'" in text:
-        text = text.replace("'", '"')  # a list as Python prints it
-    for _ in range(_MOST_OBJECTS):
-        if place is None:
-            return
-        try:
-            value, end = decoder.raw_decode(text, place.start())
-        except (ValueError, RecursionError):
-            end = place.end()
-        else:
-            pending = [(value, 0)]
-            while pending:
-                inner, depth = pending.pop()
-                if isinstance(inner, dict):
-                    yield end, inner
-                if depth < _DEEPEST and isinstance(inner, dict | list):
-                    inside = inner.values() if isinstance(inner, dict) else inner
-                    pending += [(each, depth + 1) for each in reversed([*inside])]
-        place = _BRACKET.search(text, end)
-
-
-_BRACKET = re.compile(r"[\[{]")
-
-
 def without_json(text: str) -> str:
     """The text without its JSON objects: one without a verdict is no sentence."""
     if "{" not in text:
@@ -371,7 +317,7 @@ def _object_label(values: dict[str, Any], space: Space, depth: int = 0) -> str |
                 verdicts.append((_key(name), inner))
         elif (label := _scalar_label(value, space)) is not None:
             key = _key(name)
-            if key in VERDICT_KEYS:
+            if key in VERDICT_KEYS or key.startswith(("overall", "final")):
                 verdicts.append((key, label))
             elif not (space.numeric and _COUNT.search(key)):
                 others.append((key, label))

@@ -17,7 +17,7 @@ _QUOTED_LINE = re.compile(r"(?m)^[ \t]*>[^\n]*\n?")
 _BLOCK = re.compile(r"\[BEGIN ([A-Z ]{3,30})\].*?\[END \1\]", re.DOTALL)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^`\n]+)```", re.DOTALL)
 _INDENTED = re.compile(r"(?m)(?<=\n\n)(?:^(?: {4}|\t)[^\n]*(?:\n|\Z))+")
-_WRITER = rf"(?:(?:{NOUN}|candidate|student|submission|author|user)s?|it|they|he|she|which|that)"
+_WRITER = rf"(?:(?:{NOUN}|candidate|student|submission|author|user|reviewer|evaluator|colleague|rater|critic)s?|it|they|he|she|which|that)"
 _WRITES = one_of(
     "wrote | writes | written | says | said | contains? | contained | includes? | included | reads",
     "states? | stated | claims? | claimed | ends? with | ended with | begins? with | prints?",
@@ -57,13 +57,14 @@ _ON_CONDITION = one_of(
     "followed by | in the format | format",
 )
 _INSTRUCTS = pattern(
-    r"^\W*(?:my|the)\s+(?:instructions?|guidelines?)\s*:"
+    r"^\W*(?:my|the|your)\s+(?:instructions?|guidelines?|task|job)\s*:"
     r"|^\W*if\s+(?:all|any|every|each|none|both|no|some)\b[^,]{0,80},\s*(?:then\s+)?"
     r"the\s+(?:result|verdict|answer|grade|label)\s+(?:is|should\s+be|must\s+be)\b|"
     rf"^\W*(?:please\s+|now\s+|then\s+|just\s+|you\s+(?:should|must|can|may|will|need\s+to)\s+)?"
     rf"{_IMPERATIVE}\b(?![^.]*\bbecause\b).*\b{_ON_CONDITION}\b"
     r"|\byou\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
     r"|given|required|expected|supposed))\b"
+    r"|\b(?:instructions?|prompt|task|question|rubric)\s+(?:says?|asks?|states?|reads?):"
     r"|\b(?:instructions?|prompt|task|question|rubric|guidelines?|criteria|format|scale|system"
     r"\s+prompt)\s+(?:says?|asks?|states?|requires?|tells?|wants?|is|are|specif\w+|defines?"
     r"|reads?)\s+(?:to|that|me|us|whether|which|for|as|:)"

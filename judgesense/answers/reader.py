@@ -10,6 +10,7 @@ from judgesense.answers.choices import read_choice, stated_choices
 from judgesense.answers.labels import cued_labels, read_label
 from judgesense.answers.markers import offers_markers, read_marked, without_json
 from judgesense.answers.quotations import is_instruction, without_quotations
+from judgesense.answers.ranks import calls_as_json
 from judgesense.answers.scores import read_score, stated_scores
 from judgesense.answers.space import Space, space_of
 from judgesense.answers.text import clean, sentences, without_markup, without_thinking
@@ -28,11 +29,12 @@ _REFUSAL = pattern(
 )
 _PLAIN_REFUSAL = pattern(r"\bas\s+an\s+ai\b|\bunable\s+to\s+(?:assist|comply|help)\b")
 _CANDIDATE = re.compile(
-    r"\b(?:assistant|response|model|candidate|output|answer|reply|system|summary)\s*#?([12])\b",
+    r"\b(?:assistant|response|model|candidate|output|answer|reply|system|summary)\s*#?([1-9])\b",
     re.IGNORECASE,
 )
 _RANKING = re.compile(r"[\"']rank(?:ing)?[\"']\s*:")
 _SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
+_PLUS = re.compile(r"(?<![\w.)\]/+])\+(?=\d)")
 _SHORT = 80
 """A text of at most this many characters may be an option as a whole: "Response (a)."."""
 
@@ -82,13 +84,15 @@ def parse(
 
 def read(text: str, space: Space) -> str | None:
     """The option that cleaned text concludes; "" where it contradicts itself, None without one."""
+    if space.numeric:
+        text = _PLUS.sub("", text)  # +2 is 2.
     if space.numeric and space.options[0][:1] != "-":
         text = _SIGN.sub("minus", text)  # -1 is not 1.
     elif space.numeric and (last := text.rstrip().rpartition("\n")[2].strip()) in space.options:
         return last  # On a scale with signs, "-1" alone on the last line is no list item.
     if len(text) <= _SHORT and (verdict := space.value(text)) is not None:
         return verdict
-    text = without_quotations(text)
+    text = calls_as_json(without_quotations(text))
     if marked := read_marked(text, space):
         return "" if _contradicted(marked.option, text[marked.end :], space) else marked.option
     if _RANKING.search(text):
@@ -101,9 +105,9 @@ def read(text: str, space: Space) -> str | None:
     ]
     if not any(each.text for each in found):
         return None
-    is_numbered = space.numeric and len({m.casefold() for m in _CANDIDATE.findall(text)}) > 1
-    if is_numbered and not space.pairwise and (choice := _tie_code(space)) is not None:
-        # 1, 2 and a number for a tie: a choice between candidates, not a scale.
+    named = {int(number) for number in _CANDIDATE.findall(text)} if space.numeric else set()
+    is_numbered = bool(named)
+    if is_numbered and not space.pairwise and (choice := _numbered(space, named)):
         verdict = read_choice(found, choice)
         if verdict in choice.options:
             return verdict
@@ -112,14 +116,24 @@ def read(text: str, space: Space) -> str | None:
         # Beside numbered candidates, a number that chooses none counts something.
         if verdict is not None or (space.pairwise and (is_numbered or not space.numeric)):
             return verdict
-    return read_score(found, space) if space.numeric else read_label(found, space, len(text))
+    if space.numeric:
+        return read_score(found, space)
+    verdict = read_label(found, space, len(text))
+    if verdict is None and space.spelled:  # "The answer is correct.", where C and I are offered
+        word = read_label(found, space_of(tuple(space.spelled)), len(text))
+        verdict = space.spelled[word] if word else word
+    return verdict
 
 
-def _tie_code(space: Space) -> Space | None:
-    """The choice between candidates 1 and 2 in a space with a third number for a tie."""
-    return (
-        space_of(("1", "2")) if set(space.options) in ({"1", "2", "0"}, {"1", "2", "3"}) else None
-    )
+def _numbered(space: Space, candidates: set[int]) -> Space | None:
+    """The choice between numbered candidates that a scale is: 1, 2 and a number for a tie, or
+    as many candidates as there are numbers.
+    """
+    if set(space.options) in ({"1", "2", "0"}, {"1", "2", "3"}) and candidates <= {1, 2}:
+        return space_of(("1", "2"))
+    if candidates <= {int(option) for option in space.options} and len(space.options) < 5:
+        return space_of(space.options, numbered=True) if max(candidates) > 2 else None
+    return None
 
 
 def _contradicted(verdict: str, rest: str, space: Space) -> bool:

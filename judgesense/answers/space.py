@@ -26,7 +26,7 @@ _GRADES = {
 _PAIRS = ({"a", "b"}, {"1", "2"}, {"i", "ii"}, {"x", "y"}, {"first", "second"})
 _NAMES = (("1", "one", "first", "a"), ("2", "two", "second", "b"))
 _COMPARED = re.compile(r"^\s*(.{1,24}?)\s*(>{1,3}|<{1,3}|={1,2}|≻|≺)\s*(.{1,24}?)\s*$")
-_PREFIX = re.compile(rf"^(?:{NOUN}|the|is|my|grade|score|rating|verdict|winner)[\s:#-]+", re.I)
+_PREFIX = re.compile(rf"^(?:{NOUN}|the|is|my|grade|score|rating|verdict|winner)[\s:#_-]+", re.I)
 _SUFFIX = re.compile(
     r"\s+(?:is\s+(?:the\s+)?(?:better|best|winner|correct)|wins|points?|stars?)$", re.I
 )
@@ -45,8 +45,10 @@ _UNSPACED = re.compile(
 )
 _QUANTITY = (
     r"(?![\w%°]|[.,:]\d|\s*[*/+=^×]\s*\d|\s+(?!because|since|as|which|is|and|or|but|not|rather|based"
-    r"|due|given|here)[a-z])"
+    r"|due|given|here|over|wins|than)[a-z])"
 )
+_NO_QUANTITY = re.compile(_QUANTITY)
+_COMPUTED = re.compile(r"(?:[=+*/^×]|\s-|\b(?:result|sum|total)\s+(?:is|of))\s*$", re.IGNORECASE)
 FIRST = 0xE000
 """The private-use character that stands for the first option in tokenised text; others follow."""
 
@@ -56,12 +58,18 @@ class Space:
 
     ``pairwise`` is a choice between two candidates named by a letter or a number (A/B, 1/2), with
     or without a label for ties; ``numeric`` a scale of whole numbers; ``short`` if every option
-    has at most two characters. ``aliases`` are further texts for an option.
+    has at most two characters. ``aliases`` are further texts for an option. ``numbered`` options
+    are candidates, although their names are numbers.
     """
 
-    def __init__(self, options: tuple[str, ...], aliases: tuple[tuple[str, str], ...] = ()) -> None:
+    def __init__(
+        self,
+        options: tuple[str, ...],
+        aliases: tuple[tuple[str, str], ...] = (),
+        numbered: bool = False,
+    ) -> None:
         self.options = options
-        self.numeric = is_scale(options)
+        self.numeric = is_scale(options) and not numbered
         self.tie = next((o for o in options if o.casefold() in TIES), None)
         candidates = [option for option in options if option != self.tie]
         self.pairwise = len(candidates) == 2 and {c.casefold() for c in candidates} in _PAIRS
@@ -74,7 +82,7 @@ class Space:
             self.folded[key] = "" if key in self.folded else option
         # Grades by a letter are spelled out as well, in a marker: "GRADE: Correct".
         graded = {o.casefold() for o in options} <= _GRADES.keys()
-        self._spelled = {
+        self.spelled = {
             word: option
             for option in (options if graded else ())
             for word in _GRADES[option.casefold()]
@@ -144,7 +152,7 @@ class Space:
             if bare in self.exact:
                 return bare
             key = bare.casefold()
-            if option := self.folded.get(key) or self.aliases.get(key) or self._spelled.get(key):
+            if option := self.folded.get(key) or self.aliases.get(key) or self.spelled.get(key):
                 return option
             if (nth := _NTH.match(key)) and (option := self._ordinal.get(nth[1])):
                 return option
@@ -201,6 +209,8 @@ class Space:
 
     def _bare_token(self, match: re.Match[str], text: str) -> str:
         option = match[1]
+        if option.isdigit() and not _is_named(match, text):
+            return match.group()
         if option == "A" and match.group() == "A" and _ARTICLE.match(text, match.end()):
             return match.group()
         if option == "I" and match.group() == "I" and _PRONOUN.match(text, match.end()):
@@ -213,6 +223,12 @@ class Space:
     def token_option(self, token: str) -> str:
         """The option behind a private-use character."""
         return self.options[ord(token) - FIRST]
+
+
+def _is_named(match: re.Match[str], text: str) -> bool:
+    """Whether a number may name a candidate: it counts nothing and is no result of a sum."""
+    before = text[max(0, match.start() - 12) : match.start()]
+    return bool(_NO_QUANTITY.match(text, match.end())) and not _COMPUTED.search(before)
 
 
 def _as_word(alias: str) -> str:
@@ -234,17 +250,22 @@ def _as_name(alias: str) -> str:
     return re.escape(text) if free else _as_word(alias)
 
 
-def space_of(options: tuple[str, ...], aliases: Aliases | None = None) -> Space:
+def space_of(
+    options: tuple[str, ...], aliases: Aliases | None = None, *, numbered: bool = False
+) -> Space:
     """The space of options with a template's aliases (option -> further texts), compiled once.
 
     Raises JudgeSenseError for an alias of no option or of two.
     """
     listed = {o: (a,) if isinstance(a, str) else tuple(a) for o, a in (aliases or {}).items()}
-    return _compiled(options, tuple(listed.items()))
+    return _compiled(options, tuple(listed.items()), numbered)
 
 
 @lru_cache(maxsize=512)
-def _compiled(options: tuple[str, ...], aliases: tuple[tuple[str, tuple[str, ...]], ...]) -> Space:
+def _compiled(
+    options: tuple[str, ...], aliases: tuple[tuple[str, tuple[str, ...]], ...], numbered: bool
+) -> Space:
     if wrong := wrong_alias(options, dict(aliases)):
         raise JudgeSenseError(f"aliases: {wrong[2]}")
-    return Space(options, tuple((text, option) for option, texts in aliases for text in texts))
+    pairs = tuple((text, option) for option, texts in aliases for text in texts)
+    return Space(options, pairs, numbered)

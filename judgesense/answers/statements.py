@@ -11,13 +11,14 @@ class Statement:
     """A sentence's verdict; ``option`` is "" for a tie, or a score that is none of the options.
 
     ``place`` is the number of the sentence, from 0. A decisive statement concludes ("therefore",
-    "final"), or is the writer's own choice.
+    "final"), or is the writer's own choice. An overall one weighs what was said before it.
     """
 
     place: int
     option: str
     decisive: bool = False
     tie: bool = False
+    overall: bool = False
 
 
 def conclusion(
@@ -38,13 +39,15 @@ def conclusion(
         options = {s.option for s in decisive if not s.tie} | ({last} if last else set())
         return lead if options <= {lead} else ""
     if last is not None:
-        decisive.append(Statement(len(statements) + 1_000_000, last, True))
+        decisive.append(Statement(len(statements) + 1_000_000, last, True, overall=True))
     if decisive:
         verdict = decisive[-1]
         if not verdict.tie:  # "neither is perfect" before it is no verdict
             decisive = [s for s in decisive if not s.tie]
         others = [s for s in statements if not (s.decisive or s.tie or criteria)]
-        against = [s for s in others if s.place == 0 or s.place > verdict.place]
+        # Straight after a choice, "overall" contradicts it; after a review it weighs it.
+        first = -1 if verdict.overall and verdict.place > 1 else 0
+        against = [s for s in others if s.place == first or s.place > verdict.place]
         agree = all(s.option == verdict.option for s in (*decisive, *against))
         return verdict.option if agree else ""
     ties = [s.place for s in statements if s.tie]

@@ -7,14 +7,16 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-THINKING_TAG = re.compile(r"</?(?:think|thinking|reasoning)>|\[/?THINK\]", re.IGNORECASE)
+THINKING_TAG = re.compile(
+    r"[<◁]/?(?:think|thinking|thought|reasoning)[>▷]|\[/?THINK\]", re.IGNORECASE
+)
 """A tag that starts or ends thinking."""
 
-BEGINS_THINKING = re.compile(r"(?:<(?:think|thinking|reasoning)>|\[THINK\])\s*\Z", re.IGNORECASE)
+BEGINS_THINKING = re.compile(r"(?:[<◁](?:think|thinking|thought|reasoning)[>▷]|\[THINK\])\s*\Z", re.IGNORECASE)
 """The start of thinking at the end of a prompt."""
 
 _THINKING = re.compile(
-    r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)",
+    r"[<◁](think|thinking|thought|reasoning)[>▷].*?(?:[<◁]/\1[>▷]|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _CHANNEL = re.compile(r"<\|?channel\|?>", re.IGNORECASE)
@@ -26,7 +28,7 @@ _LEAKED_ANALYSIS = re.compile(r"\s*(?:assistant)?analysis(?=[A-Z])")
 _LEAKED_FINAL = re.compile(r"assistantfinal|assistant\s*<\|channel\|>\s*final")
 """A template's channel markers, and what is left of them where a server dropped their brackets."""
 
-_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>|\[/THINK\]", re.IGNORECASE)
+_THOUGHT = re.compile(r"[<◁]/(?:think|thinking|thought|reasoning)[>▷]|\[/THINK\]", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
@@ -43,7 +45,7 @@ def without_thinking(text: str) -> str:
     if _LEAKED_ANALYSIS.match(text):
         ends = [end.end() for end in _LEAKED_FINAL.finditer(text)]
         return text[ends[-1] :] if ends else ""
-    if "<" not in text and "[" not in text:
+    if not any(sign in text for sign in "<[◁"):
         return text
     if _CHANNEL.search(text):
         text = _without_channels(text)
@@ -73,6 +75,9 @@ LONGEST_SENTENCE = 600
 
 # Zero-width and direction marks, NUL, lone surrogates, and the private-use characters that
 # `space` puts in place of candidates.
+_END_TOKEN = re.compile(r"<\|[\w ]{2,20}\|>|</s>|<(?:eos|end_of_turn|start_of_turn)>")
+"""A model's own markers of a message, which some servers leave in its text."""
+
 _INVISIBLE = re.compile(
     "[\u0000\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ue000-\uf8ff]"
 )
@@ -95,7 +100,7 @@ def clean(text: str) -> str:
     """The text's beginning and end, in compatibility form and without invisible characters."""
     # Again after the compatibility form, in which one character can become 18.
     text = _ends(unicodedata.normalize("NFKC", _ends(text)))
-    return _INVISIBLE.sub("", text).strip()
+    return _END_TOKEN.sub("\n", _INVISIBLE.sub("", text)).strip()
 
 
 def _ends(text: str) -> str:

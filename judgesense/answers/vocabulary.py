@@ -57,6 +57,7 @@ _PICK = one_of(
     "choos(?:e|ing) | chose | ha(?:ve|d) chosen | select(?:ed|ing)? | pick(?:ed|ing)?",
     "prefer(?:red)? | favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
+    "giv(?:e|ing) (?:(?:the|a|an|my) )?(?:\\w+ )?(?:edge|nod|win|point|vote|preference|advantage) to",
     "lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
     "in favou?r of",
 )
@@ -71,7 +72,7 @@ _KIND = one_of(
 _NAME = one_of(
     NOUN,
     "one | choice | option | answer | verdict | selection | pick | winner | preference",
-    "decision | judge?ment | conclusion | vote | result | better | best",
+    "decision | judge?ment | conclusion | vote | result | better | best | edge | nod | win | victory",
 )
 _SETTING = one_of(
     "here | for me | overall | between the two | of the two | in this case",
@@ -99,22 +100,43 @@ _OFFERS = one_of(
     "presents? | presented | produced | produces | delivers? | delivered | contains | made",
 )
 GIVES_BETTER = pattern(
-    rf"{X}\s+(?:(?:also|clearly|overall|still|ultimately)\s+)?{_OFFERS}\s+(?:us\s+)?"
+    rf"{X}\s+(?:(?:\w+ly|also|overall|still|therefore|thus|has|have)\s+)*{_OFFERS}\s+(?:us\s+)?"
     rf"(?:the|a|an)\s+(?:{_DEGREE}\s+)*(?:better|best|superior|stronger|preferable|winning)\b"
+    rf"(?!\s+(?!overall\b|one\b|of\b|here\b|{NOUN}\b)[a-z])"
     rf"|\b(?:I|we)\s+(?:\w+\s+)?(?:judge|consider|find|deem|rate)\s+(?:the\s+)?(?:{NOUN}\s+(?:from|by|of)\s+)?{X}"
     rf"\s+(?:to\s+be\s+)?(?:the\s+)?(?:better|best|superior|stronger)\b"
 )
 BETTER_IS_FROM = pattern(
-    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning)\s+"
-    rf"(?:of\s+(?:the|these)\s+(?:\w+\s+){{1,4}})?"
+    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning|(?:more|most)\s+\w+(?=\s+of))\s+"
+    rf"(?:of\s+(?:(?:the|these)\s+(?:\w+\s+){{1,4}}|them\s+))?"
     rf"(?:{_NAME}\s+)?(?:(?:overall|here)\s+)?"
     rf"(?:is|was|comes|came|would\s+be|has\s+to\s+be|must\s+be)\s+(?:therefore\s+|clearly\s+)?"
     rf"(?:the\s+(?:one|{NOUN})\s+|that\s+)?(?:which\s+(?:is|was)\s+|that\s+(?:is|was)\s+)?"
     rf"(?:(?:(?:given|provided|written|offered|produced|presented|made)\s+)?(?:from|by|of)\s+)?"
     rf"{_OPEN}{X}"
 )
+PREFERRED = pattern(
+    rf"(?:\b(?:it\s+is|it['’]s)\s+{X}\s+(?:that|which|who)\s+|{X}(?:['’]s)?[^.;]{{0,20}}?\s+"
+    r"(?:(?:which|who)\s+)?(?:is|as)\s+the\s+one\s+(?:that\s+|which\s+)?)"
+    rf"(?:I|we)(?:['’]d|['’]ll|\s+would|\s+will)?\s+(?:\w+ly\s+)?{_PICK}".replace("(?:with|for)", "with")
+)
+MAKES = pattern(
+    r"\b(?:(?:that|this|which)\s+(?:makes|leaves|gives|means|points\s+to|brings)(?:\s+(?:it|me|us))?"
+    r"(?:\s+(?:to|with|the\s+winner))?|(?:it|that|this)\s+(?:has\s+to|must|should|would)\s+be)"
+    rf"\s+{_OPEN}{X}(?={BLANK}$)"
+)
+RANKED_FIRST = pattern(
+    rf"\b(?:rank|place|put)(?:s|ed|ing)?\s+{X}\s+(?:in\s+|at\s+)?(?:the\s+)?(?:first|1st|#1|top)\b"
+    rf"|{X}\s+(?:is|comes|came|ranks?|ranked|(?:is|are)\s+(?:ranked|placed)|takes|finishes)\s+"
+    r"(?:in\s+)?(?:the\s+)?(?:first|1st|#1|number\s+one|top)(?:\s+(?:place|spot|position|rank))?(?=\W|$)"
+    rf"(?!\s+\w+\s+(?:in|to)\b)|{X}\s+in\s+(?:the\s+)?first\s+place"
+    rf"|\bfirst\s+place\s*(?:goes\s+to|is|:|-|–)\s*{_OPEN}{X}"
+)
 NOT_BUT = pattern(rf"\bnot\s+{Y}\s*,?\s*but(?:\s+rather)?\s+{X}")
-DOES_BETTER = pattern(rf"{X}\s+(?:\w+\s+){{1,8}}?better\s+(?:\w+\s+){{0,3}}?than\s+{Y}")
+DOES_BETTER = pattern(
+    rf"{X}\s+(?:\w+\s+){{1,8}}?better\s+(?:\w+\s+){{0,3}}?than\s+{Y}"
+    rf"|{X}\s+(?:(?:has|have)\s+)?{_OFFERS}\s+an?\s+(?:\w+\s+)?more\s+(?:\w+,?\s+){{1,5}}?than\s+{Y}"
+)
 CHOSEN = (
     IS_BETTER,
     WINS,
@@ -126,6 +148,9 @@ CHOSEN = (
     DOES_BETTER,
     GIVES_BETTER,
     BETTER_IS_FROM,
+    PREFERRED,
+    MAKES,
+    RANKED_FIRST,
 )
 """Each finds a candidate that is chosen."""
 
@@ -156,7 +181,7 @@ SUPPOSED = pattern(
     r"\b"
     + one_of(
         "if | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
-        "initially | one (?:could|might|may) | some (?:may|might|would|people)",
+        "initially | at first (?:glance|sight) | one (?:could|might|may) | some (?:may|might|would|people)",
         "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
         "could be (?:better|improved) | need to | to (?:determine|decide|evaluate|judge|see)",
     )
@@ -190,9 +215,10 @@ OWN = re.compile(r"\b(?:I|we|my|our)\b")
 QUALIFIED = pattern(
     r"[^.;]{0,12}\b"
     + one_of(
-        r"in (?:terms|that|this|some|its|his|their) | at \w+ing | only | when",
+        r"in (?:terms|that(?! case)|this(?! case)|some|its|his|their) | at \w+ing | only | when",
         "for (?:someone|people|those|users) | on (?:this|that) (?:point|aspect)",
         "with (?:respect|regard) | regarding | as far",
+        "(?:to|on|for) (?:part|question|turn|point|the (?:first|second|last|one))",
     )
     + r"\b"
 )
@@ -203,13 +229,27 @@ CONCLUDES = pattern(
         "in (?:conclusion|summary|short|sum|the end) | to (?:conclude|sum up|summarize)",
         "finally | final | ultimately | based on | given (?:this|these|the above|that)",
         "for these reasons | as a result | all things considered | conclusion | verdict",
-        "in light of | considering",
+        "in light of | considering | all told | all in all | on balance | as a whole | on the whole",
+        "(?:all|every)thing together | all (?:of this|this|that) together | weighed together",
+        "for (?:that|this) reason | in my (?:judge?ment|view|opinion) | on reflection",
+        "on (?:a )?closer (?:reading|look|inspection) | by (?:this|that|the) (?:rule|standard)",
+        "(?:that|which|this) is why",
     )
     + r"\b"
 )
+OVERALL = pattern(
+    r"\b"
+    + one_of(
+        "overall | together | all told | all in all | on balance | as a whole | on the whole",
+        "all things considered | on (?:a )?closer | on reflection | in the end | final(?:ly)?",
+        "ultimately",
+    )
+    + r"\b"
+)
+"""What weighs all that was said before: a first impression does not stand against it."""
 _EXCELS = one_of(
     r"better | best | superior | preferable | preferred | winner | execut\w+ | meets?",
-    r"satisf\w+ | follows? | correct | chosen",
+    r"satisf\w+ | follows? | correct | chosen | ahead",
 )
 _UNABLE = one_of(
     "cannot | can['’]t | can not | unable to | impossible to | difficult to | hard to",
@@ -228,7 +268,8 @@ TIE = pattern(
     + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
 )
 ALIKE = pattern(
-    r"\bequally\s+\w+|\b(?:both|two)\b[^.]{0,80}\b(?:equal(?:ly)?|the\s+same|identical|similar)\b"
+    r"\bequally\s+\w+|\b(?:both|two)\b[^.]{0,80}\b(?:equal(?:ly)?|the\s+same(?!\s+(?!quality|level|standard|overall)[a-z])|identical|similar)\b"
+    r"(?!\s+in\s+(?!quality|every|all|merit|value)\w)"
 )
 """A tie, unless the sentence chooses all the same: "both are similar, but A gave the better"."""
 BOTH = pattern(rf"{Y}\s*(?:,|and|or|/|&|nor|vs\.?|versus)\s*{Y}")
@@ -239,6 +280,11 @@ LEAD = pattern(
     rf"(?!\s*[,/&]\s*{Y})"
 )
 ALONE = re.compile(rf"^{BLANK}{X}{BLANK}(?<!:)$")
+TITLED = pattern(
+    rf"^{BLANK}(?:(?:so|and|thus|therefore|hence|my|the|final|overall)\s+){{0,3}}"
+    rf"(?:{_NAME}|overall|final)(?:\s+(?:{NOUN}|overall|is))?\s*[:=–—-]+\s*{_OPEN}{X}{BLANK}(?<!:)$"
+)
+"""A last line that names itself the verdict: "Overall winner: B"."""
 QUESTION = re.compile(r"\?\s*[\"'”)]*\s*$")
 
 MENTION = re.compile(Y)
