@@ -97,6 +97,10 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
         text = text[: reported.start()] if own else ""
     if words.SAYS_AFTER.search(text):
         return
+    if words.TIE.search(text) or words.ALIKE.search(text):
+        if named := words.ALIKE_SO.search(text):
+            yield named[1], True, False
+            return
     if words.TIE.search(text):
         yield "", final, False
         return
@@ -107,7 +111,7 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
         spans.append((start, token, qualified and not (own or words.CONCLUDES.search(text, 0, start))))
     if not supposed:
         spans += [
-            (match.start(), match[1], False)
+            (match.start(), match[match.lastindex or 1], False)
             for pattern in words.BY_DENIAL
             for match in pattern.finditer(text)
         ]

@@ -62,6 +62,7 @@ _BEFORE_LETTER = pattern(
 )
 """What stands before a letter that is a label: not "vitamin C"."""
 
+_IS_NOT = pattern(r"\b(?:is|was|are)(?:\s+not|n['’]t)\s+\w+\W*$")
 _WHOLE = pattern(r"\b(?:overall|altogether|all|every|total|together|final(?:ly)?)\b")
 """What a last question is about that no criterion is: "Does it meet all of them?"."""
 
@@ -190,7 +191,10 @@ def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[State
 
 
 def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
-    """The one label that a short text names and does not deny."""
+    """The one label that a short text names and does not deny.
+
+    "Not correct" names its contrary, where that is the only other label.
+    """
     named: set[str] = set()
     denied: set[str] = set()
     for sentence in sentences:
@@ -204,6 +208,11 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 return ""  # "one of C or I"
             if label and not labels.is_prose(match, sentence.text):
                 (denied if _is_denied(match, sentence.text) else named).add(label)
+    if not named and len(denied) == 1 and len(options := labels.space.options) == 2:
+        plain, contrary = sorted(options, key=len)
+        is_contrary = contrary.casefold() in (f"in{plain}".casefold(), f"not {plain}".casefold())
+        if is_contrary and denied == {plain} and _IS_NOT.search(sentences[-1].text):
+            return contrary
     if len(named) == 1 and not named & denied:
         return named.pop()
     return "" if named else None

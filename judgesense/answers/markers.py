@@ -98,6 +98,7 @@ _GRADE = re.compile(
 _BOXED = re.compile(r"\\+boxed\s*\{\s*(?:\\+(?:text|mathrm|textbf)\s*\{\s*)?([^{}\n]{1,40}?)\s*\}")
 _HASHES = re.compile(r"(?m)^\s*####\s*([^\n]{1,40}?)\s*$")
 _ALONE = re.compile(r"(?m)^\s*\[\s*([^\[\]\n]{1,30}?)\s*\]\s*$")
+_SENTENCE_END = re.compile(r"\n|\.(?=\s)")
 _CONDITION = re.compile(r"\b(?:if|either|one of|such as|format|e\.g\.)\b", re.IGNORECASE)
 
 _CLAUSE = 200
@@ -105,7 +106,7 @@ _CLAUSE = 200
 
 _SUPPOSED = re.compile(
     r"\b(?:if|when|whether|unless|otherwise|else|had\s+(?:the|it|this|you)|were\s+(?:the|it)"
-    r"|would\s+have|i['’]d\s+have|wenn|falls|sonst|andernfalls|si|sinon|cuando|quand|se)\b"
+    r"|would\s+have|i['’]d\s+have|w[äa]re|w[üu]rde|h[äa]tte|ser[íi]a|serait|wenn|falls|sonst|andernfalls|si|sinon|cuando|quand|se)\b"
     r"|만약|이라면|라면|もし|場合|なら|如果|若|的话",
     re.IGNORECASE,
 )
@@ -123,7 +124,7 @@ _DENIED_BEFORE = re.compile(
     r"\b(?:not|n['’]t|cannot|no|nicht|non|ne|não|never|nie)\s+(?:\w+ly\s+)?(?:choose|pick|select"
     r"|prefer|go\s+(?:with|for)|say|give|recommend|eli(?:jo|ge|girí?a)|escojo|w[äa]hle|choisis|scelgo"
     r"|escolho|prefiero|r[ée]ponds|es|be|is)\s*[\"'“(]*$"
-    r"|(?:\b(?:not|nicht|non|no\s+es|pas|rather\s+than|instead\s+of)|不是|并非|并不是|而非)\s*[\"'“(]*$",
+    r"|(?:\b(?:not|neither|nor|weder|noch|nicht|non|no\s+es|pas|rather\s+than|instead\s+of)|不是|并非|并不是|而非)\s*[\"'“(]*$",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
@@ -208,8 +209,9 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
         if option is None:
             continue
         line = text.rfind("\n", 0, match.start()) + 1
+        line = max(line, text.rfind(". ", line, match.start()) + 1)  # its sentence
         if line not in offers:
-            offers[line] = offers_markers(_line(text, match.start()), space)
+            offers[line] = offers_markers(_sentence(text, line, match.end()), space)
         # "[[A]] if A is better, [[B]] if B is better" only repeats the question.
         if offers[line]:
             continue
@@ -227,8 +229,9 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
         yield _Marker(match.start(), match.end(), option, concludes, is_condition)
 
 
-def _line(text: str, place: int) -> str:
-    return text[text.rfind("\n", 0, place) + 1 : text.find("\n", place) % (len(text) + 1)]
+def _sentence(text: str, start: int, place: int) -> str:
+    end = _SENTENCE_END.search(text, place)
+    return text[start : end.start() if end else len(text)]
 
 
 def offers_markers(line: str, space: Space) -> bool:
@@ -259,6 +262,7 @@ def _read_json(text: str, space: Space) -> Marked | None:
             (_key(match[1]), label)
             for match in _FIELD.finditer(text)
             if (label := space.value(match[2] or match[3] or match[4])) is not None
+            and (_key(match[1]) in VERDICT_KEYS or _is_plain(match[2] or match[3] or match[4], space))
         ]
         fields = [each for each in loose if each[0] in VERDICT_KEYS]
         named = [each for each in loose if each[0] not in (*NAME_KEYS, *RANK_KEYS)]
@@ -319,9 +323,14 @@ def _object_label(values: dict[str, Any], space: Space, depth: int = 0) -> str |
             key = _key(name)
             if key in VERDICT_KEYS or key.startswith(("overall", "final")):
                 verdicts.append((key, label))
-            elif not (space.numeric and _COUNT.search(key)):
+            elif _is_plain(value, space) and not (space.numeric and _COUNT.search(key)):
                 others.append((key, label))
     return _one_label(verdicts or others)
+
+
+def _is_plain(value: Any, space: Space) -> bool:
+    """Whether a field says an option as it is: 2 may be a score, although B is the second."""
+    return space.numeric or not str(value).strip().isdigit()
 
 
 def _scalar_label(value: Any, space: Space) -> str | None:

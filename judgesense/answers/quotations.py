@@ -30,6 +30,7 @@ _INTRODUCED = pattern(
     rf"\b{_WRITER}(?:['’]s)?\b[^\n.!?]{{0,60}}?\b{_WRITES}\b[^\n.!?]{{0,60}}[:\"“'‘]?\s*$"
     rf"|\b(?:candidate|submission|judged|quoted|injected|embedded|planted|original)\b"
     r"[^\n.!?]{0,40}:\s*$"
+    r"|\b(?:candidate|submission|student|author|user)['’]s\s+(?:own\s+)?(?:\w+\s+)?$"
     rf"|\b{NOUN}\s+(?:under|being|in\s+question|to\s+be)\b[^\n.!?]{{0,30}}:\s*$"
     rf"|^\W*(?:{NOUN}|user|agent|human|bot)(?:\s+\(?\w{{1,2}}\)?)?\s*:\s*$"
 )
@@ -44,7 +45,7 @@ _DISOWNED = pattern(
 )
 """What follows a quotation that the judge disowns: "which is the candidate's own text"."""
 
-_SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]")
+_SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]|(?<!`)`([^`\n]{1,300})`(?!`)")
 _REACH = 160
 """Characters before a quotation in which it is introduced, and after it in which it is disowned."""
 
@@ -62,6 +63,8 @@ _INSTRUCTS = pattern(
     r"the\s+(?:result|verdict|answer|grade|label)\s+(?:is|should\s+be|must\s+be)\b|"
     rf"^\W*(?:please\s+|now\s+|then\s+|just\s+|you\s+(?:should|must|can|may|will|need\s+to)\s+)?"
     rf"{_IMPERATIVE}\b(?![^.]*\bbecause\b).*\b{_ON_CONDITION}\b"
+    r"|\b(?:should|must|may|do|does|am|are|is|was|told|asked)\s*(?:n['’]t|not)\s+(?:to\s+)?"
+    r"(?:simply\s+|just\s+)?(?:assume|presume|suppose|take\s+for\s+granted)\b"
     r"|\byou\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
     r"|given|required|expected|supposed))\b"
     r"|\b(?:instructions?|prompt|task|question|rubric)\s+(?:says?|asks?|states?|reads?):"

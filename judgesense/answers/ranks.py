@@ -21,7 +21,7 @@ _ARGUMENT = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([\w.-]+))")
 _CHAIN = re.compile(r"[\w()-]{1,20}(?:[ _][\w()]{1,4})?(?:\s*[>≻=]+\s*[\w()-]{1,20}(?:[ _][\w()]{1,4})?){1,12}")
 _PLACES = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _LINE = re.compile(
-    r"^[\s|*#>-]*(?:rank\s*|no\.\s*)?"
+    r"^[\s|*#>-]*(?P<rank>(?:rank|place|platz|rang|puesto|lugar)\s*)?(?:no\.\s*|#)?"
     rf"(?P<place>\d{{1,2}}|{'|'.join(_PLACES)})(?P<nth>st|nd|rd|th)?(?P<word>\s*place)?"
     r"\s*[\s.):|*=–—-]+\s*(?P<name>[^\s|*][^|,;:.(\n–—]{0,40}?)[\s*]*(?:$|[|,;:.(–—]|\s-)",
     re.IGNORECASE,
@@ -29,6 +29,12 @@ _LINE = re.compile(
 _RANKS = re.compile(
     r"\brank|\border(?:ed|ing)?\b|\bbest\b.{0,20}\bworst\b|\bworst\b.{0,20}\bbest\b|\bplac(?:e|ing)"
     r"|\bleaderboard\b",
+    re.IGNORECASE,
+)
+_BEST = re.compile(r"^\W*\(?(?:the\s+)?(?:best|winner|first)\b", re.IGNORECASE)
+_SERIES = re.compile(
+    r"\b(?:best\s+to\s+worst|worst\s+to\s+best|ranking(?:\s+is)?|order(?:\s+is)?)\s*[:,]?\s+(?!to\b)"
+    r"([^\s,;.]{1,20}(?:\s\w{1,2}\b)?(?:(?:,?\s+(?:then|and)\s+|,\s*)[^\s,;.]{1,20}(?:\s\w{1,2}\b)?){1,12})",
     re.IGNORECASE,
 )
 _ASKS = re.compile(r"^\W*(?:please\s+)?(?:rank|order|sort)\s+(?:the|all|these)\b", re.IGNORECASE)
@@ -52,7 +58,7 @@ def read_ranks(text: str, space: Space) -> tuple[str, int] | None:
     A shared first rank is a tie. Of several rankings that differ the last counts if it is called
     the final or overall one, and nothing after it says that the judge cannot decide.
     """
-    found = sorted([*_in_json(text, space), *_in_lines(text, space), *_in_chains(text, space)])
+    found = sorted([*_in_json(text, space), *_in_lines(text, space), *_in_chains(text, space), *_in_series(text, space)])
     if not found:
         return None
     last = found[-1]
@@ -166,7 +172,8 @@ def _in_lines(text: str, space: Space) -> Iterator[_Ranking]:
             if not places:
                 start = at
                 is_ranking = bool(_RANKS.search(heading)) and not _ASKS.search(heading)
-            is_ranking = is_ranking or bool(match["nth"] or match["word"])
+            is_ranking = is_ranking or bool(match["nth"] or match["word"] or match["rank"])
+            is_ranking = is_ranking or (number == 1 and bool(_BEST.search(line[match.end("name") :])))
             sign = -1 if _WORST_FIRST.search(heading) else 1
             places[str(option)] = float(sign * number)
         elif line.strip(" \t\r\n|:-"):
@@ -174,6 +181,17 @@ def _in_lines(text: str, space: Space) -> Iterator[_Ranking]:
                 yield _Ranking(start, at, first)
             places, is_ranking, heading = {}, False, line[:400]
         at += len(line)
+
+
+def _in_series(text: str, space: Space) -> Iterator[_Ranking]:
+    """Rankings after a colon: "From best to worst: B, A, C"."""
+    for match in _SERIES.finditer(text):
+        options = [space.value(name) for name in re.split(r",?\s+(?:then|and)\s+|,\s*", match[1])]
+        sign = -1 if _WORST_FIRST.search(match.group()) else 1
+        if None not in options and len(set(options)) == len(options):
+            places = {str(option): float(sign * at) for at, option in enumerate(options)}
+            if (first := _first(places, space)) is not None:
+                yield _Ranking(match.start(), match.end(), first)
 
 
 def _number(word: str) -> int:

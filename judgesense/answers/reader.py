@@ -86,10 +86,12 @@ def read(text: str, space: Space) -> str | None:
     """The option that cleaned text concludes; "" where it contradicts itself, None without one."""
     if space.numeric:
         text = _PLUS.sub("", text)  # +2 is 2.
-    if space.numeric and space.options[0][:1] != "-":
-        text = _SIGN.sub("minus", text)  # -1 is not 1.
-    elif space.numeric and (last := text.rstrip().rpartition("\n")[2].strip()) in space.options:
-        return last  # On a scale with signs, "-1" alone on the last line is no list item.
+        if space.options[0][:1] != "-":
+            text = _SIGN.sub("minus", text)  # -1 is not 1.
+        elif (last := text.replace("−", "-").rpartition("\n")[2].strip()) in space.options:
+            return last  # On a scale with signs, "-1" alone on the last line is no list item.
+        else:
+            text = text.replace("−", "-")
     if len(text) <= _SHORT and (verdict := space.value(text)) is not None:
         return verdict
     text = calls_as_json(without_quotations(text))

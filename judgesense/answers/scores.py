@@ -31,7 +31,7 @@ _SCALES = pattern(
 _CUE_WORD = one_of(
     "rating | score | scored | grade | verdict | answer | judge?ment | evaluation | assessment",
     "mark | points? | rate | rated | stars? | overall | result | decision | coherence | relevance",
-    "quality | 評価 | 评分 | 得分 | スコア | 点数 | 분수 | 점수 | puntuación | puntaje | note",
+    "quality | choice | pick | selection | preference | conclusion | 評価 | 评分 | 得分 | スコア | 点数 | 분수 | 점수 | puntuación | puntaje | note",
     "bewertung | punktzahl",
 )
 _FILLER = one_of(
@@ -45,11 +45,14 @@ _CUE = pattern(
 _GIVES = one_of(
     "give | giving | gave | assign | assigned | assigning | award | awarded | deserves? | earns?",
     "merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
-    r"choose | chose | select | pick | go with | settle on | it(?:['’]s| is)(?=\s+an?\s)",
+    r"choose | chose | select | pick | go with | settle (?:on|for) | it(?:['’]s| is)(?=\s+an?\s)",
 )
 _GIVE = pattern(
     rf"\b{_GIVES}(?:\s+(?!not\b|no\b)[\w'’\"-]+){{0,6}}?\s+(?:(?:an?|as|with|at|of|the)\s+)?"
     rf"(?:(?:score|rating|grade|mark)\s+of\s+)?[\"'“(\[]*{_NUMBER}"
+)
+_SO = pattern(
+    rf"\b(?:so|hence|therefore|thus)[,:]?\s+(?:(?:it['’]s|that['’]s|it\s+is|i\s+say)\s+)?(?:an?\s+)?{_NUMBER}\W*$"
 )
 _OUT_OF = pattern(rf"(?<![\d.,/]){_NUMBER}\s*(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)")
 _ALONE = pattern(
@@ -189,7 +192,7 @@ def _is_listed(sentences: Sequence[Sentence], number: str) -> bool:
 def _last(sentences: Sequence[Sentence], space: Space) -> str | None:
     """The number that is the whole last line."""
     last = sentences[-1]
-    if len(sentences) < 2 or not last.begins_line or not last.ends_line:
+    if len(sentences) < 2 or not last.ends_line:
         return None
     match = _ALONE.match(_SCALES.sub(" ", last.text))
     if match is None or (match[2] not in (None, space.options[-1])):
@@ -217,7 +220,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         yield _option(line[1], space)
         return
     seen = set()
-    for way in (_OUT_OF, _CUE, _GIVE):
+    for way in (_OUT_OF, _CUE, _GIVE, _SO):
         for match in way.finditer(text):
             start, end = match.span(1)
             if start in seen or _SUPPOSED.search(_clause(text, start)):

@@ -18,15 +18,15 @@ NOUN = (
     r"|review|paragraph|sentence|item|code)"
 )
 _GRADES = {
-    "c": ("correct",),
-    "i": ("incorrect",),
+    "c": ("correct", "right"),
+    "i": ("incorrect", "wrong"),
     "p": ("partial", "partially correct", "partially", "partly correct", "partial credit"),
     "n": ("not attempted", "not_attempted", "no attempt", "none"),
 }
 _PAIRS = ({"a", "b"}, {"1", "2"}, {"i", "ii"}, {"x", "y"}, {"first", "second"})
 _NAMES = (("1", "one", "first", "a"), ("2", "two", "second", "b"))
 _COMPARED = re.compile(r"^\s*(.{1,24}?)\s*(>{1,3}|<{1,3}|={1,2}|≻|≺)\s*(.{1,24}?)\s*$")
-_PREFIX = re.compile(rf"^(?:{NOUN}|the|is|my|grade|score|rating|verdict|winner)[\s:#_-]+", re.I)
+_PREFIX = re.compile(rf"^(?:{NOUN}|the|is|my|grade|score|rating|verdict|winner)(?:\s*[-–]\s+|[\s:#_]+|-)", re.I)
 _SUFFIX = re.compile(
     r"\s+(?:is\s+(?:the\s+)?(?:better|best|winner|correct)|wins|points?|stars?)$", re.I
 )
@@ -36,6 +36,8 @@ _ARTICLE = re.compile(
     r"|in|on|with|correctly|also|only|if|looks|appears|gets|fits|outperforms|beats|addresses"
     r"|contains|follows|meets|loses|lost|fails)\b)[a-z]"
 )
+_VERB = re.compile(r"\s+(?!series\b|species\b)(?:[a-z]+[^aisu]s|having|being)\b")
+"""A verb after a name ("A covers"), as against a noun after an article ("A bonus")."""
 _STATES = re.compile(r"(?:the\s+)?(?:answer|choice|option)s?\s*:", re.I)
 _NTH = re.compile(rf"(?:the\s+)?(\w+)(?:\s+(?:one|{NOUN}))?$")
 _PRONOUN = re.compile(r"['’]|\s+[a-z]")
@@ -125,7 +127,7 @@ class Space:
         own = "|".join(map(re.escape, named))
         ordinals = r"|\b(?:the\s+)?(?P<nth>first|second)\s+(?:one|" + NOUN + r")(?!\w)"
         return (
-            rf"(?:the\s+)?\b{NOUN}\s*[-#:]?\s*[(\[\"'“‘]?\s*(?P<noun>{names})"
+            rf"(?:the\s+)?\b{NOUN}\s*(?:[-#:]|number\b|no\.)?\s*[(\[\"'“‘]?\s*(?P<noun>{names})"
             r"(?!\w|['’](?!s\b)|-\w)\s*(?:[)\]\"”]|['’](?!s\b))?"
             rf"|\(\s*(?P<round>{own})\s*\)|\[\s*(?P<square>{own})\s*\]"
             rf"|\b(?:answer|choice|option)\s+is:?\s+(?P<stated>{own})(?=\s*(?:$|[.,;:)\n]))"
@@ -211,7 +213,8 @@ class Space:
         option = match[1]
         if option.isdigit() and not _is_named(match, text):
             return match.group()
-        if option == "A" and match.group() == "A" and _ARTICLE.match(text, match.end()):
+        is_article = _ARTICLE.match(text, match.end()) and not _VERB.match(text, match.end())
+        if option == "A" and match.group() == "A" and is_article:
             return match.group()
         if option == "I" and match.group() == "I" and _PRONOUN.match(text, match.end()):
             return match.group()

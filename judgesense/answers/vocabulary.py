@@ -46,9 +46,11 @@ _IS = one_of(
 )
 _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
 _WINS = one_of(
-    "wins | won | outperforms | outshines | surpasses | beats | edges out | prevails",
+    "deserves (?:the|a|my) (?:win|point|nod|vote|edge)",
+    "wins | won | outperforms | outshines | surpasses | outclasses | is ahead | beats | edges (?:out|ahead) | prevails",
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
-    "has (?:the|an?|a slight) (?:edge|advantage) | comes out (?:ahead|on top)",
+    "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
+    "comes out (?:ahead|on top|best|first|the winner)",
     "is (?:my|the) (?:choice|pick|preference|answer|selection|decision|verdict)",
     "should (?:win|be (?:chosen|selected|preferred|picked))",
     "does (?:a better job|better) | performs better | is more preferable",
@@ -59,7 +61,7 @@ _PICK = one_of(
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
     "giv(?:e|ing) (?:(?:the|a|an|my) )?(?:\\w+ )?(?:edge|nod|win|point|vote|preference|advantage) to",
     "lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
-    "in favou?r of",
+    "in favou?r of | would (?:take|want|rather \\w+) | (?<=['’])d (?:take|want)",
 )
 _FILLER = one_of(
     "is | would be | for | the | to | slightly | more | that | choose | pick | select | option",
@@ -100,11 +102,12 @@ _OFFERS = one_of(
     "presents? | presented | produced | produces | delivers? | delivered | contains | made",
 )
 GIVES_BETTER = pattern(
-    rf"{X}\s+(?:(?:\w+ly|also|overall|still|therefore|thus|has|have)\s+)*{_OFFERS}\s+(?:us\s+)?"
+    rf"{X}\s+(?:(?:\w+ly|who|which|that|also|overall|still|therefore|thus|has|have)\s+)*{_OFFERS}\s+(?:us\s+)?"
     rf"(?:the|a|an)\s+(?:{_DEGREE}\s+)*(?:better|best|superior|stronger|preferable|winning)\b"
     rf"(?!\s+(?!overall\b|one\b|of\b|here\b|{NOUN}\b)[a-z])"
-    rf"|\b(?:I|we)\s+(?:\w+\s+)?(?:judge|consider|find|deem|rate)\s+(?:the\s+)?(?:{NOUN}\s+(?:from|by|of)\s+)?{X}"
-    rf"\s+(?:to\s+be\s+)?(?:the\s+)?(?:better|best|superior|stronger)\b"
+    rf"|\b(?:I|we)\s+(?:\w+\s+)?(?:judge|consider|find|found|deem|rate)\s+(?:the\s+)?(?:{NOUN}\s+(?:from|by|of)\s+)?{X}"
+    rf"(?:['’]s\s+{NOUN})?\s+(?:to\s+be\s+)?(?:the\s+)?"
+    r"(?:better|best|superior|stronger|(?:more|most)\s+\w+)\b"
 )
 BETTER_IS_FROM = pattern(
     rf"\b(?:better|best|superior|stronger|preferable|preferred|winning|(?:more|most)\s+\w+(?=\s+of))\s+"
@@ -123,7 +126,7 @@ PREFERRED = pattern(
 MAKES = pattern(
     r"\b(?:(?:that|this|which)\s+(?:makes|leaves|gives|means|points\s+to|brings)(?:\s+(?:it|me|us))?"
     r"(?:\s+(?:to|with|the\s+winner))?|(?:it|that|this)\s+(?:has\s+to|must|should|would)\s+be)"
-    rf"\s+{_OPEN}{X}(?={BLANK}$)"
+    rf"\s+{_OPEN}{X}(?={BLANK}$)|{X}\s+it\s+is(?={BLANK}$)"
 )
 RANKED_FIRST = pattern(
     rf"\b(?:rank|place|put)(?:s|ed|ing)?\s+{X}\s+(?:in\s+|at\s+)?(?:the\s+)?(?:first|1st|#1|top)\b"
@@ -160,6 +163,8 @@ _WORSE = one_of(
 IS_WORSE = pattern(
     rf"{Y}(?:{_BEING})?(?:\s+\w+){{0,6}}?\s+{_WORSE}\s*(?:\w+\s+){{0,3}}?"
     rf"(?:than|to|as|compared\s+(?:to|with))\s+{X}"
+    rf"|{Y}(?:['’]s\s+{NOUN})?\s+(?:(?:is|was|does|do)n['’]t\s+(?:\w+\s+){{0,3}}?as\s+\w+\s+as"
+    rf"|(?:falls?|fell|is)\s+(?:well\s+)?(?:short\s+of|behind|below|inferior\s+to))\s+{X}"
 )
 LESS_THAN = pattern(rf"{Y}\s*<{{1,3}}\s*{X}")
 LOSES = pattern(rf"{Y}\s+(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)\s+{X}")
@@ -187,7 +192,7 @@ SUPPOSED = pattern(
     )
     + r"\b"
 )
-PROVIDED = pattern(r"[^.;]{0,20}?\b(?:if|unless|provided)\b")
+PROVIDED = pattern(r"[^.;]{0,20}?\b(?:(?<!even )if|unless|provided)\b")
 """What makes a statement before it conditional: "would be better if it were shorter"."""
 
 _OTHERS = one_of(
@@ -267,6 +272,8 @@ TIE = pattern(
     )
     + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
 )
+ALIKE_SO = pattern(rf"(?:[:=,]|\bso)\s*{_OPEN}{X}{BLANK}$")
+"""The label of a tie at the end of a sentence that calls both alike: "Equally good: C"."""
 ALIKE = pattern(
     r"\bequally\s+\w+|\b(?:both|two)\b[^.]{0,80}\b(?:equal(?:ly)?|the\s+same(?!\s+(?!quality|level|standard|overall)[a-z])|identical|similar)\b"
     r"(?!\s+in\s+(?!quality|every|all|merit|value)\w)"
