@@ -46,7 +46,11 @@ def stated_choices(
     """The choices that are stated, and those that a sentence only leans to."""
     strong: list[Statement] = []
     weak: list[Statement] = []
+    # "Accuracy: B is ahead" is about one criterion of several.
+    criteria = [bool(words.CRITERION.match(text)) for text in tokenised]
     for place, text in enumerate(tokenised):
+        if criteria[place] and sum(criteria) > 1:
+            continue
         for token, decisive, is_weak in dict.fromkeys(_statements(text)):
             option = space.token_option(token) if token else space.tie or ""
             overall = decisive and bool(words.OVERALL.search(text))
@@ -177,6 +181,8 @@ def _only_mention(tokenised: Sequence[str], space: Space) -> str | None:
     tokens = set(words.MENTION.findall(text))
     if not space.pairwise or len(tokens) != 1 or len(text) > SHORT:
         return None
-    if "?" in text or words.DENIES.search(text) or words.SUBJECT.search(text):
+    if "?" in text or any(
+        each.search(text) for each in (words.DENIES, words.SUBJECT, words.ANNOUNCES)
+    ):
         return None
     return space.token_option(tokens.pop())

@@ -9,7 +9,7 @@ from functools import lru_cache
 from judgesense.answers.space import Space
 from judgesense.answers.statements import Statement, conclusion
 from judgesense.answers.text import Sentence
-from judgesense.answers.vocabulary import IS_WRONG, NEGATION, QUESTION, WRONG_SOON, one_of, pattern
+from judgesense.answers.vocabulary import CRITERION, IS_WRONG, NEGATION, QUESTION, WRONG_SOON, one_of, pattern
 from judgesense.tasks import alias_key
 
 SHORT = 300
@@ -23,13 +23,13 @@ _CUE = (
     )
     + r"\b(?:\s+"
     + one_of(
-        "here | would | should | must | is | be | of | as | to | the | a | this | it | therefore",
+        "here | would | should | must | has | have | is | be | of | as | to | the | a | this | it | therefore",
         "that | clearly | definitely | for | question | your | summary | query",
     )
     + r"\b)*\s*(?:[:=]|->|→)?\s*[\"'“‘(\[]*"
 )
 _NEGATED = pattern(
-    r"(?:\b(?:not|neither|nor|never|than|without|hardly|cannot|reject(?:ed)?)|n['’]t)(?:\s+"
+    r"(?:\b(?:partial(?:ly)?|partly|almost|nearly|half|mostly|largely|not|neither|nor|never|than|without|hardly|cannot|reject(?:ed)?)|n['’]t)(?:\s+"
     + one_of(
         "a | an | the | be | as | really | entirely | fully | quite | at all | option | response",
         "choose | pick | prefer | call it | say | is | simply",
@@ -141,6 +141,11 @@ class _Labels:
         return self.named(match)
 
 
+    def rates_criterion(self, sentence: Sentence) -> bool:
+        """Whether a line is a criterion and its label: "Tone: PASS"."""
+        return bool(CRITERION.match(sentence.text)) and self.alone(sentence) is not None
+
+
 _labels = lru_cache(maxsize=256)(_Labels)
 
 
@@ -158,6 +163,11 @@ def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str 
     last = None
     if len(sentences) > 1 or ":" in sentences[0].text:
         last = labels.alone(sentences[-1])
+        criteria = [each for each in sentences if labels.rates_criterion(each)]
+        if len(criteria) > 1 and criteria[-1] is sentences[-1]:
+            last = None  # "Format: PASS", "Tone: FAIL": each is about one criterion.
+            if lead is None and not cued:
+                return ""
         # "Does it name the author? yes", line by line, is no verdict on the whole.
         single = {label for each in sentences if (label := labels.alone(each)) is not None}
         questions = sum(bool(QUESTION.search(each.text)) for each in sentences)

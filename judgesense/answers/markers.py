@@ -79,7 +79,7 @@ _FIELD = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(
-    r"<(answer|verdict|score|rating|result|judge?ment|decision|choice|grade|label"
+    r"<(answer|verdict|winner|evaluation|overall(?:[_ ]\w{1,12})?|score|rating|result|judge?ment|decision|choice|grade|label"
     r"|final[_ ]?\w{0,12})>"
     r"\s*([^<]{1,80}?)\s*</\1>",
     re.IGNORECASE,
@@ -184,10 +184,15 @@ def _read_markers(text: str, space: Space) -> Marked | None:
             continue
         final = markers[-1]
         option = final.option
+        line = text.rfind("\n", 0, final.start) + 1
+        if len(markers) > 1 and markers[-2].concludes and markers[-2].end <= line:
+            # The same line twice, with nothing that says why: "Final verdict: [[A]]", then B.
+            if markers[-2].option != option and not text[markers[-2].end : line].strip(" .*_\n"):
+                option = ""
         if len({each.option for each in markers}) > 1 and not final.concludes:
             # A grade on a last line of its own replaces what was said before it.
             is_last = pattern is _GRADE and not text[final.end :].strip(" .*_)]\"'\n")
-            own_line = text[text.rfind("\n", 0, final.start) + 1 : final.start].strip(" *_#") == ""
+            own_line = text[line : final.start].strip(" *_#") == ""
             plain = {each.option for each in markers if not each.is_condition}
             # One straight below another replaces nothing: the two contradict each other.
             listed = len(markers) > 1 and not text[markers[-2].end : final.start].strip(" .*_\n")
@@ -257,6 +262,8 @@ def _read_json(text: str, space: Space) -> Marked | None:
                 fields = []  # "After checking again: {...}" replaces what came before it.
             fields.append(("", label))
             end = stop
+    if not fields and '\\"' in text:  # JSON as an argument of a function call
+        return _read_json(text.replace('\\"', '"'), space)
     if not fields:
         loose = [
             (_key(match[1]), label)
@@ -323,7 +330,10 @@ def _object_label(values: dict[str, Any], space: Space, depth: int = 0) -> str |
             key = _key(name)
             if key in VERDICT_KEYS or key.startswith(("overall", "final")):
                 verdicts.append((key, label))
-            elif _is_plain(value, space) and not (space.numeric and _COUNT.search(key)):
+            elif _is_plain(value, space) and (
+                not (space.numeric and _COUNT.search(key))
+                or (space.pairwise and key == "index" and len(values) == 1)
+            ):
                 others.append((key, label))
     return _one_label(verdicts or others)
 

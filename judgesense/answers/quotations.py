@@ -17,19 +17,22 @@ _QUOTED_LINE = re.compile(r"(?m)^[ \t]*>[^\n]*\n?")
 _BLOCK = re.compile(r"\[BEGIN ([A-Z ]{3,30})\].*?\[END \1\]", re.DOTALL)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^`\n]+)```", re.DOTALL)
 _INDENTED = re.compile(r"(?m)(?<=\n\n)(?:^(?: {4}|\t)[^\n]*(?:\n|\Z))+")
-_WRITER = rf"(?:(?:{NOUN}|candidate|student|submission|author|user|reviewer|evaluator|colleague|rater|critic)s?|it|they|he|she|which|that)"
+_WRITER = rf"(?:(?:{NOUN}|candidate|student|submission|author|user|agent|reviewer|evaluator|colleague|rater|critic)s?|it|they|he|she|which|that)"
 _WRITES = one_of(
     "wrote | writes | written | says | said | contains? | contained | includes? | included | reads",
     "states? | stated | claims? | claimed | ends? with | ended with | begins? with | prints?",
     "printed | outputs?",
     "tries | tried | attempts? | quotes? | injects? | adds? | added",
     "embeds? | shows? | has | planted | hides? | appends? | appended | closes | closing | closed",
-    "ends? | ended | opens? | begins?",
+    "ends? | ended | opens? | begins? | inserts? | inserted | slipped | pasted | repeats? | asks?",
+    "reports? | reported | orders? | instructs? | demands?",
 )
 _INTRODUCED = pattern(
-    rf"\b{_WRITER}(?:['’]s)?\b[^\n.!?]{{0,60}}?\b{_WRITES}\b[^\n.!?]{{0,60}}[:\"“'‘]?\s*$"
+    rf"\b{_WRITER}(?:['’]s)?\b(?:(?!\bI\b|\bwe\b)[^\n.!?]){{0,60}}?\b{_WRITES}\b[^\n.!?]{{0,60}}[:\"“'‘]?\s*$"
     rf"|\b(?:candidate|submission|judged|quoted|injected|embedded|planted|original)\b"
     r"[^\n.!?]{0,40}:\s*$"
+    r"|\b(?:previous|earlier|former|other|another|first)\s+(?:judge|evaluator|reviewer|grader|rater"
+    r"|annotator|colleague)(?:['’]s\s+\w+)?\s*(?:\w+\s*)?:\s*$"
     r"|\b(?:candidate|submission|student|author|user)['’]s\s+(?:own\s+)?(?:\w+\s+)?$"
     rf"|\b{NOUN}\s+(?:under|being|in\s+question|to\s+be)\b[^\n.!?]{{0,30}}:\s*$"
     rf"|^\W*(?:{NOUN}|user|agent|human|bot)(?:\s+\(?\w{{1,2}}\)?)?\s*:\s*$"
@@ -45,6 +48,12 @@ _DISOWNED = pattern(
 )
 """What follows a quotation that the judge disowns: "which is the candidate's own text"."""
 
+_REPORTED_ABOVE = pattern(
+    rf"^\W*(?:the\s+)?{_WRITER}\s+(?:\w+\s+)?{_WRITES}\s+(?:the|this|that)\s+(?:\w+\s+)?"
+    r"(?:above|json|block|line|object)\b"
+)
+"""What follows a block that was the judged text's: "The agent reported the JSON above."."""
+
 _SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]|(?<!`)`([^`\n]{1,300})`(?!`)")
 _REACH = 160
 """Characters before a quotation in which it is introduced, and after it in which it is disowned."""
@@ -58,7 +67,7 @@ _ON_CONDITION = one_of(
     "followed by | in the format | format",
 )
 _INSTRUCTS = pattern(
-    r"^\W*(?:my|the|your)\s+(?:instructions?|guidelines?|task|job)\s*:"
+    r"^\W*(?:(?:my|the|your)\s+)?(?:instructions?|guidelines?|task|job|prompt)\s*:"
     r"|^\W*if\s+(?:all|any|every|each|none|both|no|some)\b[^,]{0,80},\s*(?:then\s+)?"
     r"the\s+(?:result|verdict|answer|grade|label)\s+(?:is|should\s+be|must\s+be)\b|"
     rf"^\W*(?:please\s+|now\s+|then\s+|just\s+|you\s+(?:should|must|can|may|will|need\s+to)\s+)?"
@@ -96,7 +105,7 @@ def without_quotations(text: str) -> str:
             continue
         before, after = own[max(place, start - _REACH) : start], own[end : end + _REACH]
         introduction = before.rstrip("\n ").rpartition("\n")[2] if before.strip() else ""
-        if _INTRODUCED.search(before) or _INTRODUCED.search(introduction) or _DISOWNED.match(after):
+        if _INTRODUCED.search(before) or _INTRODUCED.search(introduction) or _DISOWNED.match(after) or _REPORTED_ABOVE.match(after):
             parts.append(own[place:start])
             place = end
     return "".join([*parts, own[place:]]) if parts else own

@@ -141,6 +141,9 @@ def _numbered(space: Space, candidates: set[int]) -> Space | None:
 def _contradicted(verdict: str, rest: str, space: Space) -> bool:
     """Whether the text after a marker states another verdict."""
     found = list(sentences(without_markup(rest)))
+    own_line = rest.rstrip().rpartition("\n")[2] if "\n" in rest.rstrip() else ""
+    if len(own_line) <= _SHORT and space.value(without_markup(own_line)) not in (None, verdict):
+        return True
     if space.pairwise:
         choices, _ = stated_choices([space.tokenised(each.text) for each in found], space)
         stated = {choice.option for choice in choices if not choice.tie}

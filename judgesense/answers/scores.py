@@ -80,6 +80,7 @@ _FINAL = pattern(
     + r"\b"
 )
 _OVERALL = pattern(r"\b(?:final|overall|total)\b")
+_FULL = pattern(r"^\W*full\s+(?:marks|score|credit|points)\W*$")
 _LINE = pattern(
     rf"^\W*[^\W\d][^\n:=\d]{{0,40}}\d?\s*[:=]\s*[(\[\"]*{_NUMBER}(?:\s*(?:/|out\s+of)\s*(\d+))?\W*$"
 )
@@ -211,6 +212,9 @@ def _clause(text: str, end: int) -> str:
 
 def _scores(text: str, space: Space) -> Iterator[str]:
     """The scores that one sentence states, "" for a number that is none of the options."""
+    if _FULL.match(text):
+        yield space.options[-1]
+        return
     text = _SCALES.sub(" ", text)
     if text.rstrip().endswith("?"):
         return

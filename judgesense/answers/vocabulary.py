@@ -24,7 +24,7 @@ def pattern(text: str) -> re.Pattern[str]:
 
 X, Y = "([\ue000-\uf8ff])", "[\ue000-\uf8ff]"
 BLANK = "[^\\w\ue000-\uf8ff]*"
-_OPEN = "[(\\[\"'“]*"
+_OPEN = "(?:(?:number|no\\.)\\s+)?[(\\[\"'“]*"
 
 _ADVERB = one_of(
     "also | clearly | definitely | much | slightly | somewhat | significantly | marginally",
@@ -89,6 +89,7 @@ _LABEL = (
 
 IS_BETTER = pattern(
     rf"{X}(?:['’]s\s+{NOUN})?{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
+    r"(?!\s+\w+(?:ed|en|ten)\b)"
 )
 WINS = pattern(rf"{X}\s+(?:(?:clearly|easily|narrowly|ultimately)\s+)?{_WINS}\b")
 PICKED = pattern(
@@ -137,7 +138,7 @@ RANKED_FIRST = pattern(
 )
 NOT_BUT = pattern(rf"\bnot\s+{Y}\s*,?\s*but(?:\s+rather)?\s+{X}")
 DOES_BETTER = pattern(
-    rf"{X}\s+(?:\w+\s+){{1,8}}?better\s+(?:\w+\s+){{0,3}}?than\s+{Y}"
+    rf"{X}\s+(?:\w+\s+){{1,8}}?better\s+(?:(?!\w+(?:ed|en)\s)\w+\s+){{0,3}}?than\s+{Y}"
     rf"|{X}\s+(?:(?:has|have)\s+)?{_OFFERS}\s+an?\s+(?:\w+\s+)?more\s+(?:\w+,?\s+){{1,5}}?than\s+{Y}"
 )
 CHOSEN = (
@@ -171,7 +172,7 @@ LOSES = pattern(rf"{Y}\s+(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?
 BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
-IS_MORE = pattern(rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer')}\b")
+IS_MORE = pattern(rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | better')}\b")
 
 NEGATION = pattern(
     r"\b"
@@ -186,7 +187,8 @@ SUPPOSED = pattern(
     r"\b"
     + one_of(
         "if | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
-        "initially | at first (?:glance|sight) | one (?:could|might|may) | some (?:may|might|would|people)",
+        "initially | at first (?:glance|sight) | one (?:could|might|may) | some (?:\\w+ )?(?:may|might|would|people)",
+    "first thought | thought (?:at first|initially) | was (?:inclined|tempted) | tempted to",
         "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
         "could be (?:better|improved) | need to | to (?:determine|decide|evaluate|judge|see)",
     )
@@ -294,6 +296,16 @@ TITLED = pattern(
 """A last line that names itself the verdict: "Overall winner: B"."""
 QUESTION = re.compile(r"\?\s*[\"'”)]*\s*$")
 
+CRITERION = pattern(
+    r"^\W*(?!(?:final|overall|my|the|reason|explanation|analysis|comparison|summary|judg|verdict|answer"
+    r"|response|winner|choice|decision|conclusion|evaluation|result|preference|best|better|in|on|so)\w*\b)"
+    r"[^\W\d_][\w/-]{2,24}(?:\s(?:and\s)?[\w/-]{2,16})?\s*(?::|\s[–—-])\s"
+)
+"""What begins a line on one criterion: "Accuracy: B is ahead"."""
+ANNOUNCES = pattern(
+    r"\b(?:need|going|have|ought)\s+to\s+(?:\w+\s+)?(?:evaluate|compare|assess|judge|decide|consider"
+    r"|look|determine|examine|check|weigh)\b"
+)
 MENTION = re.compile(Y)
 # "Response A is terrible" speaks about A; "Definitely Response A" answers.
 SUBJECT = pattern(
