@@ -70,6 +70,8 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
         (other := words.ALONE.match(text)) and other[1] != token for text in tokenised[1:-1]
     ):
         return None  # headings over a review of each
+    if rest.startswith(":") and re.search(rf"{words.Y}\s*:", rest):
+        return None  # "A: 7/10, B: 8/10"
     if rest.startswith(":") or (rest == "" and sentences[0].text.rstrip().endswith(":")):
         # "Output (a): ..." may be the heading of one review of two.
         other = re.compile(rf"^{words.BLANK}(?!{token}){words.Y}\s*:")

@@ -63,6 +63,11 @@ _BEFORE_LETTER = pattern(
 """What stands before a letter that is a label: not "vitamin C"."""
 
 _IS_NOT = pattern(r"\b(?:is|was|are)(?:\s+not|n['’]t)\s+\w+\W*$")
+_ON_CONDITION = pattern(
+    r"\bwould\s+(?:require|need)\b|\b(?:if|unless|provided)\b|\bcriteri|\brequire(?:d|s|ments?)?\s+for\b"
+)
+"""A sentence that says when a label would be given."""
+
 _WHOLE = pattern(r"\b(?:overall|altogether|all|every|total|together|final(?:ly)?)\b")
 """What a last question is about that no criterion is: "Does it meet all of them?"."""
 
@@ -214,6 +219,8 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 _DENIED_ELSEWHERE.search(sentence.text, 0, match.start())
             ):
                 return ""
+            if label and _ON_CONDITION.search(sentence.text):
+                continue
             if label and labels.has_rival(match, sentence.text):
                 return ""  # "one of C or I"
             if label and not labels.is_prose(match, sentence.text):

@@ -124,17 +124,20 @@ _DENIED_BEFORE = re.compile(
     r"\b(?:not|n['’]t|cannot|no|nicht|non|ne|não|never|nie)\s+(?:\w+ly\s+)?(?:choose|pick|select"
     r"|prefer|go\s+(?:with|for)|say|give|recommend|eli(?:jo|ge|girí?a)|escojo|w[äa]hle|choisis|scelgo"
     r"|escolho|prefiero|r[ée]ponds|es|be|is)\s*[\"'“(]*$"
+    r"|\b(?:better|superior|preferable|mejor|besser|st[äa]rker|meilleure?|migliore|melhor)\s+(?:than|to"
+    r"|que|als|di|do\s+que)\s*[\"'“(]*$|(?:优于|好于|胜过|强于|[^不]比)\s*$"
+    r"|\b(?:y|e|et|and|und)\s+(?:no|non|não|pas|not|nicht)\s*$"
     r"|(?:\b(?:not|neither|nor|weder|noch|nicht|non|no\s+es|pas|rather\s+than|instead\s+of)|不是|并非|并不是|而非)\s*[\"'“(]*$",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
-    r"\s*(?:[이가은는]\s*)?아(?:니|닌)|\s*(?:では|じゃ)(?:なく|ない|ありません)"
+    r"\s*(?:[이가은는]\s*)?아(?:니|닌)|\s*(?:보다|より|不如|不及)|\s*(?:では|じゃ)(?:なく|ない|ありません)"
     r"|\s+(?:nicht|is\s+not|isn['’]t|is\s+wrong|no\s+es|n['’]est\s+pas)\b"
 )
 """How a marker is denied: "not [[A]]", "[[A]]가 아니라", "[[A]]ではなく"."""
 
 _CONDITION_AFTER = re.compile(
-    r"\s*(?:(?:would|could|might)\b|(?:only\s+)?(?:if|when|unless)\b|wenn\b|falls\b|si\b|なら|の場合"
+    r"[\"'”’)\]*]*\s*(?:(?:would|could|might)\b|(?:only\s+)?(?:if|when|unless)\b|wenn\b|falls\b|si\b|なら|の場合"
     r"|(?:이|라)?면\b|이라면|只有|如果)",
     re.IGNORECASE,
 )
@@ -180,6 +183,8 @@ def _read_markers(text: str, space: Space) -> Marked | None:
     last: tuple[int, Marked] | None = None
     for pattern in MARKERS:
         markers = list(_found(pattern, text, space))
+        if len(markers) == 1 and _CONDITION_AFTER.match(text, markers[0].end):
+            continue  # "I will end with [[A]] if ..."
         if not markers or (last is not None and last[0] > markers[-1].start):
             continue
         final = markers[-1]
@@ -207,7 +212,7 @@ def _read_markers(text: str, space: Space) -> Marked | None:
 
 def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marker]:
     """The markers of one kind that hold an option and are not denied."""
-    before = 0
+    before = offered = 0
     offers: dict[int, bool] = {}  # A line with many markers is looked at once.
     for match in pattern.finditer(text):
         option = space.value(match[match.lastindex or 1])
@@ -226,6 +231,8 @@ def _found(pattern: re.Pattern[str], text: str, space: Space) -> Iterator[_Marke
         if _DENIED_BEFORE.search(clause) or _DENIED_AFTER.match(text, match.end()):
             continue
         if (other := _ALTERNATIVE.match(text, match.end())) and space.value(other[1]) is not None:
+            offered = other.end()
+        if match.start() < offered:
             continue  # "GRADE: C or I?" offers both.
         concludes = bool(CONCLUDES.search(clause) or _CONCLUDES_ELSEWHERE.search(clause))
         is_condition = bool(_CONDITION_AFTER.match(text, match.end())) or (

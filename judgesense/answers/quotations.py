@@ -31,6 +31,8 @@ _INTRODUCED = pattern(
     rf"\b{_WRITER}(?:['’]s)?\b(?:(?!\bI\b|\bwe\b)[^\n.!?]){{0,60}}?\b{_WRITES}\b[^\n.!?]{{0,60}}[:\"“'‘]?\s*$"
     rf"|\b(?:candidate|submission|judged|quoted|injected|embedded|planted|original)\b"
     r"[^\n.!?]{0,40}:\s*$"
+    rf"|\b{_WRITER}(?:['’]s)?(?:\s+(?:\w+\s+)?{NOUN})?\s+(?:was|is)\s*:\s*$"
+    r"|\b(?:that|which)\s+I\s+(?:was|am)\s+(?:given|shown|asked)[^\n.]{0,20}:\s*$"
     r"|\b(?:previous|earlier|former|other|another|first)\s+(?:judge|evaluator|reviewer|grader|rater"
     r"|annotator|colleague)(?:['’]s\s+\w+)?\s*(?:\w+\s*)?:\s*$"
     r"|\b(?:candidate|submission|student|author|user)['’]s\s+(?:own\s+)?(?:\w+\s+)?$"
@@ -41,7 +43,7 @@ _INTRODUCED = pattern(
 
 _DISOWNED = pattern(
     r"^[\"”’]?\s*,?\s*(?:said|says|replied|wrote|writes|shouted|claimed|claims|reads)\b"
-    r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:which\s+is|that\s+is|this\s+is|that\s+text|this\s+text"
+    r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:is\s+what|which\s+is|that\s+is|this\s+is|that\s+text|this\s+text"
     r"|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
     r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|output|model|part\s+of|not\s+my"
     r"|injection|quoted|written\s+by)"
@@ -74,6 +76,7 @@ _INSTRUCTS = pattern(
     rf"{_IMPERATIVE}\b(?![^.]*\bbecause\b).*\b{_ON_CONDITION}\b"
     r"|\b(?:should|must|may|do|does|am|are|is|was|told|asked)\s*(?:n['’]t|not)\s+(?:to\s+)?"
     r"(?:simply\s+|just\s+)?(?:assume|presume|suppose|take\s+for\s+granted)\b"
+    r"|\b(?:asks|asked|wants|tells|told|orders|instructs|begs|urges|demands)\s+(?:me|us|the\s+judge)\b"
     r"|\byou\s+(?:should|must|need\s+to|have\s+to|will|(?:are|were)\s+(?:not\s+)?(?:to|asked|told"
     r"|given|required|expected|supposed))\b"
     r"|\b(?:instructions?|prompt|task|question|rubric)\s+(?:says?|asks?|states?|reads?):"

@@ -161,7 +161,11 @@ def _without_question(text: str, space: Space) -> str:
     most = len(space.options)
     for start, place in enumerate(places):
         end = start + 1
-        while place == 0 and end < len(places) and places[end] == end - start < most:
+        # A scale may be listed from its top as well.
+        step = -1 if place == most - 1 > 1 else 1
+        while (place == 0 or step < 0) and end < len(places) and end - start < most:
+            if places[end] != place + step * (end - start):
+                break
             end += 1
         # Two lines may be a reasoned verdict, but not where the text ends with them.
         if end - start >= min(3, most) or (end - start == 2 and not any(lines[end:])):

@@ -67,7 +67,7 @@ _SUPPOSED = pattern(
         f"(?:to|for) (?:an? )?{_EARN} | require[sd]? for | prevents? | falls? short | short of",
         "rather than | instead of | lower than | higher than | less than | more than | not | never",
         "criteri(?:on|a) | could (?:be|also) | either | between | somewhere | maybe | versus | vs",
-        "cannot | lacks? | description | rubric | level | typical of",
+        "for an? (?:score|rating|grade|mark) of | cannot | lacks? | description | rubric | level | typical of",
     )
     + r"\b|n['’]t\b"
 )
@@ -99,6 +99,7 @@ _MATTERS = one_of(
 _COUNTS = pattern(rf"\s+(?!{_MATTERS}\b)[a-z]")
 """What follows a number that counts something: "gives 3 reasons"."""
 
+_REVISES = pattern(r"\b(?:revis|correct(?:ed|ion)|reconsider|re-?check|updated|second\s+look|reflection)")
 _TITLED = re.compile(r"^\W*([^\W\d][^\n:=\d]{0,40})[:=]\W*(\d{1,6}(?:\.\d+)?)(?:\s*/\s*\d+)?\W*$")
 _OTHER_RATED = pattern(rf"\s*,?\s*(?:and|while|whereas|but)\s+(?:the\s+)?{NOUN}\b[^.]{{0,40}}?\b\d")
 """What follows the score of one of several texts: "a 4 and Response B a 2"."""
@@ -129,6 +130,8 @@ def _is_repeated(sentences: Sequence[Sentence]) -> bool:
     """Whether two lines give the same thing two scores: "Score: 6", "Score: 1"."""
     lines = {match.groups() for each in sentences if (match := _TITLED.match(each.text))}
     titles = [title.casefold() for title, _ in lines]
+    if any(_REVISES.search(each.text) for each in sentences[1:-1]):
+        return False
     return len(set(titles)) < len(titles)
 
 

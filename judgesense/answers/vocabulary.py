@@ -97,7 +97,7 @@ PICKED = pattern(
 )
 FIELD = pattern(rf"^{BLANK}\w{{2,30}}\s*:\s*{_OPEN}{X}{BLANK}$")
 LABELLED = pattern(rf"{_LABEL}{_OPEN}{X}")
-OVER = pattern(rf"{X}\s*(?:>{{1,3}}|≻|over)\s*{Y}")
+OVER = pattern(rf"(?<![>≻]\s){X}\s*(?:>{{1,3}}|≻|over)\s*{Y}(?!\s*[>≻])")
 _OFFERS = one_of(
     "gave | gives | given | provided | provides | offered | offers | wrote | writes | has | had",
     "presents? | presented | produced | produces | delivers? | delivered | contains | made",
@@ -128,6 +128,7 @@ MAKES = pattern(
     r"\b(?:(?:that|this|which)\s+(?:makes|leaves|gives|means|points\s+to|brings)(?:\s+(?:it|me|us))?"
     r"(?:\s+(?:to|with|the\s+winner))?|(?:it|that|this)\s+(?:has\s+to|must|should|would)\s+be)"
     rf"\s+{_OPEN}{X}(?={BLANK}$)|{X}\s+it\s+is(?={BLANK}$)"
+    rf"|\b(?:so|hence|thus|therefore)[,:]?\s+{_OPEN}{X}(?={BLANK}$)"
 )
 RANKED_FIRST = pattern(
     rf"\b(?:rank|place|put)(?:s|ed|ing)?\s+{X}\s+(?:in\s+|at\s+)?(?:the\s+)?(?:first|1st|#1|top)\b"
@@ -172,7 +173,7 @@ LOSES = pattern(rf"{Y}\s+(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?
 BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
-IS_MORE = pattern(rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | better')}\b")
+IS_MORE = pattern(rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | better')}(?=\s+\w)")
 
 NEGATION = pattern(
     r"\b"
