@@ -36,7 +36,8 @@ class Benchmark:
     among the prompts. ``source`` identifies the content (name or path, revision, hash) and is
     recorded in ``run.json``, as are ``wordings`` and ``layouts``: those of each template by task,
     where known. ``aliases`` are the templates' further texts for an answer, by template id, and
-    ``fields`` the field of a JSON reply that holds the verdict, where a template shows it.
+    ``fields`` the field of a JSON reply that holds the verdict, where a template shows it, and
+    ``schemas`` the JSON schema of such a reply.
     ``attacks`` are the ``texts`` of attacks by variant, and the label that ``wins`` by task.
     """
 
@@ -49,6 +50,7 @@ class Benchmark:
     layouts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     attacks: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    schemas: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.prompts.num_rows == 0:
@@ -67,6 +69,18 @@ class Benchmark:
             return []
         formed = self.prompts.filter(pc.is_valid(self.prompts["reply_form"]))
         return sorted(pc.unique(formed["variant"]).to_pylist())
+
+    @property
+    def asked(self) -> pa.Table:
+        """The prompts as a judge is asked them, with the schema of their replies if they have
+        one. A variant may ask for another form, so it has none."""
+        if not self.schemas:
+            return self.prompts
+        schemas = [self.schemas.get(name) for name in self.prompts["template_id"].to_pylist()]
+        if "variant" in self.prompts.column_names:
+            variants = self.prompts["variant"].to_pylist()
+            schemas = [None if v else s for s, v in zip(schemas, variants, strict=True)]
+        return self.prompts.append_column("schema", pa.array(schemas, pa.string()))
 
     @property
     def data_hash(self) -> str:

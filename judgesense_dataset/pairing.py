@@ -32,7 +32,7 @@ from judgesense.tasks import (
     render,
 )
 from judgesense_dataset.folder import PAIR_ROWS
-from judgesense_dataset.reply_labels import reply_field
+from judgesense_dataset.reply_labels import reply_field, reply_schema
 from judgesense_dataset.templates import TaskTemplates, items_of, load_templates
 
 DESIGNS = ("balanced", "full")
@@ -90,7 +90,7 @@ def build(
         raise JudgeSenseError("the full design takes all pairs; leave out the number of pairs")
     prompt_tables, pair_tables = [PROMPT_SCHEMA.empty_table()], [PAIR_SCHEMA.empty_table()]
     groups = group_items(templates, items)
-    tasks, aliases, fields = {}, {}, dict[str, str]()
+    tasks, aliases, fields, schemas = {}, {}, dict[str, str](), dict[str, str]()
     wordings, layouts = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
     for name, group in groups.items():
         entry = templates[name]
@@ -102,6 +102,8 @@ def build(
                 aliases[each.template_id] = each.aliases
             if name_of_field := reply_field(each):
                 fields[each.template_id] = name_of_field
+            if schema := reply_schema(each):
+                schemas[each.template_id] = schema
         prompt_tables += _chunks(grid(entry, group, orders), table_of_prompts)
         columns = template_pairs(entry, rejected)
         cells = plan(entry, group, design, pairs, seed, orders, columns)
@@ -116,6 +118,7 @@ def build(
         wordings=wordings,
         layouts=layouts,
         fields=fields,
+        schemas=schemas,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.values import SAME, fold, place_of
@@ -66,6 +68,60 @@ def reply_field(template: Template) -> str:
     raw = {each.casefold() for each in template.label_map}
     names = [name for name, values in fields.items() if {v.casefold() for v in values} >= raw]
     return names[0] if len(names) == 1 else ""
+
+
+def reply_schema(template: Template) -> str:
+    """The JSON schema of the replies that a wording asks for; "" where it cannot be told.
+
+    Reasoning comes before the verdict. A wording that asks for reasoning outside its JSON has none,
+    because a judge that is held to a schema could not reason; nor has one whose JSON is nested.
+
+    >>> text = 'Reply as {"ok": true or false, "why": "<one sentence>"}.'
+    >>> schema = json.loads(reply_schema(Template("r", "rubric", text, "{instruction}", {})))
+    >>> schema["required"]
+    ['why', 'ok']
+    """
+    text = f"{template.text}\n{template.layout}"
+    examples = [match for match in _OBJECT.finditer(text) if declared_fields(match.group())]
+    if len(examples) != 1:
+        return ""
+    (example,) = examples
+    is_inner = _OPENED.search(text, 0, example.start()) or _GOES_ON.match(text, example.end())
+    pairs = dict(_FIELD.findall(example.group()))
+    kinds = {name: _kind(stated) for name, stated in pairs.items()}
+    n_fields = len(_KEY.findall(example.group()))
+    if is_inner or None in kinds.values() or len(pairs) != n_fields:
+        return ""
+    free = [name for name, kind in kinds.items() if kind == {"type": "string"}]
+    if not free and _REASONS.search(text):
+        return ""
+    names = [*free, *(name for name in kinds if name not in free)]
+    return json.dumps(
+        {
+            "type": "object",
+            "properties": {name: kinds[name] for name in names},
+            "required": names,
+            "additionalProperties": False,
+        }
+    )
+
+
+_OPENED = re.compile(r"(?:[\[{]|[\"']\s*:)\s*$")
+_GOES_ON = re.compile(r"\s*(?:[\]}]|,\s*[\"{])")
+_KEY = re.compile(r"[\"'][^\"'\n]{1,40}[\"']\s*:")
+_REASONS = re.compile(r"\b(?:step by step|reason|explain|think|justif|analy[sz])", re.IGNORECASE)
+
+
+def _kind(stated: str) -> dict[str, Any] | None:
+    """The JSON schema of a field as its example states it; None for a list, or a number."""
+    values = _values(stated)
+    if {value.casefold() for value in values} == {"true", "false"}:
+        return {"type": "boolean"}
+    if values and is_scale(values):
+        return {"type": "integer", "enum": [int(value) for value in values]}
+    if values:
+        return {"type": "string", "enum": list(values)}
+    return {"type": "string"} if re.match(r"\s*[\"'<]", stated) else None
 
 
 def label_map_of(

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from judgesense.recipes.recipe import Recipe
 from judgesense.tasks import Item, Prompt, Template, prompt_id, render
+from judgesense_dataset.reply_labels import reply_schema
 from judgesense_dataset.templates import (
     LayoutPattern,
     is_alone,
@@ -118,7 +119,13 @@ class Messages:
             return _AMBIGUOUS
         requests = tuple(
             tuple(
-                Request(prompt_id(text), text, tuple(each.label_map), request.repeat)
+                Request(
+                    prompt_id(text),
+                    text,
+                    tuple(each.label_map),
+                    request.repeat,
+                    schema=reply_schema(each),
+                )
                 for text in row
             )
             for each, row in zip(templates, rendered[0], strict=True)

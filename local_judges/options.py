@@ -153,6 +153,7 @@ class VllmOptions(LocalOptions):
     temperature: Annotated[NotNegative, Field(le=2)] = setting(
         0.0, "Sampling temperature; 0 is greedy."
     )
+    structured: bool = setting(True, "Hold replies to the JSON that your rubric shows.")
     load_format: str = setting("auto", "vLLM's load format; dummy draws random weights.")
     quantization: str | None = setting(None, "Quantise while loading, such as fp8.")
     tensor_parallel_size: int = limit(1, "GPUs that share each layer.", ge=1)
@@ -185,6 +186,7 @@ class ApiOptions(SystemOneOptions, Options):
     """Settings of the engine api."""
 
     provider: str | None = setting(None, "Inference provider of Hugging Face.")
+    structured: bool = setting(True, "Hold replies to the JSON that your rubric shows.")
     logprobs: bool = setting(True, "Read option probabilities of the first token.")
     reasoning_effort: str | None = setting(None, "How long a reasoning model thinks: low, high.")
     style: Style = setting(Style(), "How to call the endpoint; keys below.")

@@ -47,10 +47,11 @@ class Requests(Sequence[Request]):
     """The distinct prompts of a benchmark, in order of first appearance.
 
     A view of a table with at least the columns ``prompt_id, text, label_map``, so that a million
-    prompts need not be a million objects. The columns ``system``, ``effort`` and ``reply_form`` are
-    read if the table has them. ``again`` are the requests that are asked twice in a run that asks
-    each once: those with a true ``again`` in the table, if it has that column. ``repeated`` are
-    those asked again in a run that asks each several times: all but those with a null there.
+    prompts need not be a million objects. The columns ``system``, ``effort``, ``reply_form`` and
+    ``schema`` are read if the table has them. ``again`` are the requests that are asked twice in a
+    run that asks each once: those with a true ``again`` in the table, if it has that column.
+    ``repeated`` are those asked again in a run that asks each several times: all but those with a
+    null there.
     """
 
     def __init__(self, prompts: pa.Table) -> None:
@@ -60,7 +61,7 @@ class Requests(Sequence[Request]):
         self._by_request = np.argsort(codes, kind="stable").astype(np.int64)
         self._starts = np.searchsorted(codes[self._by_request], np.arange(codes.max() + 2))
         self._first = self._by_request[self._starts[:-1]]
-        known = ("system", "effort", "reply_form")
+        known = ("system", "effort", "reply_form", "schema")
         self._more = [name for name in known if name in prompts.column_names]
         self._table = prompts.select(["prompt_id", "text", "label_map", *self._more])
         twice = np.zeros(len(codes), bool)

@@ -21,7 +21,8 @@ class Request:
     a temperature above 0. ``system`` follows the judge's own system prompt in the system message.
     ``effort`` is the reasoning effort to ask for (``low``, ``medium``, ``high``); "" for the
     judge's own. ``reply_form`` is the whole reply that the message asks for, with ``ANSWER`` for
-    the option; a judge that can continue a reply scores the options there.
+    the option; a judge that can continue a reply scores the options there. ``schema`` is the JSON
+    schema of the reply that the message asks for; a judge that can be held to one is.
     """
 
     prompt_id: str
@@ -31,6 +32,7 @@ class Request:
     system: str = ""
     effort: str = ""
     reply_form: str = ""
+    schema: str = ""
 
     @property
     def message(self) -> str:

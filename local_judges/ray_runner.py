@@ -209,7 +209,7 @@ class RayJudge:
         import ray
 
         require_scorings(self.name, self.scorings, scorings)
-        prompts = ray.put(benchmark.prompts)
+        prompts = ray.put(benchmark.asked)
         options = {"judge_index": judge_index, "repeats": repeats, "seed": seed}
         parts = self._on_a_machine(_planned, prompts, frozenset(scorings), options)
         begin()

@@ -116,7 +116,7 @@ def run_judge(
     """
     wanted = frozenset(scorings)
     require_scorings(judge.name, judge.scorings, wanted)
-    requests = Requests(benchmark.prompts)
+    requests = Requests(benchmark.asked)
     parts = plan_parts(judge, requests, wanted, judge_index=judge_index, repeats=repeats, seed=seed)
     folder = out / PARTS
     log = decision_log(

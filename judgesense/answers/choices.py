@@ -67,7 +67,7 @@ def _lead(tokenised: Sequence[str], sentences: Sequence[Sentence]) -> str | None
     if words.WRONG_SOON.match(rest):
         return None
     if rest == "" and any(
-        (other := words.ALONE.match(text)) and other[1] != token for text in tokenised[1:-1]
+        alone[1] != token for alone in map(words.ALONE.match, tokenised[1:-1]) if alone
     ):
         return None  # headings over a review of each
     if rest.startswith(":") and re.search(rf"{words.Y}\s*:", rest):
@@ -103,18 +103,20 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
         text = text[: reported.start()] if own else ""
     if words.SAYS_AFTER.search(text):
         return
-    if words.TIE.search(text) or words.ALIKE.search(text):
-        if named := words.ALIKE_SO.search(text):
-            yield named[1], True, False
-            return
-    if words.TIE.search(text):
+    is_tie = bool(words.TIE.search(text))
+    if (is_tie or words.ALIKE.search(text)) and (named := words.ALIKE_SO.search(text)):
+        yield named[1], True, False
+        return
+    if is_tie:
         yield "", final, False
         return
     supposed = words.SUPPOSED.search(text)
     spans = []
     for start, token, qualified, own in _chosen(text, supposed):
         final = final or own
-        spans.append((start, token, qualified and not (own or words.CONCLUDES.search(text, 0, start))))
+        spans.append(
+            (start, token, qualified and not (own or words.CONCLUDES.search(text, 0, start)))
+        )
     if not supposed:
         spans += [
             (match.start(), match[match.lastindex or 1], False)
@@ -143,9 +145,9 @@ def _chosen(text: str, supposed: re.Match[str] | None) -> Iterator[tuple[int, st
             follows = supposed and supposed.end() <= start and "," in text[supposed.end() : start]
             if supposed and supposed.start() < match.end() and not follows:
                 continue
-            if (pattern not in (words.NOT_BUT, words.PREFERRED) and _is_negated(text, match)) or _in_both(
-                text, match.start(match.lastindex or 1)
-            ):
+            if (
+                pattern not in (words.NOT_BUT, words.PREFERRED) and _is_negated(text, match)
+            ) or _in_both(text, match.start(match.lastindex or 1)):
                 continue
             after = text[match.end() : match.end() + 80]
             if not words.PROVIDED.match(after):

@@ -9,7 +9,15 @@ from functools import lru_cache
 from judgesense.answers.space import Space
 from judgesense.answers.statements import Statement, conclusion
 from judgesense.answers.text import Sentence
-from judgesense.answers.vocabulary import CRITERION, IS_WRONG, NEGATION, QUESTION, WRONG_SOON, one_of, pattern
+from judgesense.answers.vocabulary import (
+    CRITERION,
+    IS_WRONG,
+    NEGATION,
+    QUESTION,
+    WRONG_SOON,
+    one_of,
+    pattern,
+)
 from judgesense.tasks import alias_key
 
 SHORT = 300
@@ -23,8 +31,9 @@ _CUE = (
     )
     + r"\b(?:\s+"
     + one_of(
-        "here | would | should | must | has | have | is | be | of | as | to | the | a | this | it | therefore",
-        "that | clearly | definitely | for | question | your | summary | query",
+        "here | would | should | must | has | have | is | be | of | as | to | the",
+        "a | this | it | therefore | that | clearly | definitely | for | question | your",
+        "summary | query",
     )
     + r"\b)*\s*(?:[:=]|->|→)?\s*[\"'“‘(\[]*"
 )
@@ -144,7 +153,6 @@ class _Labels:
         if match is None or text[match.end() :].strip(" .!*_\"')]”’"):
             return None
         return self.named(match)
-
 
     def rates_criterion(self, sentence: Sentence) -> bool:
         """Whether a line is a criterion and its label: "Tone: PASS"."""

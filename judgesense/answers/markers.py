@@ -79,8 +79,8 @@ _FIELD = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(
-    r"<(answer|verdict|winner|evaluation|overall(?:[_ ]\w{1,12})?|score|rating|result|judge?ment|decision|choice|grade|label"
-    r"|final[_ ]?\w{0,12})>"
+    r"<(answer|verdict|winner|evaluation|overall(?:[_ ]\w{1,12})?|score|rating|result|judge?ment"
+    r"|decision|choice|grade|label|final[_ ]?\w{0,12})>"
     r"\s*([^<]{1,80}?)\s*</\1>",
     re.IGNORECASE,
 )
@@ -190,10 +190,15 @@ def _read_markers(text: str, space: Space) -> Marked | None:
         final = markers[-1]
         option = final.option
         line = text.rfind("\n", 0, final.start) + 1
-        if len(markers) > 1 and markers[-2].concludes and markers[-2].end <= line:
-            # The same line twice, with nothing that says why: "Final verdict: [[A]]", then B.
-            if markers[-2].option != option and not text[markers[-2].end : line].strip(" .*_\n"):
-                option = ""
+        before = markers[-2] if len(markers) > 1 else None
+        if (
+            before is not None
+            and before.concludes
+            and before.option != option
+            and before.end <= line
+            and not text[before.end : line].strip(" .*_\n")
+        ):
+            option = ""  # Twice in a row, with nothing that says why: "Final verdict: [[A]]".
         if len({each.option for each in markers}) > 1 and not final.concludes:
             # A grade on a last line of its own replaces what was said before it.
             is_last = pattern is _GRADE and not text[final.end :].strip(" .*_)]\"'\n")
@@ -276,7 +281,9 @@ def _read_json(text: str, space: Space) -> Marked | None:
             (_key(match[1]), label)
             for match in _FIELD.finditer(text)
             if (label := space.value(match[2] or match[3] or match[4])) is not None
-            and (_key(match[1]) in VERDICT_KEYS or _is_plain(match[2] or match[3] or match[4], space))
+            and (
+                _key(match[1]) in VERDICT_KEYS or _is_plain(match[2] or match[3] or match[4], space)
+            )
         ]
         fields = [each for each in loose if each[0] in VERDICT_KEYS]
         named = [each for each in loose if each[0] not in (*NAME_KEYS, *RANK_KEYS)]
@@ -291,6 +298,8 @@ _REPLACES = re.compile(
     r"|re-?check\w*|instead|actually|verdict|therefore|so\s+my|my\s+(?:own|verdict))\b",
     re.IGNORECASE,
 )
+
+
 def without_json(text: str) -> str:
     """The text without its JSON objects: one without a verdict is no sentence."""
     if "{" not in text:

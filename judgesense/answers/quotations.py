@@ -17,7 +17,10 @@ _QUOTED_LINE = re.compile(r"(?m)^[ \t]*>[^\n]*\n?")
 _BLOCK = re.compile(r"\[BEGIN ([A-Z ]{3,30})\].*?\[END \1\]", re.DOTALL)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^`\n]+)```", re.DOTALL)
 _INDENTED = re.compile(r"(?m)(?<=\n\n)(?:^(?: {4}|\t)[^\n]*(?:\n|\Z))+")
-_WRITER = rf"(?:(?:{NOUN}|candidate|student|submission|author|user|agent|reviewer|evaluator|colleague|rater|critic)s?|it|they|he|she|which|that)"
+_WRITER = (
+    rf"(?:(?:{NOUN}|candidate|student|submission|author|user|agent|reviewer|evaluator|colleague|rater"
+    r"|critic)s?|it|they|he|she|which|that)"
+)
 _WRITES = one_of(
     "wrote | writes | written | says | said | contains? | contained | includes? | included | reads",
     "states? | stated | claims? | claimed | ends? with | ended with | begins? with | prints?",
@@ -108,7 +111,12 @@ def without_quotations(text: str) -> str:
             continue
         before, after = own[max(place, start - _REACH) : start], own[end : end + _REACH]
         introduction = before.rstrip("\n ").rpartition("\n")[2] if before.strip() else ""
-        if _INTRODUCED.search(before) or _INTRODUCED.search(introduction) or _DISOWNED.match(after) or _REPORTED_ABOVE.match(after):
+        if (
+            _INTRODUCED.search(before)
+            or _INTRODUCED.search(introduction)
+            or _DISOWNED.match(after)
+            or _REPORTED_ABOVE.match(after)
+        ):
             parts.append(own[place:start])
             place = end
     return "".join([*parts, own[place:]]) if parts else own

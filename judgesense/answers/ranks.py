@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from judgesense.answers.space import Space
-from judgesense.answers.vocabulary import OVERALL, TIE
+from judgesense.answers.vocabulary import TIE
 
 NAME_KEYS = ("model", "name", "id", "candidate", "assistant", "response", "output", "option")
 RANK_KEYS = ("rank", "ranking", "position", "place")
@@ -18,7 +18,9 @@ _NOT_WORD = re.compile(r"[\W\d_]")
 _BRACKET = re.compile(r"[\[{]")
 _CALL = re.compile(r"\b[a-z]\w*\(((?:\s*\w+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'|[\w.-]+)\s*,?)+)\)")
 _ARGUMENT = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([\w.-]+))")
-_CHAIN = re.compile(r"[\w()-]{1,20}(?:[ _][\w()]{1,4})?(?:\s*[>≻=]+\s*[\w()-]{1,20}(?:[ _][\w()]{1,4})?){1,12}")
+_CHAIN = re.compile(
+    r"[\w()-]{1,20}(?:[ _][\w()]{1,4})?(?:\s*[>≻=]+\s*[\w()-]{1,20}(?:[ _][\w()]{1,4})?){1,12}"
+)
 _PLACES = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _LINE = re.compile(
     r"^[\s|*#>-]*(?P<rank>(?:rank|place|platz|rang|puesto|lugar)\s*)?(?:no\.\s*|#)?"
@@ -58,7 +60,14 @@ def read_ranks(text: str, space: Space) -> tuple[str, int] | None:
     A shared first rank is a tie. Of several rankings that differ the last counts if it is called
     the final or overall one, and nothing after it says that the judge cannot decide.
     """
-    found = sorted([*_in_json(text, space), *_in_lines(text, space), *_in_chains(text, space), *_in_series(text, space)])
+    found = sorted(
+        [
+            *_in_json(text, space),
+            *_in_lines(text, space),
+            *_in_chains(text, space),
+            *_in_series(text, space),
+        ]
+    )
     if not found:
         return None
     last = found[-1]
@@ -173,7 +182,9 @@ def _in_lines(text: str, space: Space) -> Iterator[_Ranking]:
                 start = at
                 is_ranking = bool(_RANKS.search(heading)) and not _ASKS.search(heading)
             is_ranking = is_ranking or bool(match["nth"] or match["word"] or match["rank"])
-            is_ranking = is_ranking or (number == 1 and bool(_BEST.search(line[match.end("name") :])))
+            is_ranking = is_ranking or (
+                number == 1 and bool(_BEST.search(line[match.end("name") :]))
+            )
             sign = -1 if _WORST_FIRST.search(heading) else 1
             places[str(option)] = float(sign * number)
         elif line.strip(" \t\r\n|:-"):

@@ -163,8 +163,9 @@ def _without_question(text: str, space: Space) -> str:
         end = start + 1
         # A scale may be listed from its top as well.
         step = -1 if place == most - 1 > 1 else 1
-        while (place == 0 or step < 0) and end < len(places) and end - start < most:
-            if places[end] != place + step * (end - start):
+        begins = place if place == 0 or step < 0 else None
+        while begins is not None and end < len(places) and end - start < most:
+            if places[end] != begins + step * (end - start):
                 break
             end += 1
         # Two lines may be a reasoned verdict, but not where the text ends with them.

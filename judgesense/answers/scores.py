@@ -31,7 +31,8 @@ _SCALES = pattern(
 _CUE_WORD = one_of(
     "rating | score | scored | grade | verdict | answer | judge?ment | evaluation | assessment",
     "mark | points? | rate | rated | stars? | overall | result | decision | coherence | relevance",
-    "quality | choice | pick | selection | preference | conclusion | 評価 | 评分 | 得分 | スコア | 点数 | 분수 | 점수 | puntuación | puntaje | note",
+    "quality | choice | pick | selection | preference | conclusion",
+    "評価 | 评分 | 得分 | スコア | 点数 | 분수 | 점수 | puntuación | puntaje | note",
     "bewertung | punktzahl",
 )
 _FILLER = one_of(
@@ -67,7 +68,8 @@ _SUPPOSED = pattern(
         f"(?:to|for) (?:an? )?{_EARN} | require[sd]? for | prevents? | falls? short | short of",
         "rather than | instead of | lower than | higher than | less than | more than | not | never",
         "criteri(?:on|a) | could (?:be|also) | either | between | somewhere | maybe | versus | vs",
-        "for an? (?:score|rating|grade|mark) of | cannot | lacks? | description | rubric | level | typical of",
+        "for an? (?:score|rating|grade|mark) of | cannot | lacks? | description | rubric | level",
+        "typical of",
     )
     + r"\b|n['’]t\b"
 )
@@ -99,7 +101,9 @@ _MATTERS = one_of(
 _COUNTS = pattern(rf"\s+(?!{_MATTERS}\b)[a-z]")
 """What follows a number that counts something: "gives 3 reasons"."""
 
-_REVISES = pattern(r"\b(?:revis|correct(?:ed|ion)|reconsider|re-?check|updated|second\s+look|reflection)")
+_REVISES = pattern(
+    r"\b(?:revis|correct(?:ed|ion)|reconsider|re-?check|updated|second\s+look|reflection)"
+)
 _TITLED = re.compile(r"^\W*([^\W\d][^\n:=\d]{0,40})[:=]\W*(\d{1,6}(?:\.\d+)?)(?:\s*/\s*\d+)?\W*$")
 _OTHER_RATED = pattern(rf"\s*,?\s*(?:and|while|whereas|but)\s+(?:the\s+)?{NOUN}\b[^.]{{0,40}}?\b\d")
 """What follows the score of one of several texts: "a 4 and Response B a 2"."""

@@ -26,7 +26,9 @@ _GRADES = {
 _PAIRS = ({"a", "b"}, {"1", "2"}, {"i", "ii"}, {"x", "y"}, {"first", "second"})
 _NAMES = (("1", "one", "first", "a"), ("2", "two", "second", "b"))
 _COMPARED = re.compile(r"^\s*(.{1,24}?)\s*(>{1,3}|<{1,3}|={1,2}|≻|≺)\s*(.{1,24}?)\s*$")
-_PREFIX = re.compile(rf"^(?:{NOUN}|the|is|my|grade|score|rating|verdict|winner)(?:\s*[-–]\s+|[\s:#_]+|-)", re.I)
+_PREFIX = re.compile(
+    rf"^(?:{NOUN}|the|is|my|grade|score|rating|verdict|winner)(?:\s*[-–]\s+|[\s:#_]+|-)", re.I
+)
 _SUFFIX = re.compile(
     r"\s+(?:is\s+(?:the\s+)?(?:better|best|winner|correct)|wins|points?|stars?)$", re.I
 )

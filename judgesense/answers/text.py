@@ -12,7 +12,9 @@ THINKING_TAG = re.compile(
 )
 """A tag that starts or ends thinking."""
 
-BEGINS_THINKING = re.compile(r"(?:[<◁](?:think|thinking|thought|reasoning)[>▷]|\[THINK\])\s*\Z", re.IGNORECASE)
+BEGINS_THINKING = re.compile(
+    r"(?:[<◁](?:think|thinking|thought|reasoning)[>▷]|\[THINK\])\s*\Z", re.IGNORECASE
+)
 """The start of thinking at the end of a prompt."""
 
 _THINKING = re.compile(

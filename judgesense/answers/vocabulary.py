@@ -47,7 +47,8 @@ _IS = one_of(
 _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
 _WINS = one_of(
     "deserves (?:the|a|my) (?:win|point|nod|vote|edge)",
-    "wins | won | outperforms | outshines | surpasses | outclasses | is ahead | beats | edges (?:out|ahead) | prevails",
+    "wins | won | outperforms | outshines | surpasses | outclasses | is ahead | beats",
+    "edges (?:out|ahead) | prevails",
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
     "comes out (?:ahead|on top|best|first|the winner)",
@@ -59,7 +60,7 @@ _PICK = one_of(
     "choos(?:e|ing) | chose | ha(?:ve|d) chosen | select(?:ed|ing)? | pick(?:ed|ing)?",
     "prefer(?:red)? | favou?r(?:ed)? | go(?:ing)? (?:with|for) | went with | opt(?:ed|ing)? for",
     "vot(?:e|ed|ing) (?:for|goes to|is for)",
-    "giv(?:e|ing) (?:(?:the|a|an|my) )?(?:\\w+ )?(?:edge|nod|win|point|vote|preference|advantage) to",
+    "giv(?:e|ing) (?:\\w+ ){1,2}?(?:edge|nod|win|point|vote|preference|advantage) to",
     "lean(?:ing)? (?:slightly |more )?(?:toward|towards|to) | side with | recommend",
     "in favou?r of | would (?:take|want|rather \\w+) | (?<=['’])d (?:take|want)",
 )
@@ -74,7 +75,8 @@ _KIND = one_of(
 _NAME = one_of(
     NOUN,
     "one | choice | option | answer | verdict | selection | pick | winner | preference",
-    "decision | judge?ment | conclusion | vote | result | better | best | edge | nod | win | victory",
+    "decision | judge?ment | conclusion | vote | result | better | best | edge | nod | win",
+    "victory",
 )
 _SETTING = one_of(
     "here | for me | overall | between the two | of the two | in this case",
@@ -122,7 +124,9 @@ BETTER_IS_FROM = pattern(
 PREFERRED = pattern(
     rf"(?:\b(?:it\s+is|it['’]s)\s+{X}\s+(?:that|which|who)\s+|{X}(?:['’]s)?[^.;]{{0,20}}?\s+"
     r"(?:(?:which|who)\s+)?(?:is|as)\s+the\s+one\s+(?:that\s+|which\s+)?)"
-    rf"(?:I|we)(?:['’]d|['’]ll|\s+would|\s+will)?\s+(?:\w+ly\s+)?{_PICK}".replace("(?:with|for)", "with")
+    rf"(?:I|we)(?:['’]d|['’]ll|\s+would|\s+will)?\s+(?:\w+ly\s+)?{_PICK}".replace(
+        "(?:with|for)", "with"
+    )
 )
 MAKES = pattern(
     r"\b(?:(?:that|this|which)\s+(?:makes|leaves|gives|means|points\s+to|brings)(?:\s+(?:it|me|us))?"
@@ -173,7 +177,9 @@ LOSES = pattern(rf"{Y}\s+(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?
 BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
-IS_MORE = pattern(rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | better')}(?=\s+\w)")
+IS_MORE = pattern(
+    rf"{X}{_BEING}{_ADVERBS}(?:the\s+)?{one_of('more | most | closest | closer | better')}(?=\s+\w)"
+)
 
 NEGATION = pattern(
     r"\b"
@@ -188,8 +194,9 @@ SUPPOSED = pattern(
     r"\b"
     + one_of(
         "if | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
-        "initially | at first (?:glance|sight) | one (?:could|might|may) | some (?:\\w+ )?(?:may|might|would|people)",
-    "first thought | thought (?:at first|initially) | was (?:inclined|tempted) | tempted to",
+        "initially | at first (?:glance|sight) | one (?:could|might|may)",
+        "some (?:\\w+ )?(?:may|might|would|people)",
+        "first thought | thought (?:at first|initially) | was (?:inclined|tempted) | tempted to",
         "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
         "could be (?:better|improved) | need to | to (?:determine|decide|evaluate|judge|see)",
     )
@@ -237,8 +244,9 @@ CONCLUDES = pattern(
         "in (?:conclusion|summary|short|sum|the end) | to (?:conclude|sum up|summarize)",
         "finally | final | ultimately | based on | given (?:this|these|the above|that)",
         "for these reasons | as a result | all things considered | conclusion | verdict",
-        "in light of | considering | all told | all in all | on balance | as a whole | on the whole",
-        "(?:all|every)thing together | all (?:of this|this|that) together | weighed together",
+        "in light of | considering | all told | all in all | on balance | as a whole",
+        "on the whole | (?:all|every)thing together | all (?:of this|this|that) together",
+        "weighed together",
         "for (?:that|this) reason | in my (?:judge?ment|view|opinion) | on reflection",
         "on (?:a )?closer (?:reading|look|inspection) | by (?:this|that|the) (?:rule|standard)",
         "(?:that|which|this) is why",

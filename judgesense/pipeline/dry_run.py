@@ -41,7 +41,7 @@ def dry_run(judges: Sequence[Any], data: DataReference, settings: Settings) -> d
             "settles": assumed(items, wordings, orders, labelled),
         }
     for spec in judges:
-        requests = Requests(answerable(spec, benchmark).prompts)
+        requests = Requests(answerable(spec, benchmark).asked)
         twice = requests.take(requests.again) if settings.repeats == 1 else []
         everything = [*requests, *twice]
         characters = settings.repeats * sum(len(request.message) for request in everything)

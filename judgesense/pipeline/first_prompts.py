@@ -51,7 +51,7 @@ def first_answers(
     leave items to a person. Raises JudgeSenseError, with the replies and what to change, if none of
     them can be read. The same prompts asked again are not sent a second time: then the run goes on.
     """
-    requests = Requests(benchmark.prompts)
+    requests = Requests(benchmark.asked)
     improved = getattr(judge, "improved", None)
     if len(requests) <= FEW or (improved is not None and improved.recipe.name != AS_ASKED):
         return {}

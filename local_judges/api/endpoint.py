@@ -370,6 +370,9 @@ def body_of(request: Request, *, model: str, options: ApiOptions, logprobs: bool
         body["seed"] = options.seed + request.repeat
     if logprobs:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    elif request.schema and options.structured:
+        form = {"name": "verdict", "strict": True, "schema": json.loads(request.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     level = request.effort or options.reasoning_effort
     effort = {"reasoning_effort": level} if level else {}
     if extra := {**style.extra_body, **effort}:

@@ -94,6 +94,7 @@ class ApiJudge:
                 "seed": options.seed,
             },
             "style": style,
+            **({} if options.structured else {"structured": False}),
             **({"reasoning_effort": effort} if (effort := options.reasoning_effort) else {}),
         }
 

@@ -9,6 +9,9 @@ from typing import Any
 REFUSABLE = ("temperature", "seed", "reasoning_effort", "response_format")
 """Parameters without which a prompt can still be judged; some models refuse them."""
 
+_NAMED = {"response_format": re.compile(r"response.?format|json.?schema|structured|guided", re.I)}
+"""How servers name a parameter otherwise than by its name."""
+
 TOKEN_PARAMETERS = ("max_tokens", "max_completion_tokens")
 """The two names of the token cap; a model takes one of them."""
 
@@ -22,7 +25,7 @@ def refused_in(reason: str, body: Mapping[str, Any]) -> frozenset[str]:
     """
     sent = {**body, **body.get("extra_body", {})}
     names = [name for name in (*REFUSABLE, *TOKEN_PARAMETERS) if name in sent]
-    return frozenset(name for name in names if re.search(rf"\b{name}\b", reason))
+    return frozenset(name for name in names if re.search(_NAMED.get(name, rf"\b{name}\b"), reason))
 
 
 def accepted_body(body: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:

@@ -69,6 +69,7 @@ class VllmJudge(LocalModel):
         gpu = {} if platform.is_cpu() else {"gpu": str(platform.get_device_name())}
         self.hardware = {**hardware("cpu"), "device": self.device, **gpu}
         self.load_format, self.quantization = chosen.load_format, chosen.quantization
+        self.structured = chosen.structured
         source = (
             _dummy_source(Path(model), chosen.seed)
             if chosen.load_format == "dummy"
@@ -106,6 +107,7 @@ class VllmJudge(LocalModel):
         return {
             **super().what_fixes_answers(),
             "quantization": self.quantization,
+            **({} if self.structured else {"structured": False}),
             "batch_invariant": self.batch_invariant,
         }
 
@@ -260,6 +262,12 @@ class VllmJudge(LocalModel):
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
+        held: dict[str, Any] = {}
+        # A model that thinks first cannot be held to JSON from its first token.
+        if request.schema and writes and self.structured and not self.chat.thinks:
+            from vllm.sampling_params import StructuredOutputsParams
+
+            held = {"structured_outputs": StructuredOutputsParams(json=request.schema)}
         drawn = writes and self.decoding.temperature > 0
         seed = self.decoding.seed_of(request.prompt_id, request.repeat) >> 1 if drawn else None
         return SamplingParams(
@@ -268,6 +276,7 @@ class VllmJudge(LocalModel):
             seed=seed,
             stop_token_ids=self.stop_tokens,
             logprob_token_ids=token_ids,
+            **held,
             flat_logprobs=True,
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,

@@ -110,6 +110,30 @@ def test_a_parameter_that_a_model_refuses_is_left_out_and_remembered(tmp_path: P
     assert accuracy(result) >= 0.7
 
 
+def test_a_rubric_that_asks_for_json_is_held_to_it_where_the_endpoint_can(tmp_path: Path) -> None:
+    rubric = RUBRIC.replace(
+        '{"reasoning": "<one sentence>", "score": 0 or 1}',
+        '{"score": 0 or 1, "reasoning": "<one sentence>"}',
+    )
+    able, unable = Server(reasoned), Server(reasoned, refuses=("response_format",))
+    with serving(able) as url:
+        checked(url, tmp_path / "able", rubric=rubric, limit=20)
+        mapped: dict[str, Any] = {"map": {"1": "pass", "0": "fail"}, "limit": 4}
+        checked(url, tmp_path / "plain", rubric="Good?\n{context}\n{answer}", **mapped)
+        checked(url, tmp_path / "off", rubric=rubric, limit=4, structured=False)
+    forms = [body.get("response_format") for body in able.bodies]
+    assert forms[0]["type"] == "json_schema"
+    schema = forms[0]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["reasoning", "score"]
+    assert schema["properties"]["score"] == {"type": "integer", "enum": [0, 1]}
+    assert (forms[:20].count(forms[0]), forms[20:].count(None)) == (20, 8)
+    with serving(unable) as url:
+        result = checked(url, tmp_path / "unable", rubric=rubric, limit=20)
+    # The refusal is remembered: one request more.
+    assert [("response_format" in body) for body in unable.bodies] == [True, *[False] * 20]
+    assert accuracy(result) >= 0.7
+
+
 @pytest.mark.parametrize(
     ("server", "more", "message"),
     [
