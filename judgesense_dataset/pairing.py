@@ -32,7 +32,7 @@ from judgesense.tasks import (
     render,
 )
 from judgesense_dataset.folder import PAIR_ROWS
-from judgesense_dataset.reply_labels import reply_field, reply_schema
+from judgesense_dataset.reply_labels import field_to_read, reply_schema
 from judgesense_dataset.templates import TaskTemplates, items_of, load_templates
 
 DESIGNS = ("balanced", "full")
@@ -100,7 +100,7 @@ def build(
             layouts[name][each.template_id] = each.layout
             if each.aliases:
                 aliases[each.template_id] = each.aliases
-            if name_of_field := reply_field(each):
+            if name_of_field := field_to_read(each):
                 fields[each.template_id] = name_of_field
             if schema := reply_schema(each):
                 schemas[each.template_id] = schema

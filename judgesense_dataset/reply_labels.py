@@ -65,9 +65,21 @@ def reply_field(template: Template) -> str:
     'ok'
     """
     fields = declared_fields(f"{template.text}\n{template.layout}")
+    if template.task in fields:
+        return template.task
     raw = {each.casefold() for each in template.label_map}
     names = [name for name, values in fields.items() if {v.casefold() for v in values} >= raw]
     return names[0] if len(names) == 1 else ""
+
+
+def field_to_read(template: Template) -> str:
+    """The field of the verdict, then the other fields with verdicts, a line each.
+
+    A reply that has one of the others alone has no verdict.
+    """
+    field = reply_field(template)
+    others = declared_fields(f"{template.text}\n{template.layout}") if field else {}
+    return "\n".join([field, *(name for name in others if name != field)])
 
 
 def reply_schema(template: Template) -> str:
@@ -125,13 +137,13 @@ def _kind(stated: str) -> dict[str, Any] | None:
 
 
 def label_map_of(
-    rubric: str,
+    fields: Mapping[str, Sequence[str]],
     labels: Sequence[str],
     mapping: Mapping[str, str] | None,
     positive: str | None,
     where: str,
 ) -> dict[str, str]:
-    """The label of each raw answer to a rubric.
+    """The label of each raw answer to a rubric that declares these fields.
 
     ``mapping`` translates words, or numbers by their limits (``>=4``); ``positive`` is the label
     that stands for 1, yes and true. Without either, the values that the rubric's JSON shows meet
@@ -146,7 +158,6 @@ def label_map_of(
                 f"{where}: {label!r} is not a label; the labels are {', '.join(labels)} (to name "
                 "others: --answers)"
             )
-    fields = declared_fields(rubric)
     if mapping:
         words = dict(_translated(mapping, [v for values in fields.values() for v in values], where))
         left = {label: label for label in labels if label not in words.values()}

@@ -14,6 +14,7 @@ from judgesense.files.disk import read_text
 from judgesense.files.tables import Record
 from judgesense.guards import GUARDS
 from judgesense.tasks import PLACEHOLDER, Task, Template, is_scale
+from judgesense.text import join
 from judgesense_dataset.paraphrase import paraphrase, write_candidates
 from judgesense_dataset.reply_labels import declared_fields, label_map_of
 from judgesense_dataset.templates import TaskTemplates, load_templates
@@ -38,6 +39,7 @@ def read_rubric(
     records: Sequence[Record],
     mapping: Mapping[str, str] | None = None,
     positive: str | None = None,
+    field: str = "",
 ) -> TaskTemplates:
     """Read a rubric as a task with one template.
 
@@ -45,7 +47,8 @@ def read_rubric(
     layout, which all wordings share. ``answers`` are the decisions, best first or in order; by
     default the gold labels that occur in ``records``, the rows of ``data``. ``options`` names, for
     a choice between two, the column shown under each answer. ``mapping`` and ``positive`` say which
-    label a reply means (:func:`~judgesense_dataset.reply_labels.label_map_of`).
+    label a reply means (:func:`~judgesense_dataset.reply_labels.label_map_of`). ``field`` is the
+    one of several verdicts that is judged; the task has its name.
 
     Raises JudgeSenseError for an empty rubric, one without a placeholder or with a placeholder that
     is not a column of the data, and if the answers are neither passed nor found in the data.
@@ -56,7 +59,10 @@ def read_rubric(
     rows = [record.values for record in records]
     first = rows[0]
     gold = {str(row["gold"]) for row in rows if row.get("gold") not in (None, "")}
-    scales = [values for values in declared_fields(text).values() if is_scale(values)]
+    declared = declared_fields(text)
+    if field:
+        declared = {field: declared[field]}
+    scales = [values for values in declared.values() if is_scale(values)]
     for inner in _BRACES.findall(text):
         name, bar, guard = inner.partition("|")
         if name not in first and not re.fullmatch(r"\w+", name):
@@ -80,7 +86,7 @@ def read_rubric(
             f"{{{next(iter(first))}}}; the columns are {', '.join(first)}"
         )
     labels = tuple(answers or sorted({*gold, *(mapping or {}).values()}, key=_in_order))
-    if not answers and gold and is_scale(labels) and len(scales) == 1 and gold < {*scales[0]}:
+    if not answers and gold and is_scale(labels) and len(scales) == 1 and gold <= {*scales[0]}:
         labels = scales[0]  # Nobody need have given every score.
     if len(labels) < 2:
         raise JudgeSenseError(
@@ -88,9 +94,15 @@ def read_rubric(
             "list them, for example --answers YES,NO, or name a column of labels with --human"
         )
     ordinal = is_scale(labels)
-    task = Task(NAME, labels, ordinal, MappingProxyType(dict(options or {})))
-    label_map = label_map_of(text, labels, mapping, positive, str(path))
-    return TaskTemplates(task, (_template(NAME, text, label_map),))
+    task = Task(field or NAME, labels, ordinal, MappingProxyType(dict(options or {})))
+    label_map = label_map_of(declared, labels, mapping, positive, str(path))
+    if field and not {*label_map} & {*declared[field]}:
+        raise JudgeSenseError(
+            f"{path}: {field} is one of {join(declared[field], 'or')}, but people's labels are "
+            f"{join(sorted(gold))}; say which is which with --human COLUMN --map THEIRS=OURS"
+        )
+    own = _template(NAME, text, label_map)
+    return TaskTemplates(task, (replace(own, task=task.name),))
 
 
 def _in_order(label: str) -> tuple[bool, int, str]:

@@ -22,7 +22,7 @@ from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe, Verdicts, jury
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.calibration import log_shares
 from judgesense.tasks import Template
-from judgesense_dataset.reply_labels import reply_field
+from judgesense_dataset.reply_labels import field_to_read
 from local_judges.improved_judge import ImprovedJudge
 from local_judges.messages import Members, Messages, key_of
 from local_judges.protocol import Answer, Budgeted, Judge, Request
@@ -360,7 +360,7 @@ def _logprobs(rows: list[list[Answer]], members: Members) -> Floats:
     recipe: Recipe = members.recipe
     values = np.full((1, len(rows), len(recipe.orders), len(recipe.labels)), np.nan)
     for w, (row, template) in enumerate(zip(rows, members.templates, strict=True)):
-        options, field = tuple(template.label_map), reply_field(template)
+        options, field = tuple(template.label_map), field_to_read(template)
         for o, answer in enumerate(row):
             if recipe.read == "vote" and not answer.refused:
                 raw = read_reply(answer.text or "", options, template.aliases, field)

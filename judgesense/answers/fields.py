@@ -13,10 +13,14 @@ _MOST_OBJECTS = 40
 def in_field(text: str, field: str) -> str | None:
     """The value of a field in the last JSON object that has it, as text; None without one.
 
+    ``field`` may name others after it, a line each: "" where a reply has only those.
+
     >>> in_field('Fine. {"confidence": 1, "grounded": false}', "grounded")
     'false'
     """
+    field, *others = field.casefold().split("\n")
     decoder, text, value = json.JSONDecoder(), without_thinking(text), None
+    has_others = False
     start = text.find("{")
     for _ in range(_MOST_OBJECTS):
         if start < 0:
@@ -27,9 +31,10 @@ def in_field(text: str, field: str) -> str | None:
             end = start + 1
         else:
             names = {str(name).casefold(): each for name, each in found.items()}
-            value = names.get(field.casefold(), value)
+            value = names.get(field, value)
+            has_others = has_others or not names.keys().isdisjoint(others)
         start = text.find("{", end)
-    return _as_text(value)
+    return "" if value is None and has_others else _as_text(value)
 
 
 def _as_text(value: Any) -> str | None:

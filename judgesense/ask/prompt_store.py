@@ -15,7 +15,7 @@ from judgesense.pipeline.first_prompts import FEW, first_answers
 from judgesense.pipeline.settings import Note
 from judgesense.statistics.arrays import Codes
 from judgesense.tasks import Item, Prompt, Template, render
-from judgesense_dataset.reply_labels import reply_field, reply_schema
+from judgesense_dataset.reply_labels import field_to_read, reply_schema
 from local_judges.protocol import Answer
 from local_judges.runner import run_judge
 
@@ -126,7 +126,9 @@ class PromptStore:
             PAIR_SCHEMA.empty_table(),
             {"name": "improve"},
             aliases,
-            fields={each.template_id: field for each in templates if (field := reply_field(each))},
+            fields={
+                each.template_id: field for each in templates if (field := field_to_read(each))
+            },
             schemas={each.template_id: text for each in templates if (text := reply_schema(each))},
         )
 

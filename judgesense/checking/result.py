@@ -216,16 +216,18 @@ def result_of(
     assessment: Assessment,
     log: pa.Table,
     entry: TaskTemplates,
+    labels: Mapping[str, Sequence[str]],
     ranked: bool,
 ) -> Result:
     """The result of a check, from its report, its judge's assessment and its log.
 
-    ``ranked`` says whether the order of the labels ranks the systems.
+    ``labels`` are those of each task of the log; ``entry`` has the wordings. ``ranked`` says
+    whether the order of the labels ranks the systems.
     """
     from judgesense_dataset.polarity import DIRECT, INVERTED, polarity_cue
 
     result = Result("check", f"Check of {assessment.judge}", {})
-    ranked_systems = rankings(log, {entry.task.name: entry.task.labels})
+    ranked_systems = rankings(log, labels)
     tables = [jss_table(report), wordings_table(report)]
     if ranked:
         tables.append(systems_table(ranked_systems))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from judgesense.checking.fields import fields_with_labels, in_each_task, read_tasks
 from judgesense.checking.options import RUNS, ResultOptions, RubricOptions
 from judgesense.checking.result import CheckResult, result_of
 from judgesense.comparison.baseline import items_of_baseline
@@ -75,14 +76,15 @@ def check_rubric(
     settings = Settings.of(
         options.scoring, None, None, options.repeats, options.seed, options.limit
     )
-    base, items = read_items(path, file, options, result.note)
+    bases, items = read_tasks(path, file, options, result.note)
+    base = bases[0]
     place = Path(options.wordings or path.with_suffix(".wordings.yaml"))
     proposer = judge, judge_options
     if options.paraphraser is not None:
         # The judge's settings (endpoint, key) do not apply to another paraphraser.
         proposer = options.paraphraser, {}
     entry, spent = _wordings(base, place, options, proposer, result.note)
-    templates = {base.task.name: entry}
+    templates = in_each_task(entry, bases)
     label_map = dict(base.templates[0].label_map)
     identity = {
         "rubric": sha256_of(path),
@@ -92,6 +94,7 @@ def check_rubric(
         "wordings": sha256_of(place) if place.exists() else None,
         "answers": list(base.task.labels),
         "options": dict(base.task.options),
+        **({"fields": [each.task.name for each in bases]} if len(bases) > 1 else {}),
         **({"map": label_map} if any(raw != label for raw, label in label_map.items()) else {}),
     }
     benchmark = build(templates, items, "full", seed=options.seed)
@@ -128,18 +131,19 @@ def check_rubric(
         started=started,
         thresholds={"steady": options.threshold},
     )
-    (assessment,) = report.assessments
-    is_ranked = options.answers is not None or base.task.ordinal
-    tables = result_of(report.contents, assessment, read_log(folder), entry, is_ranked)
+    assessment = report.assessments[0]
+    is_ranked = len(bases) == 1 and (options.answers is not None or base.task.ordinal)
+    labels = {each.task.name: each.task.labels for each in bases}
+    tables = result_of(report.contents, assessment, read_log(folder), entry, labels, is_ranked)
     tables.settings = {
         "rubric": str(path),
         "data": str(file),
         "judge": assessment.judge,
-        "items": min(options.limit or len(items), len(items)),
+        "items": min(options.limit or len(items), len(items) // len(bases)),
         "wordings": len(entry.templates),
         "repeats": options.repeats,
         "scoring": options.scoring,
-        "signature": assessment.mapped.signature,
+        "signature": " ".join(each.mapped.signature for each in report.assessments),
     }
     checked = CheckResult.of(report, folder, tables, result.inconclusive)
     tables.write(folder / "check")
@@ -153,8 +157,8 @@ def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[st
     """
     from judgesense_dataset.rubric import read_wordings
 
-    base, items = read_items(rubric, data, options, note)
-    items = items[: options.limit]
+    (base, *_), items = read_tasks(rubric, data, options, note)
+    items = [item for item in items if item.task == base.task.name][: options.limit]
     n_wordings = 1 + (PARAPHRASES if options.paraphrases is None else options.paraphrases)
     place = Path(options.wordings or rubric.with_suffix(".wordings.yaml"))
     if place.exists():
@@ -166,11 +170,21 @@ def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[st
 def read_items(
     rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]
 ) -> tuple[TaskTemplates, list[Item]]:
-    """The rubric as a task with one template, and the items to judge."""
+    """The rubric as a task with one template, and the items to judge.
+
+    Where it asks for several verdicts, the column of labels says which one is the task. Raises
+    JudgeSenseError where that is not known.
+    """
     from judgesense_dataset.reply_labels import translated
     from judgesense_dataset.rubric import read_rubric, shown_in
     from judgesense_dataset.templates import items_of
 
+    fields = fields_with_labels(rubric, data, options.human)
+    if len(fields) > 1:
+        listed = ", or ".join(f"--human {','.join(labels)}" for labels in fields.values())
+        raise JudgeSenseError(
+            f"{rubric} asks for {join([*fields])}, which people labelled apart: choose {listed}"
+        )
     rows = labelled_rows(data, options.human, shown_in(rubric), note)
     golds = [
         None if gold is None or says_nothing(str(gold)) else translated(str(gold), options.map)
@@ -182,7 +196,14 @@ def read_items(
         for row, gold in zip(rows, golds, strict=True)
     ]
     base = read_rubric(
-        rubric, data, options.answers, options.options, rows, options.map, options.positive
+        rubric,
+        data,
+        options.answers,
+        options.options,
+        rows,
+        options.map,
+        options.positive,
+        next(iter(fields), "") if options.human else "",
     )
     return base, _with_copies(items_of(rows, str(data), base.task, base.fields))
 

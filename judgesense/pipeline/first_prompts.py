@@ -19,7 +19,7 @@ from judgesense.files.disk import file_bytes, write_text, writing
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.tasks import UNDECIDED, load_label_map
 from judgesense.text import join, shorten
-from judgesense_dataset.reply_labels import reply_field
+from judgesense_dataset.reply_labels import field_to_read
 from local_judges.plan import Requests
 from local_judges.protocol import Answer, Budgeted, Judge
 from local_judges.recipe_judge import RecipeJudge
@@ -81,7 +81,7 @@ def first_answers(
             template = prompts["template_id"][row].as_py()
             reading = benchmark.aliases.get(template), benchmark.fields.get(template, "")
         else:
-            reading = improved.base.aliases, reply_field(improved.base)
+            reading = improved.base.aliases, field_to_read(improved.base)
         if any(
             decide(answer, scoring, request.options, *reading) not in UNDECIDED
             for scoring in scorings
