@@ -44,6 +44,9 @@ class Inputs(Shape):
     judge: str
     wordings: str | None = None
     answers: str | None = None
+    map: str | None = None
+    positive: str | None = None
+    human: str | None = None
     options: str | None = None
     threshold: float | None = None
     inconclusive: str | None = None
@@ -82,9 +85,9 @@ def read_inputs(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     inputs = validate(Inputs, parse_json(text, where), where, "the Action's inputs")
     of_action = {"artifact", "extras", "python_version", "settings", "max_cost"}
     given = inputs.model_dump(exclude_none=True, exclude=of_action)
-    given |= {key: names(given[key]) for key in ("answers", "variants") if key in given}
-    if "options" in given:
-        given["options"] = pairs(given["options"], "the input options:")
+    given |= {key: names(given[key]) for key in ("answers", "variants", "human") if key in given}
+    flags = {"options": "the input options:", "map": "--map"}
+    given |= {key: pairs(given[key], flag) for key, flag in flags.items() if key in given}
     lines = [line for line in (inputs.settings or "").splitlines() if line.strip()]
     return given, judge_options(lines, max_cost=inputs.max_cost)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.pipeline.verdict_files import ItemVerdict
-from judgesense.pipeline.verdicts import ItemJudge, load_judge, verdict_in
+from judgesense.pipeline.verdicts import ItemJudge, load_judge, scoring_of, verdict_in
 from judgesense.recipes.recipe import AS_ASKED
 from judgesense.tasks import Item, Task, Template, prompt_id, render
 from judgesense.text import number
@@ -100,10 +100,18 @@ class ServedJudge:
         judges: a judge of items per task.
         name: the model's name for clients.
         plain: the judge of prompts that a message is sent to as it is.
+        scoring: how it is asked; a typed question asks for probabilities where it gives them.
     """
 
-    def __init__(self, judges: Mapping[str, ItemJudge], name: str, plain: Judge) -> None:
+    def __init__(
+        self,
+        judges: Mapping[str, ItemJudge],
+        name: str,
+        plain: Judge,
+        scoring: str = "generate",
+    ) -> None:
         self.judges, self.name, self.plain = dict(judges), name, plain
+        self.scoring = scoring
         self._messages = {task: Messages(each.improved) for task, each in self.judges.items()}
         self.one = next(iter(self.judges)) if len(self.judges) == 1 else None
 
@@ -145,7 +153,8 @@ class ServedJudge:
             for task, messages in self._messages.items():
                 if self.one is None and (known := recognise(task, whole)):
                     options = tuple(known[0].label_map)
-                    return self._as_sent(Request(prompt_id(whole), whole, options)), known[0].text
+                    request = Request(prompt_id(whole), whole, options)
+                    return self._as_sent(request, self.scoring), known[0].text
                 for options in dict.fromkeys(tuple(t.label_map) for t in messages.by_id.values()):
                     request = Request(prompt_id(whole), whole, options)
                     members = messages.members(request) if self.one else ""
@@ -156,7 +165,8 @@ class ServedJudge:
                         item = self.of_item(fields, task)
                         return replace(item, template=members.template), wording
         labels = self.judges[self.one].improved.entry.task.labels if self.one else ()
-        return self._as_sent(Request(prompt_id(text), text, labels, system=system)), ""
+        request = Request(prompt_id(text), text, labels, system=system)
+        return self._as_sent(request, self.scoring if labels else "generate"), ""
 
     def of_question(self, state: Any, question: Question) -> Ask:
         """A typed question about a state: in the layout of a task whose fields the state has and
@@ -190,7 +200,8 @@ class ServedJudge:
                 f"with a state that has the fields {', '.join(sorted(own.fields))}"
             )
         text = question.text(state)
-        return self._as_sent(Request(prompt_id(text), text, question.options))
+        request = Request(prompt_id(text), text, question.options)
+        return self._as_sent(request, "options" if question.options else "generate")
 
     def _ask(self, request: Request, task: str, members: Members) -> Ask:
         own, template = self.judges[task].improved, members.template
@@ -209,11 +220,10 @@ class ServedJudge:
         judge = self.judges[task].judge
         return Ask(request, judge, own.scoring, item, read, is_edited=is_edited)
 
-    def _as_sent(self, request: Request) -> Ask:
-        scoring = "options" if request.options else "generate"
+    def _as_sent(self, request: Request, scoring: str) -> Ask:
         if scoring not in self.plain.scorings:
-            scoring = "generate"
-        if scoring not in self.plain.scorings:
+            scoring = scoring_of(self.plain)
+        if scoring == "options" and not request.options:
             raise JudgeSenseError("the message names no options, but the judge needs them")
         return Ask(request, self.plain, scoring, Item("message", self.one or "any", {}))
 
@@ -280,24 +290,24 @@ class ServedJudge:
 def load_served(judge: Any, **options: Any) -> ServedJudge:
     """A judge's file, or another judge, loaded.
 
-    ``task``, ``wording`` and ``scoring`` among the options are those of `load_judge`, but
-    the default is ``options`` for a judge that gives probabilities.
+    ``task``, ``wording`` and ``scoring`` among the options are those of `load_judge`.
     """
     if isinstance(judge, (str, Path)) and Path(judge).suffix in (".yaml", ".yml"):
         one = load_judge(judge, **options)
         # What is asked as it was sent goes to the first judge of several.
         plain = one.judge.inner[0]  # type: ignore[attr-defined]
-        return ServedJudge({one.improved.entry.task.name: one}, Path(judge).stem, plain)
+        task, scoring = one.improved.entry.task.name, one.improved.scoring
+        return ServedJudge({task: one}, Path(judge).stem, plain, scoring)
     task, wording = options.pop("task", None), options.pop("wording", None)
     scoring = options.pop("scoring", None)
     plain = registry.load_judge(judge, **options)
     own: Any = plain
-    scoring = scoring or ("options" if "options" in plain.scorings else "generate")
+    scoring = scoring or scoring_of(plain)
     judges = {
         name: load_judge(own, task=name, wording=wording, scoring=scoring)
         for name in ([task] if task else known_tasks())
     }
-    return ServedJudge(judges, plain.name.split("@")[0], plain)
+    return ServedJudge(judges, plain.name.split("@")[0], plain, scoring)
 
 
 def _key(ask: Ask) -> tuple[Any, ...]:

@@ -18,7 +18,9 @@ import pytest
 from production_server import Server, facts, is_supported, serving, share
 
 import judgesense
+from judgesense.log.schema import read_log
 from judgesense.serve.served_judge import ServedJudge, load_served
+from judgesense_dataset.recognition import known_tasks
 from local_judges.improved_judge import read_improved
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "integrations"))
@@ -44,9 +46,11 @@ def says_yes(prompt: str) -> str:
 class Probable(Server):
     """Answers with the log-probabilities of a judge that prefers YES."""
 
+    preference = 1.0
+
     def respond(self, body: dict[str, Any]) -> tuple[int, str]:
         status, text = super().respond(body)
-        odds = (1.5 if is_supported(body["messages"][-1]["content"]) else -0.5) + 1.0
+        odds = (1.5 if is_supported(body["messages"][-1]["content"]) else -0.5) + self.preference
         odds += 0.8 * (share(text + str(body)) - 0.5)
         pairs = ((w, -math.log1p(math.exp(-s * odds))) for w, s in (("YES", 1), ("NO", -1)))
         top = [{"token": word, "logprob": value} for word, value in pairs]
@@ -105,10 +109,21 @@ def test_one_file_gives_the_same_verdicts_everywhere(kind: str, tmp_path: Path) 
                     prompts = [RUBRIC.strip().format(**item) for item in items]
                     replies = [chat(client, prompt) for prompt in prompts]
                     other = chat(client, prompts[0].replace("every claim", "any claim"))
+            if not function:
+                judgesense.judge_items(items, out, tmp_path / "v.jsonl", note=str)
+            checked = {"paraphrases": 0, "repeats": 1, "attacks": "none", "note": str}
+            named = loaded if function else out
+            judgesense.check(RUBRIC, ROWS, named, out=tmp_path / "check", **checked)
     verdicts = [each.verdict for each in expected]
     assert [row["verdict"] for row in rows["results"]] == verdicts
     assert [reply.choices[0].message.content for reply in replies] == verdicts
     recipe = read_improved(out).recipe
+    if kind != "function":
+        lines = (tmp_path / "v.jsonl").read_text().splitlines()
+        assert [json.loads(line)["verdict"] for line in lines] == verdicts
+    if recipe.wordings == ("rubric",) or len(recipe.wordings) > 1:
+        log = read_log(tmp_path / "check").to_pylist()
+        assert [row["decision"] for row in log] == verdicts
     assert {reply.judgesense["judged"] for reply in replies} == (
         {"as asked"} if recipe.name == "as asked" else {"as the file says"}
     )
@@ -118,6 +133,32 @@ def test_one_file_gives_the_same_verdicts_everywhere(kind: str, tmp_path: Path) 
     if kind in ("function", "text"):
         assert best.better is True
         assert right > 0.9
+
+
+def test_a_judge_of_both_scorings_is_asked_for_text_unless_options_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    task = known_tasks()["factuality"]
+    texts = [f"{row['context']}\n{row['answer']}" for row in ROWS]
+    items = [dict.fromkeys(task.fields, text) for text in texts]
+    found: dict[str | None, list[list[str]]] = {}
+    server = Probable(lambda _: "YES")
+    server.preference = 0.0
+    with serving(server) as url:
+        for scoring in (None, "generate", "options"):
+            asked: dict[str, Any] = {"task": "factuality", "base_url": url}
+            asked |= {"scoring": scoring} if scoring else {}
+            out = tmp_path / f"{scoring}.jsonl"
+            judgesense.judge_items(items, "m", out, note=str, **asked)
+            written = [json.loads(line)["verdict"] for line in out.read_text().splitlines()]
+            with judgesense.load_judge("m", **asked) as loaded:
+                called = [each.verdict for each in loaded(items)]
+            with running(load_served("m", **asked)) as served:
+                body = {"items": items, "task": "factuality"}
+                rows = httpx.post(f"{served}/v1/judge", json=body, timeout=300).json()["results"]
+            found[scoring] = [written, called, [row["verdict"] for row in rows]]
+    assert found[None] == found["generate"] != found["options"]
+    assert all(each[0] == each[1] == each[2] for each in found.values())
 
 
 def test_a_client_gets_the_form_of_its_own_prompt(tmp_path: Path) -> None:
