@@ -117,18 +117,21 @@ class Messages:
         # Fields can be split in two ways that give the same prompts.
         if any(other != rendered[0] for other in rendered):
             return _AMBIGUOUS
+        # The same wording again is another sample of its answer.
+        asked = [(each.text, each.layout) for each in templates]
+        again = [asked[:n].count(wording) for n, wording in enumerate(asked)]
         requests = tuple(
             tuple(
                 Request(
                     prompt_id(text),
                     text,
                     tuple(each.label_map),
-                    request.repeat,
+                    request.repeat * (1 + max(again)) + sample,
                     schema=reply_schema(each),
                 )
                 for text in row
             )
-            for each, row in zip(templates, rendered[0], strict=True)
+            for each, sample, row in zip(templates, again, rendered[0], strict=True)
         )
         names = tuple(each.template_id for each in templates)
         if names != recipe.wordings:

@@ -47,11 +47,11 @@ class Requests(Sequence[Request]):
     """The distinct prompts of a benchmark, in order of first appearance.
 
     A view of a table with at least the columns ``prompt_id, text, label_map``, so that a million
-    prompts need not be a million objects. The columns ``system``, ``effort``, ``reply_form`` and
-    ``schema`` are read if the table has them. ``again`` are the requests that are asked twice in a
-    run that asks each once: those with a true ``again`` in the table, if it has that column.
-    ``repeated`` are those asked again in a run that asks each several times: all but those with a
-    null there.
+    prompts need not be a million objects. The columns ``system``, ``effort``, ``reply_form``,
+    ``schema`` and ``sample`` (how often a message was asked before) are read if the table has them.
+    ``again`` are the requests that are asked twice in a run that asks each once: those with a true
+    ``again`` in the table, if it has that column. ``repeated`` are those asked again in a run that
+    asks each several times: all but those with a null there.
     """
 
     def __init__(self, prompts: pa.Table) -> None:
@@ -63,7 +63,8 @@ class Requests(Sequence[Request]):
         self._first = self._by_request[self._starts[:-1]]
         known = ("system", "effort", "reply_form", "schema")
         self._more = [name for name in known if name in prompts.column_names]
-        self._table = prompts.select(["prompt_id", "text", "label_map", *self._more])
+        sample = ["sample"] if "sample" in prompts.column_names else []
+        self._table = prompts.select(["prompt_id", "text", "label_map", *self._more, *sample])
         twice = np.zeros(len(codes), bool)
         if "again" in prompts.column_names:
             twice = pc.fill_null(prompts["again"], False).to_numpy().astype(bool)
@@ -95,8 +96,9 @@ class Requests(Sequence[Request]):
                 identity,
                 text,
                 options_of(label_map),
-                repeat,
-                **{name: part or "" for name, part in zip(self._more, more, strict=True)},
+                # A sample of a message that was asked before counts as asked so often.
+                repeat + sum(more[len(self._more) :]),
+                **{name: part or "" for name, part in zip(self._more, more, strict=False)},
             )
             for identity, text, label_map, *more in zip(
                 *(c.to_pylist() for c in table), strict=True

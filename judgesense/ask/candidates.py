@@ -62,14 +62,34 @@ def first_recipes(answers: AnswersSoFar) -> list[Recipe]:
                     later = len(recipe.orders) > 1
                     rank = min(place + 1, 4) if later and w else place + later
                     ranked.append((rank, n, recipe.named(*lead, orders=orders)))
+        ranked += [(1, n, recipe) for recipe in _of_samples(answers, n)]
     ranked.sort(key=lambda each: each[:2])
     first, *others = (recipe for _, _, recipe in ranked)
     return [replace(first, name=AS_ASKED), *others]
 
 
+def _of_samples(answers: AnswersSoFar, number: int) -> list[Recipe]:
+    """The majority of several samples of a judge's answer to the base wording, where it has them;
+    for a choice between two also over both orders."""
+    judge, task = answers.judges[number], answers.task
+    again = [each.template.template_id for each in answers.wordings if each.kind == "repeat"]
+    if not again or judge.scoring == "options":
+        return []
+    wordings = (answers.wordings[0].template.template_id, *again)
+    panel = f"majority of {len(wordings)} answers"
+    return [
+        Recipe("", wordings, orders, task.labels, "vote", judge=number).named(
+            judge.name if answers.several else "", panel=panel
+        )
+        for orders in dict.fromkeys((task.orders[:1], task.orders))
+    ]
+
+
 def _is_tried(wording: WordingToTry, judge: JudgeScoring, probable: bool) -> bool:
     """Whether a judge is asked in a wording: reasons need text, and where there are probabilities,
     text is for reasons alone; each option alone needs them."""
+    if wording.kind == "repeat":
+        return False
     if judge.scoring == "options":
         return wording.kind != "reasoning"
     return wording.kind == "reasoning" or (wording.kind != "alone" and not probable)

@@ -21,6 +21,7 @@ from judgesense.ask.wordings import (
     WordingToTry,
     is_wordings_file,
     paraphrases_in,
+    repeats_of,
     rule_paraphrases,
     validated,
     wordings_to_try,
@@ -219,6 +220,8 @@ class Plan:
             probabilities=any("options" in each for each in offered),
             defences=bool(self.copies),
         )
+        if any(each.get("temperature") for each in options):
+            wordings += repeats_of(self.entry.templates[0])
         if (shot := self.examples[0]) is not None:
             wordings.append(shot)
         judge_scorings = []

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from judgesense.ask.answers import AnswersSoFar, Column
 from judgesense.benchmark import Benchmark, table_of_prompts
@@ -57,6 +60,8 @@ class PromptStore:
         self.prompts: dict[str, Prompt] = {}
         self.rows: dict[Key, Mapping[str, Any]] = {}
         self.failed = 0
+        texts = [(w.template.text, w.template.layout) for w in answers.wordings]
+        self.samples = [texts[:n].count(text) for n, text in enumerate(texts)]
         self._read()
         numbers = [int(path.name.split("-")[1]) for path in part_files(run.folder)]
         self._turn = max(numbers, default=-1) + 1
@@ -80,6 +85,8 @@ class PromptStore:
         for item in items[self.answers.unanswered(column, items)].tolist():
             shown = self.shown[item](template, task.orders[order])
             prompt = render(task, template, shown, task.orders[order])
+            if sample := self.samples[wording]:
+                prompt = replace(prompt, prompt_id=f"{prompt.prompt_id}-{sample}")
             yield _Wanted(prompt, column, item)
 
     def _ask_judge(self, number: int, wanted: Sequence[_Wanted]) -> None:
@@ -120,9 +127,14 @@ class PromptStore:
     def _benchmark(self, prompts: Sequence[Prompt]) -> Benchmark:
         task, templates = self.answers.task, [each.template for each in self.answers.wordings]
         aliases = {each.template_id: each.aliases for each in templates if each.aliases}
+        table = table_of_prompts(prompts)
+        if any(self.samples):
+            asked = {t.template_id: n for t, n in zip(templates, self.samples, strict=True)}
+            samples = [asked[prompt.template_id] for prompt in prompts]
+            table = table.append_column("sample", pa.array(samples))
         return Benchmark(
             {task.name: task},
-            table_of_prompts(prompts),
+            table,
             PAIR_SCHEMA.empty_table(),
             {"name": "improve"},
             aliases,

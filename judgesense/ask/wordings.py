@@ -34,6 +34,9 @@ FORMS = (
 )
 """Variants of the base wording that are tried, the likelier gains first."""
 
+SAMPLES = 3
+"""Samples of a text whose majority is tried, where a judge draws its answers."""
+
 REASONING = ("reasoning-short", "reasoning")
 """Variants that ask for reasons first; only for judges that write enough tokens."""
 
@@ -48,7 +51,8 @@ _REWRITES = (
 @dataclass(frozen=True)
 class WordingToTry:
     """A template to try, and where it comes from: ``given``, ``paraphrase``, ``form``, ``alone``,
-    ``examples`` or ``reasoning`` (its answer is at the end of a text)."""
+    ``examples``, ``reasoning`` (its answer is at the end of a text) or ``repeat`` (the base again).
+    """
 
     template: Template
     kind: str = "given"
@@ -86,6 +90,14 @@ def wordings_to_try(
     for wording in wordings:
         distinct.setdefault((wording.template.text, wording.template.layout), wording)
     return _with_names_apart(distinct.values())
+
+
+def repeats_of(base: Template) -> list[WordingToTry]:
+    """The base wording again, for the majority of several samples of an answer."""
+    return [
+        WordingToTry(replace(base, template_id=f"{base.template_id}-again-{n}"), "repeat")
+        for n in range(2, SAMPLES + 1)
+    ]
 
 
 def _with_names_apart(wordings: Iterable[WordingToTry]) -> list[WordingToTry]:
