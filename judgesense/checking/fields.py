@@ -6,20 +6,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judgesense.checking.options import RubricOptions
-from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import read_text
 from judgesense.files.tables import read_table_rows
 from judgesense.importers.column_names import columns_of, plain
-from judgesense.text import join
 
 if TYPE_CHECKING:
-    from judgesense.tasks import Item
     from judgesense_dataset.templates import TaskTemplates
 
 _LABELS = (
@@ -55,34 +51,6 @@ def fields_with_labels(
 def _of_field(field: str, names: Iterable[str]) -> Iterable[str]:
     own = re.compile(rf"(?:{_LABELS}_)*{re.escape(plain(field))}(?:_{_LABELS})*(?:_\d+)?")
     return [name for name in names if own.fullmatch(plain(name))]
-
-
-def read_tasks(
-    rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]
-) -> tuple[list[TaskTemplates], list[Item]]:
-    """The tasks of a rubric, each with one template, and their items.
-
-    Raises JudgeSenseError as :func:`judgesense.checking.rubric.read_items`, and for several fields
-    with options that are about one.
-    """
-    from judgesense.checking.rubric import read_items
-
-    fields = fields_with_labels(rubric, data, options.human)
-    if len(fields) < 2 or options.answers or options.map or options.positive or options.options:
-        base, judged = read_items(rubric, data, options, note)
-        return [base], judged
-    if options.scoring != "generate":
-        raise JudgeSenseError(
-            f"{rubric} asks for {join([*fields])} in one reply, which --scoring generate reads; to "
-            f"score the options of one, choose it with --human {fields[next(iter(fields))][0]}"
-        )
-    bases: list[TaskTemplates] = []
-    items: list[Item] = []
-    for labels in fields.values():
-        base, judged = read_items(rubric, data, replace(options, human=labels), note)
-        bases.append(base)
-        items += judged
-    return bases, items
 
 
 def in_each_task(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from judgesense.checking.fields import fields_with_labels, in_each_task, read_tasks
+from judgesense.checking.fields import fields_with_labels, in_each_task
 from judgesense.checking.options import RUNS, ResultOptions, RubricOptions
 from judgesense.checking.result import CheckResult, result_of
 from judgesense.comparison.baseline import items_of_baseline
@@ -165,6 +165,31 @@ def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[st
         n_wordings = len(read_wordings(place, base).templates)
     labelled = sum(item.gold is not None for item in items)
     return assumed(len(items), n_wordings, 2 if base.task.comparative else 1, labelled)
+
+
+def read_tasks(
+    rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]
+) -> tuple[list[TaskTemplates], list[Item]]:
+    """The tasks of a rubric, each with one template, and their items.
+
+    Raises JudgeSenseError as :func:`read_items`, and for several fields whose options are scored.
+    """
+    fields = fields_with_labels(rubric, data, options.human)
+    if len(fields) < 2 or options.answers or options.map or options.positive or options.options:
+        base, judged = read_items(rubric, data, options, note)
+        return [base], judged
+    if options.scoring != "generate":
+        raise JudgeSenseError(
+            f"{rubric} asks for {join([*fields])} in one reply, which --scoring generate reads; to "
+            f"score the options of one, choose it with --human {fields[next(iter(fields))][0]}"
+        )
+    bases: list[TaskTemplates] = []
+    items: list[Item] = []
+    for labels in fields.values():
+        base, judged = read_items(rubric, data, replace(options, human=labels), note)
+        bases.append(base)
+        items += judged
+    return bases, items
 
 
 def read_items(

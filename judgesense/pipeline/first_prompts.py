@@ -126,11 +126,11 @@ def _advice(
             f"{shlex.quote(f'{word}=LABEL')}, or list all verdicts with --answers."
         )
     if words:
-        names = list(dict.fromkeys(labels.values()))
-        pairs = [f"{word}={names[n % len(names)]}" for n, word in enumerate(words)]
+        # Which is which is not guessed: a wrong example would be copied.
+        pairs = shlex.quote(",".join(f"{word}=LABEL" for word in words))
         return (
-            f"The replies state {join(words)}: say which label each one is, for example --map "
-            f"{shlex.quote(','.join(pairs))}, or list the verdicts with --answers."
+            f"The replies state {join(words)}: say which label each one is with --map {pairs}, or "
+            "list the verdicts with --answers."
         )
     return (
         "Ask for one of these labels in the prompt, list the labels that the replies use with "

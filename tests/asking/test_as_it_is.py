@@ -141,20 +141,30 @@ def test_a_rubric_that_asks_for_json_is_held_to_it_where_the_endpoint_can(tmp_pa
         (
             Server(lambda prompt: "great" if "2" in prompt else "poor"),
             {},
-            "great and poor|poor and great|LABEL",
+            "great=LABEL|poor=LABEL",
         ),
         (Server(lambda _: "Let me think about", finish="length"), {}, "max_tokens=4096"),
         (Server(reasoned, page="<html>Please sign in</html>"), {}, "HTML page, not JSON"),
         (Server(lambda _: ""), {}, "replies are empty"),
         (Server(reasoned), {"answers": ["fine", "awful", "pass", "fail"]}, "state"),
+        (Server(reasoned), {"rubric": " \n"}, "is empty"),
+        (Server(reasoned), {"rubric": RUBRIC.replace("{answer}", "{reply}")}, "not a column"),
+        (Server(lambda _: '{"thoughts": "fine", "stars": 7}'), {}, "7=LABEL"),
     ],
 )
 def test_what_cannot_be_read_is_said_within_three_prompts(
     server: Server, more: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    with serving(server) as url, pytest.raises(JudgeSenseError, match=message):
-        checked(url, tmp_path / "out", rubric=RUBRIC.replace("0 or 1", "0 to 1"), **more)
-    assert len(server.bodies) <= 3
+    given = {"rubric": RUBRIC.replace("0 or 1", "0 to 1"), **more}
+    with serving(server) as url:
+        with pytest.raises(JudgeSenseError, match=message):
+            checked(url, tmp_path / "out", **given)
+        assert len(server.bodies) <= 3
+        rubric, out = given.pop("rubric"), tmp_path / "judge.yaml"
+        with pytest.raises(JudgeSenseError, match=message):
+            judgesense.improve(rubric, ROWS, "m", base_url=url, out=out, note=str, **given)
+    assert len(server.bodies) <= 6
+    assert not out.exists()
     assert not (tmp_path / "out" / "report.json").exists()
 
 
