@@ -101,7 +101,7 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
             return
         # "I agree with what Assistant (a) says": only what comes before the report is the judge's.
         text = text[: reported.start()] if own else ""
-    if words.SAYS_AFTER.search(text):
+    if words.SAYS_AFTER.search(text) or (words.EACH_IN.search(text) and not final):
         return
     is_tie = bool(words.TIE.search(text))
     if (is_tie or words.ALIKE.search(text)) and (named := words.ALIKE_SO.search(text)):

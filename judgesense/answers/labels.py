@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 from judgesense.answers.space import Space
 from judgesense.answers.statements import Statement, conclusion
@@ -73,7 +74,9 @@ _BEFORE_LETTER = pattern(
 
 _IS_NOT = pattern(r"\b(?:is|was|are)(?:\s+not|n['’]t)\s+\w+\W*$")
 _ON_CONDITION = pattern(
-    r"\bwould\s+(?:require|need)\b|\b(?:if|unless|provided)\b|\bcriteri|\brequire(?:d|s|ments?)?\s+for\b"
+    r"\bwould\s+(?:require|need)\b|\b(?:if|unless|provided)\b|\bcriteri"
+    r"|\b(?:given|awarded|reserved|earned|granted)\s+(?:when|only|for)\b"
+    r"|\ban?\s+\w+\s+\w+\s+(?:would|should|must|needs)\b|\brequire(?:d|s|ments?)?\s+for\b"
 )
 """A sentence that says when a label would be given."""
 
@@ -103,6 +106,7 @@ class _Labels:
             rf"(?P<option>{aliases}(?<![\w'’/–-]){options}){rest}", 0 if short else re.IGNORECASE
         )
         self.cue = pattern(rf"\b{_CUE}{one}")
+        self.so = pattern(rf"\b(?:hence|thus|therefore|, so)[,:]?\s+[\"'“‘(\[]*{one}(?=\W*$)")
 
     def named(self, match: re.Match[str]) -> str | None:
         said = match.group("option")
@@ -169,7 +173,10 @@ def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str 
     label plainly. ``sentences`` has at least one.
     """
     labels = _labels(space)
-    lead = labels.begins(sentences[0].text)
+    # "Is it supported? Yes, by the second paragraph."
+    asks = len(sentences) > 1 and QUESTION.search(sentences[0].text)
+    is_alone = asks and not any(QUESTION.search(each.text) for each in sentences[1:])
+    lead = labels.begins(sentences[1 if is_alone else 0].text)
     if lead is not None and _CONTRADICTED.match(sentences[0].text):
         return ""
     cued, denied = cued_labels(sentences, space)
@@ -202,7 +209,7 @@ def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[State
         text = sentence.text
         if QUESTION.search(text):
             continue
-        for match in labels.cue.finditer(text):
+        for match in chain(labels.cue.finditer(text), labels.so.finditer(text)):
             label = labels.named(match)
             if label is None or labels.is_prose(match, text) or labels.has_rival(match, text):
                 continue

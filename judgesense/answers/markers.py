@@ -277,13 +277,12 @@ def _read_json(text: str, space: Space) -> Marked | None:
     if not fields and '\\"' in text:  # JSON as an argument of a function call
         return _read_json(text.replace('\\"', '"'), space)
     if not fields:
+        pairs = [(_key(m[1]), m[m.lastindex or 2]) for m in _FIELD.finditer(text)]
         loose = [
-            (_key(match[1]), label)
-            for match in _FIELD.finditer(text)
-            if (label := space.value(match[2] or match[3] or match[4])) is not None
-            and (
-                _key(match[1]) in VERDICT_KEYS or _is_plain(match[2] or match[3] or match[4], space)
-            )
+            (key, label)
+            for key, value in pairs
+            if (label := space.value(value)) is not None
+            and (key in VERDICT_KEYS or _is_plain(value, space))
         ]
         fields = [each for each in loose if each[0] in VERDICT_KEYS]
         named = [each for each in loose if each[0] not in (*NAME_KEYS, *RANK_KEYS)]

@@ -45,7 +45,7 @@ _INTRODUCED = pattern(
 """The end of what introduces a quotation: "The candidate wrote:"."""
 
 _DISOWNED = pattern(
-    r"^[\"”’]?\s*,?\s*(?:said|says|replied|wrote|writes|shouted|claimed|claims|reads)\b"
+    rf"^[\"”’]?\s*,?\s*(?:the\s+)?(?:{_WRITER}\s+)?(?:said|says|replied|wrote|writes|shouted|claimed|claims|reads)\b"
     r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:is\s+what|which\s+is|that\s+is|this\s+is|that\s+text|this\s+text"
     r"|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
     r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|output|model|part\s+of|not\s+my"

@@ -16,8 +16,9 @@ _MOST_OBJECTS = 40
 _DEEPEST = 6
 _NOT_WORD = re.compile(r"[\W\d_]")
 _BRACKET = re.compile(r"[\[{]")
-_CALL = re.compile(r"\b[a-z]\w*\(((?:\s*\w+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'|[\w.-]+)\s*,?)+)\)")
-_ARGUMENT = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([\w.-]+))")
+_VALUE = r"\w{1,40}\s?=\s?(?:\"[^\"\n]*\"|'[^'\n]*'|\[[^\[\]\n]*\]|[\w.-]{1,40})"
+_CALL = re.compile(rf"\b[a-z]\w{{0,60}}\(\s?({_VALUE}(?:\s?,\s?{_VALUE})*),?\s?\)")
+_ARGUMENT = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|(\[[^\[\]\n]*\])|([\w.-]+))")
 _CHAIN = re.compile(
     r"[\w()-]{1,20}(?:[ _][\w()]{1,4})?(?:\s*[>≻=]+\s*[\w()-]{1,20}(?:[ _][\w()]{1,4})?){1,12}"
 )
@@ -28,6 +29,11 @@ _LINE = re.compile(
     r"\s*[\s.):|*=–—-]+\s*(?P<name>[^\s|*][^|,;:.(\n–—]{0,40}?)[\s*]*(?:$|[|,;:.(–—]|\s-)",
     re.IGNORECASE,
 )
+_NTH_KEY = re.compile(r"(?:rank|place|position)_?(\d+)")
+_NTH = re.compile(
+    r"\b(\d)(?:st|nd|rd|th)(?:\s+place)?\s*[:=–—-]\s*([^\s,;.]{1,20}(?:\s\w{1,2}\b)?)",
+    re.IGNORECASE,
+)
 _RANKS = re.compile(
     r"\brank|\border(?:ed|ing)?\b|\bbest\b.{0,20}\bworst\b|\bworst\b.{0,20}\bbest\b|\bplac(?:e|ing)"
     r"|\bleaderboard\b",
@@ -35,7 +41,7 @@ _RANKS = re.compile(
 )
 _BEST = re.compile(r"^\W*\(?(?:the\s+)?(?:best|winner|first)\b", re.IGNORECASE)
 _SERIES = re.compile(
-    r"\b(?:best\s+to\s+worst|worst\s+to\s+best|ranking(?:\s+is)?|order(?:\s+is)?)\s*[:,]?\s+(?!to\b)"
+    r"\b(?:best\s+to\s+worst|worst\s+to\s+best|ranking(?:\s+is)?|order(?:\s+(?:is|of\s+merit))?)\s*[:,]?\s+(?!to\b)"
     r"([^\s,;.]{1,20}(?:\s\w{1,2}\b)?(?:(?:,?\s+(?:then|and)\s+|,\s*)[^\s,;.]{1,20}(?:\s\w{1,2}\b)?){1,12})",
     re.IGNORECASE,
 )
@@ -84,7 +90,11 @@ def calls_as_json(text: str) -> str:
         return text
     return _CALL.sub(
         lambda call: json.dumps(
-            {name: a or b or c for name, a, b, c in _ARGUMENT.findall(call[1])}, ensure_ascii=False
+            {
+                name: re.findall(r"[^\s,\"'\[\]]+", names) if names else a or b or other
+                for name, a, b, names, other in _ARGUMENT.findall(call[1])
+            },
+            ensure_ascii=False,
         ),
         text,
     )
@@ -106,6 +116,9 @@ def _in_json(text: str, space: Space) -> Iterator[_Ranking]:
         if start != previous:  # another document
             places, previous = {}, start
         keys = {_NOT_WORD.sub("", name.casefold()): value for name, value in entry.items()}
+        numbered = {m[1]: v for k, v in entry.items() if (m := _NTH_KEY.fullmatch(k.casefold()))}
+        if len(numbered) > 1:
+            keys["ranking"] = {name: int(place) for place, name in numbered.items()}
         listed = _listed(keys, space)
         if listed:
             places = listed
@@ -195,7 +208,12 @@ def _in_lines(text: str, space: Space) -> Iterator[_Ranking]:
 
 
 def _in_series(text: str, space: Space) -> Iterator[_Ranking]:
-    """Rankings after a colon: "From best to worst: B, A, C"."""
+    """Rankings in a sentence: "From best to worst: B, A, C", "1st: B, 2nd: A"."""
+    nth = [(match, space.value(match[2])) for match in _NTH.finditer(text)]
+    if [int(match[1]) for match, _ in nth] == [*range(1, len(nth) + 1)]:
+        places = {str(option): float(n) for n, (_, option) in enumerate(nth) if option}
+        if (first := _first(places, space)) is not None:
+            yield _Ranking(nth[0][0].start(), nth[-1][0].end(), first)
     for match in _SERIES.finditer(text):
         options = [space.value(name) for name in re.split(r",?\s+(?:then|and)\s+|,\s*", match[1])]
         sign = -1 if _WORST_FIRST.search(match.group()) else 1

@@ -46,7 +46,8 @@ _CUE = pattern(
 _GIVES = one_of(
     "give | giving | gave | assign | assigned | assigning | award | awarded | deserves? | earns?",
     "merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
-    r"choose | chose | select | pick | go with | settle (?:on|for) | it(?:['’]s| is)(?=\s+an?\s)",
+    "choose | chose | select | pick | go with | settle (?:on|for) | i say",
+    r"it(?:['’]s| is)(?=\s+an?\s)",
 )
 _GIVE = pattern(
     rf"\b{_GIVES}(?:\s+(?!not\b|no\b)[\w'’\"-]+){{0,6}}?\s+(?:(?:an?|as|with|at|of|the)\s+)?"
@@ -54,6 +55,9 @@ _GIVE = pattern(
 )
 _SO = pattern(
     rf"\b(?:so|hence|therefore|thus)[,:]?\s+(?:(?:it['’]s|that['’]s|it\s+is|i\s+say)\s+)?(?:an?\s+)?{_NUMBER}\W*$"
+)
+_FITS = pattern(
+    rf"\ban?\s+{_NUMBER}\s+(?:seems|is|feels|looks)\s+(?:fair|right|apt|appropriate|fitting|justified)"
 )
 _OUT_OF = pattern(rf"(?<![\d.,/]){_NUMBER}\s*(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)")
 _ALONE = pattern(
@@ -68,6 +72,7 @@ _SUPPOSED = pattern(
         f"(?:to|for) (?:an? )?{_EARN} | require[sd]? for | prevents? | falls? short | short of",
         "rather than | instead of | lower than | higher than | less than | more than | not | never",
         "criteri(?:on|a) | could (?:be|also) | either | between | somewhere | maybe | versus | vs",
+        "neither | nor",
         "for an? (?:score|rating|grade|mark) of | cannot | lacks? | description | rubric | level",
         "typical of",
     )
@@ -231,7 +236,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         yield _option(line[1], space)
         return
     seen = set()
-    for way in (_OUT_OF, _CUE, _GIVE, _SO):
+    for way in (_OUT_OF, _CUE, _GIVE, _SO, _FITS):
         for match in way.finditer(text):
             start, end = match.span(1)
             if start in seen or _SUPPOSED.search(_clause(text, start)):

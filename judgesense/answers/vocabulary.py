@@ -48,7 +48,7 @@ _BEING = rf"(?:\s+{_IS}|['’]s)+(?:\s+as)?"
 _WINS = one_of(
     "deserves (?:the|a|my) (?:win|point|nod|vote|edge)",
     "wins | won | outperforms | outshines | surpasses | outclasses | is ahead | beats",
-    "edges (?:out|ahead) | prevails",
+    "edges (?:out|ahead|it) | prevails",
     "takes (?:the (?:win|lead|edge)|it) | gets my (?:vote|pick|preference)",
     "ha(?:s|ving) (?:the|an?) (?:\\w+ )?(?:edge|advantage|upper hand|lead)",
     "comes out (?:ahead|on top|best|first|the winner)",
@@ -91,7 +91,7 @@ _LABEL = (
 
 IS_BETTER = pattern(
     rf"{X}(?:['’]s\s+{NOUN})?{_BEING}{_ADVERBS}(?:(?:the|a)\s+)?(?:{_DEGREE}\s+)*{_BETTER}\b"
-    r"(?!\s+\w+(?:ed|en|ten)\b)"
+    r"(?!\s+\w+(?:ed|en|ten)\b|\s+than\s+(?:I|we|expected|average|usual|before|most|nothing)\b)"
 )
 WINS = pattern(rf"{X}\s+(?:(?:clearly|easily|narrowly|ultimately)\s+)?{_WINS}\b")
 PICKED = pattern(
@@ -135,6 +135,7 @@ MAKES = pattern(
     rf"|\b(?:so|hence|thus|therefore)[,:]?\s+{_OPEN}{X}(?={BLANK}$)"
 )
 RANKED_FIRST = pattern(
+    rf"\b(?:rate|rank|place|put|value)[sd]?\s+{X}(?:['’]s\s+{NOUN})?\s+(?:higher|above|ahead)\b|"
     rf"\b(?:rank|place|put)(?:s|ed|ing)?\s+{X}\s+(?:in\s+|at\s+)?(?:the\s+)?(?:first|1st|#1|top)\b"
     rf"|{X}\s+(?:is|comes|came|ranks?|ranked|(?:is|are)\s+(?:ranked|placed)|takes|finishes)\s+"
     r"(?:in\s+)?(?:the\s+)?(?:first|1st|#1|number\s+one|top)(?:\s+(?:place|spot|position|rank))?(?=\W|$)"
@@ -173,7 +174,9 @@ IS_WORSE = pattern(
     rf"|(?:falls?|fell|is)\s+(?:well\s+)?(?:short\s+of|behind|below|inferior\s+to))\s+{X}"
 )
 LESS_THAN = pattern(rf"{Y}\s*<{{1,3}}\s*{X}")
-LOSES = pattern(rf"{Y}\s+(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)\s+{X}")
+LOSES = pattern(
+    rf"{Y}\s+(?:(?:loses|lost|is\s+beaten|was\s+beaten)(?:\s+out)?\s+(?:to|by)|trails|lags\s+behind)\s+{X}"
+)
 BY_DENIAL = (IS_WORSE, LESS_THAN, LOSES)
 """Each finds a candidate that is chosen by calling the other one worse than it."""
 
@@ -186,7 +189,7 @@ NEGATION = pattern(
     + one_of(
         "not | never | no | nor | neither | cannot | hardly | reject(?:ed)? | avoid | against",
         "without | least | less | worse | worst | rather than | instead of | fails? | unclear",
-        "than",
+        "than | wrong | mistaken? | untrue | doubt(?:ful)?",
     )
     + r"\b|n['’]t\b"
 )
@@ -279,7 +282,7 @@ TIE = pattern(
         r"tied?\s*[.!]?$",
         "no (?:(?:clear|significant|meaningful|real|obvious|discernible) )?"
         "(?:winner|difference|preference|better (?:option|response|output))",
-        "does(?: not|n['’]t) matter which",
+        "does(?: not|n['’]t) matter which | no reason to (?:favou?r|prefer|choose)",
     )
     + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
 )
@@ -290,6 +293,11 @@ ALIKE = pattern(
     r"(?!\s+in\s+(?!quality|every|all|merit|value)\w)"
 )
 """A tie, unless the sentence chooses all the same: "both are similar, but A gave the better"."""
+EACH_IN = pattern(
+    rf"{Y}[^.]{{0,60}}\b(?:in|on|for)\b[^.]{{0,60}}\b(?:and|while|but)\s+{Y}\s+"
+    r"(?:(?:is|was)\s+(?:better\s+)?)?(?:in|on|for)\b"
+)
+"""Each is better in something: "A is better on style and B on depth"."""
 BOTH = pattern(rf"{Y}\s*(?:,|and|or|/|&|nor|vs\.?|versus)\s*{Y}")
 LEAD = pattern(
     rf"^{BLANK}(?:(?:the\s+)?(?:final\s+)?(?:answer|verdict|choice|winner|output)"
