@@ -127,6 +127,7 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
             (match.start(), match[1], True)
             for match in words.IS_MORE.finditer(text)
             if not (_is_negated(text, match) or _in_both(text, match.start(1)))
+            and not words.CONCEDES.search(text, 0, match.start())
         ]
     chosen = {token for _, token, is_weak in spans if not is_weak}
     if words.ALIKE.search(text) and len(chosen) != 1:

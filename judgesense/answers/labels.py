@@ -80,6 +80,7 @@ _ON_CONDITION = pattern(
 )
 """A sentence that says when a label would be given."""
 
+_WHEN = pattern(r"[\"'”’)\]]*\s+(?:only\s+)?(?:if|when|unless)\b")
 _WHOLE = pattern(r"\b(?:overall|altogether|all|every|total|together|final(?:ly)?)\b")
 """What a last question is about that no criterion is: "Does it meet all of them?"."""
 
@@ -211,6 +212,8 @@ def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[State
             continue
         for match in chain(labels.cue.finditer(text), labels.so.finditer(text)):
             label = labels.named(match)
+            if _WHEN.match(text, match.end()):
+                continue  # "An answer is correct if ..."
             if label is None or labels.is_prose(match, text) or labels.has_rival(match, text):
                 continue
             if _is_denied(match, text):

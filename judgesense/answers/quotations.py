@@ -17,6 +17,7 @@ _QUOTED_LINE = re.compile(r"(?m)^[ \t]*>[^\n]*\n?")
 _BLOCK = re.compile(r"\[BEGIN ([A-Z ]{3,30})\].*?\[END \1\]", re.DOTALL)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^`\n]+)```", re.DOTALL)
 _INDENTED = re.compile(r"(?m)(?<=\n\n)(?:^(?: {4}|\t)[^\n]*(?:\n|\Z))+")
+_TRANSCRIPT = re.compile(r"(?m)(?:^(?:User|Assistant|Human|Customer|Agent)[ \t]*:[^\n]*(?:\n|\Z))+")
 _WRITER = (
     rf"(?:(?:{NOUN}|candidate|student|submission|author|user|agent|reviewer|evaluator|colleague|rater"
     r"|critic)s?|it|they|he|she|which|that)"
@@ -47,8 +48,8 @@ _INTRODUCED = pattern(
 _DISOWNED = pattern(
     rf"^[\"”’]?\s*,?\s*(?:the\s+)?(?:{_WRITER}\s+)?(?:said|says|replied|wrote|writes|shouted|claimed|claims|reads)\b"
     r"|^[\s,;:.)\]}\"'”’]*(?:\n\s*)?(?:is\s+what|which\s+is|that\s+is|this\s+is|that\s+text|this\s+text"
-    r"|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
-    r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|output|model|part\s+of|not\s+my"
+    r"|this\s+(?:block|dialogue|conversation|exchange|snippet|excerpt)|that\s+line|this\s+line|the\s+(?:quoted|above)|is\s+part\s+of)\b"
+    r"[^.\n]{0,60}\b(?:candidate|submission|answer|response|output|model|part\s+of|not\s+my|copied|evaluated|judged"
     r"|injection|quoted|written\s+by)"
 )
 """What follows a quotation that the judge disowns: "which is the candidate's own text"."""
@@ -65,6 +66,7 @@ _REACH = 160
 
 _IMPERATIVE = one_of(
     "select | choose | pick | use | give | output | respond | answer | reply | write | return",
+    "decide | determine | check | classify | judge",
     "assign | enter | mark | print | provide | state | rate | score | indicate | say",
 )
 _ON_CONDITION = one_of(
@@ -77,6 +79,7 @@ _INSTRUCTS = pattern(
     r"the\s+(?:result|verdict|answer|grade|label)\s+(?:is|should\s+be|must\s+be)\b|"
     rf"^\W*(?:please\s+|now\s+|then\s+|just\s+|you\s+(?:should|must|can|may|will|need\s+to)\s+)?"
     rf"{_IMPERATIVE}\b(?![^.]*\bbecause\b).*\b{_ON_CONDITION}\b"
+    r"|\b(?:my|your|the)\s+(?:job|task|role|goal)\s+is\s+to\b"
     r"|\b(?:should|must|may|do|does|am|are|is|was|told|asked)\s*(?:n['’]t|not)\s+(?:to\s+)?"
     r"(?:simply\s+|just\s+)?(?:assume|presume|suppose|take\s+for\s+granted)\b"
     r"|\b(?:asks|asked|wants|tells|told|orders|instructs|begs|urges|demands)\s+(?:me|us|the\s+judge)\b"
@@ -125,6 +128,7 @@ def without_quotations(text: str) -> str:
 def _quotable(text: str) -> Iterator[tuple[int, int]]:
     """Where fenced and indented blocks, JSON objects and words in quotation marks are, in order."""
     spans = [match.span() for match in _FENCE.finditer(text)] if "```" in text else []
+    spans += [match.span() for match in _TRANSCRIPT.finditer(text)]
     spans += [match.span() for match in _INDENTED.finditer(text)]
     spans += [match.span() for match in _SPOKEN.finditer(text)] if len(text) < 20_000 else []
     decoder, start = json.JSONDecoder(), text.find("{")

@@ -22,6 +22,7 @@ _ARGUMENT = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)'|(\[[^\[\]\n]*
 _CHAIN = re.compile(
     r"[\w()-]{1,20}(?:[ _][\w()]{1,4})?(?:\s*[>≻=]+\s*[\w()-]{1,20}(?:[ _][\w()]{1,4})?){1,12}"
 )
+_PARAMETER = re.compile(r"<parameter(?:\s+name)?=[\"']?(\w{1,40})[\"']?>([^<]{1,80})</parameter>")
 _PLACES = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 _LINE = re.compile(
     r"^[\s|*#>-]*(?P<rank>(?:rank|place|platz|rang|puesto|lugar)\s*)?(?:no\.\s*|#)?"
@@ -66,9 +67,12 @@ def read_ranks(text: str, space: Space) -> tuple[str, int] | None:
     A shared first rank is a tie. Of several rankings that differ the last counts if it is called
     the final or overall one, and nothing after it says that the judge cannot decide.
     """
+    in_json = [*_in_json(text, space)]
+    if not in_json and '"' in text and "'" in text:  # a list as Python prints it
+        in_json = [*_in_json(text.replace('"', " ").replace("'", '"'), space)]
     found = sorted(
         [
-            *_in_json(text, space),
+            *in_json,
             *_in_lines(text, space),
             *_in_chains(text, space),
             *_in_series(text, space),
@@ -86,8 +90,9 @@ def read_ranks(text: str, space: Space) -> tuple[str, int] | None:
 
 def calls_as_json(text: str) -> str:
     """The text with calls such as ``submit(winner="B")`` written as JSON objects."""
-    if "(" not in text or "=" not in text:
+    if "=" not in text:
         return text
+    text = _PARAMETER.sub(r"<\1>\2</\1>", text)
     return _CALL.sub(
         lambda call: json.dumps(
             {

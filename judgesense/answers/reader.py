@@ -29,7 +29,7 @@ _REFUSAL = pattern(
 )
 _PLAIN_REFUSAL = pattern(r"\bas\s+an\s+ai\b|\bunable\s+to\s+(?:assist|comply|help)\b")
 _CANDIDATE = re.compile(
-    r"\b(?:assistant|response|model|candidate|output|answer|reply|system|summary)\s*#?([1-9])\b",
+    r"\b(?:assistant|response|model|candidate|output|answer|reply|system|summary|number|option|translation)\s*#?([1-9])\b",
     re.IGNORECASE,
 )
 _RANKING = re.compile(r"[\"']rank(?:ing)?[\"']\s*:")

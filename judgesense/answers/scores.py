@@ -17,6 +17,7 @@ _WORDS = {
     )
 }
 _NUMBER = rf"(-?\d{{1,6}}(?:\.\d{{1,4}})?|\b(?:{'|'.join(_WORDS)})\b)"
+_WORDED = pattern(rf"\b({'|'.join(_WORDS)})\s+out\s+of\s+({'|'.join(_WORDS)})\b")
 _RANGE = r"-?\d+\s*(?:-|–|—|to|through|and)\s*-?\d+"
 _SCALES = pattern(
     r"\b(?:(?:on|out\s+of|from|of|in|using|within|with|between)\s+)?(?:(?:a|the|this)\s+)?"
@@ -41,10 +42,11 @@ _FILLER = one_of(
     "assigned | therefore | that i (?:would )?(?:give|assign)",
 )
 _CUE = pattern(
-    rf"(?<![\w]){_CUE_WORD}(?![\w])(?:\s+{_FILLER})*\s*(?:[:=]|->|→)?\s*[(\[\"'“]*\s*{_NUMBER}"
+    rf"(?<![\w]){_CUE_WORD}(?![\w])(?:\s+{_FILLER})*\s*(?:[:=]|->|→|[-–—](?=\s))?\s*[(\[\"'“]*\s*{_NUMBER}"
 )
 _GIVES = one_of(
-    "give | giving | gave | assign | assigned | assigning | award | awarded | deserves? | earns?",
+    "put | give | giving | gave",
+    "assign | assigned | assigning | award | awarded | deserves? | earns?",
     "merits? | warrants? | receives? | gets? | rate | rated | score | scored | grade | graded",
     "choose | chose | select | pick | go with | settle (?:on|for) | i say",
     r"it(?:['’]s| is)(?=\s+an?\s)",
@@ -227,6 +229,7 @@ def _scores(text: str, space: Space) -> Iterator[str]:
     if _FULL.match(text):
         yield space.options[-1]
         return
+    text = _WORDED.sub(lambda m: f"{_WORDS[m[1].lower()]}/{_WORDS[m[2].lower()]}", text)
     text = _SCALES.sub(" ", text)
     if text.rstrip().endswith("?"):
         return

@@ -48,6 +48,8 @@ def conclusion(
         # Straight after a choice, "overall" contradicts it; after a review it weighs it.
         first = -1 if verdict.overall and verdict.place > 1 else 0
         against = [s for s in others if s.place == first or s.place > verdict.place]
+        if not verdict.tie and any(s.tie and s.place > verdict.place for s in statements):
+            return ""  # "Verdict: 1", and then "I can't determine a winner".
         agree = all(s.option == verdict.option for s in (*decisive, *against))
         return verdict.option if agree else ""
     ties = [s.place for s in statements if s.tie]

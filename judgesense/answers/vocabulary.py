@@ -108,12 +108,12 @@ GIVES_BETTER = pattern(
     rf"{X}\s+(?:(?:\w+ly|who|which|that|also|overall|still|therefore|thus|has|have)\s+)*{_OFFERS}\s+(?:us\s+)?"
     rf"(?:the|a|an)\s+(?:{_DEGREE}\s+)*(?:better|best|superior|stronger|preferable|winning)\b"
     rf"(?!\s+(?!overall\b|one\b|of\b|here\b|{NOUN}\b)[a-z])"
-    rf"|\b(?:I|we)\s+(?:\w+\s+)?(?:judge|consider|find|found|deem|rate)\s+(?:the\s+)?(?:{NOUN}\s+(?:from|by|of)\s+)?{X}"
+    rf"|\b(?:I|we)\s+(?:\w+\s+)?(?:judge|consider|find|found|deem|rate)\s+(?:the\s+)?(?:{NOUN}\s+(?:\w+\s+)?(?:from|by|of)\s+)?{X}"
     rf"(?:['’]s\s+{NOUN})?\s+(?:to\s+be\s+)?(?:the\s+)?"
     r"(?:better|best|superior|stronger|(?:more|most)\s+\w+)\b"
 )
 BETTER_IS_FROM = pattern(
-    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning|(?:more|most)\s+\w+(?=\s+of))\s+"
+    rf"\b(?:better|best|superior|stronger|preferable|preferred|winning|(?:more|most)\s+\w+(?=\s+(?:of|{NOUN}|one)\b))\s+"
     rf"(?:of\s+(?:(?:the|these)\s+(?:\w+\s+){{1,4}}|them\s+))?"
     rf"(?:{_NAME}\s+)?(?:(?:overall|here)\s+)?"
     rf"(?:is|was|comes|came|would\s+be|has\s+to\s+be|must\s+be)\s+(?:therefore\s+|clearly\s+)?"
@@ -198,7 +198,7 @@ SUPPOSED = pattern(
     + one_of(
         "if | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
         "initially | at first (?:glance|sight) | one (?:could|might|may)",
-        "some (?:\\w+ )?(?:may|might|would|people)",
+        "(?:some|many|most|others?) (?:\\w+ )?(?:may|might|would|people)",
         "first thought | thought (?:at first|initially) | was (?:inclined|tempted) | tempted to",
         "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
         "could be (?:better|improved) | need to | to (?:determine|decide|evaluate|judge|see)",
@@ -293,6 +293,8 @@ ALIKE = pattern(
     r"(?!\s+in\s+(?!quality|every|all|merit|value)\w)"
 )
 """A tie, unless the sentence chooses all the same: "both are similar, but A gave the better"."""
+CONCEDES = pattern(r"\b(?:though|although|despite|even\s+if)\b[^,;.]*$")
+"""A clause that grants something to the other: "even though A is more polite"."""
 EACH_IN = pattern(
     rf"{Y}[^.]{{0,60}}\b(?:in|on|for)\b[^.]{{0,60}}\b(?:and|while|but)\s+{Y}\s+"
     r"(?:(?:is|was)\s+(?:better\s+)?)?(?:in|on|for)\b"

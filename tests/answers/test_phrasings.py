@@ -192,6 +192,19 @@ def test_hostile_text_ends_in_a_verdict_or_unclear(text: str) -> None:
     assert parse(text, POLAR, aliases) in {*POLAR, UNCLEAR, REFUSED}
 
 
+def test_no_kind_of_text_is_misread() -> None:
+    """`kinds.jsonl`: numbered candidates, comparisons, repeated instructions, quotations, grades,
+    rankings, several markers, leaked channels, criteria (a to i), and other texts of these kinds."""
+    rows = [json.loads(line) for line in (HERE / "kinds.jsonl").read_text("utf-8").splitlines()]
+    misread = [
+        (row["text"], verdict)
+        for row in rows
+        for verdict in [parse(row["text"], row["options"])]
+        if verdict != row["label"] and not (verdict == REFUSED and row["label"] == UNCLEAR)
+    ]
+    assert misread == []
+
+
 def test_real_outputs_are_read(shared: Path) -> None:
     lines = (shared / "judge_outputs" / "corpus.jsonl").read_text("utf-8").splitlines()
     read = Counter(
