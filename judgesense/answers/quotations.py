@@ -61,6 +61,7 @@ _REPORTED_ABOVE = pattern(
 """What follows a block that was the judged text's: "The agent reported the JSON above."."""
 
 _SPOKEN = re.compile(r"[\"“‘]([^\"”’\n]{1,300})[\"”’]|(?<!`)`([^`\n]{1,300})`(?!`)")
+_MOST = 200
 _REACH = 160
 """Characters before a quotation in which it is introduced, and after it in which it is disowned."""
 
@@ -141,7 +142,9 @@ def _quotable(text: str) -> Iterator[tuple[int, int]]:
         except (ValueError, RecursionError):
             end = start + 1
         start = text.find("{", end)
-    yield from sorted(spans)
+    spans.sort()
+    # Each is looked at with what surrounds it, so of very many only the first and last are.
+    yield from spans if len(spans) <= 2 * _MOST else spans[:_MOST] + spans[-_MOST:]
 
 
 def is_instruction(sentence: str, space: Space) -> bool:
