@@ -33,6 +33,17 @@ NEEDS = re.compile(r"# (.*; )?needs? |_API_KEY=")
 SET_UP = ("pip", "git", "make", "mkdir", "cd", "cp", "vllm")
 """What a reader's own machine does."""
 SERVERS = ("label", "leaderboard", "mcp", "view")
+EXPORTS = {
+    "phoenix_evals.csv": "b21_phoenix_evals.csv",
+    "langfuse_scores.csv": "b30_langfuse_scores_export.csv",
+    "braintrust_experiment.jsonl": "b32_braintrust_experiment.jsonl",
+    "weave_calls.jsonl": "b33_weave_calls.jsonl",
+    "label_studio.csv": "b34_label_studio.csv",
+    "ragas_result.csv": "b36_ragas_result.csv",
+    "promptfoo_results.csv": "b39_promptfoo_results.csv",
+    "deepeval_run.json": "b40_deepeval_run.json",
+}
+"""Exports that the pages on platforms check."""
 CHECKED_ELSEWHERE = {"docs/tutorial.md": "test_tutorial.py"}
 
 
@@ -86,6 +97,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(3)
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("images"))
+    for name, source in EXPORTS.items():
+        shutil.copy(ROOT / "tests" / "door" / "files" / source, folder / name)
     gold = [("YES", "NO")[k % 2] for k in range(80)]
 
     def said(label: str, wrong: float) -> str:
