@@ -103,7 +103,7 @@ def _statements(text: str) -> Iterator[tuple[str, bool, bool]]:
         text = text[: reported.start()] if own else ""
     if words.SAYS_AFTER.search(text) or (words.EACH_IN.search(text) and not final):
         return
-    is_tie = bool(words.TIE.search(text))
+    is_tie = bool(words.TIE.search(text)) and not words.NO_TIE.search(text)
     if (is_tie or words.ALIKE.search(text)) and (named := words.ALIKE_SO.search(text)):
         yield named[1], True, False
         return

@@ -72,7 +72,15 @@ _BEFORE_LETTER = pattern(
 )
 """What stands before a letter that is a label: not "vitamin C"."""
 
-_IS_NOT = pattern(r"\b(?:is|was|are)(?:\s+not|n['’]t)\s+\w+\W*$")
+_CONTRARIES = {("faithful", "hallucinated"), ("grounded", "hallucinated"), ("true", "false")}
+"""Labels of which one is the denial of the other, although no prefix says so."""
+
+_PASSES = pattern(
+    r"(?:^|[.:;,]\s|\b(?:so|thus|therefore|hence)\s)\W*(?:it|this|the\s+(?:answer|response|output"
+    r"|reply|submission|summary|text))\s+(?:therefore\s+|clearly\s+)?(passes|fails)\W*$"
+)
+"""A verb that is the verdict: "It passes." at the end of a sentence."""
+
 _ON_CONDITION = pattern(
     r"\bwould\s+(?:require|need)\b|\b(?:if|unless|provided)\b|\bcriteri"
     r"|\b(?:given|awarded|reserved|earned|granted)\s+(?:when|only|for)\b"
@@ -106,7 +114,9 @@ class _Labels:
         self.mention = re.compile(
             rf"(?P<option>{aliases}(?<![\w'’/–-]){options}){rest}", 0 if short else re.IGNORECASE
         )
-        self.cue = pattern(rf"\b{_CUE}{one}")
+        self.cue = pattern(rf"(?<![\w-]){_CUE}{one}")
+        words = {option.casefold() for option in space.options}
+        self.verb = _PASSES if words >= {"pass", "fail"} else None
         self.so = pattern(rf"\b(?:hence|thus|therefore|, so)[,:]?\s+[\"'“‘(\[]*{one}(?=\W*$)")
 
     def named(self, match: re.Match[str]) -> str | None:
@@ -220,6 +230,9 @@ def cued_labels(sentences: Sequence[Sentence], space: Space) -> tuple[list[State
                 denied.add(label)
             else:
                 cued.append(Statement(place, label, decisive=True))
+        if labels.verb and (verb := labels.verb.search(text)):
+            word = "pass" if verb[1].casefold().startswith("pass") else "fail"
+            cued.append(Statement(place, space.folded[word], decisive=True))
     return cued, denied
 
 
@@ -245,8 +258,18 @@ def _only_label(sentences: Sequence[Sentence], labels: _Labels) -> str | None:
                 (denied if _is_denied(match, sentence.text) else named).add(label)
     if not named and len(denied) == 1 and len(options := labels.space.options) == 2:
         plain, contrary = sorted(options, key=len)
-        is_contrary = contrary.casefold() in (f"in{plain}".casefold(), f"not {plain}".casefold())
-        if is_contrary and denied == {plain} and _IS_NOT.search(sentences[-1].text):
+        words = plain.casefold(), contrary.casefold()
+        is_contrary = words in _CONTRARIES or words[1] in (
+            f"{prefix}{words[0]}" for prefix in ("in", "un", "ir", "im", "not ")
+        )
+        says_not = re.compile(
+            rf"\b(?:is|was|are)(?:\s+not|n['’]t)\s+(?:\w+ly\s+)?{re.escape(plain)}\b", re.I
+        )
+        if (
+            is_contrary
+            and denied == {plain}
+            and any(says_not.search(each.text) for each in (sentences[0], sentences[-1]))
+        ):
             return contrary
     if len(named) == 1 and not named & denied:
         return named.pop()

@@ -84,6 +84,11 @@ _TAG = re.compile(
     r"\s*([^<]{1,80}?)\s*</\1>",
     re.IGNORECASE,
 )
+_LEAF = re.compile(r"<([a-z][\w-]{1,40})>\s*([^<>]{1,40}?)\s*</\1>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"<([a-z][\w-]{1,40})\s+(?:value|label|verdict|score|result|answer)\s*=\s*[\"']([^\"'<>]{1,40})[\"']",
+    re.IGNORECASE,
+)
 _DOUBLE = re.compile(r"\[\[\s*([^\[\]\n]{1,40}?)\s*\]\]")
 _NAMED = re.compile(
     r"\[\s*(?:final[_ ])?"
@@ -166,7 +171,24 @@ def read_marked(text: str, space: Space) -> Marked | None:
     if marked := _read_markers(text, space):
         return marked
     ranked = read_ranks(text, space)
-    return Marked(*ranked) if ranked else _read_json(text, space)
+    if ranked:
+        return Marked(*ranked)
+    return _read_json(text, space) or _read_tags(text, space)
+
+
+def _read_tags(text: str, space: Space) -> Marked | None:
+    """The verdict of XML that no marker names: in a verdict's element, or in the one element that
+    is exactly an option."""
+    found = [*_ATTRIBUTE.finditer(text), *_LEAF.finditer(text)]
+    fields = [
+        (_key(match[1]), label, match.end())
+        for match in found
+        if (label := space.value(match[2])) is not None and _is_plain(match[2], space)
+    ]
+    named = [field for field in fields if field[0] in VERDICT_KEYS]
+    chosen = named or ([] if space.numeric else fields)
+    label = _one_label([(key, label) for key, label, _ in chosen])
+    return None if label is None else Marked(label, max(end for *_, end in chosen))
 
 
 class _Marker(NamedTuple):

@@ -13,7 +13,7 @@ from judgesense.answers.quotations import is_instruction, without_quotations
 from judgesense.answers.ranks import calls_as_json
 from judgesense.answers.scores import read_score, stated_scores
 from judgesense.answers.space import Space, space_of
-from judgesense.answers.text import clean, sentences, without_markup, without_thinking
+from judgesense.answers.text import Sentence, clean, sentences, without_markup, without_thinking
 from judgesense.answers.vocabulary import one_of, pattern
 from judgesense.tasks import REFUSED, UNCLEAR
 
@@ -110,6 +110,8 @@ def read(text: str, space: Space) -> str | None:
     named = {int(number) for number in _CANDIDATE.findall(text)} if space.numeric else set()
     is_numbered = bool(named)
     if is_numbered and not space.pairwise and (choice := _numbered(space, named)):
+        if (code := _tie_code(found, space, choice)) is not None:
+            return code
         verdict = read_choice(found, choice)
         if verdict in choice.options:
             return verdict
@@ -125,6 +127,20 @@ def read(text: str, space: Space) -> str | None:
         word = read_label(found, space_of(tuple(space.spelled)), len(text))
         verdict = space.spelled[word] if word else word
     return verdict
+
+
+_CODED = re.compile(
+    r"^\W*(?:(?:my|the)\s+)?(?:final\s+)?(?:verdict|answer|decision|result|winner|score|choice"
+    r"|rating|label)\s*(?:is\s*)?[:=]\s*[(\[\"']*(\d)(?![\d./])",
+    re.IGNORECASE,
+)
+
+
+def _tie_code(found: Sequence[Sentence], space: Space, choice: Space) -> str | None:
+    """The number for a tie that a line gives as its verdict: "Verdict: 0 (tie)"."""
+    codes = {match[1] for each in found if (match := _CODED.match(each.text))}
+    ties = codes & {*space.options} - {*choice.options}
+    return ties.pop() if len(codes) == len(ties) == 1 else None
 
 
 def _numbered(space: Space, candidates: set[int]) -> Space | None:
@@ -151,6 +167,9 @@ def _contradicted(verdict: str, rest: str, space: Space) -> bool:
         stated = {score.option for score, _ in stated_scores(found, space) if score.decisive}
     else:
         stated = {label.option for label in cued_labels(found, space)[0]}
+        if space.spelled and found:  # "GRADE: C", and then "has to be graded as incorrect"
+            word = read_label(found, space_of(tuple(space.spelled)), len(rest))
+            stated |= {space.spelled[word]} if word else set()
     return bool(stated - {verdict})
 
 

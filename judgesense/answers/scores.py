@@ -62,6 +62,21 @@ _FITS = pattern(
     rf"\ban?\s+{_NUMBER}\s+(?:seems|is|feels|looks)\s+(?:fair|right|apt|appropriate|fitting|justified)"
 )
 _OUT_OF = pattern(rf"(?<![\d.,/]){_NUMBER}\s*(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)")
+_OF_POINTS = pattern(
+    rf"(?<![\d.,/]){_NUMBER}\s+(?:von|sur|de|su)\s+(\d{{1,6}})\s+"
+    r"(?:punkten?|points?|puntos|pontos|punti|sternen?|[ée]toiles|estrellas)\b"
+)
+_TOP_FIRST = re.compile(
+    r"(\d{1,3})\s*(?:点満点(?:中|で)?|点中|점\s*만점(?:에|중)?)\s*(\d{1,3})\s*[点점]"
+    r"|满分\s*(\d{1,3})\s*分?[^\d]{0,6}(\d{1,3})\s*分"
+)
+"""A score after the top of its scale: "5点満点中4点"."""
+
+_CRITERIA = pattern(
+    r"^(?:\W*(?:and\s+)?[^\W\d]{3,24}(?:\s[^\W\d]{2,16})?\s+\d+(?:\.\d+)?\s*[,;.]){3}"
+)
+"""A list of criteria with their scores: "Helpfulness 8, relevance 6, depth 4"."""
+
 _ALONE = pattern(
     r"^\W*(?:(?:score|rating|answer|overall|final\s+(?:score|rating|answer))\W*)?"
     rf"{_NUMBER}(?:\s*(?:(?:/|out\s+of)\s*(\d+)|points?|stars?))?\W*$"
@@ -230,8 +245,10 @@ def _scores(text: str, space: Space) -> Iterator[str]:
         yield space.options[-1]
         return
     text = _WORDED.sub(lambda m: f"{_WORDS[m[1].lower()]}/{_WORDS[m[2].lower()]}", text)
+    text = _OF_POINTS.sub(lambda m: f"score: {m[1]}/{m[2]}", text)
+    text = _TOP_FIRST.sub(lambda m: f"score: {m[2] or m[4]}/{m[1] or m[3]}", text)
     text = _SCALES.sub(" ", text)
-    if text.rstrip().endswith("?"):
+    if text.rstrip().endswith("?") or _CRITERIA.match(f"{text},"):
         return
     same_scale = re.compile(rf"\s*(?:/|out\s+of)\s*{re.escape(space.options[-1])}(?!\d)")
     line = _LINE.match(text)

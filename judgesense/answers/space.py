@@ -15,7 +15,8 @@ NOUN = (
     r"(?:outputs?|responses?|assistant|answers?|models?|options?|candidates?|summary|passage|text"
     r"|system|document|choice|version|reply|completion|solution|story|translation|image|result"
     r"|chatbot|generation|article|statement|conversation|explanation|argument|query|poem|essay"
-    r"|review|paragraph|sentence|item|code)"
+    r"|review|paragraph|sentence|item|code|antwort|ausgabe|r[ée]ponse|respuesta|resposta|risposta"
+    r"|opci[óo]n|opç[ãa]o|opzione)"
 )
 _GRADES = {
     "c": ("correct", "right"),

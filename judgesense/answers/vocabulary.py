@@ -69,6 +69,7 @@ _FILLER = one_of(
     "choice",
 )
 _KIND = one_of(
+    "revised | updated | corrected | amended | adjusted",
     "better | best | winning | preferred | superior | stronger | preferable | chosen | selected",
     r"right | correct | final | my | overall | (?:more|most|less|least) \w+",
 )
@@ -147,7 +148,21 @@ DOES_BETTER = pattern(
     rf"{X}\s+(?:\w+\s+){{1,8}}?better\s+(?:(?!\w+(?:ed|en)\s)\w+\s+){{0,3}}?than\s+{Y}"
     rf"|{X}\s+(?:(?:has|have)\s+)?{_OFFERS}\s+an?\s+(?:\w+\s+)?more\s+(?:\w+,?\s+){{1,5}}?than\s+{Y}"
 )
+_ARTICLE = r"(?:(?:die|der|das|den|la|le|el|il|a|o)\s+)?"
+_BEFORE_ADJECTIVE = r"(?:(?!nicht|keine?|no|non|n[ãa]o|pas)\w+\s+){0,2}?"
+ELSEWHERE_BETTER = pattern(
+    rf"{X}\s+(?:ist|war|est|es|é|è)\s+{_BEFORE_ADJECTIVE}{_ARTICLE}"
+    r"(?:besser\w*|beste|[üu]berlegen|st[äa]rker\w*|meilleure?|mejor|superior|melhor|migliore)\b"
+)
+ELSEWHERE_PICKED = pattern(
+    r"\b(?:entscheide\s+(?:ich\s+)?mich(?:\s+\w+){0,2}\s+f[üu]r|w[äa]hle(?:\s+ich)?|bevorzuge"
+    r"|je\s+(?:choisis|pr[ée]f[èe]re|retiens)|j['’]opte\s+pour|elijo|escojo|prefiero|me\s+quedo\s+con"
+    rf"|opto\s+por|escolho|prefiro|fico\s+com|scelgo|preferisco)\s+{_ARTICLE}{_OPEN}{X}"
+)
+"""Choices in German, French, Spanish, Portuguese and Italian."""
 CHOSEN = (
+    ELSEWHERE_BETTER,
+    ELSEWHERE_PICKED,
     IS_BETTER,
     WINS,
     PICKED,
@@ -197,7 +212,8 @@ SUPPOSED = pattern(
     r"\b"
     + one_of(
         "if | whether | unless | suppose | assum(?:e|ing) | either | depend(?:s|ing) | at first",
-        "initially | at first (?:glance|sight) | one (?:could|might|may)",
+        "initial(?:ly)? | at first (?:glance|sight) | one (?:could|might|may)",
+        "draft | preliminary | tentative(?:ly)? | provisional(?:ly)? | wenn | falls",
         "(?:some|many|most|others?) (?:\\w+ )?(?:may|might|would|people)",
         "first thought | thought (?:at first|initially) | was (?:inclined|tempted) | tempted to",
         "it (?:may|might|could) be argued | arguabl[ey] | seems? (?:like )?at",
@@ -279,6 +295,7 @@ TIE = pattern(
     + one_of(
         "it(?:['’]s| is) a (?:tie|draw)",
         "(?:a|is|call it a|verdict:?|result:?|answer:?) (?:tie|draw)",
+        "empate | unentschieden | gleichstand | [ée]galit[ée] | pareggio",
         r"tied?\s*[.!]?$",
         "no (?:(?:clear|significant|meaningful|real|obvious|discernible) )?"
         "(?:winner|difference|preference|better (?:option|response|output))",
@@ -286,6 +303,8 @@ TIE = pattern(
     )
     + rf"|neither\b[^.]{{0,160}}\b{_EXCELS}|{_UNABLE}\s+(?:\w+\s+){{0,2}}?{_DECIDE})"
 )
+NO_TIE = pattern(r"(?:\bnot|n['’]t)\s+(?:\w+ly\s+)?an?\s+(?:tie|draw)\b")
+"""A tie that is denied: "This isn't a tie"."""
 ALIKE_SO = pattern(rf"(?:[:=,]|\bso)\s*{_OPEN}{X}{BLANK}$")
 """The label of a tie at the end of a sentence that calls both alike: "Equally good: C"."""
 ALIKE = pattern(
