@@ -25,6 +25,7 @@ from judgesense.measure.figures import (
     WhereWrong,
 )
 from judgesense.measure.texts import LONGEST_TEXT
+from judgesense.recipes.recipe import AS_ASKED
 from judgesense.reporting.case import Case
 from judgesense.reporting.documents import render
 from judgesense.reporting.palette import TEMPLATES, style_sheet
@@ -70,16 +71,28 @@ def render_html(report: ReportContents, disagreements: Sequence[Disagreement] = 
         screen=screen,
         folded=[row.subject for row in screen.others],
         heatmaps=list(map(_heatmap, _cases(report, _mapped_pairs))),
-        wordings=list(_cases(report, lambda entry: entry.wordings)),
+        wordings=list(_cases(report, _told_wordings)),
         texts=texts,
         turned=_turned(report),
-        remedies=list(_cases(report, lambda entry: entry.remedies)),
+        remedies=list(_cases(report, _measured_remedies)),
         gain_of=_gain,
         wrong=_wrong(report, disagreements, texts),
         picture=None if report.search is None else _picture(report.search),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
+
+
+def _told_wordings(entry: Assessment) -> Sequence[object]:
+    """The wordings of a judge; of a single one without a text, there is nothing to say."""
+    rows = entry.wordings
+    return rows if len(rows) > 1 or any(row.text is not None for row in rows) else ()
+
+
+def _measured_remedies(entry: Assessment) -> Sequence[object]:
+    """The remedies of a judge, if any was measured."""
+    measured = any(row.n_items and row.remedy != AS_ASKED for row in entry.remedies)
+    return entry.remedies if measured else ()
 
 
 def _picture(search: Search) -> str | None:

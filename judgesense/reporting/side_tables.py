@@ -218,7 +218,7 @@ def distance(between: BetweenPeople | None) -> str | None:
         return None
     two, judge, gap = (number(x, 2) for x in (between.kappa, between.kappa_with_judge, between.gap))
     ends = brackets(between.gap_ci_low, between.gap_ci_high, lambda x: number(x, 2))
-    return f"κ is {judge} with a person and {two} between two people: {gap} {ends} apart"
+    return f"Its κ is {judge} with a person, and {two} between two people: {gap} {ends} apart"
 
 
 def worst_group(wrong: WhereWrong | None) -> str | None:
