@@ -115,6 +115,7 @@ class _Labels:
             rf"(?P<option>{aliases}(?<![\w'’/–-]){options}){rest}", 0 if short else re.IGNORECASE
         )
         self.cue = pattern(rf"(?<![\w-]){_CUE}{one}")
+        self.item = re.compile(rf"\W*\w+\s*\d{{1,3}}\s*[:.)–-]+\s*{one}\W*$", re.IGNORECASE)
         words = {option.casefold() for option in space.options}
         self.verb = _PASSES if words >= {"pass", "fail"} else None
         self.so = pattern(rf"\b(?:hence|thus|therefore|, so)[,:]?\s+[\"'“‘(\[]*{one}(?=\W*$)")
@@ -199,6 +200,11 @@ def read_label(sentences: Sequence[Sentence], space: Space, length: int) -> str 
             last = None  # "Format: PASS", "Tone: FAIL": each is about one criterion.
             if lead is None and not cued:
                 return ""
+        itemised = [
+            match["option"] for each in sentences if (match := labels.item.match(each.text))
+        ]
+        if len(set(itemised)) > 1 and lead is None and not cued:
+            return ""  # "Sentence 1: faithful", "Sentence 2: hallucinated"
         # "Does it name the author? yes", line by line, is no verdict on the whole.
         single = {label for each in sentences if (label := labels.alone(each)) is not None}
         questions = sum(bool(QUESTION.search(each.text)) for each in sentences)

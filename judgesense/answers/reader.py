@@ -35,6 +35,15 @@ _CANDIDATE = re.compile(
 _RANKING = re.compile(r"[\"']rank(?:ing)?[\"']\s*:")
 _SIGN = re.compile(r"(?<![\w.)\]/])[-−](?=\d)")
 _PLUS = re.compile(r"(?<![\w.)\]/+])\+(?=\d)")
+_LAST = 300
+_ABSTAINS = pattern(
+    r"(?:\bleav(?:e|ing)\s+(?:it|this|(?:the|my)\s+(?:\w+\s+)?(?:grade|verdict|decision|score|choice))"
+    r"\s+open|\b(?:can(?:not|['’]t)|could(?:\s+not|n['’]t)|am\s+unable\s+to)\s+(?:\w+\s+)?settle\s+on"
+    r"|\bno\s+(?:grade|verdict|score|decision)\s+can\s+be\s+(?:given|made|reached))"
+    r"(?!\s*[^.]{0,80}\b(?:but|yet|however|still)\b)[^.!?\n]{0,80}[.!?]?\s*$"
+)
+"""A text that ends without a verdict: "I leave it open."."""
+
 _SHORT = 80
 """A text of at most this many characters may be an option as a whole: "Response (a)."."""
 
@@ -96,7 +105,11 @@ def read(text: str, space: Space) -> str | None:
         return verdict
     text = calls_as_json(without_quotations(text))
     if marked := read_marked(text, space):
+        if _ABSTAINS.search(text[max(marked.end, len(text) - _LAST) :]):
+            return ""
         return "" if _contradicted(marked.option, text[marked.end :], space) else marked.option
+    if _ABSTAINS.search(text[-_LAST:]):
+        return ""
     if _RANKING.search(text):
         return None  # A ranking that was cut off names candidates, but chooses none.
     text = without_markup(_without_question(without_json(text), space))

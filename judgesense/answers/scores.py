@@ -61,7 +61,9 @@ _SO = pattern(
 _FITS = pattern(
     rf"\ban?\s+{_NUMBER}\s+(?:seems|is|feels|looks)\s+(?:fair|right|apt|appropriate|fitting|justified)"
 )
-_OUT_OF = pattern(rf"(?<![\d.,/]){_NUMBER}\s*(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)")
+_OUT_OF = pattern(
+    rf"(?<![\d.,/]){_NUMBER}\s*(?:points?\s+|stars?\s+)?(?:/|out\s+of)\s*(\d{{1,6}})(?![\d/.]\d|%)"
+)
 _OF_POINTS = pattern(
     rf"(?<![\d.,/]){_NUMBER}\s+(?:von|sur|de|su)\s+(\d{{1,6}})\s+"
     r"(?:punkten?|points?|puntos|pontos|punti|sternen?|[ée]toiles|estrellas)\b"
@@ -71,6 +73,15 @@ _TOP_FIRST = re.compile(
     r"|满分\s*(\d{1,3})\s*分?[^\d]{0,6}(\d{1,3})\s*分"
 )
 """A score after the top of its scale: "5点満点中4点"."""
+
+_CLAIMED = pattern(
+    r"\b(?:author|writer|candidate|student|essay|article|applicant|user)s?\s+(?:\w+\s+){0,3}?"
+    r"(?:gives?|gave|claims?|rates?|rated|awards?|says?|calls?|grades?|reports?|mentions?)\b"
+)
+"""A score that the judged text gives itself: "The author gives his own essay a 9"."""
+
+_PRONOUN = pattern(r"\b(?:an?|the|this|that|each|which|no|better|other)\s+(?:\w+\s+)?\W*$")
+"""What makes "one" no number: "a high score and a low one"."""
 
 _CRITERIA = pattern(
     r"^(?:\W*(?:and\s+)?[^\W\d]{3,24}(?:\s[^\W\d]{2,16})?\s+\d+(?:\.\d+)?\s*[,;.]){3}"
@@ -259,7 +270,10 @@ def _scores(text: str, space: Space) -> Iterator[str]:
     for way in (_OUT_OF, _CUE, _GIVE, _SO, _FITS):
         for match in way.finditer(text):
             start, end = match.span(1)
-            if start in seen or _SUPPOSED.search(_clause(text, start)):
+            clause = _clause(text, start)
+            if start in seen or _SUPPOSED.search(clause) or _CLAIMED.search(clause):
+                continue
+            if match[1].casefold() == "one" and _PRONOUN.search(clause):
                 continue
             rest = text[end : end + 24]
             if way is _OUT_OF:

@@ -77,6 +77,7 @@ _NAME = one_of(
     NOUN,
     "one | choice | option | answer | verdict | selection | pick | winner | preference",
     "decision | judge?ment | conclusion | vote | result | better | best | edge | nod | win",
+    "preferred",
     "victory",
 )
 _SETTING = one_of(
