@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from judgesense.ask.improve import improve as improve
     from judgesense.ask.improved import Improved as Improved
     from judgesense.checking.check import check as check
+    from judgesense.checking.compare import compare as compare
     from judgesense.checking.result import CheckResult as CheckResult
-    from judgesense.comparison.compare import compare as compare
     from judgesense.comparison.compare_result import Comparison as Comparison
     from judgesense.comparison.estimate import estimate as estimate
     from judgesense.comparison.estimate_result import Estimate as Estimate
@@ -61,7 +61,7 @@ _HOMES = {
     "Report": "judgesense.reporting.report",
     "answer_match": "judgesense.answers.matching:match_answers",
     "check": "judgesense.checking.check",
-    "compare": "judgesense.comparison.compare",
+    "compare": "judgesense.checking.compare",
     "demo": "judgesense.pipeline.demo",
     "estimate": "judgesense.comparison.estimate",
     "import_log": "judgesense.importers.log",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from judgesense.files.data import Data, materialise
 from judgesense.files.tables import SUFFIXES, Rows, is_cp1252
 from judgesense.importers import Items
 from judgesense.importers.column_names import columns_of
+from judgesense.importers.columns import COMPARED
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
+from judgesense.importers.outputs import OUTPUT, Outputs
 from judgesense.importers.reading import Understood, understand
 from judgesense.log.folder import RUN_FILE, read_record
 from judgesense.log.invocation import invocation
@@ -85,6 +87,24 @@ def changed_judge(earlier: Path, later: Path) -> str | None:
 
 def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckResult:
     """Import a file of verdicts, and report on it."""
+    out, joined = import_verdicts(path, options, result)
+    report = report_runs(out)
+    if joined and not any(entry.people for entry in report.assessments):
+        raise JudgeSenseError(
+            f"no label in {options.human[0]} matches an item of {path}; use the same ids"
+        )
+    tables = Result("check", f"Check of {path.name}", {})
+    return CheckResult.of(report, out, tables, result.inconclusive)
+
+
+def import_verdicts(
+    path: Path, options: FileOptions, result: ResultOptions, *, with_outputs: bool = False
+) -> tuple[Path, bool]:
+    """Import a file of verdicts, as it is understood; its folder, and whether labels were joined.
+
+    ``with_outputs``: the id of a prompt then says which output was judged, and ``run.json`` names
+    the columns of the output. Raises JudgeSenseError as `check_file`.
+    """
     arguments = {"source": path, **asdict(options), "map": options.map or None, "out": result.out}
     arguments |= {"verdict": tuple(options.verdict), "human": tuple(options.human)}
     started = invocation("check", FileOptions, arguments)
@@ -92,12 +112,20 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
         raise JudgeSenseError(
             f"epsilon is {options.epsilon}; choose a number from 0 to 1, such as 0.2"
         )
+    columns = dict(options.columns or {})
+    stated = columns.pop(OUTPUT, None)
     name = format_of(path)
     if name != "table" and options.verdict:
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
-    file = _with_labels(path, name, options, result)
-    result.note("\n".join(file.understood.lines))
+    file = _with_labels(path, name, replace(options, columns=columns), result)
+    outputs = Outputs.of(file.path, name, file.understood, stated) if with_outputs else None
+    lines = [*file.understood.lines, *([outputs.line] if outputs else [])]
+    result.note("\n".join(lines))
     facts = file.facts | {"pick": options.pick}
+    steps = [*file.understood.steps()]
+    if outputs is not None and outputs.names:
+        steps.append(outputs)
+        facts["columns"] = {**facts["columns"], "prompt": COMPARED}
     out = result.out
     if out is None:
         identity = [
@@ -106,6 +134,7 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
             source_digest([file.path]),
             options.epsilon,
             sorted(facts.items()),
+            *([outputs.names] if outputs else []),
         ]
         text = json.dumps(identity, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -119,7 +148,8 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
         facts["label_chances"] = file.chances
     facts["scores"] = file.understood.scores
     facts["identity"] = dict(file.understood.identity)
-    steps = file.understood.steps()
+    if outputs is not None:
+        facts["outputs"] = list(outputs.names)
     record = import_log(
         file.path,
         name,
@@ -140,13 +170,7 @@ def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckRe
         )
     for line in lines:
         result.note(line)
-    report = report_runs(out)
-    if file.joined and not any(entry.people for entry in report.assessments):
-        raise JudgeSenseError(
-            f"no label in {options.human[0]} matches an item of {file.path}; use the same ids"
-        )
-    tables = Result("check", f"Check of {path.name}", {})
-    return CheckResult.of(report, Path(out), tables, result.inconclusive)
+    return Path(out), bool(file.joined)
 
 
 def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:

@@ -72,14 +72,12 @@ def report(
 
 def compare(
     first: Annotated[
-        Path,
-        typer.Argument(
-            metavar="A", help="The folder of a run. With --migration it can be a file of verdicts."
-        ),
+        Path, typer.Argument(metavar="OLD", help="The folder of a run, or a file of verdicts.")
     ],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another run, or the same one.")],
+    second: Annotated[Path, typer.Argument(metavar="NEW", help="Another one, or the same run.")],
     migration: Annotated[
-        bool, typer.Option("--migration", help="A and B are one judge before and after an update.")
+        bool,
+        typer.Option("--migration", help="OLD and NEW are one judge before and after an update."),
     ] = False,
     judge: Annotated[
         list[str] | None,
@@ -88,8 +86,8 @@ def compare(
             "-j",
             metavar="JUDGE",
             help=(
-                "The judge to compare, if A and B have several. Repeat the option if it has "
-                "another name in B."
+                "The judge to compare, if OLD and NEW have several. Repeat the option if it has "
+                "another name in NEW."
             ),
         ),
     ] = None,
@@ -102,15 +100,43 @@ def compare(
             f"that rewording changes (default: {NO_DIFFERENCE:g}).",
         ),
     ] = None,
+    anchors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR|FILE",
+            help="Verdicts of NEW's judge on outputs of OLD, if few are the same.",
+        ),
+    ] = None,
+    positive: opt.Positive = None,
+    verdict: Annotated[
+        str | None, typer.Option(metavar="COL", help="The column of the files' verdicts.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=COL,...",
+            help="The files' other columns by role, such as output=reply. Repeatable.",
+        ),
+    ] = None,
+    map: opt.Map = None,
+    answers: opt.Answers = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The page with every changed verdict."),
+    ] = None,
     format: opt.Format = "text",
 ) -> None:
-    """Compare the judges of two runs, or one judge before and after an update.
+    """Was it the judge or the system? And which of two judges is better?
 
-    For each task, it compares every judge in A with every judge in B on the pairs that both judged.
-    It prints the difference in JSS and in accuracy, its interval, and a p-value corrected for the
-    number of comparisons. Name the same run twice to compare its judges with each other.
+    For each task, it splits the change of the mean from OLD to NEW into the judge's part and the
+    system's. On outputs that are the same in both, only the judge can have changed. No labels are
+    needed. A page shows every changed verdict with both texts.
 
-    With --migration, A and B contain one judge's verdicts before and after an update. It then
+    It then compares every judge in OLD with every judge in NEW on the pairs that both judged: the
+    difference in JSS and in accuracy, its interval, and a p-value corrected for the number of
+    comparisons. Name the same run twice to compare its judges with each other.
+
+    With --migration, OLD and NEW contain one judge's verdicts before and after an update. It then
     reports whether the update changes more verdicts than rewording the prompt does, in
     which direction, and on which items.
 
@@ -118,14 +144,40 @@ def compare(
     rewording does; 1 if it changes more; 3 if that is unclear.
     """
     if not migration:
-        flags = {"--judge": judge, "--task": task, "--tolerance": tolerance}
+        flags: dict[str, object] = {"--judge": judge, "--task": task, "--tolerance": tolerance}
         if set_flags := [flag for flag, value in flags.items() if value is not None]:
             raise JudgeSenseError(f"{set_flags[0]} needs --migration")
-        from judgesense.comparison.compare import compare as compare_runs
+        from judgesense.checking.compare import RUNS
+        from judgesense.checking.compare import compare as compare_results
+        from judgesense.importers.column_names import FRIENDLY
+        from judgesense.importers.columns import TARGETS, parse_columns
+        from judgesense.importers.outputs import OUTPUT
 
-        result = compare_runs(first, second)
+        roles = parse_columns(columns or [], (*TARGETS, *FRIENDLY, OUTPUT))
+        result = compare_results(
+            first,
+            second,
+            anchors=anchors,
+            positive=positive,
+            verdict=opt.names(verdict) or (),
+            columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
+            map=opt.pairs(map, "--map"),
+            answers=opt.names(answers),
+            out=out or RUNS / f"{first.stem}-{second.stem}.html",
+            note=opt.note,
+        )
         opt.output(format, result.to_dict, lambda: str(result))
+        if result.page is not None and format == "text":
+            opt.note(f"{result.page} shows every changed verdict.")
         return
+    of_files: dict[str, object] = {
+        "--anchors": anchors,
+        "--positive": positive,
+        "--verdict": verdict,
+    }
+    of_files |= {"--columns": columns, "--map": map, "--answers": answers, "--out": out}
+    if set_flags := [flag for flag, value in of_files.items() if value is not None]:
+        raise JudgeSenseError(f"{set_flags[0]} does not go with --migration")
     from judgesense.comparison.migration import migration as compare_update
 
     update = compare_update(

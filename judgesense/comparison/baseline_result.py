@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from judgesense.measure.card import Gate
 from judgesense.statistics.change import ERROR_RATE, smallest_loss
@@ -43,7 +43,11 @@ class Conclusion(TypedDict):
 
 
 class ChangedVerdict(TypedDict):
-    """An item, in an option order, whose most frequent verdict is another one."""
+    """An item, in an option order, whose most frequent verdict is another one.
+
+    ``kind`` is by the label ``gold``; without one, a verdict of a lower value is broken. ``cause``
+    is a `judgesense.comparison.score_change_result.Cause`.
+    """
 
     task: str
     item_id: str
@@ -52,6 +56,7 @@ class ChangedVerdict(TypedDict):
     after: str
     gold: str | None
     kind: Literal["fixed", "broken", "changed"]
+    cause: NotRequired[str]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,8 @@ from judgesense.comparison.compare_result import (
     recommendation,
 )
 from judgesense.comparison.paired import PairedTable, grouped, shared_rows
+from judgesense.comparison.score_change import judge_changes, score_changes
+from judgesense.comparison.score_change_result import ScoreChange
 from judgesense.comparison.verdicts import Verdicts, first_rows, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers
@@ -128,19 +130,29 @@ def _comparison(
     }
 
 
-def compare(a: str | Path, b: str | Path) -> Comparison:
+def compare(
+    a: str | Path,
+    b: str | Path,
+    *,
+    anchors: str | Path | None = None,
+    positive: str | None = None,
+) -> Comparison:
     """Compare every judge of run A with every judge of run B on what both judged.
 
-    Mapped decisions are compared. Only equal scorings are compared; if two runs share none, each
-    scoring of A is compared with each of B. Pass the same folder twice to compare its judges with
-    each other.
+    Where B is another run, the change of each task's mean from A to B is split into the judge's
+    part and that of the judged system. Mapped decisions are compared. Only equal scorings are
+    compared; if two runs share none, each scoring of A is compared with each of B. Pass the same
+    folder twice to compare its judges with each other.
 
     Args:
         a: folder of the first run.
         b: folder of the second run, or the first again.
+        anchors: folder with verdicts of B's judge on the outputs of A.
+        positive: the label that counts as good, where the labels do not show it.
 
     Returns:
-        The comparison; ``comparisons`` is never empty.
+        The comparison; ``comparisons`` is empty if no labels and no wordings are shared, and
+        ``changes`` if A and B are one run; never both.
 
     Raises:
         JudgeSenseError: a folder without decisions, nothing in common, or one judge alone.
@@ -175,7 +187,16 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
         if (not same_run or one.judge < two.judge) and (entries := list(_compare(left, right))):
             couples.append(({"a": left.card, "b": right.card}, entries))
     comparisons = [entry for _, entries in couples for entry in entries]
-    if not comparisons:
+    changes, reason = list[ScoreChange](), "both are the same run"
+    if not same_run:
+        again = None if anchors is None else Path(anchors)
+        try:
+            changes = score_changes(*dirs, anchors=again, positive=positive)
+        except JudgeSenseError as error:
+            if anchors is not None or not comparisons:
+                raise
+            reason = str(error)
+    if not comparisons and not changes:
         judged = []
         for folder, judges in zip(dirs, (first, second), strict=True):
             pairs = {judge.answers.task.name: len(judge.answers.pairs) for judge in judges}
@@ -202,7 +223,18 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
         comparisons=comparisons,
         n_tests=sum(entry["p_value"] is not None for entry in comparisons),
         runs=[str(path) for path in dirs],
+        judge_changes=() if same_run else tuple(judge_changes(*dirs)),
+        changes=tuple(changes),
+        split=changes[0].split if len(changes) == 1 else None,
+        split_reason=_split_reason(changes, reason),
     )
+
+
+def _split_reason(changes: Sequence[ScoreChange], reason: str) -> str | None:
+    """Why there is no split of the only task; None if there is one."""
+    if len(changes) > 1:
+        return f"there are {len(changes)} tasks; each has its own"
+    return changes[0].split_reason if changes else reason
 
 
 def _best(judges: Sequence[_Judge], names: Mapping[str, str]) -> BestJudge | None:

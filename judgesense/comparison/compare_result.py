@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
+from judgesense.comparison.score_change_result import ScoreChange, Split
 from judgesense.measure.card import USABLE, TrustCard
 from judgesense.measure.thresholds import SIGNIFICANT
 from judgesense.statistics.result import ResultMapping, data_frame, html_table
@@ -78,6 +79,10 @@ class Comparison(ResultMapping):
     never preferred. ``comparisons`` has a `JudgeComparison` for each pair of judges, task, scoring
     and measure; they are one family of ``n_tests`` tests, corrected by the method ``correction``.
     ``best`` has a `BestJudge` for each task and scoring. ``runs`` are the two folders.
+
+    ``changes`` has a `ScoreChange` for each task: its mean before and after, whose change it is,
+    and the verdicts that changed. ``judge_changes`` says what the results show to have changed
+    about the judge. ``split`` is that of the only task, or None with the ``split_reason``.
     """
 
     advice: list[str]
@@ -86,14 +91,31 @@ class Comparison(ResultMapping):
     n_tests: int
     runs: list[str]
     correction: str = "holm"
+    judge_changes: tuple[str, ...] = ()
+    changes: tuple[ScoreChange, ...] = ()
+    split: Split | None = None
+    split_reason: str | None = None
+    page: str | None = None
+    """The file of the page with every changed verdict, if it was written."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """What changed from the first result to the second, and whose change it was."""
+        first = [f"The judge changed: {join(self.judge_changes)}."] if self.judge_changes else []
+        return first + [line for change in self.changes for line in change.sentences]
 
     def to_pandas(self) -> Any:
-        """The comparisons as a `pandas.DataFrame`, one row each."""
-        return data_frame(self.comparisons)
+        """The comparisons as a `pandas.DataFrame`, one row each; without any, what changed."""
+        flips = [dict(row) for change in self.changes for row in change.flips]
+        return data_frame(self.comparisons or flips)
 
     def __str__(self) -> str:
         """The comparison as plain text: one line each, neither wrapped nor cut."""
-        lines = ["What to do", *(f"  - {text}" for text in self.advice), "", "Figures"]
+        lines = self.sentences
+        if not self.comparisons:
+            return "\n".join(lines)
+        lines += [""] if lines else []
+        lines += ["What to do", *(f"  - {text}" for text in self.advice), "", "Figures"]
         lines += [f"  - {entry['text']}" for entry in [*self.comparisons, *self.best]]
         lines += [
             "",

@@ -111,7 +111,7 @@ class PromptChanges:
     @classmethod
     def of(cls, before: Verdicts, after: Verdicts) -> PromptChanges:
         """Pair two results. Raises JudgeSenseError for other labels, or without a shared prompt."""
-        _require_same_scale(before, after)
+        require_same_scale(before, after)
         prompts = PairedTable.of(before, after, *_PROMPT)
         same_text = prompts
         if before.prompt is not None and after.prompt is not None:
@@ -264,7 +264,7 @@ def prompt_changes(old: Sequence[Verdicts], new: Sequence[Verdicts]) -> list[Pro
     return changes
 
 
-def _require_same_scale(one: Verdicts, two: Verdicts) -> None:
+def require_same_scale(one: Verdicts, two: Verdicts) -> None:
     """Raise JudgeSenseError for two scales; a file may simply never have given some label."""
     differ = {*one.labels} != {*two.labels}
     if not (one.is_stated and two.is_stated):

@@ -24,7 +24,7 @@ ROW = "row number"
 
 TASK, VERDICT, HUMAN = "criterion of the column", "verdict of the judge", "label of a person"
 ORDER, REPEAT, SYSTEM = "option order", "number of the repeat", "system of the column"
-ITEM = "number of the row"
+ITEM, COMPARED = "number of the row", "output as compared"
 """Names of the columns that a step adds, which no file has."""
 ADDED = (TASK, VERDICT, HUMAN, ORDER, REPEAT, SYSTEM, ITEM)
 

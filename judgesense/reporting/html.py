@@ -276,7 +276,6 @@ def _wrong(
             for row, bits in zip(lines, kinds, strict=True)
         ],
     }
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     n_rows, n_groups, groups = 0, 0, list[tuple[str, WhereWrong, GroupFigures]]()
     for entry in report.assessments:
         if (wrong := entry.where_wrong) is not None:
@@ -297,6 +296,11 @@ def _wrong(
         first=tuple(
             (names[place[row.subject]], row, _first_text(row)) for row in lines[:FIRST_ROWS]
         ),
-        # Nothing in a text can end the script element.
-        data=Markup(printable(text).replace("<", "\\u003c")),
+        data=page_data(data),
     )
+
+
+def page_data(data: Mapping[str, object]) -> Markup:
+    """Data for a script of a page; nothing in a text can end the script element."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(printable(text).replace("<", "\\u003c"))

@@ -53,6 +53,7 @@ def attribute(
     again: Any,
     clusters: Any = None,
     confidence_level: float = 0.95,
+    step: float = 1.0,
 ) -> Attribution | None:
     """Split the change of a mean into the judge's and the system's part.
 
@@ -70,6 +71,9 @@ def attribute(
             no anchor. Equal to ``new`` where the output did not change.
         clusters: an id for each item, shape (n,); None for items of their own.
         confidence_level: of the intervals.
+        step: the least that a value can change. Where no anchor moved, a judge that rarely does
+            would be measured without error; the judge's part may then be as many steps as the
+            share of clusters that can have moved unseen.
 
     Returns:
         The parts, or None with fewer than `FEWEST_ANCHORS` clusters that have an anchor.
@@ -109,11 +113,17 @@ def attribute(
     # The system's part rests on the items that are no anchors, too.
     others = len(np.unique(codes[~is_anchor])) or k
     degrees = (k - 1, n_clusters - 1, max(1, min(others, n_clusters) - 1))
-    parts = []
-    for one, error, df in zip(whole, spread, degrees, strict=True):
-        reach = _quantile(confidence_level, df) * error
-        parts.append(Part(float(one), float(one - reach), float(one + reach)))
-    change, judge, system = parts
+    reaches = [
+        _quantile(confidence_level, df) * error for df, error in zip(degrees, spread, strict=True)
+    ]
+    if not moved.any():
+        reaches[1] = step * (1 - ((1 - confidence_level) / 2) ** (1 / n_clusters))
+        if not is_anchor.all():
+            reaches[2] = float(np.hypot(reaches[2], reaches[1]))
+    change, judge, system = (
+        Part(float(one), float(one - reach), float(one + reach))
+        for one, reach in zip(whole, reaches, strict=True)
+    )
     n_anchors = int(is_anchor.sum())
     return Attribution(change, judge, system, len(before), n_anchors)
 

@@ -121,7 +121,7 @@ const open = row => {
   if (wordings.length > 1) {
     const body = element('tbody', {}, ...wordings.map(name => element('tr', {}, element('th', {scope: 'row'}, name),
       element('td', row.label !== null && row.verdicts[name] !== row.label ? {class: 'off'} : {}, row.verdicts[name]))));
-    detail.append(folded('Verdict of each wording', element('table', {class: 'wordings'}, body), 0));
+    detail.append(folded(data.what || 'Verdict of each wording', element('table', {class: 'wordings'}, body), 0));
   }
   const other = wordings.find(name => row.verdicts[name] !== row.verdicts[wordings[0]]);
   const both = other === undefined ? [] : [wordings[0], other];
@@ -137,7 +137,7 @@ const open = row => {
   const texts = Object.entries(row.texts), used = new Set();
   texts.forEach(([name, text]) => {
     if (used.has(name)) return;
-    const next = name.replace(/(1|a|A)$/, last => ({1: '2', a: 'b', A: 'B'}[last]));
+    const next = name.replace(/(1|a|A|before)$/, last => ({1: '2', a: 'b', A: 'B', before: 'after'}[last]));
     if (next !== name && row.texts[next] && text.length + row.texts[next].length > 60) {
       used.add(next);
       detail.append(pair(`${name} and ${next}`, [name, next], [text, row.texts[next]]));

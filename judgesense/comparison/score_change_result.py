@@ -1,0 +1,230 @@
+"""The change of a judge's mean between two results, whose it was, and how that reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from judgesense.comparison.baseline_result import ChangedVerdict
+from judgesense.statistics.attribution import FEWEST_ANCHORS
+from judgesense.text import brackets, join, number, p_value, percent, plural_s, signed
+
+Cause = Literal["judge", "system", "failed call", "cannot tell"]
+"""Whose change of a verdict it is: the judge's where the output is the same; the system's where it
+is another one and the judge has not changed."""
+
+Unit = Literal["passed", "win rate", "score"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A change of a mean, and the judge's and the system's part of it, which add up to it.
+
+    The intervals are 95%. ``n_anchors`` are the items on which the later judge saw the earlier
+    output, ``n_items`` all that both results have.
+    """
+
+    change: float
+    judge: float
+    judge_ci_low: float
+    judge_ci_high: float
+    system: float
+    system_ci_low: float
+    system_ci_high: float
+    n_anchors: int
+    n_items: int
+
+
+@dataclass(frozen=True)
+class GroupNoise:
+    """A group of items whose outputs are the same in both results.
+
+    ``moves_by`` is how far its mean moves by noise alone in 95% of repetitions; it ``decides`` if
+    that is less than the smallest change that counts. ``repeats_needed`` are the verdicts on each
+    item, in each result, with which it would.
+    """
+
+    name: str
+    n_items: int
+    old: float
+    new: float
+    n_flipped: int
+    moves_by: float
+    decides: bool
+    repeats_needed: int
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How often one judge contradicts itself on the same outputs, and what that leaves to decide.
+
+    ``flipped`` is the share of items whose verdict is another one. ``moves_by`` is as in
+    `GroupNoise`. A change of ``change`` shows in 80% of comparisons with ``items_needed`` items, or
+    with ``repeats_needed`` verdicts on each of the ``n_items``. ``by`` is the column of ``groups``.
+    """
+
+    n_items: int
+    n_flipped: int
+    flipped: float
+    ci_low: float | None
+    ci_high: float | None
+    moves_by: float
+    change: float
+    items_needed: int
+    repeats_needed: int
+    by: str | None
+    groups: tuple[GroupNoise, ...]
+
+
+@dataclass(frozen=True)
+class ScoreChange:
+    """One task in two results: the mean before and after, whose change it is, and the verdicts
+    that changed.
+
+    The means are over the ``n_items`` with a verdict in both results; None where the labels have no
+    order. ``cause`` is what the intervals of the ``split`` show. ``flips`` are the items whose
+    verdict is another one. ``noise`` is None where the judge changed, and without outputs that are
+    the same. ``n_failed`` items have no verdict in one of the results.
+    """
+
+    task: str
+    judge_old: str
+    judge_new: str
+    unit: Unit
+    positive: str | None
+    old: float | None
+    new: float | None
+    n_items: int
+    n_failed: int
+    n_same: int | None
+    """The items whose output is the same; None where outputs are unknown."""
+    cause: Literal["judge", "system", "both", "noise", "cannot tell"]
+    split: Split | None
+    split_reason: str | None
+    flips: tuple[ChangedVerdict, ...]
+    noise: Noise | None
+    anchors_differ: float | None
+    """The p-value of anchors having had other values than the other items before."""
+
+    @property
+    def text(self) -> str:
+        """The conclusion in a sentence or two."""
+        if self.old is None or self.new is None:
+            return f"{self.task}: {len(self.flips)} of {self.n_items} verdicts changed"
+        whole = f"{self._head} {self._level(self.old)} → {self._level(self.new)}"
+        whole = f"{self.task}: {whole}: {self._points(self.new - self.old)}"
+        if self.split is None:
+            return f"{whole}. Whose change it is: not known, because {self.split_reason}"
+        if self.split.judge == self.split.system == 0:
+            return f"{whole}, the judge's part and the system's part are both 0"
+        parts = " and ".join(
+            f"{who} {self._points(part, bare=True)} {self._ends(low, high)}"
+            for who, part, low, high in (
+                ("judge", self.split.judge, self.split.judge_ci_low, self.split.judge_ci_high),
+                ("system", self.split.system, self.split.system_ci_low, self.split.system_ci_high),
+            )
+        )
+        return f"{whole}, of which {parts}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """The conclusion, its condition, and what changed, one sentence each."""
+        is_aa = self.split is not None and self.n_same == self.n_items
+        conclusion = {
+            "judge": "It was the judge.",
+            "system": "It was the system.",
+            "both": "Both the judge and the system changed it.",
+            "noise": "No change of the judge or of the system can be told from noise.",
+            "cannot tell": "",
+        }[self.cause]
+        lines = [f"{conclusion} {self.text}.".strip()]
+        if is_aa:
+            lines.append(f"All {self.n_items} outputs are the same in both results.")
+        elif self.split is not None:
+            n, of = self.split.n_anchors, self.split.n_items
+            condition = "" if n == of else "; it is taken to be the same on the other items"
+            lines.append(
+                f"The judge's part is measured on the {n} of {of} items whose old output both "
+                f"judged{condition}."
+            )
+            if self.anchors_differ is not None and self.anchors_differ < 0.05:
+                lines.append(
+                    "These items had other scores before than the others "
+                    f"({p_value(self.anchors_differ)}), so the judge may have moved differently on "
+                    "the others: judge some of their old outputs again with the new judge, and "
+                    "name the file with --anchors."
+                )
+        if self.n_failed:
+            lines.append(
+                f"{self.n_failed} item{plural_s(self.n_failed)} without a verdict in one of the "
+                "results: left out of the means."
+            )
+        if self.flips:
+            counts = Counter(row.get("cause", "cannot tell") for row in self.flips)
+            causes = join([f"{cause} {n}" for cause, n in counts.most_common()])
+            n = len(self.flips)
+            lines.append(f"{n} verdict{plural_s(n)} changed: {causes}.")
+        return [*lines, *self._noise_lines]
+
+    @property
+    def _noise_lines(self) -> list[str]:
+        noise = self.noise
+        if noise is None:
+            return []
+        ends = brackets(noise.ci_low, noise.ci_high, percent)
+        lines = [
+            f"On the same output the judge gives another verdict in {noise.n_flipped} of "
+            f"{noise.n_items} ({percent(noise.flipped)} {ends}); this alone moves the mean by up "
+            f"to {self._size(noise.moves_by)}."
+        ]
+        if noise.n_flipped:
+            lines.append(
+                f"A change of {self._size(noise.change)} shows in 80% of comparisons with "
+                f"{noise.items_needed} items judged once, or with these {noise.n_items} judged "
+                f"{noise.repeats_needed} time{plural_s(noise.repeats_needed)} each."
+            )
+        if noise.groups:
+            able = [group.name for group in noise.groups if group.decides]
+            names = f" ({', '.join(able)})" if 0 < len(able) <= 5 else ""
+            largest, *_, smallest = sorted(noise.groups, key=lambda group: -group.n_items)
+            spans = " to ".join(dict.fromkeys(self._size(g.moves_by) for g in (largest, smallest)))
+            repeats = " to ".join(dict.fromkeys(str(g.repeats_needed) for g in (largest, smallest)))
+            lines.append(
+                f"{len(able) or 'None'} of {len(noise.groups)} groups by {noise.by!r} can show "
+                f"such a change{names}: with {largest.n_items} to {smallest.n_items} items, noise "
+                f"alone moves their means by {spans}; each item needs {repeats} verdicts."
+            )
+        return lines
+
+    @property
+    def _head(self) -> str:
+        if self.unit == "passed":
+            word = self.positive or ""
+            return "Passed" if word.upper() in ("PASS", "TRUE", "1", "YES") else f"{word!r}"
+        return "Win rate (a tie counts half)" if self.unit == "win rate" else "Mean score"
+
+    def _level(self, value: float) -> str:
+        return number(value, 2) if self.unit == "score" else percent(value)
+
+    def _points(self, value: float, *, bare: bool = False) -> str:
+        if self.unit == "score":
+            return signed(value, 2)
+        return signed(100 * value, 0) + ("" if bare else " points")
+
+    def _ends(self, low: float, high: float) -> str:
+        return f"[{self._points(low, bare=True)}, {self._points(high, bare=True)}]"
+
+    def _size(self, value: float) -> str:
+        return number(value, 2) if self.unit == "score" else f"{100 * value:.0f} points"
+
+
+def too_few(n_clusters: int, n_same: int) -> str:
+    """Why a change is not split, and what settles it."""
+    more = FEWEST_ANCHORS - n_clusters
+    same = "no output is" if not n_same else f"only {n_same} output{plural_s(n_same)} "
+    same += "" if not n_same else "is" if n_same == 1 else "are"
+    return (
+        f"{same} the same in both results, and a split needs {FEWEST_ANCHORS}; judge {more} or "
+        "more of the old outputs again with the new judge, and name the file with --anchors"
+    )
