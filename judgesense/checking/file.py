@@ -23,6 +23,7 @@ from judgesense.importers.columns import COMPARED
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.outputs import OUTPUT, Outputs
 from judgesense.importers.reading import Understood, understand
+from judgesense.importers.values import with_other
 from judgesense.log.folder import RUN_FILE, read_record
 from judgesense.log.invocation import invocation
 from judgesense.reporting.report import report_runs
@@ -123,6 +124,9 @@ def import_verdicts(
     result.note("\n".join(lines))
     facts = file.facts | {"pick": options.pick}
     steps = [*file.understood.steps()]
+    if outputs is not None and len(facts["labels"] or ()) == 1:
+        # Every verdict may be the same in one of two results.
+        facts["labels"] = with_other(facts["labels"][0])
     if outputs is not None and outputs.names:
         steps.append(outputs)
         facts["columns"] = {**facts["columns"], "prompt": COMPARED}

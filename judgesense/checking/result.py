@@ -20,6 +20,7 @@ from judgesense.measure.card import TRUST, Gate, gate
 from judgesense.measure.cost import costs
 from judgesense.measure.rankings import rankings
 from judgesense.measure.thresholds import MARGIN
+from judgesense.reporting.change_page import CHANGE_PAGE, write_change_page
 from judgesense.reporting.report import Report
 from judgesense.reporting.run_tables import (
     cost_table,
@@ -131,6 +132,9 @@ class CheckResult(ResultMapping):
         Raises JudgeSenseError as :func:`judgesense.comparison.baseline.against_baseline`.
         """
         change = against_baseline(self.out, baseline, margin=margin, looks=looks)
+        title = f"{change.gate.decision}: {change.gate.because}."
+        page = self.out / CHANGE_PAGE
+        write_change_page(page, Path(baseline), self.out, title, change.sentences(), change.moved)
         return replace(self, gate=change.gate, change=change)
 
     def requiring(self, requirements: Sequence[str]) -> CheckResult:

@@ -267,11 +267,14 @@ def _print(found: CheckResult, verbose: bool, is_file: bool, is_gate: bool = Fal
     from dataclasses import replace
 
     from judgesense.cli.study import show
+    from judgesense.reporting.change_page import CHANGE_PAGE
     from judgesense.reporting.terminal import MOST_LINES, print_report
     from judgesense.text import sentence
 
     lines = [] if is_file and found.change is None and not is_gate else [f"{found.verdict}."]
-    lines += [] if found.change is None else str(found.change).splitlines()
+    if found.change is not None:
+        lines += str(found.change).splitlines()
+        lines.append(f"{found.out / CHANGE_PAGE} shows every changed verdict.")
     if lines:
         typer.echo("\n".join([*lines, ""]))
     if is_file or not verbose:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -72,7 +72,7 @@ class _Side:
     @cached_property
     def verdicts(self) -> Verdicts:
         """All its answers."""
-        return verdicts_of(self.answers, self.run.folder)
+        return replace(verdicts_of(self.answers, self.run.folder), source=_source(self.run))
 
     @property
     def task(self) -> str:
@@ -87,6 +87,11 @@ class _Side:
             return "prompt"
         names = self.run.record.get("outputs")
         return None if not names else "hash" if all(map(is_hash, names)) else "text"
+
+
+def _source(run: Run) -> str:
+    """The file of an import, the folder of a run."""
+    return str(run.record.get("imported", {}).get("source", run.folder))
 
 
 def score_changes(
@@ -105,7 +110,8 @@ def score_changes(
     if not couples:
         tasks = [join(sorted({each.task.name for each in run.judged})) for run in runs]
         raise JudgeSenseError(
-            f"{old} and {new} have no task in common, or several judges on it: they judged "
+            f"{_source(runs[0])} and {_source(runs[1])} have no task in common, or several judges "
+            "on it: they judged "
             f"{tasks[0]} and {tasks[1]}. Name the task with --columns task=COLUMN or the judge's "
             "verdicts with --verdict"
         )
@@ -115,8 +121,8 @@ def score_changes(
         again = [_Side(run, each) for each in run.judged]
         if changed := judge_changes(new, anchors):
             raise JudgeSenseError(
-                f"{anchors} is not of the later judge: {join(changed)}. Judge the old outputs with "
-                "the judge of the new result"
+                f"{_source(run)} is not of the later judge: {join(changed)}. Judge the old outputs "
+                "with the judge of the new result"
             )
     is_same_judge = not judge_changes(old, new)
     changes = []
@@ -187,7 +193,7 @@ class _Pairing:
     def __init__(self, old: _Side, new: _Side, again: _Side | None) -> None:
         self.old, self.new = old, new
         one, two = old.verdicts, new.verdicts
-        require_same_scale(one, two)
+        _require_same_scale(one, two)
         systems = [{*side.system} for side in (one, two)]
         self.with_system = systems[0] == systems[1] and len(systems[0]) > 1
         wordings = {*one.wording} & {*two.wording}
@@ -209,7 +215,7 @@ class _Pairing:
         self.again: list[list[int]] = [[] for _ in self.items]
         self.third = None if again is None else again.verdicts
         if again is not None and self.third is not None:
-            require_same_scale(two, self.third)
+            _require_same_scale(two, self.third)
             judged = self._rows(self.third, {*self.third.wording} & wordings)
             self.again = [judged.get(item, []) for item in self.items]
             kinds = old.outputs, again.outputs
@@ -220,7 +226,8 @@ class _Pairing:
                 self.again = [rows if is_same else [] for rows, is_same in pairs]
             if not any(self.again):
                 raise JudgeSenseError(
-                    f"{again.run.folder} has none of the outputs of {one.source}; judge these again"
+                    f"{self.third.source} has none of the outputs of {one.source}; judge these "
+                    "again"
                 )
 
     def _rows(self, side: Verdicts, wordings: set[str]) -> dict[Item, list[int]]:
@@ -272,6 +279,7 @@ class _Pairing:
             system = Part(split.system, split.system_ci_low, split.system_ci_high)
             moves = not judge.is_zero_inside, not system.is_zero_inside
         is_judge_still = is_same_judge and moves is not None and not moves[0]
+        is_judge_still &= not self._is_mostly_noise(usual)
         flips = tuple(self._flips(usual, means if unit else None, is_judge_still))
         noise = None
         if is_same_judge and self.same is not None and unit is not None:
@@ -338,14 +346,22 @@ class _Pairing:
         kinds = self.old.outputs, self.new.outputs
         for side, kind in zip((self.old, self.new), kinds, strict=True):
             if kind is None:
-                folder = side.run.folder
+                source = side.verdicts.source
                 if "outputs" not in side.run.record:
-                    return (
-                        f"{folder} does not say what was judged; name the file of verdicts itself"
-                    )
-                source = side.run.record["imported"]["source"]
+                    return f"{source} was imported without its outputs; name the file itself"
                 return f"{source} has no column of outputs; name it with --columns output=COLUMN"
         return "outputs cannot be compared: one result has their texts and the other has not"
+
+    def _is_mostly_noise(self, usual: Sequence[Sequence[str]]) -> bool:
+        """Whether verdicts change on the same output at least half as often as on another one, so
+        that a change on another output is as likely noise as not."""
+        if self.same is None or self.same.all():
+            return False
+        flipped = np.array([before != after for before, after in zip(*usual, strict=True)])
+        return bool(
+            2 * flipped[self.same].sum() * (~self.same).sum()
+            > flipped[~self.same].sum() * self.same.sum()
+        )
 
     def _flips(
         self, usual: Sequence[Sequence[str]], means: Sequence[Floats] | None, is_judge_still: bool
@@ -396,7 +412,7 @@ class _Pairing:
         needed = ((_TWO_SIDED + _POWER) * spread / change) ** 2 if change else 0.0
         by, names = self._groups(places)
         groups = []
-        for name, rows in grouped(names, places.tolist()).items():
+        for name, rows in grouped(names, places.tolist()).items() if by else ():
             moves = _TWO_SIDED * spread / math.sqrt(len(rows))
             groups.append(
                 GroupNoise(
@@ -466,6 +482,12 @@ def _values(
     if one.is_comparison:
         return values, "win rate", None, None
     return values, "score" if goods[0] is None else "passed", goods[0], None
+
+
+def _require_same_scale(one: Verdicts, two: Verdicts) -> None:
+    """Raise JudgeSenseError for two scales; a file has the labels that it happens to have."""
+    as_given = (replace(side, is_stated=not side.answers.log.is_imported) for side in (one, two))
+    require_same_scale(*as_given)
 
 
 def _means(values: Floats, rows: Sequence[Sequence[int]]) -> Floats:

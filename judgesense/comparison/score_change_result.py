@@ -111,7 +111,8 @@ class ScoreChange:
     def text(self) -> str:
         """The conclusion in a sentence or two."""
         if self.old is None or self.new is None:
-            return f"{self.task}: {len(self.flips)} of {self.n_items} verdicts changed"
+            changed = f"{self.task}: {len(self.flips)} of {self.n_items} verdicts changed"
+            return f"{changed}. There is no mean, because {self.split_reason}"
         whole = f"{self._head} {self._level(self.old)} → {self._level(self.new)}"
         whole = f"{self.task}: {whole}: {self._points(self.new - self.old)}"
         if self.split is None:
@@ -175,15 +176,16 @@ class ScoreChange:
         ends = brackets(noise.ci_low, noise.ci_high, percent)
         lines = [
             f"On the same output the judge gives another verdict in {noise.n_flipped} of "
-            f"{noise.n_items} ({percent(noise.flipped)} {ends}); this alone moves the mean by up "
-            f"to {self._size(noise.moves_by)}."
+            f"{noise.n_items} ({percent(noise.flipped)} {ends})."
         ]
-        if noise.n_flipped:
-            lines.append(
-                f"A change of {self._size(noise.change)} shows in 80% of comparisons with "
-                f"{noise.items_needed} items judged once, or with these {noise.n_items} judged "
-                f"{noise.repeats_needed} time{plural_s(noise.repeats_needed)} each."
-            )
+        if not noise.n_flipped:
+            return lines
+        lines.append(
+            f"This alone moves the mean by up to {self._size(noise.moves_by)}. A change of "
+            f"{self._size(noise.change)} shows in 80% of comparisons with {noise.items_needed} "
+            f"items judged once, or with these {noise.n_items} judged {noise.repeats_needed} "
+            f"time{plural_s(noise.repeats_needed)} each."
+        )
         if noise.groups:
             able = [group.name for group in noise.groups if group.decides]
             names = f" ({', '.join(able)})" if 0 < len(able) <= 5 else ""

@@ -23,7 +23,7 @@ from judgesense.reporting.documents import environment
 from judgesense.reporting.html import MOST_CHARACTERS, SHORTEST_TEXT, page_data
 from judgesense.reporting.palette import TEMPLATES, style_sheet
 
-PAGE = "change.html"
+CHANGE_PAGE = "change.html"
 MOST_ROWS, FIRST_ROWS = 20_000, 30
 KINDS = {"broken": "broken", "fixed": "fixed", "changed": "other"}
 """Kind of a changed verdict -> its name on the page."""
