@@ -90,9 +90,10 @@ def compare(
     )
     if out is None or not found.changes:
         return found
-    text = found.changes[0].text if len(found.changes) == 1 else "What changed"
+    title = found.changes[0].sentences[0] if len(found.changes) == 1 else "What changed"
+    sentences = [text for text in found.sentences if text != title]
     flips = [row for change in found.changes for row in change.flips]
-    page = write_change_page(Path(out), folders[0], folders[1], text, found.sentences, flips)
+    page = write_change_page(Path(out), folders[0], folders[1], title, sentences, flips)
     return replace(found, page=str(page))
 
 

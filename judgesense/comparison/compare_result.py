@@ -111,10 +111,12 @@ class Comparison(ResultMapping):
 
     def __str__(self) -> str:
         """The comparison as plain text: one line each, neither wrapped nor cut."""
-        lines = self.sentences
         if not self.comparisons:
-            return "\n".join(lines)
-        lines += [""] if lines else []
+            return "\n".join(self.sentences)
+        # Two judges of the same outputs are compared; otherwise the question is whose change it is.
+        is_same = all(change.n_same == change.n_items for change in self.changes)
+        after = ["", *self.sentences] if is_same and self.changes else []
+        lines = [] if is_same or not self.changes else [*self.sentences, ""]
         lines += ["What to do", *(f"  - {text}" for text in self.advice), "", "Figures"]
         lines += [f"  - {entry['text']}" for entry in [*self.comparisons, *self.best]]
         lines += [
@@ -128,7 +130,7 @@ class Comparison(ResultMapping):
             lines.append(
                 f"{lost} pairs and prompts are left out, because a judge gave no verdict on them."
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *after])
 
     def _repr_html_(self) -> str:
         return html_table((), [(line,) for line in str(self).splitlines() if line])

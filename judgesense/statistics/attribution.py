@@ -71,9 +71,7 @@ def attribute(
             no anchor. Equal to ``new`` where the output did not change.
         clusters: an id for each item, shape (n,); None for items of their own.
         confidence_level: of the intervals.
-        step: the least that a value can change. Where no anchor moved, a judge that rarely does
-            would be measured without error; the judge's part may then be as many steps as the
-            share of clusters that can have moved unseen.
+        step: the least that a value can change: what a change is taken to be where none is seen.
 
     Returns:
         The parts, or None with fewer than `FEWEST_ANCHORS` clusters that have an anchor.
@@ -111,15 +109,16 @@ def attribute(
     without = _parts(total[:, None] - sums)
     spread = np.sqrt((k - 1) / k * ((without - without.mean(axis=1, keepdims=True)) ** 2).sum(1))
     # The system's part rests on the items that are no anchors, too.
-    others = len(np.unique(codes[~is_anchor])) or k
-    degrees = (k - 1, n_clusters - 1, max(1, min(others, n_clusters) - 1))
+    others = len(np.unique(codes[~is_anchor]))
+    degrees = (k - 1, n_clusters - 1, max(1, min(others or k, n_clusters) - 1))
+    # Few changes show little of how many there may be: two more, one in each direction, are as
+    # many as make the interval agree with a sign test.
+    unseen = np.array([_two_more(sums[3], step), _two_more(sums[2], step)])
+    unseen /= np.array([total[0], total[1]]) ** 2
+    spread = np.sqrt(spread**2 + [*unseen, unseen.sum() if others else 0.0])
     reaches = [
         _quantile(confidence_level, df) * error for df, error in zip(degrees, spread, strict=True)
     ]
-    if not moved.any():
-        reaches[1] = step * (1 - ((1 - confidence_level) / 2) ** (1 / n_clusters))
-        if not is_anchor.all():
-            reaches[2] = float(np.hypot(reaches[2], reaches[1]))
     change, judge, system = (
         Part(float(one), float(one - reach), float(one + reach))
         for one, reach in zip(whole, reaches, strict=True)
@@ -133,6 +132,12 @@ def _parts(sums: Floats) -> Floats:
     items, anchors, moved, changed = sums
     change, judge = changed / items, moved / anchors
     return np.stack([change, judge, change - judge])
+
+
+def _two_more(sums: Floats, step: float) -> float:
+    """The variance of two more changes of the usual size among some clusters' sums."""
+    changed = sums[sums != 0]
+    return 2 * float((changed**2).mean() if len(changed) else step**2)
 
 
 def _quantile(level: float, degrees: int) -> float:

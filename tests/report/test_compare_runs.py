@@ -145,16 +145,21 @@ def test_what_cannot_be_compared_is_refused(make, run, tmp_path) -> None:
         (run("b", make.oracle, data=other), r"share neither pairs.*240 pairs of factuality"),
         (run("c", make.oracle, data=swapped), "different gold labels for 8 of 160 prompts"),
         (first, "holds only one judge"),
-        (tmp_path / "nowhere", "no folder"),
+        (tmp_path / "nowhere", "no file"),
     ):
         with pytest.raises(JudgeSenseError, match=message):
             judgesense.compare(first, second)
 
 
-def test_the_command_prints_words_or_json(runs) -> None:
+def test_the_command_prints_words_or_json(runs, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     words = CliRunner().invoke(app, ["compare", *map(str, runs)])
     assert words.exit_code == 0, words.output
     assert "prefer steady" in words.output.splitlines()[1]
     assert "corrected for 2 comparisons" in words.output
     data = CliRunner().invoke(app, ["compare", *map(str, runs), "--format", "json"])
-    assert json.loads(data.output) == judgesense.compare(*runs)
+    printed = json.loads(data.output)
+    assert Path(printed.pop("page")).is_file()
+    found = json.loads(json.dumps(judgesense.compare(*runs).to_dict()))
+    assert found.pop("page") is None
+    assert printed == found
