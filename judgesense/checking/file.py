@@ -21,7 +21,7 @@ from judgesense.importers import Items
 from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import COMPARED
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
-from judgesense.importers.outputs import OUTPUT, Outputs
+from judgesense.importers.outputs import OUTPUT, Levels, Outputs
 from judgesense.importers.reading import Understood, understand
 from judgesense.importers.values import with_other
 from judgesense.log.folder import RUN_FILE, read_record
@@ -118,12 +118,20 @@ def import_verdicts(
     name = format_of(path)
     if name != "table" and options.verdict:
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
-    file = _with_labels(path, name, replace(options, columns=columns), result)
+    options = replace(options, columns=columns)
+    levels = None
+    if with_outputs and not (options.answers or options.map):
+        levels = _levels(path, name, options, result)
+    if levels is not None:
+        options = replace(options, answers=levels.labels)
+        result.note(levels.line)
+    file = _with_labels(path, name, options, result)
     outputs = Outputs.of(file.path, name, file.understood, stated) if with_outputs else None
     lines = [*file.understood.lines, *([outputs.line] if outputs else [])]
     result.note("\n".join(lines))
     facts = file.facts | {"pick": options.pick}
     steps = [*file.understood.steps()]
+    steps += [levels] if levels is not None else []
     if outputs is not None and len(facts["labels"] or ()) == 1:
         # Every verdict may be the same in one of two results.
         facts["labels"] = with_other(facts["labels"][0])
@@ -175,6 +183,15 @@ def import_verdicts(
     for line in lines:
         result.note(line)
     return Path(out), bool(file.joined)
+
+
+def _levels(path: Path, name: str, options: FileOptions, result: ResultOptions) -> Levels | None:
+    """The levels of a file's scores, if its one column of verdicts holds fractions."""
+    anything = replace(options, answers=("0", "1"))
+    quiet = replace(result, note=lambda _: None)
+    file = _with_labels(path, name, anything, quiet)
+    judged = file.understood.columns.get("raw_decision", "")
+    return Levels.of(importer_of(name).read(file.path, Items(), options.pick), judged)
 
 
 def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:

@@ -42,6 +42,9 @@ from judgesense.text import join
 SMALLEST_CHANGE = 0.1
 """The change that a gate should see, as a share of the range of values."""
 
+_ERROR = 0.05
+"""The chance that an interval misses, for all tasks together."""
+
 _OUTCOMES = {"win": 1.0, "tie": 0.5, "draw": 0.5, "loss": 0.0, "lose": 0.0}
 """Labels of a comparison with a fixed other system."""
 
@@ -129,7 +132,9 @@ def score_changes(
     for one, two in couples:
         fits = [side for side in again if len(again) == 1 or side.task == two.task]
         changes.append(
-            _Pairing(one, two, fits[0] if fits else None).change(positive, is_same_judge)
+            _Pairing(one, two, fits[0] if fits else None, 1 - _ERROR / len(couples)).change(
+                positive, is_same_judge
+            )
         )
     return changes
 
@@ -190,8 +195,8 @@ def _couples(old: Sequence[_Side], new: Sequence[_Side]) -> Iterator[tuple[_Side
 class _Pairing:
     """Two results of a task on the items that both have."""
 
-    def __init__(self, old: _Side, new: _Side, again: _Side | None) -> None:
-        self.old, self.new = old, new
+    def __init__(self, old: _Side, new: _Side, again: _Side | None, level: float) -> None:
+        self.old, self.new, self.level = old, new, level
         one, two = old.verdicts, new.verdicts
         _require_same_scale(one, two)
         systems = [{*side.system} for side in (one, two)]
@@ -323,7 +328,7 @@ class _Pairing:
         levels = np.unique(np.concatenate([side[~np.isnan(side)] for side in values]))
         step = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
         old, new = means[0][known], means[1][known]
-        found = attribute(old, new, again[known], clusters, step=step)
+        found = attribute(old, new, again[known], clusters, self.level, step)
         if found is None:
             n_clusters = len({*clusters[is_anchor[known]]})
             return None, too_few(n_clusters, int(is_anchor.sum())), None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from judgesense.importers.column_names import Columns, columns_of, plain
 from judgesense.importers.columns import COMPARED, values_in
 from judgesense.importers.log import importer_of
 from judgesense.importers.reading import Understood
+from judgesense.importers.rows import texts_of
+from judgesense.importers.values import number_in
 from judgesense.text import join
 
 OUTPUT = "output"
@@ -87,6 +90,43 @@ class Outputs:
             for place, *output in zip(rows.places, *cells, strict=True)
         ]
         return Rows({**rows.columns, COMPARED: outputs}, rows.places)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A step of an import that rounds scores with fractions to at most about a hundred levels."""
+
+    name: str
+    digits: int
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, blocks: Iterable[Rows], name: str) -> Levels | None:
+        """The levels of a column; None for one without fractions."""
+        cells = [text for rows in blocks for text in texts_of(values_in(rows, name)) or ()]
+        numbers = [number_in(text or "") for text in cells]
+        known = [number for number in numbers if number is not None]
+        # Most cells are numbers, or it is a text.
+        if 2 * len(known) <= len(cells) or all(number == int(number) for number in known):
+            return None
+        digits = 2 - math.ceil(math.log10(max(map(abs, known)) or 1.0))
+        labels = sorted({round(number, digits) for number in known})
+        return cls(name, digits, tuple(f"{label:g}" for label in labels))
+
+    @property
+    def line(self) -> str:
+        """What is rounded, as a sentence."""
+        return f"Scores: {self.name}, rounded to {10.0**-self.digits:g}"
+
+    def __call__(self, rows: Rows) -> Rows:
+        """The rows with rounded scores."""
+        cells = values_in(rows, self.name) or []
+        numbers = [number_in(text or "") for text in texts_of(cells) or ()]
+        rounded = [
+            cell if number is None else f"{round(number, self.digits):g}"
+            for cell, number in zip(cells, numbers, strict=True)
+        ]
+        return Rows({**rows.columns, self.name: rounded}, rows.places)
 
 
 def _candidates(found: Columns, read: set[str]) -> Iterator[tuple[str, ...]]:

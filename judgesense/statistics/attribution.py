@@ -71,7 +71,7 @@ def attribute(
             no anchor. Equal to ``new`` where the output did not change.
         clusters: an id for each item, shape (n,); None for items of their own.
         confidence_level: of the intervals.
-        step: the least that a value can change: what a change is taken to be where none is seen.
+        step: the least that a value can change, which is the size of a change where none is seen.
 
     Returns:
         The parts, or None with fewer than `FEWEST_ANCHORS` clusters that have an anchor.
@@ -113,7 +113,8 @@ def attribute(
     degrees = (k - 1, n_clusters - 1, max(1, min(others or k, n_clusters) - 1))
     # Few changes show little of how many there may be: two more, one in each direction, are as
     # many as make the interval agree with a sign test.
-    unseen = np.array([_two_more(sums[3], step), _two_more(sums[2], step)])
+    usual = _mean_square(sums[3], step**2)
+    unseen = 2 * np.array([usual, _mean_square(sums[2], usual)])
     unseen /= np.array([total[0], total[1]]) ** 2
     spread = np.sqrt(spread**2 + [*unseen, unseen.sum() if others else 0.0])
     reaches = [
@@ -134,10 +135,10 @@ def _parts(sums: Floats) -> Floats:
     return np.stack([change, judge, change - judge])
 
 
-def _two_more(sums: Floats, step: float) -> float:
-    """The variance of two more changes of the usual size among some clusters' sums."""
+def _mean_square(sums: Floats, otherwise: float) -> float:
+    """The mean square of the clusters' sums that are not 0; ``otherwise`` if all are."""
     changed = sums[sums != 0]
-    return 2 * float((changed**2).mean() if len(changed) else step**2)
+    return float((changed**2).mean()) if len(changed) else otherwise
 
 
 def _quantile(level: float, degrees: int) -> float:
