@@ -14,6 +14,7 @@ from judgesense.checking.annotators import LabelsByPerson, labels_by_item, one_r
 from judgesense.checking.options import FileOptions, ResultOptions
 from judgesense.checking.requirements import Requirement
 from judgesense.checking.result import CheckResult
+from judgesense.comparison.score_sides import judge_changes
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, materialise
 from judgesense.files.tables import SUFFIXES, Rows, is_cp1252
@@ -24,7 +25,7 @@ from judgesense.importers.log import format_of, import_log, importer_of, source_
 from judgesense.importers.outputs import OUTPUT, Levels, Outputs
 from judgesense.importers.reading import Understood, understand
 from judgesense.importers.values import with_other
-from judgesense.log.folder import RUN_FILE, read_record
+from judgesense.log.folder import RUN_FILE
 from judgesense.log.invocation import invocation
 from judgesense.reporting.report import report_runs
 from judgesense.reporting.study_result import Result
@@ -61,8 +62,10 @@ def check_file(source: Data, options: FileOptions, result: ResultOptions) -> Che
     if not (earlier / RUN_FILE).is_file():
         quiet = ResultOptions(runs=result.runs, note=lambda _: None)
         earlier = _measure(earlier, options, quiet).out
-    if changed := changed_judge(earlier, newer.out):
-        result.note(changed)
+    if changed := judge_changes(earlier, newer.out):
+        result.note(
+            f"The judge changed: {join(changed)}. What changed may be the judge, not the system."
+        )
     return newer.against(earlier, result.margin, result.looks).requiring(result.require)
 
 
@@ -71,19 +74,6 @@ def reading_of(source: Data, options: FileOptions, result: ResultOptions) -> tup
     as `check_file`."""
     path = materialise(source, result.beside, "data")
     return _with_labels(path, format_of(path), options, result).understood.lines
-
-
-def changed_judge(earlier: Path, later: Path) -> str | None:
-    """The sentence on what changed about the judge between two imports; None if nothing did."""
-    one, two = ((read_record(folder) or {}).get("identity", {}) for folder in (earlier, later))
-    changes = [
-        f"{name} was {one[name]} and is {two[name]}"
-        for name in two
-        if name in one and one[name] != two[name]
-    ]
-    if not changes:
-        return None
-    return f"The judge changed: {join(changes)}. What changed may be the judge, not the system."
 
 
 def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckResult:

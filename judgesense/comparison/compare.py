@@ -21,8 +21,9 @@ from judgesense.comparison.compare_result import (
     recommendation,
 )
 from judgesense.comparison.paired import PairedTable, grouped, shared_rows
-from judgesense.comparison.score_change import judge_changes, score_changes
+from judgesense.comparison.score_change import score_changes
 from judgesense.comparison.score_change_result import ScoreChange
+from judgesense.comparison.score_sides import judge_changes
 from judgesense.comparison.verdicts import Verdicts, first_rows, verdicts_of
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers

@@ -6,41 +6,32 @@ a change of the verdict is the judge's (`judgesense.statistics.attribution`).
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from judgesense.comparison.baseline_result import ChangedVerdict
-from judgesense.comparison.paired import grouped, most_frequent
+from judgesense.comparison.paired import most_frequent
 from judgesense.comparison.score_change_result import (
     Cause,
-    GroupNoise,
-    Noise,
     ScoreChange,
     Split,
     Unit,
     too_few,
 )
+from judgesense.comparison.score_noise import groups_of, noise_of
+from judgesense.comparison.score_sides import Side, couples_of, judge_changes, source_of
 from judgesense.comparison.verdict_changes import require_same_scale
-from judgesense.comparison.verdicts import Verdicts, verdicts_of
+from judgesense.comparison.verdicts import Verdicts
 from judgesense.errors import JudgeSenseError
-from judgesense.importers.outputs import is_hash
-from judgesense.log.answers import Answers
-from judgesense.log.folder import Run, read_run
+from judgesense.log.folder import read_run
 from judgesense.statistics.arrays import Bools, Floats
-from judgesense.statistics.attribution import FEWEST_ANCHORS, Part, anchors_differ, attribute
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.attribution import Part, anchors_differ, attribute
 from judgesense.tasks import UNDECIDED
 from judgesense.text import join
-
-SMALLEST_CHANGE = 0.1
-"""The change that a gate should see, as a share of the range of values."""
 
 _ERROR = 0.05
 """The chance that an interval misses, for all tasks together."""
@@ -56,45 +47,8 @@ _CAUSES: Mapping[tuple[bool, bool], Literal["judge", "system", "both", "noise"]]
 }
 """By whether the judge's and the system's part are other than 0."""
 
-_TWO_SIDED, _POWER = 1.96, 0.84
-"""Normal quantiles of a 95% interval and of a chance of 80%."""
-
 Item = tuple[str, ...]
 """An item; with its system where both results have the same systems."""
-Key = tuple[str, str]
-"""A wording and an option order."""
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One judge on one task in one result."""
-
-    run: Run
-    answers: Answers
-
-    @cached_property
-    def verdicts(self) -> Verdicts:
-        """All its answers."""
-        return replace(verdicts_of(self.answers, self.run.folder), source=_source(self.run))
-
-    @property
-    def task(self) -> str:
-        """The task's name; "" where it is only the name of the file."""
-        columns = self.run.record.get("imported", {}).get("columns", {})
-        return "" if str(columns.get("task", "")).startswith(":") else self.answers.task.name
-
-    @property
-    def outputs(self) -> str | None:
-        """What a prompt's id stands for: ``prompt``, ``text`` or ``hash``; None if nothing."""
-        if "imported" not in self.run.record:
-            return "prompt"
-        names = self.run.record.get("outputs")
-        return None if not names else "hash" if all(map(is_hash, names)) else "text"
-
-
-def _source(run: Run) -> str:
-    """The file of an import, the folder of a run."""
-    return str(run.record.get("imported", {}).get("source", run.folder))
 
 
 def score_changes(
@@ -109,23 +63,24 @@ def score_changes(
     of another judge.
     """
     runs = read_run(old), read_run(new)
-    couples = list(_couples(*([_Side(run, each) for each in run.judged] for run in runs)))
+    couples = list(couples_of(*([Side(run, each) for each in run.judged] for run in runs)))
     if not couples:
-        tasks = [join(sorted({each.task.name for each in run.judged})) for run in runs]
+        judged = [
+            f"{source_of(run)} judged {join(sorted({each.task.name for each in run.judged}))}"
+            for run in runs
+        ]
         raise JudgeSenseError(
-            f"{_source(runs[0])} and {_source(runs[1])} have no task in common, or several judges "
-            "on it: they judged "
-            f"{tasks[0]} and {tasks[1]}. Name the task with --columns task=COLUMN or the judge's "
-            "verdicts with --verdict"
+            f"no task in common, or several judges on it: {join(judged)}. Name the task with "
+            "--columns task=COLUMN or the judge's verdicts with --verdict"
         )
-    again: list[_Side] = []
+    again: list[Side] = []
     if anchors is not None:
         run = read_run(anchors)
-        again = [_Side(run, each) for each in run.judged]
+        again = [Side(run, each) for each in run.judged]
         if changed := judge_changes(new, anchors):
             raise JudgeSenseError(
-                f"{_source(run)} is not of the later judge: {join(changed)}. Judge the old outputs "
-                "with the judge of the new result"
+                f"{source_of(run)} is not of the later judge: {join(changed)}. Judge the old "
+                "outputs with the judge of the new result"
             )
     is_same_judge = not judge_changes(old, new)
     changes = []
@@ -139,63 +94,10 @@ def score_changes(
     return changes
 
 
-def judge_changes(old: Path, new: Path) -> list[str]:
-    """What two results show to have changed about the judge: its model, prompt, rubric, scale."""
-    sides = [_identity(folder) for folder in (old, new)]
-    return [
-        f"{name} was {sides[0].get(name, 'not stated')} and is {sides[1].get(name, 'not stated')}"
-        for name in dict.fromkeys([*sides[0], *sides[1]])
-        if sides[0].get(name) != sides[1].get(name)
-    ]
-
-
-def _identity(folder: Path) -> dict[str, str]:
-    """What a result says of its judge, by name."""
-    record = read_run(folder).record
-    if "imported" in record:
-        facts = {name: str(value) for name, value in record.get("identity", {}).items()}
-        verdicts = record["imported"].get("columns", {}).get("raw_decision")
-        return facts | ({"the column of verdicts": verdicts} if verdicts else {})
-    facts = {}
-    for entry in record.get("judges", ()):
-        facts.setdefault("judge", "")
-        facts["judge"] = join([*filter(None, [facts["judge"]]), entry["name"]])
-    for name in ("rubric", "settings"):
-        if value := record.get("asked", {}).get(name):
-            facts[name] = json.dumps(value, sort_keys=True, default=str)[:200]
-    return facts
-
-
-def _couples(old: Sequence[_Side], new: Sequence[_Side]) -> Iterator[tuple[_Side, _Side]]:
-    """Each task's judge before and after: the one of the same name, or the only one."""
-    tasks = [{side.task for side in sides} for sides in (old, new)]
-    # A file without a column of tasks has one, whatever its name.
-    is_one = len(tasks[0]) == len(tasks[1]) == 1 and "" in tasks[0] | tasks[1]
-    for task in dict.fromkeys(side.task for side in new):
-        before = [side for side in old if is_one or side.task == task]
-        after = [side for side in new if side.task == task]
-        scorings = {s.answers.scoring for s in before} & {s.answers.scoring for s in after}
-        if scorings:
-            before, after = (
-                [side for side in sides if side.answers.scoring == max(scorings)]
-                for sides in (before, after)
-            )
-        if len(before) == len(after) == 1:
-            yield before[0], after[0]
-            continue
-        names = [
-            {side.answers.judge.partition("@")[0]: side for side in sides}
-            for sides in (before, after)
-        ]
-        for name in names[0]:
-            if name in names[1]:
-                yield names[0][name], names[1][name]
-
-
 class _Pairing:
     """Two results of a task on the items that both have."""
 
-    def __init__(self, old: _Side, new: _Side, again: _Side | None, level: float) -> None:
+    def __init__(self, old: Side, new: Side, again: Side | None, level: float) -> None:
         self.old, self.new, self.level = old, new, level
         one, two = old.verdicts, new.verdicts
         _require_same_scale(one, two)
@@ -288,7 +190,16 @@ class _Pairing:
         flips = tuple(self._flips(usual, means if unit else None, is_judge_still))
         noise = None
         if is_same_judge and self.same is not None and unit is not None:
-            noise = self._noise(means, usual, known & self.same, _span(values))
+            at = np.flatnonzero(known & self.same)
+            names = [self.items[place][0] for place in at]
+            noise = noise_of(
+                means[0][at],
+                means[1][at],
+                self._flipped(usual)[at],
+                [one.cluster[self.rows[0][place][0]] for place in at],
+                _span(values),
+                groups_of(self.new.run.items, self.new.answers.task.name, names),
+            )
         shown = unit is not None and bool(known.any())
         return ScoreChange(
             task=self.new.answers.task.name,
@@ -357,12 +268,17 @@ class _Pairing:
                 return f"{source} has no column of outputs; name it with --columns output=COLUMN"
         return "outputs cannot be compared: one result has their texts and the other has not"
 
+    @staticmethod
+    def _flipped(usual: Sequence[Sequence[str]]) -> Bools:
+        """Whether each item's verdict is another one."""
+        return np.array([before != after for before, after in zip(*usual, strict=True)])
+
     def _is_mostly_noise(self, usual: Sequence[Sequence[str]]) -> bool:
         """Whether verdicts change on the same output at least half as often as on another one, so
         that a change on another output is as likely noise as not."""
         if self.same is None or self.same.all():
             return False
-        flipped = np.array([before != after for before, after in zip(*usual, strict=True)])
+        flipped = self._flipped(usual)
         return bool(
             2 * flipped[self.same].sum() * (~self.same).sum()
             > flipped[~self.same].sum() * self.same.sum()
@@ -400,66 +316,6 @@ class _Pairing:
             again = most_frequent(self.third.verdict[self.again[at]])
             return "system" if again == before else "judge" if again == after else "cannot tell"
         return "system" if is_judge_still and self.same is not None else "cannot tell"
-
-    def _noise(
-        self, means: Sequence[Floats], usual: Sequence[Sequence[str]], at: Bools, span: float
-    ) -> Noise | None:
-        """What asking one judge again changes on the items ``at``, whose output is the same."""
-        n, places = int(at.sum()), np.flatnonzero(at)
-        if n < FEWEST_ANCHORS:
-            return None
-        flipped = np.array([before != after for before, after in zip(*usual, strict=True)])[at]
-        clusters = [self.old.verdicts.cluster[self.rows[0][place][0]] for place in places]
-        ends = wilson_cluster(flipped, clusters)
-        gaps = (means[1] - means[0])[at]
-        # Between two runs of one judge the mean change is noise; around 0 it is what is known best.
-        spread, change = float(np.sqrt((gaps**2).mean())), SMALLEST_CHANGE * span
-        needed = ((_TWO_SIDED + _POWER) * spread / change) ** 2 if change else 0.0
-        by, names = self._groups(places)
-        groups = []
-        for name, rows in grouped(names, places.tolist()).items() if by else ():
-            moves = _TWO_SIDED * spread / math.sqrt(len(rows))
-            groups.append(
-                GroupNoise(
-                    name=name,
-                    n_items=len(rows),
-                    old=float(means[0][rows].mean()),
-                    new=float(means[1][rows].mean()),
-                    n_flipped=int(flipped[np.isin(places, rows)].sum()),
-                    moves_by=moves,
-                    decides=needed <= len(rows),
-                    repeats_needed=max(1, math.ceil(needed / len(rows))),
-                )
-            )
-        return Noise(
-            n_items=n,
-            n_flipped=int(flipped.sum()),
-            flipped=float(flipped.mean()),
-            ci_low=ends.low,
-            ci_high=ends.high,
-            moves_by=_TWO_SIDED * spread / math.sqrt(n),
-            change=change,
-            items_needed=max(2, math.ceil(needed)),
-            repeats_needed=max(1, math.ceil(needed / n)),
-            by=by,
-            groups=tuple(groups),
-        )
-
-    def _groups(self, places: Any) -> tuple[str | None, list[str]]:
-        """The first column of the file by which items form groups, and the group of each item."""
-        table = self.new.run.items
-        if table is None:
-            return None, []
-        of_column: dict[str, dict[str, str]] = {}
-        for row in table.to_pylist():
-            if row.get("task") in (None, self.new.answers.task.name):
-                of_column.setdefault(row["column"], {})[row["item_id"]] = row["text"]
-        names = [self.items[place][0] for place in places]
-        for column, texts in of_column.items():
-            groups = [texts.get(name) for name in names]
-            if None not in groups and 1 < len({*groups}) <= len(names) / 2:
-                return column, [str(group) for group in groups]
-        return None, []
 
 
 def _values(

@@ -21,8 +21,8 @@ Unit = Literal["passed", "win rate", "score"]
 class Split:
     """A change of a mean, and the judge's and the system's part of it, which add up to it.
 
-    The intervals are 95%, for all tasks together. ``n_anchors`` are the items on which the later judge saw the earlier
-    output, ``n_items`` all that both results have.
+    The intervals are 95%, for all tasks together. ``n_anchors`` are the items on which the later
+    judge saw the earlier output, ``n_items`` all that both results have.
     """
 
     change: float
