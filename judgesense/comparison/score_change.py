@@ -82,15 +82,13 @@ def score_changes(
                 f"{source_of(run)} is not of the later judge: {join(changed)}. Judge the old "
                 "outputs with the judge of the new result"
             )
-    is_same_judge = not judge_changes(old, new)
+    is_same = not judge_changes(old, new, names=False)
     changes = []
     for one, two in couples:
         fits = [side for side in again if len(again) == 1 or side.task == two.task]
-        changes.append(
-            _Pairing(one, two, fits[0] if fits else None, 1 - _ERROR / len(couples)).change(
-                positive, is_same_judge
-            )
-        )
+        pairing = _Pairing(one, two, fits[0] if fits else None, 1 - _ERROR / len(couples))
+        is_same_judge = is_same and one.answers.judge == two.answers.judge
+        changes.append(pairing.change(positive, is_same_judge))
     return changes
 
 

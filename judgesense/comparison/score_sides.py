@@ -46,9 +46,12 @@ def source_of(run: Run) -> str:
     return str(run.record.get("imported", {}).get("source", run.folder))
 
 
-def judge_changes(old: Path, new: Path) -> list[str]:
-    """What two results show to have changed about the judge: its model, prompt, rubric, scale."""
-    sides = [_identity(folder) for folder in (old, new)]
+def judge_changes(old: Path, new: Path, *, names: bool = True) -> list[str]:
+    """What two results show to have changed about the judge: its model, prompt, rubric, scale.
+
+    The ``names`` of runs' judges are left out where each is compared with one of its own name.
+    """
+    sides = [_identity(read_run(folder), names) for folder in (old, new)]
     return [
         f"{name} was {sides[0].get(name, 'not stated')} and is {sides[1].get(name, 'not stated')}"
         for name in dict.fromkeys([*sides[0], *sides[1]])
@@ -56,14 +59,15 @@ def judge_changes(old: Path, new: Path) -> list[str]:
     ]
 
 
-def _identity(folder: Path) -> dict[str, str]:
+def _identity(run: Run, names: bool) -> dict[str, str]:
     """What a result says of its judge, by name."""
-    record = read_run(folder).record
+    record = run.record
     if "imported" in record:
         facts = {name: str(value) for name, value in record.get("identity", {}).items()}
         verdicts = record["imported"].get("columns", {}).get("raw_decision")
         return facts | ({"the column of verdicts": verdicts} if verdicts else {})
-    facts = {"the judge": join([entry["name"] for entry in record.get("judges", ())])}
+    judges = sorted({answers.judge for answers in run.judged})
+    facts = {"the judge": join(judges)} if names else {}
     data = (record.get("asked") or {}).get("data") or {}
     if wordings := data.get("templates"):
         facts["the file of wordings"] = str(wordings.get("sha256"))[:8]

@@ -71,7 +71,7 @@ def attribute(
             no anchor. Equal to ``new`` where the output did not change.
         clusters: an id for each item, shape (n,); None for items of their own.
         confidence_level: of the intervals.
-        step: the least that a value can change, which is the size of a change where none is seen.
+        step: the least that a value can change.
 
     Returns:
         The parts, or None with fewer than `FEWEST_ANCHORS` clusters that have an anchor.
@@ -112,9 +112,10 @@ def attribute(
     others = len(np.unique(codes[~is_anchor]))
     degrees = (k - 1, n_clusters - 1, max(1, min(others or k, n_clusters) - 1))
     # Few changes show little of how many there may be: two more, one in each direction, are as
-    # many as make the interval agree with a sign test.
-    usual = _mean_square(sums[3], step**2)
-    unseen = 2 * np.array([usual, _mean_square(sums[2], usual)])
+    # many as make the interval agree with a sign test. A change that nobody saw is taken to be as
+    # large as the difference of two items.
+    one_more = max(step**2, float(before.var() + after.var()))
+    unseen = 2 * np.array([_mean_square(sums[3], one_more), _mean_square(sums[2], one_more)])
     unseen /= np.array([total[0], total[1]]) ** 2
     spread = np.sqrt(spread**2 + [*unseen, unseen.sum() if others else 0.0])
     reaches = [
@@ -135,10 +136,10 @@ def _parts(sums: Floats) -> Floats:
     return np.stack([change, judge, change - judge])
 
 
-def _mean_square(sums: Floats, otherwise: float) -> float:
-    """The mean square of the clusters' sums that are not 0; ``otherwise`` if all are."""
+def _mean_square(sums: Floats, one_more: float) -> float:
+    """The mean square of the clusters' sums that are not 0, and of one more."""
     changed = sums[sums != 0]
-    return float((changed**2).mean()) if len(changed) else otherwise
+    return float(((changed**2).sum() + one_more) / (len(changed) + 1))
 
 
 def _quantile(level: float, degrees: int) -> float:
