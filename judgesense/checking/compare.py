@@ -102,5 +102,7 @@ def _folder(source: Data, name: str, options: FileOptions, result: ResultOptions
     path = materialise(source, result.beside, name)
     if path.is_dir() and not is_dataset(path):
         return path
-    folder, _ = import_verdicts(path, options, result, with_outputs=True)
+    # Two files that are equal are still two results.
+    apart = replace(result, runs=Path(result.runs) / name)
+    folder, _ = import_verdicts(path, options, apart, with_outputs=True)
     return folder

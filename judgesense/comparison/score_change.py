@@ -116,15 +116,14 @@ class _Pairing:
                         f"{side.source}: item {item[0]!r} has outputs of several systems, and the "
                         "two results name different systems; compare one system at a time"
                     )
-        self.same = self._same(one, two, self.rows[0], self.rows[1], (old.outputs, new.outputs))
+        self.same = self._same(old, new, self.rows[0], self.rows[1])
         self.again: list[list[int]] = [[] for _ in self.items]
         self.third = None if again is None else again.verdicts
         if again is not None and self.third is not None:
             _require_same_scale(two, self.third)
             judged = self._rows(self.third, {*self.third.wording} & wordings)
             self.again = [judged.get(item, []) for item in self.items]
-            kinds = old.outputs, again.outputs
-            same = self._same(one, self.third, self.rows[0], self.again, kinds)
+            same = self._same(old, again, self.rows[0], self.again)
             if same is not None:
                 # An anchor is the old output; the file may have others.
                 pairs = zip(self.again, same, strict=True)
@@ -146,24 +145,29 @@ class _Pairing:
 
     @staticmethod
     def _same(
-        one: Verdicts,
-        two: Verdicts,
-        before: Sequence[Sequence[int]],
-        after: Sequence[Sequence[int]],
-        kinds: tuple[str | None, str | None],
+        old: Side, new: Side, before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]
     ) -> Bools | None:
         """Whether each item's output is the same in both results; None where that is unknown.
 
-        Of a run, one prompt that is the same shows it, for other wordings may have changed. Of a
-        file, all outputs of the item are the same.
+        Runs on the same data have the same outputs, whatever the rubric. Of other runs, one prompt
+        that is the same shows it, for other wordings may have changed. Of a file, all outputs of
+        the item are the same.
         """
-        if None in kinds or kinds[0] != kinds[1] or one.prompt is None or two.prompt is None:
+        if old.data is not None and old.data == new.data:
+            return np.ones(len(before), dtype=np.bool_)
+        one, two = old.verdicts, new.verdicts
+        if (
+            not old.outputs
+            or old.outputs != new.outputs
+            or one.prompt is None
+            or two.prompt is None
+        ):
             return None
         same = []
         for rows, others in zip(before, after, strict=True):
             left = {(one.order[row], one.prompt[row]) for row in rows}
             right = {(two.order[row], two.prompt[row]) for row in others}
-            same.append(bool(left & right) if kinds[0] == "prompt" else left == right)
+            same.append(bool(left & right) if old.outputs == "prompt" else left == right)
         return np.array(same)
 
     def change(self, positive: str | None, is_same_judge: bool) -> ScoreChange:
@@ -240,7 +244,8 @@ class _Pairing:
         found = attribute(old, new, again[known], clusters, self.level, step)
         if found is None:
             n_clusters = len({*clusters[is_anchor[known]]})
-            return None, too_few(n_clusters, int(is_anchor.sum())), None
+            what = "prompt" if self.old.outputs == "prompt" else "output"
+            return None, too_few(n_clusters, int(is_anchor.sum()), what), None
         split = Split(
             change=found.change.estimate,
             judge=found.judge.estimate,

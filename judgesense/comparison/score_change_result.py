@@ -154,7 +154,7 @@ class ScoreChange:
                     "These items had other scores before than the others "
                     f"({p_value(self.anchors_differ)}), so the judge may have moved differently on "
                     "the others: judge some of their old outputs again with the new judge, and "
-                    "name the file with --anchors."
+                    "name the result with --anchors."
                 )
         if self.n_failed:
             lines.append(
@@ -221,12 +221,12 @@ class ScoreChange:
         return number(value, 2) if self.unit == "score" else f"{100 * value:.0f} points"
 
 
-def too_few(n_clusters: int, n_same: int) -> str:
-    """Why a change is not split, and what settles it."""
+def too_few(n_clusters: int, n_same: int, what: str) -> str:
+    """Why a change is not split, and what settles it; ``what`` is the same: output or prompt."""
     more = FEWEST_ANCHORS - n_clusters
-    same = "no output is" if not n_same else f"only {n_same} output{plural_s(n_same)} "
+    same = f"no {what} is" if not n_same else f"only {n_same} {what}{plural_s(n_same)} "
     same += "" if not n_same else "is" if n_same == 1 else "are"
     return (
         f"{same} the same in both results, and a split needs {FEWEST_ANCHORS}; judge {more} or "
-        "more of the old outputs again with the new judge, and name the file with --anchors"
+        "more of the old outputs again with the new judge, and name the result with --anchors"
     )

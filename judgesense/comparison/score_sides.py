@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,13 @@ class Side:
         """The task's name; "" where it is only the name of the file."""
         columns = self.run.record.get("imported", {}).get("columns", {})
         return "" if str(columns.get("task", "")).startswith(":") else self.answers.task.name
+
+    @property
+    def data(self) -> str | None:
+        """The hash of the data that were judged; None where the run does not have it."""
+        asked = (self.run.record.get("asked") or {}).get("data") or {}
+        digest = asked.get("data") or (asked.get("items") or {}).get("sha256")
+        return digest if isinstance(digest, str) else None
 
     @property
     def outputs(self) -> str | None:
@@ -69,8 +76,10 @@ def _identity(run: Run, names: bool) -> dict[str, str]:
     judges = sorted({answers.judge for answers in run.judged})
     facts = {"the judge": join(judges)} if names else {}
     data = (record.get("asked") or {}).get("data") or {}
-    if wordings := data.get("templates"):
-        facts["the file of wordings"] = str(wordings.get("sha256"))[:8]
+    for name in ("rubric", "wordings", "templates"):
+        if digest := data.get(name):
+            digest = digest.get("sha256") if isinstance(digest, Mapping) else digest
+            facts[f"the hash of the {name}"] = str(digest)[:8]
     return facts
 
 

@@ -136,9 +136,8 @@ def read_run(run_dir: Path) -> Run:
     if not os.path.isdir(run_dir):
         if os.path.isfile(run_dir):
             raise JudgeSenseError(
-                f"{run_dir} is a file, not the --out folder of a run. To compare two files of "
-                "verdicts, run: judgesense check NEW --baseline OLD. To compare the judges of one "
-                "file, run judgesense check FILE, then compare the folder that it names with itself"
+                f"{run_dir} is a file, not the --out folder of a run. Run judgesense check "
+                f"{run_dir}, then name the folder that it prints"
             )
         raise JudgeSenseError(f"no folder {run_dir}; name the --out folder of a run")
     require_parts(run_dir)

@@ -16,7 +16,7 @@ import judgesense
 from judgesense.cli import app
 from judgesense.errors import JudgeSenseError
 from judgesense.importers.outputs import folded
-from judgesense.statistics.attribution import attribute
+from judgesense.statistics.attribution import anchors_differ, attribute
 
 JUDGE = {"model": "m-1", "prompt_hash": "aa", "scale": "1-10"}
 
@@ -184,6 +184,23 @@ def test_labels_without_an_order_have_no_mean(compare) -> None:
     assert compare(old, new, positive="good").split.change == pytest.approx(0.5 - 1 / 3)
 
 
+def test_equal_results_have_a_change_of_0(compare) -> None:
+    split = compare(rows(), rows()).split
+    assert (split.change, split.judge, split.system) == (0, 0, 0)
+    assert split.judge_ci_low < 0 < split.judge_ci_high
+
+
+def test_scores_with_fractions_have_a_mean(compare) -> None:
+    old = [row | {"verdict": None, "score": (at * 37 % 100) / 113} for at, row in enumerate(rows())]
+    new = [row | {"score": row["score"] + 0.1} for row in old]
+    (change,) = compare(
+        *([{k: v for k, v in row.items() if k != "verdict"} for row in side] for side in (old, new))
+    ).changes
+    assert change.unit == "score"
+    assert change.old == pytest.approx(np.mean([row["score"] for row in old]), abs=0.005)
+    assert change.split.judge == pytest.approx(0.1, abs=0.001)
+
+
 def test_repeats_with_another_output_are_no_anchor(compare) -> None:
     def trials(last: str):
         return [
@@ -270,6 +287,42 @@ def test_swapping_the_results_turns_the_signs(values) -> None:
     assert parts == pytest.approx(there.change.estimate)
     still = attribute(old, old, old, clusters)
     assert still.change.estimate == still.judge.estimate == still.system.estimate == 0
+
+
+def test_anchors_are_compared_by_welchs_test() -> None:
+    from scipy.stats import ttest_ind
+
+    values = np.random.default_rng(2).normal(size=50) + np.repeat([0.0, 0.6], 25)
+    anchors = np.repeat([True, False], 25)
+    expected = ttest_ind(values[:25], values[25:], equal_var=False).pvalue
+    assert anchors_differ(values, anchors) == pytest.approx(expected)
+    assert anchors_differ([0.0, 0.0, 1.0, 1.0], [True, True, False, False]) == 0
+    assert anchors_differ([0.0, 1.0, 1.0], [True, False, False]) is None
+
+
+def test_runs_of_a_rubric(tmp_path: Path) -> None:
+    """A prompt that is the same has the same output, and so has another rubric's on equal data."""
+
+    def judge(messages):
+        return ["PASS" if sum(map(ord, str(message))) % 3 else "FAIL" for message in messages]
+
+    def check(name: str, rubric: str, data):
+        options = {"answers": ["PASS", "FAIL"], "paraphrases": 0, "note": silent}
+        return judgesense.check(rubric, data, judge, out=tmp_path / name, **options).out
+
+    old = [{"item_id": f"i{i}", "reply": f"reply {i}"} for i in range(60)]
+    new = [row | ({"reply": f"{row['reply']}!"} if i % 3 else {}) for i, row in enumerate(old)]
+    good, fine = (f"Is {{reply}} a {word} answer? PASS or FAIL" for word in ("good", "fine"))
+    first, other = check("first", good, old), check("other", good, new)
+    reworded, both = check("reworded", fine, old), check("both", fine, new)
+    split = judgesense.compare(first, other).split
+    assert (split.n_anchors, split.judge, split.n_items) == (20, 0, 60)
+    rubric = judgesense.compare(first, reworded)
+    assert rubric.split.n_anchors == 60
+    assert "rubric" in rubric.judge_changes[0]
+    assert {row["cause"] for row in rubric.changes[0].flips} == {"judge"}
+    assert judgesense.compare(first, both).split is None
+    assert judgesense.compare(first, both, anchors=reworded).split.n_anchors == 60
 
 
 def test_folding_keeps_what_may_be_judged() -> None:
