@@ -110,13 +110,16 @@ def import_verdicts(
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
     options = replace(options, columns=columns)
     levels = None
-    if with_outputs and not (options.answers or options.map):
-        levels = _levels(path, name, options, result)
-    if levels is not None:
-        options = replace(options, answers=levels.labels)
+    try:
+        file = _with_labels(path, name, options, result)
+    except JudgeSenseError:
+        if with_outputs and not (options.answers or options.map):
+            levels = _levels(path, name, options, result)
+        if levels is None:
+            raise
         result.note(levels.line)
-    file = _with_labels(path, name, options, result)
-    outputs = Outputs.of(file.path, name, file.understood, stated) if with_outputs else None
+        file = _with_labels(path, name, replace(options, answers=levels.labels), result)
+    outputs = Outputs.of(file.path, file.understood, stated) if with_outputs else None
     lines = [*file.understood.lines, *([outputs.line] if outputs else [])]
     result.note("\n".join(lines))
     facts = file.facts | {"pick": options.pick}

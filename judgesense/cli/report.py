@@ -120,6 +120,10 @@ def compare(
     ] = None,
     map: opt.Map = None,
     answers: opt.Answers = None,
+    pick: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Which scorer or score to read, if there are several."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The page with every changed verdict."),
@@ -163,6 +167,7 @@ def compare(
             columns={FRIENDLY.get(role, role): column for role, column in roles.items()},
             map=opt.pairs(map, "--map"),
             answers=opt.names(answers),
+            pick=pick,
             out=out or RUNS / f"{first.stem}-{second.stem}.html",
             note=opt.note,
         )
@@ -175,7 +180,8 @@ def compare(
         "--positive": positive,
         "--verdict": verdict,
     }
-    of_files |= {"--columns": columns, "--map": map, "--answers": answers, "--out": out}
+    of_files |= {"--columns": columns, "--map": map, "--answers": answers}
+    of_files |= {"--pick": pick, "--out": out}
     if set_flags := [flag for flag, value in of_files.items() if value is not None]:
         raise JudgeSenseError(f"{set_flags[0]} does not go with --migration")
     from judgesense.comparison.migration import migration as compare_update

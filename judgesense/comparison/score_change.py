@@ -245,7 +245,7 @@ class _Pairing:
         if found is None:
             n_clusters = len({*clusters[is_anchor[known]]})
             what = "prompt" if self.old.outputs == "prompt" else "output"
-            return None, too_few(n_clusters, int(is_anchor.sum()), what), None
+            return None, too_few(n_clusters, int(is_anchor.sum()), int(known.sum()), what), None
         split = Split(
             change=found.change.estimate,
             judge=found.judge.estimate,

@@ -212,7 +212,7 @@ class ScoreChange:
     def _points(self, value: float, *, bare: bool = False) -> str:
         if self.unit == "score":
             return signed(value, 2)
-        return signed(100 * value, 0) + ("" if bare else " points")
+        return signed(100 * value, int(self.n_items >= 1000)) + ("" if bare else " points")
 
     def _ends(self, low: float, high: float) -> str:
         return f"[{self._points(low, bare=True)}, {self._points(high, bare=True)}]"
@@ -221,8 +221,10 @@ class ScoreChange:
         return number(value, 2) if self.unit == "score" else f"{100 * value:.0f} points"
 
 
-def too_few(n_clusters: int, n_same: int, what: str) -> str:
+def too_few(n_clusters: int, n_same: int, n_items: int, what: str) -> str:
     """Why a change is not split, and what settles it; ``what`` is the same: output or prompt."""
+    if n_items < FEWEST_ANCHORS:
+        return f"a split needs {FEWEST_ANCHORS} items with the same {what}, and there are {n_items}"
     more = FEWEST_ANCHORS - n_clusters
     same = f"no {what} is" if not n_same else f"only {n_same} {what}{plural_s(n_same)} "
     same += "" if not n_same else "is" if n_same == 1 else "are"

@@ -126,7 +126,7 @@ def read_columns(columns: ColumnMap) -> set[str]:
         for source in [columns.given.get(target, target)]
         for part in (NAMES.findall(source) or source.split(","))
     }
-    return sources - {"prompt", columns.given.get("prompt", "")}
+    return sources - {"prompt", columns.given.get("prompt", "")} | {COMPARED}
 
 
 def values_in(rows: Rows, name: str) -> list[Any] | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.columns import COMPARED, ColumnMap, read_columns
+from judgesense.importers.columns import ColumnMap, read_columns
 from judgesense.importers.rows import texts_of
 from judgesense.log.folder import ITEMS_FILE, ITEMS_OF_TASKS
 
@@ -25,7 +25,7 @@ class ItemColumns:
 
     def __init__(self, folder: Path, columns: ColumnMap, read: Collection[str]) -> None:
         self._path, self._columns = folder / ITEMS_FILE, columns
-        self._read = {*read, COMPARED} | read_columns(columns)
+        self._read = {*read} | read_columns(columns)
         self._seen: set[tuple[str, str | None]] = set()
         self._writer: pq.ParquetWriter | None = None
 

@@ -13,10 +13,8 @@ from typing import Any
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers import Items
-from judgesense.importers.column_names import Columns, columns_of, plain
+from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import COMPARED, values_in
-from judgesense.importers.log import importer_of
 from judgesense.importers.reading import Understood
 from judgesense.importers.rows import texts_of
 from judgesense.importers.values import number_in
@@ -46,13 +44,13 @@ class Outputs:
     source: str
 
     @classmethod
-    def of(cls, path: Path, format: str, file: Understood, stated: str | None) -> Outputs:
+    def of(cls, path: Path, file: Understood, stated: str | None) -> Outputs:
         """The columns with the output in a file, or the one that is ``stated``.
 
         A text goes before its hash, and the hash of an output before that of an input. Raises
         JudgeSenseError for a column that is not there.
         """
-        found, _ = columns_of(importer_of(format).read(path, Items(), None))
+        found = file.found
         if stated is not None:
             names = tuple(stated.split(","))
             if absent := [name for name in names if name not in found]:

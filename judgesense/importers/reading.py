@@ -73,6 +73,8 @@ class Understood(NamedTuple):
     """Judges' scores beside people's, where both are numbers."""
     identity: Mapping[str, str]
     """What the file says of its judge in every row: the model, the prompt, the rubric."""
+    found: Columns
+    """The file's columns, also those inside others."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -283,6 +285,7 @@ def understand(
         tuple(map(sentence, [*parts, *notes])),
         tuple(each.to_dict() for each in scores),
         {name: next(iter(found[name].texts)) for name in found if _is_identity(name, found[name])},
+        found,
     )
 
 
