@@ -10,7 +10,7 @@ from judgesense.importers.columns import ColumnMap, read_columns
 from judgesense.importers.rows import texts_of
 from judgesense.statistics.copies import folded
 
-_WORDS = re.compile(r"[^\W\d_]{2,}\W*\s\W*[^\W\d_]{2,}")
+_WORD = re.compile(r"[^\W\d_]{2}")
 
 FAMILY = "family"
 """The column that names the text of which a wording is an edit."""
@@ -52,7 +52,7 @@ class Copies:
 
     def _hash(self, name: str, text: str) -> int:
         code = hash(folded(text))
-        self._values.setdefault(name, {}).setdefault(code, bool(_WORDS.search(text)))
+        self._values.setdefault(name, {}).setdefault(code, _has_words(text))
         return code
 
     def families(self) -> dict[str, str]:
@@ -76,3 +76,8 @@ class Copies:
             if any(key) and (original := first.setdefault(key, item)) != item:
                 copies[item] = original
         return copies
+
+
+def _has_words(text: str) -> bool:
+    """Whether a text has several words; looks at its beginning only, for a text may be huge."""
+    return sum(bool(_WORD.search(part)) for part in text[:2000].split()) > 1
