@@ -133,3 +133,22 @@ class Budgeted(Protocol):
     def admit(self, requests: Sequence[Request]) -> str | None:
         """Why the budget does not allow these requests; None if it does."""
         ...
+
+
+class Watch(Protocol):
+    """Whoever wants to know of each request at once, before the judge hands its answers over."""
+
+    def sent(self, index: int, costs: Mapping[str, float]) -> None:
+        """A batch is about to be sent; the most that each prompt can cost, by id, if known."""
+        ...
+
+    def answered(self, index: int, answers: Sequence[tuple[Request, Answer]]) -> None:
+        """A batch is answered."""
+        ...
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A judge that has many requests under way, each of which may be paid."""
+
+    watch: Watch | None

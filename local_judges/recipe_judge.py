@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +27,9 @@ from judgesense.statistics.calibration import log_shares
 from judgesense.tasks import Template
 from judgesense_dataset.reply_labels import field_to_read
 from local_judges.improved_judge import ImprovedJudge
+from local_judges.journal import Journal, JournalWatch
 from local_judges.messages import Members, Messages, key_of
-from local_judges.protocol import Answer, Budgeted, Judge, Request
+from local_judges.protocol import Answer, Budgeted, Judge, Request, Watched
 from local_judges.rows import read_reply
 from local_judges.runner import ask_all
 
@@ -80,6 +84,9 @@ class Stage:
             )
         self.recipe, self.inner, self.scoring = recipe, inner, improved.scoring
         self.messages = Messages(improved, recipe)
+        self._part = f"part-asked-{place}-{os.environ.get('RANK', '0')}"
+        self._known: Mapping[str, Answer] = {}
+        self._watch: JournalWatch | None = None
         digest = hashlib.sha256(f"{inner.name} {improved.digests[place]}".encode()).hexdigest()[:8]
         # The word of earlier versions: the names of judges in their logs stay what they are.
         self.name = f"{inner.name.split('@')[0]}-stabilised@{digest}" if changed else inner.name
@@ -102,15 +109,38 @@ class Stage:
                 distinct.update(members.by_key)
         return list(distinct.values())
 
+    @contextmanager
+    def keeping(self, folder: Path | None) -> Iterator[Callable[[], None]]:
+        """Keep the answers to single prompts in a folder, and use those of an earlier start.
+
+        Yields the function to call once the verdicts made of them are kept.
+        """
+        if folder is None or not isinstance(self.inner, Watched):
+            yield lambda: None
+            return
+        with Journal(folder, self.inner.name, [self.scoring]).opened() as journal:
+            kept = journal.read(self._part)
+            self._known, self._watch = kept.answers, JournalWatch(journal, lambda _: self._part)
+            if isinstance(self.inner, Budgeted):
+                costs = (answer.cost_usd or 0.0 for answer in kept.answers.values())
+                self.inner.spent += kept.lost_usd + sum(costs)
+            yield lambda: journal.fold(self._part)
+            self._known, self._watch = {}, None
+
     def ask(self, requests: Sequence[Request]) -> list[StageAnswer]:
         """One verdict per message; its tokens and cost are those of all its prompts."""
         # Without options it is no verdict: a request for a paraphrase, say.
         plain = [request for request in requests if not request.options]
         replies: dict[str, Answer] = {}
-        for scoring, prompts in ((self.scoring, self.prompts(requests)), ("generate", plain)):
-            if prompts:
-                answers = ask_all(self.inner, prompts, {scoring})
-                replies |= zip(map(key_of, prompts), answers, strict=True)
+        if prompts := self.prompts(requests):
+            # The second answer to a prompt must not be the first one.
+            once = prompts[0].repeat == 0
+            known, watch = (self._known, self._watch) if once else ({}, None)
+            answers = ask_all(self.inner, prompts, {self.scoring}, known=known, watch=watch)
+            replies |= zip(map(key_of, prompts), answers, strict=True)
+        if plain:
+            answers = ask_all(self.inner, plain, {"generate"})
+            replies |= zip(map(key_of, plain), answers, strict=True)
         counted: set[str] = set()
         return [self._answer(request, replies, counted) for request in requests]
 
@@ -164,6 +194,9 @@ class RecipeJudge:
             gives no log-probabilities where the recipe needs them.
     """
 
+    keeps_in: Path | None = None
+    """The folder in which the answers to single prompts are kept until the verdict is."""
+
     def __init__(self, improved: ImprovedJudge, *inner: Judge, same_judge: bool = True) -> None:
         if len(inner) != len(improved.judges):
             raise JudgeSenseError(
@@ -210,13 +243,17 @@ class RecipeJudge:
         self, batches: Iterable[tuple[int, Sequence[Request]]], scorings: frozenset[str]
     ) -> Iterator[tuple[int, list[Answer]]]:
         """One verdict per message; its tokens and cost are those of all judges asked."""
-        for index, requests in batches:
-            if self.improved.recipe.combine == "jury":
-                by_judge = (stage.ask(requests) for stage in self.stages)
-                verdicts = list(map(self._jury, zip(*by_judge, strict=True)))
-            else:
-                verdicts = self._cascade(requests)
-            yield index, list(map(self._as_answer, requests, verdicts))
+        with ExitStack() as stack:
+            folds = [stack.enter_context(each.keeping(self.keeps_in)) for each in self.stages]
+            for index, requests in batches:
+                if self.improved.recipe.combine == "jury":
+                    by_judge = (stage.ask(requests) for stage in self.stages)
+                    verdicts = list(map(self._jury, zip(*by_judge, strict=True)))
+                else:
+                    verdicts = self._cascade(requests)
+                yield index, list(map(self._as_answer, requests, verdicts))
+                for fold in folds:
+                    fold()
 
     def _cascade(self, requests: Sequence[Request]) -> list[StageAnswer]:
         """The verdicts of the first judge that is confident enough, or of the last."""

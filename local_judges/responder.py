@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
-from judgesense.log.folder import RunFolder, folder_lock
+from judgesense.log.folder import RETRIES, RunFolder, folder_lock
 from judgesense.log.responses import PARTS, SCHEMA, conform_responses, read_responses
 from judgesense.tasks import dump_label_map
 from judgesense.tasks import prompt_id as id_of
@@ -124,17 +124,25 @@ def respond(
     }
     with folder_lock(out):
         run = RunFolder(out, terms, key="responder", parts=PARTS)
-        if run.is_finished():
+        if run.is_finished() and not run.may_retry(RETRIES):
             return read_responses(out)
         run.repair(note)
+        run.reopen()
         loaded = spec.load() if isinstance(spec, JudgeSpec) else spec
         try:
             run.describe()
             run.enter(loaded.name, describe=dict(loaded.describe()))
-            outcome = _ask(loaded, table, run, repeats, seed, note)
+            retries = run.retries_of(loaded.name) < RETRIES
+            outcome = _ask(loaded, table, run, repeats, seed, note, retries)
         finally:
             loaded.close()
-        run.leave(outcome.seconds, outcome.counts, outcome.failed)
+        run.leave(
+            outcome.seconds,
+            outcome.counts,
+            outcome.failed,
+            rows=outcome.rows,
+            retried=outcome.retried > 0,
+        )
         run.finish()
     if outcome.failed:
         note(f"{len(outcome.failed)} questions have no answer, e.g. {outcome.failed[0]}")
@@ -214,6 +222,7 @@ def _ask(
     repeats: int,
     seed: int,
     note: Callable[[str], None],
+    retries: bool,
 ) -> JudgeOutcome:
     """Ask the questions without an answer; first those with options, which are also scored."""
     outcomes = []
@@ -234,7 +243,7 @@ def _ask(
         log = PartLog(run.folder / PARTS, 1, conform_responses, table_of)
         run.begin()
         set_aside_unplanned(log.folder, parts, index, note)
-        outcomes.append(ask_parts(responder, requests, parts, scorings, log, note))
+        outcomes.append(ask_parts(responder, requests, parts, scorings, log, note, retries=retries))
     return merge_outcomes(outcomes)
 
 

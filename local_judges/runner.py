@@ -29,9 +29,10 @@ from judgesense.files.disk import cannot_write
 from judgesense.files.tables import UNREADABLE, read_parquet
 from judgesense.log.folder import set_aside
 from judgesense.log.schema import PARTS, write_part
+from local_judges.journal import Journal, JournalWatch
 from local_judges.plan import Part, Requests, plan_parts
 from local_judges.progress import progress
-from local_judges.protocol import Answer, Budgeted, Judge, Request
+from local_judges.protocol import Answer, Budgeted, Judge, Request, Watch, Watched
 from local_judges.rows import PartLog, decision_log
 
 if TYPE_CHECKING:
@@ -59,13 +60,20 @@ class JudgeOutcome:
     judged: int = 0
     kept: int = 0
     failed: list[str] = field(default_factory=list)
+    retried: int = 0
+    """Prompts that failed in an earlier start and were asked again."""
+    lost_usd: float = 0.0
+    """The most that requests cost whose answers a crash lost."""
+    rows: dict[str, int] = field(default_factory=dict)
+    """The rows of each part."""
     counters: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int | float]:
         """The counts for ``run.json``: prompts planned, judged in this start, and tokens."""
-        return {"prompts": self.planned, "judged": self.judged, **self.counters}
+        lost = {"lost_usd": round(self.lost_usd, 6)} if self.lost_usd else {}
+        return {"prompts": self.planned, "judged": self.judged, **self.counters, **lost}
 
 
 def run_judge(
@@ -81,6 +89,7 @@ def run_judge(
     begin: Callable[[], None] = lambda: None,
     note: Note = lambda _: None,
     known: Mapping[str, Answer] = MappingProxyType({}),
+    retries: bool = True,
 ) -> JudgeOutcome:
     """Judge the prompts of a benchmark that are not judged yet, and write the decision log.
 
@@ -96,6 +105,7 @@ def run_judge(
         begin: called once the parts are planned, before the first prompt is asked.
         note: receives messages for the user, such as a part that was set aside.
         known: answers by prompt id, to prompts that need not be asked the first time.
+        retries: ask again the prompts that failed in an earlier start.
 
     Returns:
         The counts of the whole run, in every process.
@@ -134,7 +144,11 @@ def run_judge(
     if ranks is None or ranks.rank == 0:
         set_aside_unplanned(folder, parts, judge_index, note)
     share = parts if ranks is None else parts[ranks.rank :: ranks.size]
-    outcome = ask_parts(judge, requests, share, wanted, log, note, known)
+    if ranks is None and _answers_alone(judge):
+        # Journals of another plan; with several processes they may be in use.
+        left = Journal(folder, judge.name, wanted).unplanned(part.name for part in parts)
+        known = {**left, **known}
+    outcome = ask_parts(judge, requests, share, wanted, log, note, known, retries)
     if ranks is None:
         return outcome
     shares = ranks.gather(outcome)
@@ -157,10 +171,13 @@ def ask_all(
     requests: Sequence[Request],
     scorings: Collection[str],
     is_admitted: bool = False,
+    known: Mapping[str, Answer] = MappingProxyType({}),
+    watch: Watch | None = None,
 ) -> list[Answer]:
     """Ask all requests at once, without a log; returns the answers in the order of the requests.
 
-    With ``is_admitted`` the judge's budget has already been asked.
+    With ``is_admitted`` the judge's budget has already been asked. ``known`` are answers by prompt
+    id that need not be asked for, and ``watch`` is told of the others as they come.
 
     Raises JudgeSenseError, before anything is asked, if the requests could exceed the judge's
     budget.
@@ -173,11 +190,15 @@ def ask_all(
     if not is_admitted and isinstance(judge, Budgeted) and (reason := judge.admit(requests)):
         raise JudgeSenseError(f"judge {judge.name}: {reason}")
     wanted = frozenset(scorings)
-    plan = judge.plan(requests, wanted)
-    batches = ((number, [requests[i] for i in batch]) for number, batch in enumerate(plan))
-    answers: dict[int, Answer] = {}
-    for number, batch in judge.judge(batches, wanted):
-        answers.update(zip(plan[number], batch, strict=True))
+    found = enumerate(known.get(request.prompt_id) for request in requests)
+    answers = {index: answer for index, answer in found if answer is not None}
+    left = [index for index in range(len(requests)) if index not in answers]
+    chosen = [requests[index] for index in left]
+    plan = judge.plan(chosen, wanted) if chosen else []
+    batches = ((number, [chosen[i] for i in batch]) for number, batch in enumerate(plan))
+    with _watching(judge, watch):
+        for number, batch in judge.judge(batches, wanted):
+            answers.update(zip((left[i] for i in plan[number]), batch, strict=True))
     return [answers[index] for index in range(len(requests))]
 
 
@@ -201,9 +222,28 @@ def merge_outcomes(outcomes: Sequence[JudgeOutcome]) -> JudgeOutcome:
         whole.judged += outcome.judged
         whole.kept += outcome.kept
         whole.failed += outcome.failed
+        whole.retried += outcome.retried
+        whole.lost_usd += outcome.lost_usd
+        whole.rows |= outcome.rows
         whole.counters.update(outcome.counters)
         whole.seconds += outcome.seconds
     return whole
+
+
+@dataclass
+class _Task:
+    """The prompts of a part that are asked: all, or those that failed before."""
+
+    part: Part
+    stored: pa.Table | None
+    """The part as it was written, if some of its prompts failed."""
+    answers: dict[int, Answer]
+    """The answers so far, by request."""
+
+    @property
+    def left(self) -> list[int]:
+        """The requests without an answer."""
+        return [request for request in self.part.requests if request not in self.answers]
 
 
 def ask_parts(
@@ -214,57 +254,76 @@ def ask_parts(
     log: PartLog,
     note: Note,
     known: Mapping[str, Answer] = MappingProxyType({}),
+    retries: bool = True,
 ) -> JudgeOutcome:
     """Ask the planned parts that are not in the log yet, and write them.
 
     ``known`` are answers by prompt id, which are used where an answer depends on its prompt alone.
+    With ``retries``, the prompts of a written part that failed are asked once more.
 
     Raises Interrupted after Ctrl-C or when the budget is spent, once the parts in progress are
     written; JudgeSenseError if the folder cannot be written.
     """
     outcome = JudgeOutcome(judge.name, planned=sum(len(b) for part in parts for b in part.batches))
     budgeted = judge if isinstance(judge, Budgeted) else None
-    todo = []
+    journal = Journal(log.folder, judge.name, scorings)
+    if hasattr(judge, "keeps_in"):
+        judge.keeps_in = log.folder
+    tasks = []
     for part in parts:
         rows = _stored(log, part, requests, note)
-        if rows is None:
-            todo.append(part)
-            continue
-        outcome.kept += sum(map(len, part.batches))
-        outcome.failed += _failures(rows)
-        if budgeted is not None:
+        task = _Task(part, rows, {})
+        if rows is not None:
+            task.part = _failed_part(judge, part, rows, requests, log, retries)
+            again = len(task.left)
+            failures = _failures(rows)
+            outcome.kept += sum(map(len, part.batches)) - again
+            outcome.rows[part.name] = rows.num_rows
+            outcome.retried += len(failures) if again else 0
+            outcome.failed += [] if again else failures
             # An answer that several rows share costs once.
             costs = zip(rows["prompt_id"].to_pylist(), rows["cost_usd"].to_pylist(), strict=True)
-            budgeted.spent += sum(cost for cost in dict(costs).values() if cost is not None)
+            _spend(budgeted, [cost for cost in dict(costs).values() if cost is not None])
+        _recall(judge, task, journal, requests, outcome)
+        if task.part.batches:
+            tasks.append(task)
+        else:
+            journal.fold(part.name)
     if budgeted is not None:
-        _note_cost(budgeted, todo, requests, note)
-    answered: Mapping[int, Answer] = {}
-    if known and getattr(judge, "answers_alone", False):
-        ids = (request.prompt_id for request in requests)
-        answered = {index: known[each] for index, each in enumerate(ids) if each in known}
+        _note_cost(budgeted, tasks, requests, note)
+    if outcome.retried:
+        note(f"{judge.name}: {outcome.retried} prompts failed before and are asked again")
+    if known and _answers_alone(judge):
+        ids = [request.prompt_id for request in requests]
+        for task in tasks:
+            found = [n for n in task.left if ids[n] in known] if task.part.repeat == 0 else []
+            task.answers |= {n: known[ids[n]] for n in found}
+            if found:
+                journal.keep(task.part.name, [(ids[n], known[ids[n]]) for n in found])
     started = time.perf_counter()
     reason: str | None = None
     shown = progress(judge.name, outcome.planned, outcome.kept, budgeted)
-    with shown as advance, _ctrl_c() as stop:
+    with shown as advance, _ctrl_c() as stop, journal.opened():
 
-        def stops_before(part: Part) -> bool:
+        def stops_before(task: _Task) -> bool:
             nonlocal reason
             if budgeted is not None and not stop.is_set():
-                asked = [request for request in part.requests if request not in answered]
-                reason = budgeted.admit(requests.take(asked))
+                reason = budgeted.admit(requests.take(task.left, task.part.repeat))
             return stop.is_set() or reason is not None
 
-        for part, answers in _answered(
-            judge, todo, requests, scorings, stops_before, advance, answered
-        ):
-            table = log.table_of(part, answers)
+        for task in _answered(judge, tasks, requests, scorings, journal, stops_before, advance):
+            table = log.table_of(task.part, task.answers)
+            if task.stored is not None:
+                table = _spliced(task.stored, table)
             try:
-                write_part(table, log.folder, part.name)
+                write_part(table, log.folder, task.part.name)
             except OSError as error:
-                raise cannot_write(log.folder / part.name, error) from error
-            outcome.judged += len(answers)
+                raise cannot_write(log.folder / task.part.name, error) from error
+            journal.fold(task.part.name)
+            outcome.rows[task.part.name] = table.num_rows
+            outcome.judged += len(task.answers)
             outcome.failed += _failures(table)
-            for answer in answers.values():
+            for answer in task.answers.values():
                 outcome.counters["input_tokens"] += answer.input_tokens or 0
                 outcome.counters["output_tokens"] += answer.output_tokens or 0
     outcome.seconds = time.perf_counter() - started
@@ -274,50 +333,116 @@ def ask_parts(
     return outcome
 
 
+def _spend(judge: Budgeted | None, costs: Sequence[float]) -> None:
+    if judge is not None:
+        judge.spent += sum(costs)
+
+
+def _recall(
+    judge: Judge, task: _Task, journal: Journal, requests: Requests, outcome: JudgeOutcome
+) -> None:
+    """Give a task the answers that earlier starts kept, and count what they cost."""
+    budgeted = judge if isinstance(judge, Budgeted) else None
+    kept = journal.read(task.part.name)
+    outcome.lost_usd += kept.lost_usd
+    _spend(budgeted, [kept.lost_usd])
+    for batch in task.part.batches if kept.answers else ():
+        pairs = zip(batch, requests.take(batch), strict=True)
+        found = {n: kept.answers.get(request.prompt_id) for n, request in pairs}
+        if _answers_alone(judge) or None not in found.values():
+            task.answers |= {n: answer for n, answer in found.items() if answer is not None}
+    _spend(budgeted, [answer.cost_usd or 0.0 for answer in task.answers.values()])
+
+
+def _answers_alone(judge: Judge) -> bool:
+    """Whether an answer depends on its prompt, not on the prompts in the same batch."""
+    return bool(getattr(judge, "answers_alone", False))
+
+
+def _failed_part(
+    judge: Judge, part: Part, rows: pa.Table, requests: Requests, log: PartLog, retries: bool
+) -> Part:
+    """The part with the prompts alone that are asked again: with ``retries`` those that failed, in
+    whole batches where answers depend on the batch."""
+    places = np.repeat(requests.rows_of(part)[1], log.copies)
+    failed = set(places[pc.is_valid(rows["error"]).to_numpy()].tolist()) if retries else set()
+    batches, start = list[Sequence[int]](), 0
+    for batch in part.batches if failed else ():
+        asked = [number for at, number in enumerate(batch, start) if at in failed]
+        start += len(batch)
+        if asked:
+            batches.append(asked if _answers_alone(judge) else batch)
+    return Part(part.name, part.repeat, tuple(batches))
+
+
+def _spliced(stored: pa.Table, fresh: pa.Table) -> pa.Table:
+    """A stored part with fresh rows in the place of those of the prompts that were asked again."""
+    identities = set(fresh["prompt_id"].to_pylist())
+    replaced = np.array([each in identities for each in stored["prompt_id"].to_pylist()])
+    order = np.arange(stored.num_rows)
+    order[replaced] = stored.num_rows + np.arange(fresh.num_rows)
+    return pa.concat_tables([stored, fresh]).take(pa.array(order))
+
+
 def _answered(
     judge: Judge,
-    parts: Sequence[Part],
+    tasks: Sequence[_Task],
     requests: Requests,
     scorings: frozenset[str],
-    stops_before: Callable[[Part], bool],
+    journal: Journal,
+    stops_before: Callable[[_Task], bool],
     advance: Callable[[int], None],
-    known: Mapping[int, Answer],
-) -> Iterator[tuple[Part, dict[int, Answer]]]:
-    """Feed the batches of the parts to the judge; yield each part once it is complete.
-
-    ``known`` are answers that need not be asked for, by request.
+) -> Iterator[_Task]:
+    """Feed the batches of the tasks to the judge; yield each task once it is complete.
 
     Batches may return in any order, so several parts can be open at once. When the run stops, the
     open parts are completed and no other part is started.
     """
     batches, waiting = list[tuple[int, Sequence[int]]](), []
-    gathered: dict[int, dict[int, Answer]] = {}
-    for number, part in enumerate(parts):
-        answers_of_part = known if part.repeat == 0 else {}
-        gathered[number] = {n: answers_of_part[n] for n in part.requests if n in answers_of_part}
-        left = [[n for n in batch if n not in gathered[number]] for batch in part.batches]
+    for number, task in enumerate(tasks):
+        left = [[n for n in batch if n not in task.answers] for batch in task.part.batches]
         waiting.append(sum(map(bool, left)))
         batches += [(number, batch) for batch in left if batch]
-        advance(len(gathered[number]))
+        advance(len(task.answers))
         if not waiting[-1]:
-            yield part, gathered.pop(number)
+            yield task
     begun: set[int] = set()
 
     def feed() -> Iterator[tuple[int, list[Request]]]:
         for index, (number, batch) in enumerate(batches):
             if number not in begun:
-                if stops_before(parts[number]):
+                if stops_before(tasks[number]):
                     return
                 begun.add(number)
-            yield index, requests.take(batch, parts[number].repeat)
+            yield index, requests.take(batch, tasks[number].part.repeat)
 
-    for index, answers in judge.judge(feed(), scorings):
-        number, batch = batches[index]
-        gathered[number].update(zip(batch, answers, strict=True))
-        advance(len(batch))
-        waiting[number] -= 1
-        if waiting[number] == 0:
-            yield parts[number], gathered.pop(number)
+    watch = JournalWatch(journal, lambda index: tasks[batches[index][0]].part.name)
+    with _watching(judge, watch) as watched:
+        for index, answers in judge.judge(feed(), scorings):
+            number, batch = batches[index]
+            task = tasks[number]
+            if not watched:
+                ids = (request.prompt_id for request in requests.take(batch))
+                journal.keep(task.part.name, zip(ids, answers, strict=True))
+            task.answers.update(zip(batch, answers, strict=True))
+            advance(len(batch))
+            waiting[number] -= 1
+            if waiting[number] == 0:
+                yield task
+                task.answers = {}
+
+
+@contextmanager
+def _watching(judge: Judge, watch: Watch | None) -> Iterator[bool]:
+    """Let a judge tell of its requests; whether it does."""
+    if not isinstance(judge, Watched):
+        yield False
+        return
+    judge.watch = watch
+    try:
+        yield True
+    finally:
+        judge.watch = None
 
 
 def _stored(log: PartLog, part: Part, requests: Requests, note: Note) -> pa.Table | None:
@@ -338,10 +463,10 @@ def _stored(log: PartLog, part: Part, requests: Requests, note: Note) -> pa.Tabl
     return None
 
 
-def _note_cost(judge: Budgeted, parts: Sequence[Part], requests: Requests, note: Note) -> None:
+def _note_cost(judge: Budgeted, tasks: Sequence[_Task], requests: Requests, note: Note) -> None:
     cost, prompts = 0.0, 0
-    for part in parts:
-        wanted = requests.take(list(part.requests))
+    for task in tasks:
+        wanted = requests.take(task.left)
         if (estimate := judge.estimate(wanted)) is None:
             return
         cost, prompts = cost + estimate, prompts + len(wanted)

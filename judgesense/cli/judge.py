@@ -54,6 +54,7 @@ def judge(
             )
         ),
     ] = None,
+    retry_failed: opt.RetryFailed = 3,
     format: opt.Format = "text",
 ) -> None:
     """Judge items and write one verdict per item.
@@ -64,7 +65,7 @@ def judge(
 
     Exit codes: 0 done; 1 some items have no answer; 2 bad usage or input.
     """
-    from judgesense.pipeline.execution import failed_prompts
+    from judgesense.pipeline.execution import failed_prompts, how_to_retry
     from judgesense.pipeline.verdicts import judge_items
 
     found = judge_items(
@@ -76,12 +77,14 @@ def judge(
         templates=templates,
         scoring=scoring,
         columns=opt.pairs(columns, "--columns"),
+        retry_failed=retry_failed,
         note=opt.note,
         **opt.judge_options(settings, max_cost=max_cost, allow_host=allow_host),
     )
     opt.output(format, found.to_dict, lambda: _print(found))
     if failed := failed_prompts(found.run_folder):
-        opt.note_failures(failed, "items have no answer: see the column error")
+        again = how_to_retry(found.run_folder, retry_failed)
+        opt.note_failures(failed, f"items have no answer: see the column error; {again}")
         raise typer.Exit(1)
 
 

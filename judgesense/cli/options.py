@@ -117,6 +117,14 @@ MaxError = Annotated[
 Limit = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Use at most N items per task.")
 ]
+RetryFailed = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="Rerun at most N times asks prompts without an answer again.",
+    ),
+]
 Repeats = Annotated[int, typer.Option(metavar="N", min=1, help="Send each prompt N times.")]
 Mirror = Annotated[
     Path | None,

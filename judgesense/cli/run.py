@@ -10,6 +10,8 @@ import typer
 
 from judgesense.cli import options as opt
 
+_NOT_ASKED = ("dry_run", "format", "retry_failed")
+
 
 def run(
     judge: Annotated[
@@ -53,6 +55,7 @@ def run(
     scoring: opt.AnyScoring = None,
     repeats: opt.Repeats = 1,
     seed: opt.Seed = 0,
+    retry_failed: opt.RetryFailed = 3,
     dry_run: opt.DryRun = False,
     verbose: opt.Verbose = False,
     format: opt.Format = "text",
@@ -63,9 +66,9 @@ def run(
 
     Exit codes: 0 done; 1 some prompts have no answer; 2 bad usage or input.
     """
-    given = {key: value for key, value in locals().items() if key not in ("dry_run", "format")}
+    given = {key: value for key, value in locals().items() if key not in _NOT_ASKED}
     from judgesense.log.invocation import invocation
-    from judgesense.pipeline import Settings, execute, failed_prompts, prepare
+    from judgesense.pipeline import Settings, execute, failed_prompts, how_to_retry, prepare
     from judgesense.pipeline.data import data_reference
     from judgesense.pipeline.dry_run import describe
     from judgesense.pipeline.dry_run import dry_run as planned
@@ -81,7 +84,9 @@ def run(
         opt.output(format, lambda: plan, lambda: "\n".join(describe(plan)))
         return
     started = invocation("run", run, given)
-    report = execute(judges, data, terms, out, opt.note, cluster, started=started)
+    report = execute(
+        judges, data, terms, out, opt.note, cluster, started=started, retries=retry_failed
+    )
     if os.environ.get("RANK", "0") != "0":
         return  # The first process of several reports.
     if format == "json":
@@ -89,5 +94,6 @@ def run(
     else:
         print_report(report.contents, out, verbose=verbose)
     if failed := failed_prompts(out):
-        opt.note_failures(failed, f"prompts have no answer; {out}/run.json lists them")
+        again = how_to_retry(out, retry_failed)
+        opt.note_failures(failed, f"prompts have no answer; {out}/run.json lists them; {again}")
         raise typer.Exit(1)

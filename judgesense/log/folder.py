@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -59,6 +60,9 @@ reply in which options are scored (null: none)."""
 
 SCHEMA_VERSION = 1
 """The version of ``run.json`` that is written; a newer one is refused."""
+
+RETRIES = 3
+"""How often the prompts of a finished run that failed are asked again, unless told otherwise."""
 
 _ENDING = ("parts", "digests", "finished")
 """The keys that only the record of a finished run has."""
@@ -277,6 +281,7 @@ class RunFolder:
         before = record.get(key) or []
         self._before: list[dict[str, Any]] = before if isinstance(before, list) else [before]
         self._entries: list[dict[str, Any]] = []
+        self._rows: dict[str, int] = {}
 
     def is_finished(self) -> bool:
         """Whether the run is finished and every file is present and unchanged."""
@@ -286,6 +291,22 @@ class RunFolder:
         if "digests" not in self.record:
             return set(recorded) <= {path.name for path in part_files(self.folder, self._parts)}
         return not changes(self.folder, self.record, self._parts)
+
+    def may_retry(self, retries: int) -> bool:
+        """Whether prompts failed that were asked again less often."""
+        return any(
+            entry.get("failed") and entry.get("retried", 0) < retries for entry in self._before
+        )
+
+    def retries_of(self, name: str) -> int:
+        """How often the failed prompts of a model were asked again."""
+        return sum(entry.get("retried", 0) for entry in self._before if entry["name"] == name)
+
+    def reopen(self) -> None:
+        """Take back that the run is finished, before any part of it changes."""
+        if self._writes and self.record.get("finished"):
+            self.record = {k: v for k, v in self.record.items() if k not in _ENDING}
+            save_run(self.folder, self.record)
 
     def repair(self, note: Callable[[str], None]) -> None:
         """Set aside the parts of a finished run that were added or changed, to judge them again."""
@@ -299,8 +320,7 @@ class RunFolder:
             else:
                 note(f"{reason}; it will be written again")
         if differing:
-            self.record = {k: v for k, v in self.record.items() if k not in _ENDING}
-            save_run(self.folder, self.record)
+            self.reopen()
 
     def describe(self, **facts: Any) -> None:
         """Add facts to the record, with the machine and the versions that a figure depends on."""
@@ -344,23 +364,48 @@ class RunFolder:
             save_run(self.folder, self.record)
             self._enter(self._entries)
 
-    def leave(self, seconds: float, counters: Mapping[str, int], failed: Sequence[str]) -> None:
+    def leave(
+        self,
+        seconds: float,
+        counters: Mapping[str, int | float],
+        failed: Sequence[str],
+        *,
+        rows: Mapping[str, int] = MappingProxyType({}),
+        retried: bool = False,
+    ) -> None:
         """Record the end of a model's turn: its seconds, those of earlier starts included, the
-        counts of this start, and the prompts without an answer."""
+        counts of this start, and the prompts without an answer.
+
+        ``rows`` are those of each part that its turn left, ``retried`` whether failed prompts were
+        asked again.
+        """
         entry = self._entries[-1]
         before = next((old for old in self._before if old["name"] == entry["name"]), {})
         entry["seconds"] = round(before.get("seconds", 0.0) + seconds, 3)
         entry["counters"] = dict(counters)
         entry["failed"] = list(failed)
+        if again := before.get("retried", 0) + retried:
+            entry["retried"] = again
+        self._rows |= rows
 
     def finish(self) -> None:
-        """Mark the run as finished, with the rows of every part; remove temporary files."""
+        """Mark the run as finished, with the rows of every part; remove temporary files.
+
+        Raises JudgeSenseError if a part is gone or has other rows than it was written with.
+        """
         folder, parts = self.folder, self._parts
         with writing(folder):
             for left in (folder / parts).glob(".part-*.tmp"):
                 left.unlink(missing_ok=True)
         files = part_files(folder, parts)
-        self.record["parts"] = {part.name: pq.read_metadata(part).num_rows for part in files}
+        found = {part.name: pq.read_metadata(part).num_rows for part in files}
+        if gone := [name for name, rows in self._rows.items() if found.get(name) != rows]:
+            raise JudgeSenseError(
+                f"{folder / parts / gone[0]} was removed or changed while the run went on"
+                f"{f', and {len(gone) - 1} more parts' if gone[1:] else ''}; rerun the same command"
+                " to judge its prompts again"
+            )
+        self.record["parts"] = found
         with writing(folder):
             self.record["digests"] = digests_of(folder, parts)
         self.record["finished"] = now()

@@ -21,6 +21,7 @@ class JudgeRecord(OwnShape):
     describe: dict[str, Any] | None = None
     counters: dict[str, int | float] | None = None
     failed: list[str] | None = None
+    retried: int = 0
     seconds: float | None = None
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from judgesense.benchmark import Benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept_templates, materialise
-from judgesense.log.folder import RunFolder, folder_lock, read_record, save_run
+from judgesense.log.folder import RETRIES, RunFolder, folder_lock, read_record, save_run
 from judgesense.log.invocation import invocation
 from judgesense.log.schema import PARTS, SCORINGS
 from judgesense.measure.thresholds import Thresholds
@@ -51,13 +51,14 @@ def run(
     repeats: int = 1,
     seed: int = 0,
     limit: int | None = None,
+    retry_failed: int = RETRIES,
     note: Note | None = None,
     **judge_options: Any,
 ) -> Report:
     """Judge a benchmark and report on it: ``judgesense run`` in Python.
 
     Interrupt a run at any time; call it again with the same arguments to resume. A finished run
-    is only measured again.
+    is only measured again, after its failed prompts were asked again.
 
     Args:
         judge: a name, Hub id, model folder or GGUF file; a function from a list of user messages
@@ -83,6 +84,7 @@ def run(
         repeats: how often each prompt is asked, in other batches each time, to measure the noise.
         seed: fixes every random draw, answers at a temperature above 0 included.
         limit: at most this many items per task.
+        retry_failed: how often later calls ask the prompts again that have no answer.
         note: called with progress notes; they go to stderr by default.
         judge_options: options of the engine (``dtype``, ``max_tokens``, ...; see
             :mod:`local_judges.options`). A list of ``max_tokens`` makes one judge of each.
@@ -98,7 +100,7 @@ def run(
     >>> {cell["judge"]: cell["jss"] for cell in report.cells if cell["labels"] == "raw"}
     {'judge@callable': 1.0, 'oracle': 0.6}
     """
-    given = {name: value for name, value in locals().items() if name != "note"}
+    given = {name: v for name, v in locals().items() if name not in ("note", "retry_failed")}
     require_known(run, judge_options)
     settings = Settings.of(scoring, tasks, orders, repeats, seed, limit, own=items is not None)
     beside = RUNS if out is None else Path(out).parent
@@ -112,7 +114,10 @@ def run(
         name = Path(items).stem if items is not None else Path(dataset or "embedded").name
         given["out"] = out = folder_for(RUNS, name, judges, data.identity, settings.identity)
     started = invocation("run", run, given)
-    return execute(judges, data, settings, out, note or to_stderr, cluster, started=started)
+    note = note or to_stderr
+    return execute(
+        judges, data, settings, out, note, cluster, started=started, retries=retry_failed
+    )
 
 
 def folder_for(runs: Path, name: str, judges: Sequence[Any], *facts: Any) -> Path:
@@ -218,8 +223,11 @@ def execute(
     started: Mapping[str, Any] | None = None,
     thresholds: Mapping[str, float] | None = None,
     tries: bool = True,
+    retries: int = RETRIES,
 ) -> Report:
     """Judge what is not judged yet, then measure; a finished run is only measured.
+
+    Prompts that failed are asked again, at most ``retries`` times after the run was finished.
 
     ``started`` is the command that asks for it
     (:func:`judgesense.log.invocation.invocation`). ``thresholds`` are kept in ``run.json`` for this
@@ -261,11 +269,12 @@ def execute(
         if first:
             stack.enter_context(folder_lock(folder))
         run = RunFolder(folder, terms, writes=first)
-        finished = run.is_finished()
+        finished = run.is_finished() and not run.may_retry(retries)
         # No process writes before all have read the state of the run.
         finished = finished if ranks is None else all(ranks.gather(finished))
         if not finished:
             run.repair(note)
+            run.reopen()
             if cluster is not None:
                 stack.enter_context(cluster.connected())
             benchmark = data.selected(settings)
@@ -278,7 +287,17 @@ def execute(
             for index, judge in enumerate(seeded):
                 tried = tries and (data.own or getattr(judge, "engine", "") not in LOCAL)
                 spent = _judge(
-                    run, judge, index, benchmark, settings, note, spent, ranks, cluster, tried
+                    run,
+                    judge,
+                    index,
+                    benchmark,
+                    settings,
+                    note,
+                    spent,
+                    ranks,
+                    cluster,
+                    tried,
+                    retries,
                 )
             if first:
                 run.finish()
@@ -350,6 +369,7 @@ def _judge(
     ranks: Ranks | None,
     cluster: RayCluster | None,
     tries: bool,
+    retries: int,
 ) -> float:
     """Load one judge, judge what it has not judged yet, and record it.
 
@@ -407,7 +427,8 @@ def _judge(
         if isinstance(judge, Budgeted):
             earlier, judge.spent = judge.spent, judge.spent + spent
         known: Mapping[str, Answer] = {}
-        begun = any((run.folder / PARTS).glob(f"part-{index:02d}-*.parquet"))
+        # A part, or the journal of one that is open.
+        begun = any((run.folder / PARTS).glob(f"*part-{index:02d}-*"))
         if tries and not begun and cluster is None and ranks is None:
             known = first_answers(judge, benchmark, scorings, run.folder)
         if index == 0 and cluster is None:
@@ -424,13 +445,20 @@ def _judge(
                 begin=run.begin,
                 note=note,
                 known=known,
+                retries=run.retries_of(judge.name) < retries,
                 **plan,
             )
         if isinstance(judge, Budgeted):
             spent = judge.spent - earlier
     finally:
         judge.close()
-    run.leave(outcome.seconds, outcome.counts, outcome.failed)
+    run.leave(
+        outcome.seconds,
+        outcome.counts,
+        outcome.failed,
+        rows=outcome.rows,
+        retried=outcome.retried > 0,
+    )
     return spent
 
 
@@ -439,9 +467,19 @@ def failed_prompts(out: str | Path) -> list[str]:
 
     Raises JudgeSenseError for a damaged record.
     """
-    record = read_record(Path(out)) or {}
-    return [
-        f"{judge['name']} {line}"
-        for judge in record.get("judges", [])
-        for line in judge.get("failed", [])
-    ]
+    return [f"{each['name']} {line}" for each in _entries(out) for line in each.get("failed") or ()]
+
+
+def how_to_retry(out: str | Path, retries: int = RETRIES) -> str:
+    """What to do about `failed_prompts`: the same command asks them again, a number of times."""
+    again = max((each.get("retried", 0) for each in _entries(out) if each.get("failed")), default=0)
+    if again < retries:
+        return "rerun the same command to ask them again"
+    return (
+        f"they failed again {again} times; to ask once more, add --retry-failed {again + 1} to the "
+        "same command"
+    )
+
+
+def _entries(out: str | Path) -> list[dict[str, Any]]:
+    return list((read_record(Path(out)) or {}).get("judges") or ())

@@ -14,7 +14,7 @@ from judgesense.benchmark import Benchmark, table_of_prompts
 from judgesense.errors import JudgeSenseError
 from judgesense.files.data import RUNS, Data, kept_templates, materialise, rows_in
 from judgesense.files.tables import Record
-from judgesense.log.folder import PAIR_SCHEMA
+from judgesense.log.folder import PAIR_SCHEMA, RETRIES
 from judgesense.log.schema import read_log
 from judgesense.pipeline.data import DataReference
 from judgesense.pipeline.execution import execute, folder_for, require_known, resolve_all
@@ -59,6 +59,7 @@ def judge_items(
     scoring: str | None = None,
     templates: str | Path | Mapping[str, Any] | None = None,
     columns: Mapping[str, str] | None = None,
+    retry_failed: int = RETRIES,
     note: Note | None = None,
     **judge_options: Any,
 ) -> Judged:
@@ -80,6 +81,7 @@ def judge_items(
         templates: your own template file, or its content as a dict, for a judge that is not
             improved.
         columns: your names of the columns: ``{"query": "question"}``.
+        retry_failed: how often later calls ask the prompts again that have no answer.
         note: called with progress notes; they go to stderr by default.
         judge_options: options of the engine.
 
@@ -121,7 +123,8 @@ def judge_items(
     target = Path(out or f"{folder_for(RUNS, file.stem, [spec], data.identity)}.csv")
     folder = target.with_name(f"{target.name}.run")
     settings = Settings.of(improved.scoring)
-    execute([spec], data, settings, folder, note or to_stderr, cluster)
+    note = note or to_stderr
+    execute([spec], data, settings, folder, note, cluster, retries=retry_failed)
     found = verdicts_of(read_log(folder), improved, read)
     write_verdicts(found, target, rows)
     asked = [v.ask_person for v in found if v.ask_person is not None]

@@ -18,7 +18,7 @@ from local_judges.api.endpoint import Endpoint, Retry, sender
 from local_judges.api.replies import FatalError
 from local_judges.options import MAX_TOKENS, SYSTEM_PROMPT, ApiOptions, made
 from local_judges.plan import plan_by_count
-from local_judges.protocol import Answer, Request
+from local_judges.protocol import Answer, Request, Watch
 from local_judges.ranks import processes
 
 TOP_TOKENS = "the first token's best 20 alternatives; option_mass is a lower bound"
@@ -56,6 +56,7 @@ class ApiJudge:
     endpoint_class = Endpoint
     answers_alone = True
     """An answer depends on its prompt, not on the prompts in the same batch."""
+    watch: Watch | None = None
 
     def __init__(
         self, model: str, *, name: str | None = None, retry: Retry | None = None, **options: Any
@@ -154,7 +155,9 @@ class ApiJudge:
         """
         self.endpoint.writes = "generate" in scorings
         with _event_loop() as run:
-            session = _Session(self.endpoint, iter(batches), "options" in scorings, self._settle)
+            session = _Session(
+                self.endpoint, iter(batches), "options" in scorings, self._begin, self._settle
+            )
             try:
                 run(session.open())
                 while finished := run(session.some()):
@@ -173,17 +176,26 @@ class ApiJudge:
             "name and options instead, and each process reads the key from its own environment"
         )
 
-    def _settle(self, request: Request, answer: Answer) -> None:
-        """Enter the cost of an answer; without token counts it is the highest possible."""
-        most = self.estimate([request])
-        if most is None:
-            return
-        if answer.error is None:
-            answer.cost_usd = cost_of(answer, self.price)
-            if answer.cost_usd is None:
-                answer.cost_usd = most
-            self.spent += answer.cost_usd
-        self._admitted = max(0.0, self._admitted - most)
+    def _begin(self, index: int, requests: Sequence[Request]) -> None:
+        """Note the highest possible cost of requests before they are sent."""
+        if self.watch is not None and self.price is not None:
+            self.watch.sent(
+                index, {each.prompt_id: self.estimate([each]) or 0 for each in requests}
+            )
+
+    def _settle(self, index: int, answered: Sequence[tuple[Request, Answer]]) -> None:
+        """Enter the cost of answers; without token counts it is the highest possible."""
+        for request, answer in answered:
+            if (most := self.estimate([request])) is None:
+                continue
+            if answer.error is None:
+                answer.cost_usd = cost_of(answer, self.price)
+                if answer.cost_usd is None:
+                    answer.cost_usd = most
+                self.spent += answer.cost_usd
+            self._admitted = max(0.0, self._admitted - most)
+        if self.watch is not None:
+            self.watch.answered(index, answered)
 
 
 @contextmanager
@@ -209,8 +221,8 @@ def _event_loop() -> Iterator[Callable[[Coroutine[Any, Any, _T]], _T]]:
 class _Session:
     """Workers that draw batches, ask them and collect the answers.
 
-    ``requests_per_minute`` and ``tokens_per_minute`` limit all workers together; ``settle`` is
-    called with each request and its answer.
+    ``requests_per_minute`` and ``tokens_per_minute`` limit all workers together. ``begin`` is
+    called with the number of each batch and its requests, ``settle`` with these and their answers.
     """
 
     def __init__(
@@ -218,10 +230,11 @@ class _Session:
         endpoint: Endpoint,
         batches: Iterator[tuple[int, Sequence[Request]]],
         logprobs: bool,
-        settle: Callable[[Request, Answer], None],
+        begin: Callable[[int, Sequence[Request]], None],
+        settle: Callable[[int, Sequence[tuple[Request, Answer]]], None],
     ) -> None:
         self._endpoint, self._batches, self._logprobs = endpoint, batches, logprobs
-        self._settle = settle
+        self._begin, self._settle = begin, settle
         self._done: deque[tuple[int, list[Answer]]] = deque()
         self._unanswered = 0
         self._workers: list[asyncio.Task[None]] = []
@@ -273,7 +286,7 @@ class _Session:
     async def _work(self) -> None:
         try:
             for index, requests in self._batches:
-                answers = await self._ask(requests)
+                answers = await self._ask(index, requests)
                 self._done.append((index, answers))
                 self._arrived.set()
                 self._grow_or_give_up(answers)
@@ -294,7 +307,7 @@ class _Session:
             more = min(endpoint.options.concurrency, _CONNECTIONS) - len(self._workers)
             self._workers += [asyncio.create_task(self._work()) for _ in range(more)]
 
-    async def _ask(self, requests: Sequence[Request]) -> list[Answer]:
+    async def _ask(self, index: int, requests: Sequence[Request]) -> list[Answer]:
         by_request, by_token = self._limiters
         if by_request:
             await by_request.acquire()
@@ -302,9 +315,9 @@ class _Session:
             each = self._endpoint.options.max_tokens
             tokens = sum(len(request.message) / 4 + each for request in requests)
             await by_token.acquire(min(tokens, by_token.max_rate))
+        self._begin(index, requests)
         answers = await self._endpoint.ask(self._create, requests, self._logprobs)
-        for request, answer in zip(requests, answers, strict=True):
-            self._settle(request, answer)
+        self._settle(index, list(zip(requests, answers, strict=True)))
         return answers
 
 
