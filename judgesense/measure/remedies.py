@@ -19,6 +19,7 @@ from judgesense.recipes.fitting import (
     best_of,
     crossfitted,
     measurable,
+    n_panels,
     order_groups,
     panels,
     pool_of,
@@ -120,7 +121,10 @@ class Trial:
         gain = None
         if both.any():
             gain = paired_gain(self.before[both], after[both], array.clusters[both])
-            gain = _widened(array, recipe, self.folds, gain) if recipe.best_wording else gain
+            if recipe.best_wording:
+                gain = _widened(array, recipe, self.folds, gain)
+            elif len(recipe.wordings) > 1:
+                gain = _of_sampled_panels(array, recipe, units, gain)
         ties = [unit.tied[unit.codes >= 0] for unit in units if unit.tied is not None]
         prompts, cost = recipe.prompts_per_item, array.mean_cost
         row = RemedyFigures(
@@ -248,6 +252,26 @@ def _widened(array: AnswerArray, recipe: Recipe, folds: Codes, gain: Gain) -> Ga
         gain,
         ci_low=max(-1.0, min(gain.ci_low, gain.gain - half)),
         ci_high=min(1.0, max(gain.ci_high, gain.gain + half)),
+    )
+
+
+def _of_sampled_panels(array: AnswerArray, recipe: Recipe, units: list[Unit], gain: Gain) -> Gain:
+    """The gain of a panel of any wordings, whose interval allows for measuring only some panels."""
+    by_panel: dict[Wording, list[Unit]] = {}
+    for unit in units:
+        by_panel.setdefault(unit.wording, []).append(unit)
+    from scipy.special import stdtrit
+
+    measured, there_are = len(by_panel), n_panels(array, recipe)
+    if gain.ci_low is None or gain.ci_high is None or not 1 < measured < there_are:
+        return gain
+    rights = [np.nanmean(_share_right(array, each)) for each in by_panel.values()]
+    error = np.std(rights, ddof=1) * np.sqrt((1 / measured) * (1 - measured / there_are))
+    half = float(stdtrit(measured - 1, 0.975) * error)
+    return replace(
+        gain,
+        ci_low=max(-1.0, gain.gain - float(np.hypot(gain.gain - gain.ci_low, half))),
+        ci_high=min(1.0, gain.gain + float(np.hypot(gain.ci_high - gain.gain, half))),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from math import comb
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from judgesense.tasks import is_scale
 
 MOST_PANELS = 10
 """Panels of the same size whose verdicts are averaged for a panel's accuracy."""
+
+MOST_LISTED = 12
+"""Wordings of which every panel is listed; of more, panels are drawn."""
 
 Panel = tuple[str, ...]
 """The names of the wordings behind a verdict."""
@@ -79,14 +83,28 @@ def recipe_named(name: str, array: AnswerArray) -> Recipe:
 
 def panels(array: AnswerArray, recipe: Recipe) -> list[Panel]:
     """The panels of wordings that a recipe is measured on: first disjoint ones, then others up to
-    MOST_PANELS."""
+    MOST_PANELS. They are a sample of `n_panels`."""
     pool, k = pool_of(array), len(recipe.wordings)
     if k == 1:
         return [(name,) for name in pool]
     disjoint = [tuple(pool[at : at + k]) for at in range(0, len(pool) - k + 1, k)]
-    others = [panel for panel in combinations(pool, k) if panel not in disjoint]
-    np.random.default_rng(0).shuffle(others)
-    return disjoint + others[: max(0, MOST_PANELS - len(disjoint))]
+    wanted, rng = MOST_PANELS - len(disjoint), np.random.default_rng(0)
+    if wanted <= 0:
+        return disjoint
+    if len(pool) <= MOST_LISTED:
+        others = [panel for panel in combinations(pool, k) if panel not in disjoint]
+        rng.shuffle(others)
+        return disjoint + others[:wanted]
+    drawn = dict.fromkeys(disjoint)
+    while len(drawn) < MOST_PANELS:
+        # Of 13 wordings there are so many panels that one is seldom drawn twice.
+        drawn[tuple(pool[n] for n in np.sort(rng.choice(len(pool), k, replace=False)))] = None
+    return list(drawn)
+
+
+def n_panels(array: AnswerArray, recipe: Recipe) -> int:
+    """How many panels there are of a recipe's size."""
+    return comb(len(pool_of(array)), len(recipe.wordings))
 
 
 def order_groups(array: AnswerArray, recipe: Recipe) -> list[tuple[str, ...]]:
