@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from hub_scripts.hub import Content, Publication
+from hub_scripts.verification import named_benchmark, require_benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.log.folder import PAIRS_FILE, PROMPTS_FILE, RUN_FILE, read_record
@@ -36,6 +37,9 @@ _STIMULUS = frozenset({"system_prompt", "prompt_head", "prompt_tail", "text", "i
 """Keys whose values a judge saw; they stay as they are."""
 
 _PROMPT_TEXT = re.compile(r"examples\[\d+\]\.[ab]\.text|attacks\[\d+\]\.turned_items\[\d+\]\.text")
+
+_COMMAND = re.compile(r"next\[\d+\]\.command")
+"""A command names the run's folder, which may have moved."""
 
 TOLERANCE = 1e-9
 """Figures that differ by less, relatively, are equal: processors round differently."""
@@ -84,15 +88,18 @@ def results_publication(run_dir: Path, repo_id: str) -> Publication:
     decisions stay as they are, and with them every figure and signature.
 
     Raises JudgeSenseError for a run without decisions or without a report, a report of a newer
-    schema, and a figure or signature that does not follow from the decisions (the first is named).
+    schema, a figure or signature that does not follow from the decisions (the first is named), and
+    as `require_benchmark`.
     """
     report = checked_report(run_dir)
+    if (benchmark := named_benchmark(run_dir)) is not None:
+        require_benchmark(run_dir, benchmark)
     report = replace(report, runs=without_paths(report.runs), notes=without_paths(report.notes))
-    name = folder_name(report)
+    name, stated = folder_name(report), report_json(report)
     files: dict[str, Content] = {
         "README.md": _CARD.replace("{repo_id}", repo_id).encode(),
         f"{name}/README.md": render_markdown(report).encode(),
-        f"{name}/{REPORT_FILE}": _json(report_json(report)),
+        f"{name}/{REPORT_FILE}": _json(stated | {"next": without_paths(stated["next"])}),
     }
     for part in part_files(run_dir):
         files[f"{name}/{PARTS}/{part.name}"] = _fit_part(part)
@@ -140,6 +147,8 @@ def checked_report(run_dir: Path) -> ReportContents:
     for key in sorted({*stated, *computed} - {"notes"}):
         for place, value, right in _differences(stated.get(key, []), computed.get(key), key):
             text = isinstance(value, str) and _PROMPT_TEXT.fullmatch(place)
+            if isinstance(value, str) and _COMMAND.fullmatch(place):
+                continue
             if has_prompts or not text:
                 raise JudgeSenseError(
                     f"{path} does not match its decisions: {place} is {_short(value)}, but "

@@ -10,7 +10,9 @@ from judgesense.measure.card import State, Trust
 from judgesense.statistics.arrays import Floats
 
 RUN, LOG, FIGURE = "measured here", "measured here from a published log", "published figure"
-"""What kind of figures a row has: from a run's decisions, from others' decisions, quoted."""
+REPORTED = "reported"
+"""What kind of figures a row has: from a run whose answers a maintainer has got again, from others'
+decisions, quoted, and from a run's decisions that nobody has asked for again."""
 
 
 @dataclass(frozen=True)

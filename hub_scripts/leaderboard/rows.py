@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hub_scripts.leaderboard.records import FIGURE, Change, Row, Tables
+from hub_scripts.leaderboard.records import FIGURE, REPORTED, RUN, Change, Row, Tables
 from judgesense.log.view import BASELINES
 from judgesense.measure.assessment import Assessment, ReportContents, task_rank
 from judgesense.measure.card import TRUST, USABLE
@@ -53,11 +53,12 @@ Entry = tuple[Row, Tables | None]
 
 
 def entries(
-    report: ReportContents, run: str, gold: Mapping[Key, Tables] = NOTHING
+    report: ReportContents, run: str, gold: Mapping[Key, Tables] = NOTHING, verified: bool = False
 ) -> Iterator[Entry]:
     """The rows of a run's checked report, not ranked yet; ``run`` is the name of its folder.
 
-    ``gold`` has the answers beside the gold labels by judge, task and scoring.
+    ``gold`` has the answers beside the gold labels by judge, task and scoring. Only the judges of a
+    ``verified`` run are named as models on the Hub, and measured here.
     """
     record: Mapping[str, Any] = report.runs[0] if report.runs else {}
     source = record.get("dataset") or {}
@@ -77,7 +78,8 @@ def entries(
         row = replace(
             row_of(assessment, run, data, tables),
             weights="open" if engine in _LOCAL_ENGINES else "api" if engine in REMOTE else None,
-            model=_model(assessment.judge, facts),
+            model=_model(assessment.judge, facts) if verified else None,
+            kind=RUN if verified else REPORTED,
         )
         yield row, tables
 

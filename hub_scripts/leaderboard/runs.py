@@ -15,6 +15,7 @@ from hub_scripts.hub import hub_client, transport_errors
 from hub_scripts.leaderboard.records import Tables
 from hub_scripts.leaderboard.rows import Key
 from hub_scripts.results import checked_report
+from hub_scripts.verification import VERIFIED, is_verified, named_benchmark, require_benchmark
 from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import PAIRS_FILE, RUN_FILE, read_run
 from judgesense.log.schema import PARTS, part_files
@@ -99,6 +100,8 @@ def _from_hub(repo_id: str) -> Runs:
     patterns = [f"{run}/{file}" for run in sizes if run not in large for file in files]
     folder = Path()
     if patterns:
+        # Only maintainers write to the root of the repository.
+        patterns.append(VERIFIED)
         folder = Path(hub.snapshot_download(**where, revision=revision, allow_patterns=patterns))
     return Runs(
         f"{repo_id} at {revision[:8]}",
@@ -113,13 +116,23 @@ def report_of(folder: Path) -> ReportContents:
     """The report of a run, every figure of which follows from its decisions.
 
     A run without a report, or with one of an earlier JudgeSense, is measured. Raises
-    JudgeSenseError for a run without decisions, and for a report with other figures.
+    JudgeSenseError for a run without decisions, for a report with other figures, and for decisions
+    that differ from the package's benchmark.
     """
     from judgesense.reporting.report import measure_run
 
-    if part_files(folder) and not has_report(folder):
-        return measure_run(folder)
-    return checked_report(folder)
+    if not part_files(folder) or has_report(folder):
+        report = checked_report(folder)
+    else:
+        report = measure_run(folder)
+    if (benchmark := named_benchmark(folder, only_embedded=True)) is not None:
+        require_benchmark(folder, benchmark)
+    return report
+
+
+def is_measured_here(folder: Path) -> bool:
+    """Whether a maintainer knows a run's answers: the package's own, or asked again."""
+    return folder.parent == EMBEDDED or is_verified(folder)
 
 
 def gold_tables(folder: Path) -> dict[Key, Tables]:

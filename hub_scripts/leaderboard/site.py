@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hub_scripts.hub import DATASET, HUB_SITE, PAPER, REPOSITORY, Publication
-from hub_scripts.leaderboard.records import FIGURE, RUN, Row, Tables
+from hub_scripts.leaderboard.records import FIGURE, REPORTED, RUN, Row, Tables
 from hub_scripts.leaderboard.rows import (
     NOTHING,
     Key,
@@ -22,7 +22,7 @@ from hub_scripts.leaderboard.rows import (
     in_order,
     ranked_rows,
 )
-from hub_scripts.leaderboard.runs import Runs, gold_tables, report_of
+from hub_scripts.leaderboard.runs import Runs, gold_tables, is_measured_here, report_of
 from hub_scripts.publications import is_wheel
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
@@ -64,15 +64,20 @@ def write_site(runs: Runs, out: Path, note: Callable[[str], None] = print) -> di
     left out; ``note`` and the page say why.
     """
     reports, gold, left_out = {}, {}, dict(runs.left_out)
+    verified = set[str]()
     for run, folder in runs.folders.items():
         try:
             reports[run] = report_of(folder)
             gold[run] = gold_tables(folder)
+            if is_measured_here(folder):
+                verified.add(run)
         except JudgeSenseError as error:
             left_out[run] = str(error).replace(str(folder), run)
     for run, why in left_out.items():
         note(f"left out {run}: {why}")
-    return write_pages(reports, out, runs.where, left_out, runs.address, gold, runs.published)
+    return write_pages(
+        reports, out, runs.where, left_out, runs.address, gold, runs.published, verified
+    )
 
 
 def write_pages(
@@ -83,17 +88,19 @@ def write_pages(
     address: str | None = None,
     gold: Mapping[str, Mapping[Key, Tables]] = MappingProxyType({}),
     published: bool = False,
+    verified: Collection[str] = (),
 ) -> dict[str, Any]:
     """Write the pages of checked reports (by the name of their run), and return ``board.json``.
 
     ``where`` says where the runs come from, ``address`` is the web page of their folders,
     ``left_out`` has other runs with the reason, and ``gold`` the tables of `entries` by run.
-    ``published`` adds the rows of published logs and figures.
+    ``published`` adds the rows of published logs and figures, and ``verified`` are the runs whose
+    answers a maintainer knows.
     """
     rows = ranked_rows(
         entry
         for run, report in reports.items()
-        for entry in entries(report, run, gold.get(run, NOTHING))
+        for entry in entries(report, run, gold.get(run, NOTHING), run in verified)
     )
     sources: Mapping[str, Mapping[str, str]] = {}
     measured = dict(reports)
@@ -125,7 +132,7 @@ def write_pages(
     templates.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     templates.globals |= {
         "FIGURE": FIGURE,
-        "RUN": RUN,
+        "RUNS": (RUN, REPORTED),
         "threshold": STEADY_JSS,
         "as_two": partial(number, digits=2),
     }

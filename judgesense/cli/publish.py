@@ -22,13 +22,15 @@ _KINDS = {
     "results": {"pull_request"},
     "metrics": {"org", "wheel"},
     "space": {"results"},
+    "verify": {"judge", "sample", "settings"},
 }
 """What is published, and the flags of each kind, besides those of all."""
 
 
 def publish(
     kind: Annotated[
-        Literal["dataset", "results", "metrics", "space"], typer.Argument(help="What to publish.")
+        Literal["dataset", "results", "metrics", "space", "verify"],
+        typer.Argument(help="What to publish; verify publishes nothing."),
     ],
     what: Annotated[
         list[str] | None,
@@ -68,6 +70,14 @@ def publish(
             "--pull-request", help="results: open a pull request even if you have write access."
         ),
     ] = False,
+    judge: Annotated[
+        str | None, typer.Option("--judge", "-j", metavar="JUDGE", help="verify: whom to ask.")
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="verify: how many prompts to ask (default: 20)."),
+    ] = None,
+    settings: opt.Settings = None,
     private: Annotated[
         bool, typer.Option("--private", help="Create the repository as private.")
     ] = False,
@@ -83,7 +93,11 @@ def publish(
 
     dataset publishes a dataset folder that has no audit errors. results publishes a run's report
     and decisions, if the decisions reproduce the report's figures. metrics publishes each metric as
-    a Space that evaluate loads. space publishes the leaderboard as a static Space.
+    a Space that evaluate loads. space publishes the leaderboard as a static Space. verify asks a
+    judge some prompts of a run again and notes the outcome in verified.json, beside the run: until
+    then the leaderboard says "reported".
+
+    Exit codes: 0 done; 1 verify got other verdicts; 2 bad usage or input.
     """
     from hub_scripts import publications
     from hub_scripts.hub import publish as send
@@ -94,11 +108,18 @@ def publish(
         "results": results,
         "audit": None if audit else False,
         "pull_request": pull_request or None,
+        "judge": judge,
+        "sample": sample,
+        "settings": settings or None,
     }
     for flag, value in special.items():
         if value is not None and flag not in _KINDS[kind]:
-            flag = {"audit": "no-audit"}.get(flag, flag.replace("_", "-"))
+            names = {"audit": "no-audit", "settings": "set"}
+            flag = names.get(flag, flag.replace("_", "-"))
             raise JudgeSenseError(f"--{flag}: publish {kind} has no such flag")
+    if kind == "verify":
+        _verify(what, judge, sample or 20, settings, format)
+        return
     if kind == "metrics":
         if org is None or repo is not None:
             raise JudgeSenseError("publish metrics needs --org ORG, and no --repo")
@@ -139,6 +160,28 @@ def publish(
         opt.print_json(
             {"dry_run": dry_run, "repositories": [outcome.to_dict() for outcome in done]}
         )
+
+
+def _verify(
+    what: list[str] | None, judge: str | None, sample: int, settings: list[str] | None, format: str
+) -> None:
+    """Ask a run's prompts again, and say how many verdicts are the same."""
+    from hub_scripts.verification import ask_again, keep_verified
+    from local_judges.registry import resolve
+
+    if judge is None or len(what or ()) != 1:
+        raise JudgeSenseError("publish verify needs the folder of a run, and --judge JUDGE")
+    folder = Path(*(what or ()))
+    loaded = resolve(judge, **opt.judge_options(settings)).load()
+    try:
+        found = ask_again(folder, loaded, sample)
+    finally:
+        loaded.close()
+    path = keep_verified(folder, found)
+    said = f"{found.judge} gave {found.same} of {found.asked} verdicts again; noted in {path}"
+    opt.output(format, lambda: {**vars(found), "holds": found.holds}, lambda: said)
+    if not found.holds:
+        raise typer.Exit(1)
 
 
 def _check_repo(repo: str, option: str = "--repo ORG/NAME") -> None:

@@ -123,7 +123,7 @@ def test_the_embedded_runs_are_two_judges_on_the_same_pairs():
     board = [
         each
         for folder in sorted(EMBEDDED.iterdir())
-        for each in entries(report_of(folder), folder.name, gold_tables(folder))
+        for each in entries(report_of(folder), folder.name, gold_tables(folder), True)
     ]
     rows = {
         row.judge.partition("@")[0]: row for row in ranked_rows(board) if row.task == "relevance"

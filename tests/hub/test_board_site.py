@@ -111,7 +111,13 @@ def test_a_hostile_name_is_text_on_every_page(site):
 
 def test_a_judges_page_has_its_figures_checks_remedies_signatures_and_sources(tmp_path):
     report = report_of(EMBEDDED / "qwen2.5-coder-1.5b")
-    write_pages({"qwen": report}, tmp_path, "here", address="https://hub.example/tree/abc")
+    write_pages(
+        {"qwen": report},
+        tmp_path,
+        "here",
+        address="https://hub.example/tree/abc",
+        verified=["qwen"],
+    )
     (page,) = tmp_path.glob("judges/*.html")
     text = page.read_text("utf-8")
     assert "JSS 0.868 [0.680, 0.969]" in text
