@@ -101,6 +101,36 @@ class Declared(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
+_SECRET_NAME = re.compile(
+    r"(?i)(x-)?(api|access|auth|secret)[-_]?(key|token)|authorization|password|secret|bearer"
+)
+SECRET = re.compile(r"\b(?:sk|hf|gsk|xai|AIza)[-_A-Za-z0-9*.]{6,}")
+"""What looks like a key."""
+
+
+def _without_keys(body: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what looks like a key, at any depth: these fields are logged."""
+
+    def check(name: str, value: Any) -> None:
+        if isinstance(value, Mapping):
+            for inner, each in value.items():
+                check(str(inner), each)
+        elif isinstance(value, list):
+            for each in value:
+                check(name, each)
+        elif isinstance(value, str) and (_SECRET_NAME.fullmatch(name) or SECRET.search(value)):
+            raise ValueError(
+                f"must hold no key ({name!r} looks like one), because it is logged; set an "
+                "environment variable and name it as key_variable"
+            )
+
+    check("", body)
+    return body
+
+
+Body = Annotated[dict[str, Any], AfterValidator(_without_keys)]
+
+
 class Style(Declared):
     """What differs between endpoints in how to call them, as data."""
 
@@ -111,7 +141,7 @@ class Style(Declared):
     token_parameter: str = setting("max_tokens", "Or max_completion_tokens.")
     reasoning_effort: bool = setting(False, "The endpoint accepts reasoning_effort.")
     begins_thinking: bool = setting(False, "The server's chat template writes <think> itself.")
-    extra_body: dict[str, Any] = setting({}, "More fields to send with every request.")
+    extra_body: Body = setting({}, "More fields to send with every request.")
 
 
 class Options(Declared):

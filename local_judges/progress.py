@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from judgesense.text import duration
+from judgesense.text import duration, printable
 from local_judges.protocol import Budgeted
 
 _LINE_EVERY_S = 5.0
@@ -23,13 +23,16 @@ def progress(
     A bar on a terminal, otherwise a line every 5 seconds and at the end, with what ``judge`` has
     spent; stdout is for results.
     """
+    # The name may come from somebody else's file.
+    name = printable(name)
     if sys.stderr.isatty() and done < total:
         from rich.console import Console
+        from rich.markup import escape
         from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
         columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TextColumn("prompts"))
         with Progress(*columns, console=Console(stderr=True)) as bar:
-            task = bar.add_task(name, total=total, completed=done)
+            task = bar.add_task(escape(name), total=total, completed=done)
             yield lambda count: bar.advance(task, count)
         return
     first = shown = done

@@ -16,6 +16,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
+from hmac import compare_digest
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
@@ -42,7 +43,13 @@ GRACE = 20.0
 _THIS_HOST = ("127.0.0.1", "localhost")
 """A page of another name may lead here."""
 
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
 
 
 class PageRequest(BaseModel):
@@ -71,7 +78,8 @@ class LabelServer:
                 f"cannot listen on port {port} ({error.strerror}); choose another with --port"
             ) from error
         self.port = self._socket.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self.port}/"
+        # Others on this machine can reach the port; only who has the address gets the page.
+        self.address = f"http://127.0.0.1:{self.port}/?key={self.secret}"
         # The terminal belongs to the user: nothing is logged.
         self._server = uvicorn.Server(uvicorn.Config(self._app(), log_level="critical"))
 
@@ -97,13 +105,14 @@ class LabelServer:
 
         @app.get("/")
         async def show(request: Request) -> Response:
-            if request.url.hostname not in _THIS_HOST:
+            known = compare_digest(request.query_params.get("key", ""), self.secret)
+            if request.url.hostname not in _THIS_HOST or not known:
                 return JSONResponse({}, 404, _HEADERS)
             return HTMLResponse(text, headers=_HEADERS)
 
         @app.post("/")
         async def ask(request: Request) -> Response:
-            is_own = request.headers.get("x-secret") == self.secret
+            is_own = compare_digest(request.headers.get("x-secret", ""), self.secret)
             body = None
             if is_own and request.url.hostname in _THIS_HOST:
                 body = await _body(request)

@@ -40,9 +40,28 @@ def serve_pages(write: Callable[[Path], object], port: int, name: str, *, browse
 
 
 class _Pages(SimpleHTTPRequestHandler):
-    """The files of a folder; no listings, no log, and no connection is held longer than a while."""
+    """The files of a folder; no listings, no log, and no connection is held longer than a while.
+
+    A request has to name this machine: a page of another name may have been led here.
+    """
 
     timeout = 10
+
+    def parse_request(self) -> bool:
+        """Refuse a request to another host."""
+        if not super().parse_request():
+            return False
+        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        if host not in ("127.0.0.1", "localhost"):
+            self.send_error(404)
+            return False
+        return True
+
+    def end_headers(self) -> None:
+        """Let no other page show this one in a frame."""
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        super().end_headers()
 
     def list_directory(self, path: Any) -> None:
         """Refuse a folder without an index.html."""

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -198,8 +198,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     """
     sheet = io.StringIO()
     writer = csv.writer(sheet, lineterminator="\n")
-    writer.writerow(map(_inert, columns))
-    writer.writerows(map(_inert, map(row.get, columns)) for row in rows)
+    # A carriage return ends a row for every reader, but this writer quotes its own line end alone.
+    quoted = csv.writer(sheet, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for cells in chain([columns], (map(row.get, columns) for row in rows)):
+        written = [_inert(cell) for cell in cells]
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in written)
+        (quoted if has_return else writer).writerow(written)
     return sheet.getvalue()
 
 

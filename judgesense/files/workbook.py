@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.files.limits import require_small
 
 _LOOKED_AT = 50
 """Rows of a sheet in which its header is looked for."""
@@ -31,6 +32,8 @@ def workbook_rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
     except ImportError as error:
         raise MissingExtraError("openpyxl", "excel", f"reading {path.name}") from error
     try:
+        with ZipFile(path) as archive:
+            require_small(archive, path)
         book = load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, InvalidFileException, KeyError, ValueError, OSError) as error:
         raise JudgeSenseError(f"{path} cannot be read as an Excel workbook ({error})") from error

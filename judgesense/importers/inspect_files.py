@@ -21,6 +21,7 @@ from pydantic import Field
 from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import require_file
 from judgesense.files.documents import Shape, parse_json, read_json, validate
+from judgesense.files.limits import MEMBER_BYTES, require_small
 
 _ZSTD = 93
 """The zip compression method of newer Inspect versions, which Python's zipfile lacks."""
@@ -153,6 +154,7 @@ def open_log(path: Path) -> tuple[Evaluation, Iterator[tuple[str, Sample]]]:
             archive = zipfile.ZipFile(path)
         except _DAMAGE as error:
             raise JudgeSenseError(f"{path}: a damaged archive ({error})") from error
+        require_small(archive, path)
         if "[Content_Types].xml" in archive.namelist():
             raise JudgeSenseError(f"{path}: an Excel workbook; name it with the suffix .xlsx")
         if "header.json" not in archive.namelist():
@@ -217,7 +219,10 @@ def _read(path: Path, archive: zipfile.ZipFile, name: str) -> Any:
                 source.seek(info.header_offset + 26)
                 source.seek(sum(struct.unpack("<HH", source.read(4))), 1)
                 compressed = pa.BufferReader(source.read(info.compress_size))
-            content = pa.CompressedInputStream(compressed, "zstd").read()
+            # The size that the archive states may be wrong.
+            content = pa.CompressedInputStream(compressed, "zstd").read(MEMBER_BYTES + 1)
+            if len(content) > MEMBER_BYTES:
+                raise ValueError(f"more than {MEMBER_BYTES:,} bytes, decompressed")
     except _DAMAGE as error:
         raise JudgeSenseError(f"{path}, {name}: damaged ({error})") from error
     return parse_json(content, f"{path}, {name}")

@@ -394,7 +394,7 @@ def _judge(
         facts: dict[str, Any] = {"describe": dict(judge.describe())}
         if price := getattr(judge, "price", None):
             facts["price"] = {"input": price[0], "output": price[1]}
-        run.enter(judge.name, **facts)
+        entry = run.enter(judge.name, **facts)
         improved = getattr(given, "improved", None)
         scorings = settings.scorings
         if not settings.strict and improved is not None:
@@ -452,6 +452,13 @@ def _judge(
             spent = judge.spent - earlier
     finally:
         judge.close()
+    served = getattr(getattr(judge, "endpoint", None), "served", None)
+    if served:
+        entry["served"] = {
+            name: entry.get("served", {}).get(name, 0) + n for name, n in served.items()
+        }
+        if len(served) > 1:
+            note(f"{judge.name} was answered by several models: {', '.join(served)}")
     run.leave(
         outcome.seconds,
         outcome.counts,

@@ -56,7 +56,7 @@ class Batcher(Generic[A, B]):
 
     @property
     def failing(self) -> str | None:
-        """Why the last three batches failed; None if one of them did not."""
+        """The kind of error of which the last three batches failed; None if one of them did not."""
         return self._failures[-1] if len(self._failures) >= 3 else None
 
     async def ask(self, asks: Sequence[A]) -> list[B]:
@@ -104,7 +104,8 @@ class Batcher(Generic[A, B]):
             answers = await loop.run_in_executor(self._thread, self._answer, list(batch.values()))
             replies = list(zip(batch, answers, strict=True))
         except Exception as error:  # noqa: BLE001 - each caller gets it; the server lives on
-            self._failures = [*self._failures[-2:], f"{type(error).__name__}: {error}"]
+            # Anybody may ask whether the judge answers: its error may quote what it judged.
+            self._failures = [*self._failures[-2:], type(error).__name__]
             # One request may be what the judge dies of: it must not take the others with it.
             if len(batch) > 1 and not isinstance(error, JudgeSenseError):
                 items = list(batch.items())

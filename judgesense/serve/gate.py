@@ -13,17 +13,12 @@ from ipaddress import ip_address
 from typing import Any
 
 from judgesense.errors import MissingExtraError
+from judgesense.files.limits import BODY_S, HELD_BYTES, REQUEST_BYTES
 
 try:
     from fastapi.responses import JSONResponse
 except ImportError as error:
     raise MissingExtraError(error.name or "fastapi", "serve", "judgesense serve") from error
-
-MOST_BYTES = 8 * 2**20
-"""The largest body of a request."""
-
-BODY_S = 30.0
-"""Seconds in which a request's body has to arrive."""
 
 
 class Gate:
@@ -36,6 +31,7 @@ class Gate:
     def __init__(self, app: Any, key: str | None, local: bool, counts: Counter[str]) -> None:
         self._app, self._local, self._counts = app, local, counts
         self._key = hashlib.sha256(key.encode()).digest() if key else None
+        self._held = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer an ASGI request, or pass it on."""
@@ -49,15 +45,19 @@ class Gate:
             status = message.get("status", status)
             await send(message)
 
-        refused, read = await self._read(scope, receive)
-        await (refused or self._app)(scope, read, sent)
+        held = [0]
+        try:
+            refused, read = await self._read(scope, receive, held)
+            await (refused or self._app)(scope, read, sent)
+        finally:
+            self._held -= held[0]
         path = getattr(scope.get("route"), "path", "other")
         self._counts[f'requests_total{{path="{path}",status="{status}"}}'] += 1
         self._counts["request_seconds_sum"] += time.monotonic() - began  # type: ignore[assignment]
         self._counts["request_seconds_count"] += 1
 
-    async def _read(self, scope: Any, receive: Any) -> tuple[Any, Any]:
-        """What to answer at once, if anything; and the body, read."""
+    async def _read(self, scope: Any, receive: Any, held: list[int]) -> tuple[Any, Any]:
+        """What to answer at once, if anything; and the body, read. ``held`` are its bytes."""
         headers = dict(scope["headers"])
         given = headers.get(b"authorization", b"").removeprefix(b"Bearer ").strip()
         wanted = self._key if scope["path"] != "/health" else None
@@ -73,12 +73,18 @@ class Gate:
         body, more = b"", True
         with suppress(TimeoutError):
             async with asyncio.timeout(BODY_S):
-                while more and len(body) <= MOST_BYTES:
+                while more and len(body) <= REQUEST_BYTES and self._held <= HELD_BYTES:
                     message = await receive()
-                    body += message.get("body", b"")
+                    body += (part := message.get("body", b""))
+                    held[0] += len(part)
+                    self._held += len(part)
                     more = message.get("more_body", False)
-        if len(body) > MOST_BYTES:
-            return error_reply(413, f"the body is over {MOST_BYTES} bytes"), receive
+        if len(body) > REQUEST_BYTES:
+            return error_reply(413, f"the body is over {REQUEST_BYTES} bytes"), receive
+        if self._held > HELD_BYTES:
+            wait = {"Retry-After": "1"}
+            said = "the requests that wait are too large together; ask again"
+            return error_reply(429, said, wait), receive
         if more:
             return error_reply(408, f"the body did not arrive in {BODY_S:g} s"), receive
         whole = [{"type": "http.request", "body": body, "more_body": False}]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.files.limits import CONNECTIONS, HEADER_S
 from judgesense.serve.gate import Gate, error_reply, is_loopback
 from judgesense.serve.routes import PLACES, Service, router
 from judgesense.serve.served_judge import ServedJudge, load_served
@@ -21,6 +22,7 @@ try:
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from starlette.exceptions import HTTPException as AnyHTTPException
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
 except ImportError as error:
     raise MissingExtraError(error.name or "fastapi", "serve", "judgesense serve") from error
 
@@ -55,6 +57,38 @@ def app_of(
     for kind in _REFUSALS:
         app.add_exception_handler(kind, _refuse)
     return app
+
+
+class Hurried(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
+    """A connection that is closed if a request's headers take too long."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for headers."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait on, unless these bytes complete the headers."""
+        super().data_received(data)
+        self._wait()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Wait no more."""
+        super().connection_lost(error)
+        self._stop()
+
+    def _wait(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop()
+        elif self._late is None:
+            self._late = self.loop.call_later(HEADER_S, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 _REFUSALS = (
@@ -132,6 +166,9 @@ def serve(
             listening.listen(1024)
             ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
             with suppress(KeyboardInterrupt):
-                uvicorn.Server(uvicorn.Config(app, log_level="warning")).run([listening])
+                config = uvicorn.Config(
+                    app, log_level="warning", http=Hurried, limit_concurrency=CONNECTIONS
+                )
+                uvicorn.Server(config).run([listening])
         finally:
             served.close()

@@ -12,6 +12,7 @@ import random
 import sys
 import time
 import weakref
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -20,6 +21,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judgesense.errors import JudgeSenseError, MissingExtraError
+from judgesense.files.limits import REPLY_BYTES
+from judgesense.text import printable
 from local_judges.api.refusals import accepted_body, refused_in
 from local_judges.api.replies import (
     FatalError,
@@ -178,6 +181,7 @@ class Endpoint:
         self.writes = True
         self.complete: Create | None = None
         self._looked = False
+        self.served: Counter[str] = Counter()
         self._unreached: FatalError | None = None
         self._refused: frozenset[str] = frozenset()
         self._noise = random.Random(0).random
@@ -202,7 +206,7 @@ class Endpoint:
             base_url=self.base_url,
             timeout=self.timeout_s,
             max_retries=0,
-            http_client=DefaultAioHttpClient(event_hooks={"response": [_as_utf_8]}),
+            http_client=DefaultAioHttpClient(event_hooks={"response": [_received]}),
         )
 
     def find_scorer(self, tries: int = 3) -> TokenScorer | None:
@@ -245,6 +249,12 @@ class Endpoint:
         chosen = "" if self.provider in (None, "auto") else f":{self.provider}"
         model = f"{self.model}{chosen}"
         return body_of(request, model=model, options=self.options, logprobs=logprobs)
+
+    def _note_model(self, reply: Any) -> None:
+        """Count the name under which the endpoint answered: it may be another model's."""
+        served = reply.get("model") if isinstance(reply, Mapping) else None
+        if isinstance(served, str) and served:
+            self.served[printable(served[:200])] += 1
 
     def answers(self, reply: Any, requests: Sequence[Request]) -> list[Answer]:
         """The answers in its reply. Raises ValueError if they are not there."""
@@ -324,7 +334,9 @@ class Endpoint:
                     )
                     answers = [answer]
                 else:
-                    answers = self.answers(await create(**body), requests)
+                    reply = await create(**body)
+                    answers = self.answers(reply, requests)
+                    self._note_model(reply)
                 self._refused = refused
                 return answers
         except JudgeSenseError:
@@ -333,6 +345,8 @@ class Endpoint:
             kind, reason, retry_after = diagnose(error, self.hide)
         if kind == "fatal":
             raise FatalError(reason)
+        if kind == "refused":
+            return [Answer(text="", refused=True) for _ in requests]
         if kind == "bad request":
             if (more := refused_in(reason, body)) - refused:
                 return await self._try(create, requests, logprobs, started, refused | more)
@@ -340,9 +354,18 @@ class Endpoint:
         raise _TryError(kind, reason, retry_after)
 
 
-async def _as_utf_8(response: Any) -> None:
+async def _received(response: Any) -> None:
+    """Read a reply, up to a size: a few compressed bytes may stand for gigabytes."""
     # The encoding of JSON, whatever the reply's header says.
     response.encoding = "utf-8"
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > REPLY_BYTES:
+            await response.aclose()
+            raise ValueError(f"the reply has more than {REPLY_BYTES} bytes")
+    response._content = b"".join(parts)
 
 
 def _never_answered(reason: str) -> FatalError:

@@ -10,9 +10,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from judgesense.errors import JudgeSenseError
+from local_judges.options import SECRET
 from local_judges.protocol import Answer, Request
-
-_SECRET = re.compile(r"\b(?:sk|hf|gsk|xai|AIza)[-_A-Za-z0-9*.]{6,}")
 
 
 class FatalError(JudgeSenseError):
@@ -41,8 +40,10 @@ def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> An
     ('YES', True)
     """
     try:
-        choice = reply["choices"][0]
-        message, usage = choice["message"], reply.get("usage")
+        choice = _first(reply["choices"])
+        filtered = choice.get("finish_reason") == FILTERED
+        message = choice["message"] if not filtered else choice.get("message") or {}
+        usage = reply.get("usage")
         refusal = message.get("refusal")
         text = _text(message.get("content")) or (refusal if isinstance(refusal, str) else "")
         reason = choice.get("finish_reason")
@@ -59,11 +60,23 @@ def answer_of(reply: Any, request: Request, begins_thinking: bool = False) -> An
         input_tokens=_count(usage, "prompt_tokens"),
         output_tokens=_count(usage, "completion_tokens"),
         truncated=reason == "length",
-        refused=bool(refusal) or reason == "content_filter",
+        refused=bool(refusal) or filtered,
     )
     if top := _top(choice):
         answer.option_logprobs, answer.option_mass = first_token_options(top, request.options)
     return answer
+
+
+FILTERED = "content_filter"
+"""What a provider calls an answer, or a prompt, that its filter took away."""
+
+
+def _first(choices: Any) -> Mapping[str, Any]:
+    """The choice with the index 0; the order of a list of choices says nothing."""
+    if not isinstance(choices, list):
+        raise TypeError("choices is no list")
+    chosen: Mapping[str, Any] = next((c for c in choices if c.get("index") == 0), choices[0])
+    return chosen
 
 
 def _text(content: Any) -> str:
@@ -151,7 +164,8 @@ def first_token_options(
 def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, float | None]:
     """(kind, reason without secrets, seconds of Retry-After) of an error that a call raised.
 
-    Kinds: ``fatal`` (no prompt can succeed), ``bad request`` (this prompt cannot), ``busy``,
+    Kinds: ``fatal`` (no prompt can succeed), ``bad request`` (this prompt cannot), ``refused`` (by
+    the provider's filter), ``busy``,
     ``page`` and ``unreachable`` (worth another try). ``hide`` removes secrets from a text. Raises
     ``error`` itself if it is none of these.
     """
@@ -173,7 +187,8 @@ def diagnose(error: Exception, hide: Callable[[str], str]) -> tuple[str, str, fl
         if status in (408, 409, 425, 429) or status >= 500:
             return "busy", reason, _retry_after(getattr(response, "headers", {}))
         if status >= 400:
-            return "bad request", reason, None
+            filtered = getattr(error, "code", None) == FILTERED
+            return "refused" if filtered else "bad request", reason, None
     if isinstance(error, PageError):
         return "page", message, None
     # The reply cannot be parsed: not JSON, not UTF-8, a number of 5,000 digits.
@@ -198,7 +213,7 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("Incorrect API key provided: sk-abcdef123456.")
     'Incorrect API key provided: ***'
     """
-    return _SECRET.sub("***", text)
+    return SECRET.sub("***", text)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -40,12 +40,14 @@ def dequantise(path: Path, target: Path, dtype: str) -> None:
     import torch
     import transformers
 
-    kind, gguf = getattr(torch, dtype), {"gguf_file": path.name}
+    kind, gguf = getattr(torch, dtype), {"gguf_file": path.name, "trust_remote_code": False}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, **gguf)
         config = transformers.AutoConfig.from_pretrained(path.parent, **gguf)
         with torch.device("meta"):
-            model = transformers.AutoModelForCausalLM.from_config(config, dtype=kind)
+            model = transformers.AutoModelForCausalLM.from_config(
+                config, dtype=kind, trust_remote_code=False
+            )
         if not _write_tensors(path, model, target / "model.safetensors"):
             from safetensors.torch import save_file
 

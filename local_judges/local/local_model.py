@@ -12,7 +12,7 @@ from typing import Any
 from judgesense.answers.text import THINKING_TAG
 from judgesense.log.schema import SCORES_IN_FORM
 from local_judges.local.chat import ChatFormat
-from local_judges.local.model_loading import ModelFiles, load_tokenizer, plain_folder
+from local_judges.local.model_loading import ModelFiles, load_config, load_tokenizer, plain_folder
 from local_judges.local.option_scoring import OptionTrie, option_trie
 from local_judges.options import LocalOptions
 from local_judges.protocol import Answer, Request
@@ -59,7 +59,7 @@ class LocalModel:
         if self.chat.thinks:
             self.scorings = frozenset({"generate"})
         self._tags = self._thinking_tags()
-        self.config = transformers.AutoConfig.from_pretrained(self.folder).get_text_config()
+        self.config = load_config(self.folder).get_text_config()
         self.context = int(getattr(self.config, "max_position_embeddings", None) or 1 << 30)
         # The tokenizer's and the generation configuration's.
         ends = {self.tokenizer.eos_token_id}

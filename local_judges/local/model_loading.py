@@ -219,8 +219,11 @@ def _is_complete(folder: Path, gguf_file: str | None) -> bool:
     """Whether a snapshot has all its weights, unlike after an interrupted download."""
     index = folder / "model.safetensors.index.json"
     if gguf_file is None and index.is_file():
-        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        return all((folder / shard).is_file() for shard in shards)
+        try:
+            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            return all((folder / shard).is_file() for shard in shards)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            return False
     return any(folder.glob(gguf_file or "*.safetensors"))
 
 
@@ -256,13 +259,39 @@ def plain_folder(source: ModelFiles, dtype: str = "float32") -> Path:
     return target
 
 
+UNREADABLE_MODEL = (
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What transformers raises for files that it did not write."""
+
+
+def load_config(folder: Path) -> Any:
+    """The configuration of a model folder. Raises JudgeSenseError if it cannot be read, or names
+    code to run."""
+    import transformers
+
+    try:
+        return transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except UNREADABLE_MODEL as error:
+        raise JudgeSenseError(
+            f"the configuration in {folder} cannot be read: {type(error).__name__}: {error}"
+        ) from error
+
+
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of a model folder. Raises JudgeSenseError if it cannot be read."""
     import transformers
 
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    except (ValueError, OSError, KeyError, ImportError) as error:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except Exception as error:
         raise JudgeSenseError(
             f"the tokenizer in {folder} cannot be read: {type(error).__name__}: {error}"
         ) from error
@@ -294,8 +323,9 @@ def load_model(folder: Path, dtype: str, device: str) -> Any:
                 dtype=getattr(torch, dtype),
                 device_map=device if device == "auto" else {"": device},
                 use_safetensors=True,
+                trust_remote_code=False,
             )
-    except (ValueError, OSError, KeyError, RuntimeError) as error:
+    except UNREADABLE_MODEL as error:
         raise JudgeSenseError(
             f"the model in {folder} cannot be loaded as a causal language model: "
             f"{type(error).__name__}: {error}"
@@ -307,7 +337,11 @@ def parameter_count(folder: Path) -> int:
     """The number of stored parameters, from the headers of the safetensors files."""
     total = 0
     for path in folder.glob("*.safetensors"):
-        with path.open("rb") as file:
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        total += sum(math.prod(t["shape"]) for k, t in header.items() if k != "__metadata__")
+        try:
+            with path.open("rb") as file:
+                length = min(int.from_bytes(file.read(8), "little"), path.stat().st_size)
+                header = json.loads(file.read(length))
+            total += sum(math.prod(t["shape"]) for k, t in header.items() if k != "__metadata__")
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            raise JudgeSenseError(f"{path} is not a safetensors file, or is damaged") from error
     return total
