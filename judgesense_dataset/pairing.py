@@ -21,6 +21,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import sha256_of
 from judgesense.files.tables import read_table
 from judgesense.log.folder import PAIR_SCHEMA, PROMPT_SCHEMA
+from judgesense.log.pairs import MOST_COMPARED, drawn_order, steps_of
 from judgesense.tasks import (
     NO_ORDER,
     Item,
@@ -123,9 +124,23 @@ def build(
 
 
 def template_pairs(entry: TaskTemplates, rejected: Collection[tuple[str, str]] = ()) -> list[int]:
-    """The indices, among all pairs of a task's templates, of those that are not rejected."""
-    joined = combinations([template.template_id for template in entry.templates], 2)
-    return [at for at, pair in enumerate(joined) if pair not in rejected]
+    """The indices, among all pairs of a task's templates, of those that are not rejected.
+
+    Of many templates these are a sample, as in :func:`judgesense.log.pairs.pairs_of`.
+    """
+    names = [template.template_id for template in entry.templates]
+    if len(names) > MOST_COMPARED:
+        place, steps = (
+            dict(zip(names, drawn_order(len(names)).tolist(), strict=True)),
+            steps_of(len(names)),
+        )
+    else:
+        place, steps = dict(zip(names, range(len(names)), strict=True)), len(names)
+    return [
+        at
+        for at, (one, two) in enumerate(combinations(names, 2))
+        if (one, two) not in rejected and abs(place[one] - place[two]) <= steps
+    ]
 
 
 def order_plan(design: str, orders: str | None) -> str:

@@ -30,7 +30,7 @@ try:
     import uvicorn
     from fastapi import FastAPI, Request
     from fastapi.concurrency import run_in_threadpool
-    from fastapi.responses import HTMLResponse, JSONResponse, Response
+    from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 except ImportError as error:
     raise MissingExtraError(error.name or "fastapi", "serve", "judgesense label") from error
 
@@ -107,7 +107,8 @@ class LabelServer:
         async def show(request: Request) -> Response:
             known = compare_digest(request.query_params.get("key", ""), self.secret)
             if request.url.hostname not in _THIS_HOST or not known:
-                return JSONResponse({}, 404, _HEADERS)
+                said = "Open the whole address that the terminal shows."
+                return PlainTextResponse(said, 404, _HEADERS)
             return HTMLResponse(text, headers=_HEADERS)
 
         @app.post("/")

@@ -18,6 +18,10 @@ _HASHED_AT_ONCE = 1 << 18
 """The most pairs hashed at once, so that their text fits 32-bit offsets."""
 
 
+MOST_COMPARED = 100
+"""Wordings of an item that are all compared with each other; of more, as many pairs are drawn."""
+
+
 @dataclass(frozen=True)
 class Pairs:
     """The pairs of one task: codes of shape (n,).
@@ -131,15 +135,34 @@ def planned_pairs(log: Log, table: pa.Table, ids: pa.Array, task: str) -> Pairs:
     )
 
 
+def drawn_order(n: int) -> Codes:
+    """A random place for each of many wordings."""
+    return np.random.default_rng(0).permutation(n)
+
+
+def steps_of(n: int) -> int:
+    """How far apart in that order two wordings may be to be compared."""
+    return max(1, MOST_COMPARED * (MOST_COMPARED - 1) // 2 // n)
+
+
 def pairs_of(log: Log, task: int) -> Pairs:
-    """All pairs of equivalent templates within item and order; label maps inferred."""
+    """All pairs of equivalent templates within item and order; label maps inferred.
+
+    Of more than MOST_COMPARED templates, the pairs are a sample in which each template is about
+    equally often: those next to each other in a random order.
+    """
     rows = np.flatnonzero((log.task == task) & log.equivalent)
     rows = rows[np.unique(log.stimulus[rows], return_index=True)[1]]
-    rows = rows[np.lexsort((log.template[rows], log.order[rows], log.item[rows]))]
     group = log.item[rows] * len(log.orders) + log.order[rows]
-    sizes = np.unique(group, return_counts=True)[1]
+    most = int(np.unique(group, return_counts=True)[1].max(initial=0))
+    place: Codes = np.arange(len(log.templates))
+    steps = max(most - 1, 0)
+    if most > MOST_COMPARED:
+        place, steps = drawn_order(len(log.templates)), steps_of(most)
+    rows = rows[np.lexsort((place[log.template[rows]], log.order[rows], log.item[rows]))]
+    group = log.item[rows] * len(log.orders) + log.order[rows]
     first, second = [rows[:0]], [rows[:0]]
-    for step in range(1, int(sizes.max(initial=0))):
+    for step in range(1, steps + 1):
         same = np.flatnonzero(group[:-step] == group[step:])
         first.append(rows[same])
         second.append(rows[same + step])

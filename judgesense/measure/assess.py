@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from judgesense.errors import JudgeSenseError
 from judgesense.log.answers import Answers, distinct
+from judgesense.log.pairs import MOST_COMPARED
 from judgesense.log.schema import conform
 from judgesense.log.view import view
 from judgesense.measure.advice import advise
@@ -158,6 +159,7 @@ def measure(
     if disagreements is not None and without_texts:
         disagreements += with_texts(without_texts, read, prompts, people)
     notes = [str(note) for note in run.get("notes") or []]
+    notes += sorted({note for answers in logged if (note := _of_many(answers))})
     if "asked" in run and not run.get("finished"):
         notes.insert(0, UNFINISHED)
     return ReportContents(
@@ -165,6 +167,18 @@ def measure(
         findings=advise(measured, [run]),
         runs=(dict(run),),
         notes=tuple(notes),
+    )
+
+
+def _of_many(answers: Answers) -> str | None:
+    """That only some pairs of many wordings are compared."""
+    pairs, wordings = answers.pairs, distinct(answers.log.template[answers.rows])
+    if wordings <= MOST_COMPARED:
+        return None
+    compared = len(np.unique(pairs.template_a * len(answers.log.templates) + pairs.template_b))
+    return (
+        f"{answers.task.name}: of the {wordings * (wordings - 1) // 2:,} pairs of {wordings} "
+        f"wordings, {compared:,} are compared, drawn at random"
     )
 
 

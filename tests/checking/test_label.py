@@ -184,6 +184,7 @@ def start():
         assert running.stderr is not None
         while "Open" not in (line := running.stderr.readline()):
             assert line, "the server did not start"
+        running.address = line.split()[1]
         return running
 
     yield call
@@ -206,7 +207,7 @@ def test_killed_twice_while_labelling_by_keyboard_nothing_is_lost(
     context = browser.new_context(bypass_csp=True, color_scheme="dark")
     page = context.new_page()
     server = start(source, port)
-    page.goto(f"http://127.0.0.1:{port}/")
+    page.goto(server.address)
     assert violations(page) == []
     page.keyboard.type("ann")
     page.keyboard.press("Enter")
@@ -234,7 +235,7 @@ def test_killed_twice_while_labelling_by_keyboard_nothing_is_lost(
         page.wait_for_function("document.querySelector('[role=alert]').textContent !== ''")
         assert {row["item_id"]: row["label"] for row in rows_of(file)} == given
         server = start(source, port)
-        page.reload()
+        page.goto(server.address)
         page.wait_for_selector(".field")
         assert count() == until
     page.keyboard.press("c")

@@ -21,7 +21,7 @@ from served import file_of, judge_of, rule, running, served_of
 from judgesense import load_judge
 from judgesense.ask.wordings import alone_wordings
 from judgesense.errors import JudgeSenseError
-from judgesense.serve.gate import MOST_BYTES
+from judgesense.files.limits import REQUEST_BYTES as MOST_BYTES
 from judgesense.serve.server import serve
 from judgesense.tasks import Item, render
 from judgesense_dataset.embedded import embedded_items, embedded_templates
