@@ -139,12 +139,14 @@ audit: $(VENV)-release/.ready
 	build/audit-env/bin/python -m pip freeze --exclude judgesense > build/audit.txt
 	$(VENV)-release/bin/pip-audit --strict --no-deps --disable-pip --requirement build/audit.txt
 
-# Builds the wheel and the source distribution, checks both, installs the wheel by its name with pip,
+# Builds the wheel and the source distribution, of committed files alone, checks both, installs the wheel by its name with pip,
 # uv and pipx, and writes a bill of materials of pip's venv and the hashes of all files.
 RELEASED = judgesense==$(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' judgesense/version.py)
 release: $(VENV)/.dev $(VENV)-release/.ready
-	rm -rf dist build/release-env
-	$(BIN)/python -m build --no-isolation --outdir dist .
+	rm -rf dist build/release-env build/source
+	mkdir -p build/source
+	git archive HEAD | tar -x -C build/source
+	$(BIN)/python -m build --no-isolation --outdir dist build/source
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tests/release/check_dist.py dist
 	$(PYTHON) -m venv build/release-env

@@ -24,7 +24,9 @@ def problems_of_wheel(path: Path) -> Iterator[str]:
         entry_points = archive.read(f"{info}/entry_points.txt").decode()
     if "judgesense = judgesense.cli:main" not in entry_points:
         yield "no command judgesense"
-    wanted = {f"{info}/licenses/{name}" for name in LICENSES} | {"judgesense/py.typed"}
+    wanted = {f"{info}/licenses/{name}" for name in LICENSES} | {
+        f"{package}/py.typed" for package in PACKAGES
+    }
     for folder in (ROOT / "metrics").iterdir():
         if folder.is_dir() and not folder.name.startswith((".", "_")):
             files = (file.format(name=folder.name) for file in METRIC_FILES)
