@@ -19,11 +19,15 @@ from judgesense.errors import JudgeSenseError
 from judgesense.log.folder import read_record
 from judgesense.log.schema import part_files, read_log
 from judgesense.pipeline.execution import how_to_retry, run
+from judgesense.recipes.recipe import Recipe
+from judgesense_dataset.embedded import embedded_templates
 from local_judges.api.endpoint import Retry
 from local_judges.api.judge import ApiJudge
 from local_judges.callable_judge import CallableJudge
+from local_judges.improved_judge import ImprovedJudge
 from local_judges.journal import Journal, journal_of
 from local_judges.protocol import Answer
+from local_judges.recipe_judge import RecipeJudge
 from local_judges.runner import run_judge
 
 IN_FLIGHT = 8
@@ -233,3 +237,35 @@ def test_a_part_that_disappears_leaves_the_run_unfinished(tmp_path: Path) -> Non
     second = CallableJudge(lambda texts: ["YES"] * len(texts), name="second", scoring="generate")
     run([first, second], **options)
     assert read_log(out).num_rows == 2 * rows
+
+
+def test_a_judges_file_pays_no_prompt_twice_either(tmp_path: Path) -> None:
+    """A verdict of several wordings is made of answers that are kept one by one."""
+    entry = embedded_templates()["factuality"]
+    names = tuple(template.template_id for template in entry.templates[:3])
+    recipe = Recipe("panel", names, entry.task.orders[:1], entry.task.labels, "vote")
+
+    class Closing(FakeEndpoint):
+        async def answer(self, body: dict[str, object]) -> web.StreamResponse:
+            if 40 < len(self.bodies) < 1000:
+                return web.json_response({"error": {"message": "no more"}}, status=402)
+            return await super().answer(body)
+
+    endpoint = Closing(lambda _: "YES")
+    with serving(endpoint) as url:
+
+        def judge() -> None:
+            inner = api(url, logprobs=False, price=(10.0, 10.0))
+            made = ImprovedJudge(({"name": inner.name},), entry, recipe, {})
+            asked = RecipeJudge(made, inner)
+            run(asked, tasks=["factuality"], limit=20, out=tmp_path, note=str, scoring="generate")
+            spent.append(asked.spent)
+
+        spent: list[float] = []
+        with pytest.raises(JudgeSenseError, match="HTTP 402"):
+            judge()
+        endpoint.bodies += [{}] * 1000
+        judge()
+    assert 60 <= len(endpoint.bodies) - 1000 <= 60 + IN_FLIGHT
+    # Each answer costs once; what was refused counts as what it could have cost.
+    assert spent[0] >= 60 * 52 * 10 / 1e6
