@@ -122,7 +122,9 @@ RetryFailed = Annotated[
     typer.Option(
         metavar="N",
         min=0,
-        help="Rerun at most N times asks prompts without an answer again.",
+        help="Reruns that ask failed prompts again.",
+        # The message about failed prompts names it: the help of `run` is full.
+        hidden=True,
     ),
 ]
 Repeats = Annotated[int, typer.Option(metavar="N", min=1, help="Send each prompt N times.")]
