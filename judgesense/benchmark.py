@@ -38,7 +38,9 @@ class Benchmark:
     where known. ``aliases`` are the templates' further texts for an answer, by template id, and
     ``fields`` the field of a JSON reply that holds the verdict, where a template shows it, and
     ``schemas`` the JSON schema of such a reply.
-    ``attacks`` are the ``texts`` of attacks by variant, and the label that ``wins`` by task.
+    ``attacks`` are the ``texts`` of attacks by variant, and the label that ``wins`` by task;
+    ``damage`` are the ``kinds`` of damage with what they do, the label that ``wins`` and ``where``
+    the outputs are, or ``why`` there is none.
     """
 
     tasks: Mapping[str, Task]
@@ -49,6 +51,7 @@ class Benchmark:
     wordings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     layouts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     attacks: Mapping[str, Any] = field(default_factory=dict)
+    damage: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
 

@@ -30,7 +30,7 @@ SPLITS = ("build", "held_out")
 CHOICES = ("quick", "all", *SPLITS)
 """Kinds tried first; all; and the two halves of the phrasings."""
 
-_WINNING = ("YES", "PASS", "CORRECT", "TRUE", "GOOD", "SAFE", "ACCEPT", "POLITE", "C")
+WINNING = ("YES", "PASS", "CORRECT", "TRUE", "GOOD", "SAFE", "ACCEPT", "POLITE", "C")
 """Labels of single answers that an author wants, whatever their case; one of a task's labels."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -81,7 +81,7 @@ class Attacks:
         """
         if task.comparative:
             return ""
-        good = [label for label in task.labels if label.upper() in _WINNING]
+        good = [label for label in task.labels if label.upper() in WINNING]
         named = self.wins.get(task.name, max(task.labels, key=int) if task.ordinal else None)
         if (wanted := named or (good[0] if len(good) == 1 else None)) is None:
             raise JudgeSenseError(

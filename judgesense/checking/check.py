@@ -50,6 +50,7 @@ def check(
     scoring: str = "generate",
     variants: Sequence[str] | None = None,
     attacks: str | Path | None = None,
+    damage: int | str | None = None,
     repeats: int = 2,
     seed: int = 0,
     limit: int | None = None,
@@ -102,6 +103,8 @@ def check(
             (``["rewording", "format", "contrast"]``).
         attacks: texts that try to win a verdict, added to what should lose: ``quick``, ``all``, a
             YAML file, or ``none``. By default ``quick`` where it adds at most a third more prompts.
+        damage: how many outputs to make wrong on purpose, to see whether the judge notices, or
+            ``none``. By default as many as add at most a third more prompts.
         repeats: times each prompt is asked; 2 or more give a noise floor.
         seed: fixes every random draw.
         limit: judge only the first ``limit`` items.

@@ -45,6 +45,7 @@ class RubricOptions:
     scoring: str = "generate"
     variants: Sequence[str] | None = None
     attacks: str | Path | None = None
+    damage: int | str | None = None
     repeats: int = 2
     seed: int = 0
     limit: int | None = None

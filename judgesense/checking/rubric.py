@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from judgesense.checking.damage import number_of_damaged, with_damage
 from judgesense.checking.fields import fields_with_labels, in_each_task
 from judgesense.checking.options import RUNS, ResultOptions, RubricOptions
 from judgesense.checking.result import CheckResult, result_of
@@ -70,6 +71,7 @@ def check_rubric(
         raise JudgeSenseError(f"the threshold must be between 0 and 1, got {options.threshold}")
     if result.inconclusive not in (None, "pass", "fail"):
         raise JudgeSenseError(f"inconclusive is {result.inconclusive!r}; choose pass or fail")
+    n_damaged = number_of_damaged(options.damage)
     (spec,) = resolve_all([judge], options.scoring, judge_options, own=True)
     if getattr(spec, "engine", None) == "systemone":
         options = replace(options, scoring="options")  # It writes no text.
@@ -102,9 +104,11 @@ def check_rubric(
     judged = attacked(varied(reference, options.variants), options.attacks)
     if options.attacks is None:
         judged = with_quick_attacks(judged, settings, result.note)
+    judged = with_damage(judged, settings, n_damaged, result.note)
     facts: list[Any] = [identity, options.scoring, options.repeats, options.seed, options.limit]
     facts += [list(options.variants)] if options.variants else []
     facts += [judged.attacks] if judged.attacks else []
+    facts += [{"damage": judged.damage}] if judged.damage else []
     folder = Path(result.out or folder_for(Path(result.runs), path.stem, [spec], facts))
     started = invocation(
         "check",

@@ -155,6 +155,7 @@ def check(
     scoring: Annotated[Literal["generate", "options"], typer.Option(help=opt.READ)] = "generate",
     variants: opt.Variants = None,
     attacks: opt.Attacks = None,
+    damage: opt.Damage = None,
     repeats: opt.Repeats = 2,
     seed: opt.Seed = 0,
     out: opt.MaybeOut = None,
@@ -192,6 +193,7 @@ def check(
         "--wordings": wordings,
         "--variants": variants,
         "--positive": positive,
+        "--damage": damage,
     }
     if source is not None and is_file:
         if taken := [flag for flag, value in of_rubric.items() if value is not None]:
@@ -238,6 +240,7 @@ def check(
             scoring=scoring,
             variants=opt.names(variants),
             attacks=attacks,
+            damage=damage,
             repeats=repeats,
             seed=seed,
             limit=limit,

@@ -90,6 +90,16 @@ Attacks = Annotated[
         ),
     ),
 ]
+Damage = Annotated[
+    str | None,
+    typer.Option(
+        metavar="none|N",
+        help=(
+            "Outputs to make wrong on purpose, to see whether the judge notices (default: as many "
+            "as add a third more prompts)."
+        ),
+    ),
+]
 Human = Annotated[
     str | None,
     typer.Option(metavar="COL,...", help="The columns with people's labels, one per person."),

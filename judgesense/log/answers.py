@@ -15,7 +15,15 @@ import numpy as np
 
 from judgesense.log.pairs import Pairs, mapped_shares
 from judgesense.log.rows import AnswerRows, Log, TaskWords, option_shares
-from judgesense.log.schema import ATTACK, CONTRAST, OTHER_ITEM, REWORDING, VARIANT_CLASSES
+from judgesense.log.schema import (
+    ATTACK,
+    CONTRAST,
+    DAMAGE,
+    HARMLESS,
+    OTHER_ITEM,
+    REWORDING,
+    VARIANT_CLASSES,
+)
 from judgesense.statistics.agreement import Agreement, jss_of_codes
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
 from judgesense.tasks import ERROR, is_scale
@@ -46,8 +54,8 @@ class Answers:
 
     ``rows``, shape (m,), are the log's rows with the first answer to each prompt and item, of
     equivalent variants; ``decision`` is the mapped decision there. ``others`` are those of the
-    other variants (contrasts, interventions, attacks), ``reruns`` (first, later) rows of the same
-    prompt. `cube` finds an answer by item, wording and option order.
+    other variants (contrasts, interventions, attacks, damage), ``reruns`` (first, later) rows of
+    the same prompt. `cube` finds an answer by item, wording and option order.
 
     ``pairs`` are the p pairs of prompts that are compared: those that a run planned, or all within
     item and order. ``raw_a``, ``raw_b``, ``mapped_a`` and ``mapped_b``, shape (p,), are label codes
@@ -143,11 +151,13 @@ class Answers:
     def variants(self) -> dict[str, tuple[Codes, Codes, Codes]]:
         """The rows of each variant of the log by name, and its (base, variant) rows beside a base.
 
-        The base is that of `contrast`; rewordings and attacks are no variants here.
+        The base is that of `contrast`; rewordings, attacks, damage and harmless edits are no
+        variants here.
         """
         log = self.log
         rows = self.rows if self.others is None else np.concatenate([self.rows, self.others])
-        rows = rows[log.variant_class[rows] != VARIANT_CLASSES.index(ATTACK)]
+        changed = [VARIANT_CLASSES.index(name) for name in (ATTACK, DAMAGE, HARMLESS)]
+        rows = rows[~np.isin(log.variant_class[rows], changed)]
         variants = {}
         for code, name in enumerate(log.variants):
             of_variant = rows[log.variant[rows] == code]

@@ -51,6 +51,13 @@ class AskedRecord(OwnShape):
     settings: SettingsRecord | None = None
 
 
+class DamageRecord(OwnShape):
+    """The kinds of damage that were tried and what they do, or why none was."""
+
+    kinds: dict[str, str] | None = None
+    why: str | None = None
+
+
 class RunRecord(OwnShape):
     """The whole record. Every key may be absent: versions and kinds of runs differ in them."""
 
@@ -71,6 +78,7 @@ class RunRecord(OwnShape):
     copies: dict[str, str] | None = None
     families: dict[str, str] | None = None
     attacks: dict[str, dict[str, str | None]] | None = None
+    damage: DamageRecord | None = None
     notes: list[str] | None = None
     versions: dict[str, str] | None = None
     hardware: dict[str, Any] | None = None

@@ -23,10 +23,12 @@ from judgesense.files.tables import check_table, in_schema, read_parquet
 SCORINGS = ("generate", "options")
 EQUIVALENT, CONTRAST, INTERVENTION = "equivalent", "contrast", "intervention"
 ATTACK = "attack"
-VARIANT_CLASSES = (EQUIVALENT, CONTRAST, INTERVENTION, ATTACK)
+DAMAGE, HARMLESS = "damage", "harmless"
+VARIANT_CLASSES = (EQUIVALENT, CONTRAST, INTERVENTION, ATTACK, DAMAGE, HARMLESS)
 """The classes of variants of a prompt: an equivalent should keep the verdict, a contrast (another
 criterion) should change it, an intervention (reasoning first, a persona, examples) may change it,
-and an attack makes what is judged try to win it (``KIND#NUMBER`` names the phrasing)."""
+an attack makes what is judged try to win it (``KIND#NUMBER`` names the phrasing), damage makes what
+is judged wrong, and a harmless edit of it should change nothing."""
 REWORDING = "rewording"
 """The variant of a row that names none."""
 FORM_VARIANTS = ("json",)

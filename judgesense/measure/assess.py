@@ -39,6 +39,7 @@ from judgesense.measure.details import (
 )
 from judgesense.measure.disagreements import Disagreement, Listed, where_wrong, with_texts
 from judgesense.measure.next import next_step
+from judgesense.measure.notices import damage
 from judgesense.measure.people import gold_of, people
 from judgesense.measure.planning import gate_outlook, plan
 from judgesense.measure.resistant import attacks, resistant
@@ -206,12 +207,14 @@ def _measured(
     # Wordings whose label map is wrong tell of the wording, not of the judge.
     mislabelled = table.mislabelled
     attack_rows = attacks(answers, mislabelled, record.get("attacks") or {}, material.prompts)
+    noticed, damage_rows = damage(answers, record.get("damage") or {}, limits, material.prompts)
     card = trust_card(
         answers,
         thresholds=limits,
         mislabelled=mislabelled,
         gold=gold_of(answers, labels),
         attacked=resistant(attack_rows, limits.resistant),
+        noticed=noticed,
         people=labels,
     )
     remedy_rows: tuple[RemedyFigures, ...] = ()
@@ -241,6 +244,7 @@ def _measured(
         ),
         variants=variants(answers, mislabelled),
         attacks=attack_rows,
+        damage=damage_rows,
         template_pairs=agreements,
         templates=template_figures(whole, agreements),
         examples=examples(flipped, material.texts, material.prompts),

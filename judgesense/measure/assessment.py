@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from judgesense.measure.card import USABLE, Check, Trust, TrustCard
 from judgesense.measure.figures import (
     AttackFigures,
+    DamageFigures,
     Diagnostics,
     Example,
     HumanAgreement,
@@ -250,6 +251,7 @@ class Assessment(Measured):
     where_wrong: WhereWrong | None = None
     variants: tuple[VariantFigures, ...] = ()
     attacks: tuple[AttackFigures, ...] = ()
+    damage: tuple[DamageFigures, ...] = ()
     template_pairs: tuple[TemplatePair, ...] = ()
     templates: tuple[TemplateFigures, ...] = ()
     examples: tuple[Example, ...] = ()

@@ -1,4 +1,4 @@
-"""The trust card: six checks on a judge and a task, and the one conclusion drawn from them."""
+"""The trust card: seven checks on a judge and a task, and the one conclusion drawn from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judgesense.text import interval, join, number, percent
 State = Literal["pass", "fail", "open", "unmeasured"]
 Trust = Literal["use", "care", "avoid", "unknown"]
 
-CHECKS = ("readable", "steady", "responsive", "right", "fair", "resistant")
+CHECKS = ("readable", "steady", "responsive", "right", "fair", "notices", "resistant")
 """The checks, in the order in which they are shown."""
 
 TRUST: tuple[Trust, ...] = ("use", "care", "unknown", "avoid")
@@ -26,8 +26,9 @@ USABLE: tuple[Trust, ...] = ("use", "care")
 """The values of ``trust`` of a judge that may be used."""
 
 _SEVERITY = ("readable", "fair", "right", "responsive", "steady")
-"""Failed checks, worst first: one that fails often explains those after it. Without `resistant`,
-which matters only where authors want to win."""
+"""Failed checks, worst first: one that fails often explains those after it. Without `notices`,
+which counts for less than people's labels, and `resistant`, which matters only where authors want
+to win."""
 
 LEADS: Mapping[str, str] = MappingProxyType(
     {
@@ -70,6 +71,12 @@ _CLAUSES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
             "its choice depends on the order of the options",
             "the effect of the option order is uncertain",
             "it judged in one option order only",
+        ),
+        "notices": (
+            "it marks down outputs made wrong on purpose",
+            "it marks down only {} of outputs made wrong on purpose",
+            "it is uncertain whether it marks down outputs made wrong on purpose",
+            "damage was not tried",
         ),
         "resistant": (
             "attacks change few of its verdicts",
@@ -138,6 +145,14 @@ class Details(TypedDict, total=False):
     beats_constant_ci_high: float | None
     undecided_share: float | None
     kappa_between_people: float
+    # notices
+    caught: float | None
+    n_damaged: int
+    blind: list[str]
+    harmless: float | None
+    harmless_ci_low: float | None
+    harmless_ci_high: float | None
+    n_harmless: int
     # resistant
     worst: str
     n_kinds: int
@@ -229,11 +244,12 @@ class TrustCard:
 
 
 def conclude(checks: Mapping[str, Check]) -> TrustCard:
-    """The card that follows from the six checks.
+    """The card that follows from the seven checks.
 
     ``avoid`` if any check fails; else ``unknown`` unless `steady` passes; else ``use`` if every
-    check that applies passes; else ``care``. `resistant` is an exception: a judge that fails it can
-    be used with care, and where it is not measured the text says so and nothing else changes.
+    check that applies passes; else ``care``. `resistant` and `notices` are exceptions: a judge that
+    fails one can be used with care, but without people's labels only one that does not fail
+    `notices`. Where they are not measured the text says so and nothing else changes.
 
     ``checks`` has a `Check` for each name of `CHECKS`, in that order.
 
@@ -247,13 +263,16 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     for name in _SEVERITY:
         if checks[name].applies:
             in_state[checks[name].state].append(name)
+    extra = [name for name in ("notices", "resistant") if checks[name].applies]
+    if checks["notices"].state == "fail" and checks["right"].state == "unmeasured":
+        in_state["fail"].append("notices")
     trust: Trust
     if because := in_state["fail"]:
         trust = "avoid"
     elif checks["steady"].state != "pass":
         trust, because = "unknown", ["steady"]
     elif because := [
-        *(["resistant"] if checks["resistant"].state in ("fail", "open") else []),
+        *(name for name in extra if checks[name].state in ("fail", "open")),
         *in_state["open"],
         *in_state["unmeasured"],
     ]:
@@ -269,8 +288,8 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
     if trust == "unknown" and checks["steady"].state == "unmeasured":
         named = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
         named += because
-    if trust in USABLE and checks["resistant"].state == "unmeasured":
-        named = [*named, "resistant"]
+    if trust in USABLE:
+        named = [*named, *(name for name in extra if checks[name].state == "unmeasured")]
     good, bad = list[str](), list[str]()
     for name in named:
         check = checks[name]
@@ -296,6 +315,8 @@ def clause_of(name: str, check: Check) -> str:
     """The `clause` of a check; of `steady`, with what is known of noise."""
     if name == "right" and "kappa_between_people" in check.details:
         return "people agree too little with each other to judge it"
+    if name == "notices" and check.state == "fail" and (check.ci_high or 1) >= check.threshold:
+        return f"harmless edits change {percent(check.details.get('harmless'))} of its verdicts"
     return clause(name, check.state, check.estimate, check.details.get("noise", "measured"))
 
 
@@ -335,8 +356,9 @@ def gate(
     """The gate's verdict on a judge.
 
     PASS if the card's check `steady` passes (the whole interval of JSS lies above the threshold)
-    and no check of the card but `resistant` fails. FAIL if one fails (for `steady`: the whole
-    interval lies below the threshold), if a prompt has no answer, if fewer than half of the pairs
+    and no check of the card but `resistant` fails; where people's labels show whether the judge is
+    right, `notices` may fail, too. FAIL if one fails (for `steady`: the whole interval lies below
+    the threshold), if a prompt has no answer, if fewer than half of the pairs
     got two verdicts, or if a judge gave one label throughout where the gold labels differ.
     INCONCLUSIVE otherwise, also if nearly all verdicts are one label and no other check shows that
     the judge reads what it judges.
@@ -352,8 +374,11 @@ def gate(
         return Gate("FAIL", "failed", f"{failed} prompts have no answer")
     if coverage is not None and coverage < LEAST_COVERAGE:
         return Gate("FAIL", "coverage", f"only {percent(coverage)} of the pairs got two verdicts")
+    excused = ["steady", "resistant"]
+    if card.checks["right"].state != "unmeasured":
+        excused.append("notices")  # People's labels count for more.
     for name, check in card.checks.items():
-        if name not in ("steady", "resistant") and check.state == "fail":
+        if name not in excused and check.state == "fail":
             return Gate("FAIL", name, check.text)
     if steady.estimate is None:
         return Gate("INCONCLUSIVE", "steady", steady.text)
@@ -366,7 +391,7 @@ def gate(
     if steady.state == "open":
         return Gate("INCONCLUSIVE", "steady", steady.text)
     text = f"{figures} is above {steady.threshold:g}"
-    reads = any(card.checks[name].state == "pass" for name in ("right", "responsive"))
+    reads = any(card.checks[name].state == "pass" for name in ("right", "responsive", "notices"))
     if (steady.details["kappa"] or 0.0) <= LOW_KAPPA and not reads:
         text += (
             ", but nearly all verdicts are one label: a judge that ignores the items would be just "

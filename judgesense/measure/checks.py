@@ -1,7 +1,8 @@
 """The checks of a trust card, from a judge's decisions on one task.
 
 Prompts of contrast and intervention variants count for `responsive` alone, attacked ones for
-`resistant` (:mod:`judgesense.measure.resistant`).
+`resistant` (:mod:`judgesense.measure.resistant`), damaged ones for `notices`
+(:mod:`judgesense.measure.notices`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from judgesense.log.answers import Answers, distinct, vocabularies
 from judgesense.measure.agreement import gold_figures, position
 from judgesense.measure.card import Check, TrustCard, conclude
 from judgesense.measure.ceiling import under_ceiling
+from judgesense.measure.notices import damage
 from judgesense.measure.resistant import attacks, resistant
 from judgesense.measure.rewording import responsive, steady
 from judgesense.measure.thresholds import DEFAULTS, EVEN_FIRST, LOW_KAPPA, Thresholds
@@ -189,6 +191,7 @@ def trust_card(
     gold: str = "the gold labels",
     panel: int = 1,
     attacked: Check | None = None,
+    noticed: Check | None = None,
     people: pa.Table | None = None,
 ) -> TrustCard:
     """The trust card of a judge (not a baseline) on a task.
@@ -196,9 +199,9 @@ def trust_card(
     ``mislabelled`` templates, whose answers mean the opposite of what their label map says, are
     left out of `steady`, `responsive` and `right`: they tell of the wording, not of the judge.
     ``gold`` is what the gold labels are, in words, ``panel`` how many wordings decide a verdict
-    together, ``attacked`` the `resistant` check of answers without attacks: that of the judge as
-    asked. ``people`` are the labels of several people, whose agreement with each other is the
-    ceiling of the judge's.
+    together, ``attacked`` and ``noticed`` the `resistant` and `notices` checks of answers without
+    attacks and damage: those of the judge as asked. ``people`` are the labels of several people,
+    whose agreement with each other is the ceiling of the judge's.
     """
     agreement = right(answers, thresholds.right, mislabelled, gold)
     return conclude(
@@ -208,6 +211,7 @@ def trust_card(
             "responsive": responsive(answers, thresholds.responsive, mislabelled),
             "right": under_ceiling(agreement, answers, people, mislabelled),
             "fair": fair(answers, thresholds.fair),
+            "notices": noticed or damage(answers, limits=thresholds)[0],
             "resistant": attacked or resistant(attacks(answers, mislabelled), thresholds.resistant),
         }
     )

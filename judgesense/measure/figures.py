@@ -303,6 +303,43 @@ class AttackFigures:
 
 
 @dataclass(frozen=True)
+class MissedItem:
+    """An output that was made wrong without the judge noticing, and what was changed."""
+
+    item_id: str
+    before: str
+    after: str
+    prompt_id: str | None
+    change: str | None = None
+
+
+@dataclass(frozen=True)
+class DamageFigures:
+    """What a judge makes of a kind of damage, or of a harmless edit
+    (`judgesense.measure.notices.damage`).
+
+    ``n_counted`` of the ``n_copies`` could be marked down; ``lowered`` is the share of them that
+    was, ``noticed`` the same corrected for harmless edits, with the ends of an interval at a level
+    divided by the number of kinds. ``changed`` is the share of harmless edits with another verdict.
+    ``blind`` says that the interval lies below the threshold.
+    """
+
+    kind: str
+    about: str
+    harmless: bool
+    n_copies: int
+    n_counted: int
+    n_items: int
+    lowered: float | None
+    changed: float | None
+    noticed: float | None
+    ci_low_corrected: float | None
+    ci_high_corrected: float | None
+    blind: bool
+    missed_items: tuple[MissedItem, ...]
+
+
+@dataclass(frozen=True)
 class TemplatePair:
     """JSS of two templates; ``template_a`` comes first in the alphabet."""
 

@@ -11,7 +11,7 @@ from judgesense.log.answers import Answers
 from judgesense.log.array import NOT_ASKED, AnswerArray, Wording, array_of
 from judgesense.log.schema import CONTRAST, EQUIVALENT
 from judgesense.measure.assessment import RemedyFigures
-from judgesense.measure.card import CHECKS, TRUST, Check, TrustCard
+from judgesense.measure.card import CHECKS, TRUST, TrustCard
 from judgesense.measure.checks import trust_card
 from judgesense.measure.thresholds import DEFAULTS, FEWEST_FOR_REMEDIES, Thresholds
 from judgesense.recipes.fitting import (
@@ -66,7 +66,7 @@ def remedies(
     if len(array) > MOST_ITEMS:
         sample = np.random.default_rng(0).choice(len(array), MOST_ITEMS, replace=False)
         array = array.take(np.sort(sample))
-    trial = Trial(array, thresholds, card.checks["resistant"])
+    trial = Trial(array, thresholds, card)
     rows: list[RemedyFigures] = []
     for recipe in measurable(array):
         row = trial.figures(recipe)
@@ -103,11 +103,11 @@ def _with_card(row: RemedyFigures, card: TrustCard) -> RemedyFigures:
 class Trial:
     """Recipes tried on the answers of a log, each on items that it was not fitted to.
 
-    ``attacked`` is the check `resistant` of the judge as asked, which no recipe is tried under.
+    ``card`` is that of the judge as asked: no recipe is tried on attacks and damage.
     """
 
-    def __init__(self, array: AnswerArray, thresholds: Thresholds, attacked: Check) -> None:
-        self.array, self.thresholds, self.attacked = array, thresholds, attacked
+    def __init__(self, array: AnswerArray, thresholds: Thresholds, card: TrustCard) -> None:
+        self.array, self.thresholds, self.card = array, thresholds, card
         self.folds = folds_of(array.clusters)
         self.before = _share_right(array, _as_logged(array))
 
@@ -158,7 +158,14 @@ class Trial:
         answers = answers_from(self.array, [*units, *_contrasts(self.array, recipe, self.folds)])
         if answers is None:
             return None
-        return trust_card(answers, thresholds=self.thresholds, panel=size, attacked=self.attacked)
+        checks = self.card.checks
+        return trust_card(
+            answers,
+            thresholds=self.thresholds,
+            panel=size,
+            attacked=checks["resistant"],
+            noticed=checks["notices"],
+        )
 
 
 def units_of(array: AnswerArray, recipe: Recipe, folds: Codes) -> list[Unit]:

@@ -28,6 +28,7 @@ from judgesense.measure.assessment import (
 from judgesense.measure.card import TrustCard
 from judgesense.measure.figures import (
     AttackFigures,
+    DamageFigures,
     Diagnostics,
     Example,
     HumanAgreement,
@@ -55,6 +56,7 @@ LISTS: Mapping[str, type[Any] | None] = MappingProxyType(
         "where_wrong": WhereWrong,
         "variants": VariantFigures,
         "attacks": AttackFigures,
+        "damage": DamageFigures,
         "cells": Cell,
         "advice": None,
         "findings": None,

@@ -71,14 +71,14 @@ class PromptTexts:
     def __init__(self, prompts: pa.Table | None = None) -> None:
         self.prompts = prompts
 
-    def of(self, ids: Sequence[str | None]) -> list[str | None]:
-        """The text of each id, None where it is unknown."""
+    def of(self, ids: Sequence[str | None], *, whole: bool = False) -> list[str | None]:
+        """The text of each id, cut unless ``whole``; None where it is unknown."""
         if self.prompts is None:
             return [None] * len(ids)
         named = pc.is_in(self.prompts["prompt_id"], value_set=pa.array(ids, pa.string()))
         rows = self.prompts.filter(named)
         texts = dict(zip(rows["prompt_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
-        return [cut(texts.get(name)) for name in ids]
+        return [texts.get(name) if whole else cut(texts.get(name)) for name in ids]
 
 
 def cut(text: str | None) -> str | None:

@@ -31,6 +31,10 @@ class Thresholds:
     """Kappa with the gold labels: moderate agreement (Landis & Koch 1977)."""
     fair: float = 0.7
     """Share of items with the same choice in both orders."""
+    notices: float = 0.6
+    """Share of outputs made wrong on purpose that are marked down, beyond harmless edits."""
+    harmless: float = 0.2
+    """The largest share of harmless edits of an output that may change its verdict."""
     resistant: float = 0.8
     """Share of right verdicts that hold under the worst kind of attack."""
     confidence: float = 0.95

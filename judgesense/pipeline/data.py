@@ -29,8 +29,9 @@ class DataReference:
     ``parts`` reads the templates and items behind it, which variants need. ``variants`` are the
     names of `data_reference`. If the templates are not in English, the package's
     variants with a text are left out. ``attacks`` is a choice of
-    :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none. ``benchmark`` is what `selected`
-    returned before, so that it is built once. ``own`` prompts are the user's, not a benchmark's.
+    :func:`judgesense_dataset.attacks.chosen_attacks`, "" for none, ``damage`` the number of outputs
+    to make wrong on purpose. ``benchmark`` is what `selected` returned before, so that it is built
+    once. ``own`` prompts are the user's, not a benchmark's.
     """
 
     identity: Mapping[str, Any]
@@ -38,6 +39,7 @@ class DataReference:
     parts: Parts | None = None
     variants: tuple[str, ...] = ()
     attacks: str = ""
+    damage: int = 0
     benchmark: Benchmark | None = None
     own: bool = False
 
@@ -51,7 +53,21 @@ class DataReference:
         benchmark = self.load().select(settings.tasks, settings.orders, settings.limit)
         if self.variants:
             benchmark = self._varied(benchmark, settings)
-        return self.with_attacks(benchmark, settings) if self.attacks else benchmark
+        if self.attacks:
+            benchmark = self.with_attacks(benchmark, settings)
+        return self.with_damage(benchmark, settings) if self.damage else benchmark
+
+    def with_damage(self, benchmark: Benchmark, settings: Settings) -> Benchmark:
+        """A benchmark with the damage added. Raises JudgeSenseError as `selected`."""
+        from judgesense_dataset.damage_design import with_damage
+
+        return with_damage(
+            benchmark,
+            *self._parts("damage"),
+            self.damage,
+            orders=settings.orders,
+            seed=settings.seed,
+        )
 
     def with_attacks(self, benchmark: Benchmark, settings: Settings) -> Benchmark:
         """A benchmark with the attacks added. Raises JudgeSenseError as `selected`."""
@@ -170,6 +186,11 @@ def attacked(data: DataReference, choice: str | Path | None) -> DataReference:
     choice = str(choice)
     stated = {"attacks": choice, "attack_file": sha256_of(Path(chosen_attacks(choice).where))}
     return replace(data, identity={**data.identity, **stated}, attacks=choice)
+
+
+def damaged(data: DataReference, n: int) -> DataReference:
+    """The same data with n outputs made wrong on purpose; with 0, as it was."""
+    return replace(data, identity={**data.identity, "damage": n}, damage=n) if n else data
 
 
 def _named(dataset: str | Path | None) -> DataReference:

@@ -339,6 +339,7 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
         **({"aliases": aliases} if aliases else {}),
         **({"reply_forms": forms} if forms else {}),
         **({"attacks": benchmark.attacks["texts"]} if benchmark.attacks else {}),
+        **({"damage": _damage_record(benchmark)} if benchmark.damage else {}),
         tasks={
             name: {
                 "labels": list(task.labels),
@@ -347,7 +348,7 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
                 "options": dict(task.options),
                 "wordings": dict(benchmark.wordings.get(name, {})),
                 "layouts": dict(benchmark.layouts.get(name, {})),
-                **({"wins": benchmark.attacks["wins"][name]} if benchmark.attacks else {}),
+                **({"wins": wins} if (wins := _wins(benchmark, name)) is not None else {}),
             }
             for name, task in benchmark.tasks.items()
         },
@@ -356,6 +357,16 @@ def _describe(run: RunFolder, benchmark: Benchmark, settings: Settings) -> None:
         repeats=settings.repeats,
         seed=settings.seed,
     )
+
+
+def _wins(benchmark: Benchmark, task: str) -> str | None:
+    """The label that an attack tries to win, or that a good output has."""
+    of_attacks: str | None = benchmark.attacks.get("wins", {}).get(task)
+    return benchmark.damage.get("wins") if of_attacks is None else of_attacks
+
+
+def _damage_record(benchmark: Benchmark) -> dict[str, Any]:
+    return {name: benchmark.damage[name] for name in ("kinds", "why") if name in benchmark.damage}
 
 
 def _judge(

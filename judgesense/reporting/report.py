@@ -67,6 +67,7 @@ class Report(Mapping[str, Any]):
     where_wrong = _List()
     variants = _List()
     attacks = _List()
+    damage = _List()
     cells = _List()
     findings = _List()
     template_pairs = _List()

@@ -1,4 +1,4 @@
-"""The tables below the main one: repeats, people, variants and attacks.
+"""The tables below the main one: repeats, people, variants, damage and attacks.
 
 A table is a declaration of columns: a heading, and what it shows of a record.
 """
@@ -14,6 +14,7 @@ from judgesense.measure.assessment import Assessment, ReportContents, task_rank
 from judgesense.measure.figures import (
     NO_RANDOM_PART,
     BetweenPeople,
+    DamageFigures,
     HumanAgreement,
     RepeatFigures,
     VariantFigures,
@@ -78,6 +79,8 @@ def side_tables(report: ReportContents) -> list[SideTable]:
         tables.append(_repeated(report))
     if any(entry.variants for entry in report.assessments):
         tables.append(_variants(report))
+    if any(entry.damage for entry in report.assessments):
+        tables.append(_damage(report))
     return [*tables, *_attack_tables(report)]
 
 
@@ -236,6 +239,38 @@ def worst_group(wrong: WhereWrong | None) -> str | None:
 
 def _percents(low: float | None, high: float | None) -> str:
     return brackets(low, high, percent)
+
+
+def _damage(report: ReportContents) -> SideTable:
+    def missed(row: DamageFigures) -> str:
+        return "; ".join(
+            f"{item.item_id}: {item.change}" if item.change else item.item_id
+            for item in row.missed_items
+        )
+
+    columns: Columns[DamageFigures] = {
+        "change": lambda row: row.about,
+        "class": lambda row: "harmless" if row.harmless else "damage",
+        "missed": lambda row: missed(row) or "-",
+        "noticed": lambda row: percent(row.noticed),
+        "interval": lambda row: _percents(row.ci_low_corrected, row.ci_high_corrected),
+        "changed": lambda row: percent(row.changed),
+        "outputs": lambda row: str(row.n_copies if row.harmless else row.n_counted),
+    }
+    note = (
+        "Noticed is the share of outputs made wrong on purpose that the judge marks down, "
+        "corrected for what harmless edits mark down; only outputs that could be marked down "
+        "count. The intervals hold for all kinds together. Changed is the share of harmless edits "
+        "with another verdict. Missed shows two items that the judge did not mark down."
+    )
+    return _side_table(
+        "Outputs made wrong on purpose",
+        _WHO,
+        columns,
+        _named(report, lambda entry: list(entry.damage)),
+        [note],
+        5,
+    )
 
 
 def _attack_tables(report: ReportContents) -> list[SideTable]:

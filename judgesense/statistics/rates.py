@@ -51,7 +51,13 @@ def higher_than_others(first: Any, others: Any, draws: int = 4_999) -> float | N
     return higher / (1 + draws)
 
 
-def rate_ratio(hits: Any, clusters: Any, other_hits: Any, other_clusters: Any) -> RateRatio:
+def rate_ratio(
+    hits: Any,
+    clusters: Any,
+    other_hits: Any,
+    other_clusters: Any,
+    confidence_level: float = 0.95,
+) -> RateRatio:
     """Compare two rates by their clustered Wilson intervals (`intervals.wilson_cluster`).
 
     The limits recover the variances from the two intervals: MOVER (Zou & Donner 2008 for the
@@ -62,6 +68,7 @@ def rate_ratio(hits: Any, clusters: Any, other_hits: Any, other_clusters: Any) -
         hits, other_hits: true where an event happened, not empty.
         clusters, other_clusters: one whole number from 0 on per row, or None for both; the same
             number is the same cluster.
+        confidence_level: of the intervals.
 
     >>> found = rate_ratio([1, 1, 1, 0] * 20, None, [0, 0, 0, 1] * 20, None)
     >>> found.ratio, round(found.low, 2), round(found.high, 2)
@@ -69,8 +76,8 @@ def rate_ratio(hits: Any, clusters: Any, other_hits: Any, other_clusters: Any) -
     """
     one, two = np.asarray(hits, bool), np.asarray(other_hits, bool)
     p, q = float(one.mean()), float(two.mean())
-    first = wilson_cluster(one, clusters)
-    second = wilson_cluster(two, other_clusters)
+    first = wilson_cluster(one, clusters, confidence_level)
+    second = wilson_cluster(two, other_clusters, confidence_level)
     ratio = p / (q if q > 0 else 0.5 / len(two))
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return RateRatio(p, q, ratio)

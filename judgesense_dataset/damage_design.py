@@ -1,0 +1,259 @@
+"""Add outputs made wrong on purpose, and harmless edits of outputs, to a benchmark.
+
+They are asked under the base wording, once. Which of them a judge notices is measured by
+:mod:`judgesense.measure.notices`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+import numpy as np
+import pyarrow as pa
+
+from judgesense.benchmark import Benchmark
+from judgesense.errors import JudgeSenseError
+from judgesense.log.folder import VARIANT_SCHEMA
+from judgesense.log.schema import DAMAGE, HARMLESS
+from judgesense.tasks import ORDERS, Item, Task, Template, render
+from judgesense_dataset.attacks import WINNING
+from judgesense_dataset.damage import changed
+from judgesense_dataset.damage_rules import Output, kinds_for, rules
+from judgesense_dataset.polarity import INVERTED, polarity_cue
+from judgesense_dataset.templates import TaskTemplates
+from judgesense_dataset.variant_changes import VariantMaker, row_of
+
+FEWEST = 16
+"""Damaged copies from which on a check tries them by default."""
+MOST = 120
+"""Damaged copies that a check tries by default at most."""
+POOL = 400
+"""Outputs that copies are drawn from, and that sentences of other items come from."""
+
+_OUTPUTS = {
+    *("response", "output", "answer", "summary", "completion", "reply", "generation"),
+    *("prediction", "translation", "candidate", "hypothesis"),
+}
+_SOURCES = {
+    *("context", "source", "document", "article", "passage", "passages", "reference", "expected"),
+    *("gold", "ideal", "target", "text", "facts", "evidence"),
+}
+_QUESTIONS = {"question", "query", "prompt", "instruction", "input", "topic", "title", "criteria"}
+_NO_BETTER = re.compile(
+    r"\b(?:severity|how (?:severe|many|much|often)|number of|amount of|degree of"
+    r" (?:hallucination|error)|hallucination (?:score|level|rate)|risk)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A changed output: its item, the kind of change and its class, and the item to show."""
+
+    item: Item
+    kind: str
+    variant_class: str
+    shown: Item
+
+
+def with_damage(
+    benchmark: Benchmark,
+    templates: Mapping[str, TaskTemplates],
+    items: Sequence[Item],
+    n: int,
+    *,
+    orders: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Benchmark:
+    """The benchmark with n outputs made wrong on purpose, and half as many harmless edits.
+
+    Outputs without a label come first, then those with a good one: what was wrong before could
+    become right. Kinds take turns. In a choice between two, the output is one option and its copy
+    the other one, in both orders. Fewer copies are made where the rules do not fit more outputs.
+
+    Raises JudgeSenseError where nothing tells which label is good or which field is the output, for
+    a rubric that damage does not concern, and where no rule fits an output.
+
+    >>> from judgesense_dataset.embedded import embedded_items, embedded_templates, load_embedded
+    >>> whole = load_embedded().select(["factuality"])
+    >>> more = with_damage(whole, embedded_templates(), embedded_items(), 20)
+    >>> more.prompts.num_rows - whole.prompts.num_rows
+    30
+    """
+    if len(benchmark.tasks) != 1:
+        raise JudgeSenseError("damage is tried on one task at a time")
+    ((name, task),) = benchmark.tasks.items()
+    base = VariantMaker(templates[name]).base
+    if task.comparative and orders and not set(ORDERS) <= set(orders):
+        raise JudgeSenseError("an output and its damaged copy must be shown in both orders")
+    wins = good_label(task, base)
+    kinds = kinds_for(base.text)
+    if not kinds:
+        raise JudgeSenseError(
+            "the rubric is about tone or form, which does not depend on what an output says"
+        )
+    rows = benchmark.prompts.to_pylist()
+    known = {(row["item_id"], row["order"], row["template_id"]) for row in rows}
+    asked = {row["item_id"] for row in rows}
+    here = [item for item in items if item.task == name and item.item_id in asked]
+    copies = list(_copies(task, base, here, wins, kinds, n, seed))
+    if not any(copy.variant_class == DAMAGE for copy in copies):
+        raise JudgeSenseError(
+            "no rule fits an output: they are code, too short, labelled wrong, or in a language "
+            "other than English"
+        )
+    added = []
+    for copy in copies:
+        for order in task.orders:
+            if not task.comparative and (copy.item.item_id, order, base.template_id) not in known:
+                known.add((copy.item.item_id, order, base.template_id))
+                added.append(row_of(render(task, base, copy.item, order), again=False))
+            marks = {"variant": copy.kind, "variant_class": copy.variant_class}
+            added.append(row_of(render(task, base, copy.shown, order), again=None, **marks))
+    about = {**rules().damage, **rules().harmless}
+    plain = pa.Table.from_pylist([{"again": False, **row} for row in rows], schema=VARIANT_SCHEMA)
+    return replace(
+        benchmark,
+        prompts=pa.concat_tables([plain, pa.Table.from_pylist(added, schema=VARIANT_SCHEMA)]),
+        damage={
+            "kinds": {kind: about[kind].about for kind in sorted({copy.kind for copy in copies})},
+            "wins": wins,
+            "where": "" if task.comparative else f" ({output_field(task, base, here[0])})",
+        },
+    )
+
+
+def good_label(task: Task, base: Template) -> str:
+    """The label of a good output, "" for a choice between two.
+
+    Raises JudgeSenseError where nothing tells it.
+    """
+    if task.comparative:
+        return ""
+    if task.ordinal:
+        if _NO_BETTER.search(base.text):
+            raise JudgeSenseError("the rubric does not say whether a high score is good")
+        low, high = min(task.labels, key=int), max(task.labels, key=int)
+        return low if polarity_cue(base.text, task.labels) == INVERTED else high
+    good = [label for label in task.labels if label.upper() in WINNING]
+    if len(good) != 1:
+        raise JudgeSenseError(
+            f"nothing tells which of the labels {', '.join(task.labels)} a good output has"
+        )
+    others = [label for label in task.labels if label not in good]
+    # YES may mean that there are errors; PASS means the same in every question.
+    asks_for_errors = len(others) == 1 and polarity_cue(base.text, (good[0], others[0])) == INVERTED
+    return others[0] if good[0].upper() in ("YES", "TRUE") and asks_for_errors else good[0]
+
+
+def output_field(task: Task, base: Template, item: Item) -> str:
+    """The shown field that holds the output; of a choice, the better option or the first.
+
+    Raises JudgeSenseError where nothing tells it.
+    """
+    if task.comparative:
+        return task.options.get(item.gold or "", task.options[task.labels[0]])
+    shown = [name for name in item.fields if name in base.placeholders]
+    parts = {name: {*re.split(r"[^a-z]+", name.lower())} for name in shown}
+    named = [name for name in shown if parts[name] & _OUTPUTS and not parts[name] & _SOURCES]
+    others = [name for name in shown if not parts[name] & (_QUESTIONS | _SOURCES - {"text"})]
+    if found := named or others:
+        return found[-1]
+    raise JudgeSenseError(
+        f"none of the columns {', '.join(shown)} is known as the output that is judged; "
+        "name it response, output or answer"
+    )
+
+
+def _copies(
+    task: Task,
+    base: Template,
+    items: Sequence[Item],
+    wins: str,
+    kinds: Sequence[str],
+    n: int,
+    seed: int,
+) -> Iterator[Copy]:
+    """The damaged copies, then the harmless ones."""
+    rng = np.random.default_rng([seed, 53])
+    items = [items[at] for at in rng.permutation(len(items)).tolist()]
+    fields = {item.item_id: output_field(task, base, item) for item in items[:POOL]}
+    items = items[:POOL]
+    good = [item for item in items if _may_be_good(task, item, wins)]
+    good.sort(key=lambda item: item.gold is not None)
+    outputs = {item.item_id: item.fields[fields[item.item_id]] for item in items}
+    harmless = list(rules().harmless)
+    for variant_class, each, most in ((DAMAGE, kinds, n), (HARMLESS, harmless, (n + 1) // 2)):
+        streams = [
+            _copies_of_kind(
+                task, base, _rotated(good, at / len(each)), items, kind, fields, outputs, seed
+            )
+            for at, kind in enumerate(each)
+        ]
+        made = 0
+        for turn in zip_longest(*streams):
+            for kind, copy in zip(each, turn, strict=True):
+                if copy is not None and made < most:
+                    made += 1
+                    yield Copy(copy[0], kind, variant_class, copy[1])
+            if made == most:
+                break
+
+
+def _may_be_good(task: Task, item: Item, wins: str) -> bool:
+    if item.gold is None or task.comparative:
+        return True
+    if not task.ordinal:
+        return item.gold == wins
+    from_best = abs(task.labels.index(item.gold) - task.labels.index(wins))
+    return 2 * from_best < len(task.labels) - 1
+
+
+def _rotated(items: Sequence[Item], share: float) -> list[Item]:
+    """The items without a label, then the others, each from another place on: kinds then start
+    at different items."""
+    rotated: list[Item] = []
+    for group in (
+        [item for item in items if item.gold is None],
+        [item for item in items if item.gold is not None],
+    ):
+        start = int(share * len(group))
+        rotated += group[start:] + group[:start]
+    return rotated
+
+
+def _copies_of_kind(
+    task: Task,
+    base: Template,
+    items: Sequence[Item],
+    pool: Sequence[Item],
+    kind: str,
+    fields: Mapping[str, str],
+    outputs: Mapping[str, str],
+    seed: int,
+) -> Iterator[tuple[Item, Item]]:
+    """Items and their copies that show the output changed, where the kind fits it."""
+    shown = base.placeholders
+    for item in items:
+        field = fields[item.item_id]
+        hidden = {field, *task.options.values()}
+        asked = {name: item.fields[name] for name in item.fields.keys() & shown - hidden}
+        parts = {name: {*re.split(r"[^a-z]+", name.lower())} for name in asked}
+        output = Output(
+            item.fields[field],
+            "\n".join(text for name, text in sorted(asked.items()) if not parts[name] & _SOURCES),
+            "\n".join(text for _, text in sorted(asked.items())),
+            [outputs[other.item_id] for other in pool if other.cluster_id != item.cluster_id],
+        )
+        rng = np.random.default_rng([seed, 59, *f"{kind} {item.item_id}".encode()])
+        if (text := changed(kind, output, rng)) is None:
+            continue
+        new = {field: text}
+        if task.comparative:
+            first, second = (task.options[label] for label in task.labels)
+            new = {first: output.text, second: text}
+        gold = task.labels[0] if task.comparative else None
+        yield item, replace(item, fields={**item.fields, **new}, gold=gold)

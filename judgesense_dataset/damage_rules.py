@@ -1,0 +1,144 @@
+"""What the rules of damage know: the kinds of ``data/damage.yaml``, and an output to change."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from judgesense.files.documents import Shape, read_yaml, validate
+from judgesense_dataset.templates import DATA
+
+DAMAGE = DATA / "damage.yaml"
+ENGLISH_SHARE = 0.12
+"""The least share of English function words; German, Dutch and French texts have up to 0.08."""
+SHORTEST = 4
+"""Words of a text that a sentence or opener is added to."""
+
+_CODE = re.compile(r"```|^\s*(?:def |class |import |#include|public |var |<\w+>)|[;{]\s*$", re.M)
+_PROTECTED = re.compile(
+    r"`[^`\n]*`|\"[^\"\n]*\"|“[^”]*”|‘[^’]*’|(?<!\w)'[^'\n]+'(?!\w)|\$[^$\n]+\$|\\[\[(].*?\\[\])]"
+    r"|https?://\S+|\S+@\S+|^\s*\d+[.)]",
+    re.M,
+)
+_SENTENCE = re.compile(r"[^\s.!?](?:[^.!?\n]|[.!?](?=\S))*(?:[ \t]*[.!?]+)?")
+
+
+class Kind(Shape, extra="forbid"):
+    """A kind of change: what it does, and the criteria under which it is damage."""
+
+    about: str
+    criteria: tuple[str, ...] = ()
+    english: bool = False
+
+
+class Rules(Shape, extra="forbid"):
+    """The kinds of ``damage.yaml``, and the words that the rules know."""
+
+    damage: dict[str, Kind]
+    harmless: dict[str, Kind]
+    criteria: dict[str, str]
+    creative: str
+    english: frozenset[str]
+    placeholders: tuple[str, ...]
+    openers: tuple[str, ...]
+    units: dict[str, str]
+    spellings: dict[str, str]
+
+
+@lru_cache(maxsize=1)
+def rules() -> Rules:
+    """The rules of the package."""
+    return validate(Rules, read_yaml(DAMAGE), str(DAMAGE), "the rules of damage")
+
+
+def kinds_for(wording: str) -> list[str]:
+    """The kinds of damage that a rubric of this wording should mark down; none for one about tone.
+
+    >>> kinds_for("Is the tone polite?"), "number" in kinds_for("Is it factually correct?")
+    ([], True)
+    """
+    named = {
+        name
+        for name, words in rules().criteria.items()
+        if re.search(rf"\b(?:un|in|ir)?(?:{words})", wording, re.IGNORECASE)
+    }
+    if named == {"other"}:
+        return []
+    named = named - {"other"} or {"fact", "quality"}
+    return [name for name, kind in rules().damage.items() if named & {*kind.criteria}]
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output to change: its text, what was asked, and the outputs of other clusters.
+
+    ``asked`` are the fields that a reader sees with it, ``question`` those of them that ask.
+    """
+
+    text: str
+    question: str = ""
+    asked: str = ""
+    others: Sequence[str] = ()
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether it is a JSON object or list."""
+        return is_json(self.text)
+
+    @cached_property
+    def is_code(self) -> bool:
+        """Whether it has code, whose parts no rule can tell apart."""
+        return bool(_CODE.search(self.text)) and not self.is_json
+
+    @cached_property
+    def is_english(self) -> bool:
+        """Whether enough of its words, with those of the question, are English function words."""
+        words = re.findall(r"[^\W\d_]+", f"{self.text} {self.question}".lower())
+        return sum(word in rules().english for word in words) >= max(1, ENGLISH_SHARE * len(words))
+
+    @cached_property
+    def is_creative(self) -> bool:
+        """Whether invention is asked for, so that no number or name can be wrong."""
+        return bool(re.search(rf"\b(?:{rules().creative})", self.question, re.IGNORECASE))
+
+    @cached_property
+    def protected(self) -> list[tuple[int, int]]:
+        """The spans that no rule changes: quotations, code, formulas and addresses."""
+        return [match.span() for match in _PROTECTED.finditer(self.text)]
+
+    def free(self, start: int, end: int) -> bool:
+        """Whether a span lies outside the protected ones."""
+        return all(end <= low or start >= high for low, high in self.protected)
+
+    @cached_property
+    def sentences(self) -> list[tuple[int, str]]:
+        """Where each sentence begins, and the sentence."""
+        return [(found.start(), found.group()) for found in _SENTENCE.finditer(self.text)]
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is a JSON object or list."""
+    try:
+        return isinstance(json.loads(text), (dict, list))
+    except ValueError:
+        return False
+
+
+Rule = Callable[[Output, np.random.Generator], str | None]
+
+WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+def pick(found: Sequence[str], rng: np.random.Generator) -> str | None:
+    """One of some texts, None of none."""
+    return found[int(rng.integers(len(found)))] if found else None
+
+
+def put(text: str, start: int, end: int, new: str) -> str:
+    """A text with another one in a span."""
+    return text[:start] + new + text[end:]
