@@ -70,7 +70,11 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _LOOSE = re.compile(r"^\s*(?:or\b|to\b|and\b|-|–|or so|main\b|key\b|%?\s*chance)", re.IGNORECASE)
-_EXAMPLE = re.compile(r"\b(?:example|e\.g\.|such as|for instance|suppose|let'?s|imagine)", re.I)
+_EXAMPLE = re.compile(
+    r"\b(?:example|e\.g\.|such as|for instance|suppose|let'?s|imagine|likely|at (?:least|most)"
+    r"|(?:more|less|fewer|greater|higher|lower) than)\b",
+    re.IGNORECASE,
+)
 
 
 def _number(output: Output, rng: np.random.Generator) -> str | None:
@@ -231,7 +235,7 @@ def _contradiction(output: Output, rng: np.random.Generator) -> str | None:
 
 _NAME = re.compile(r"\b[A-Z][\w’-]+(?: [A-Z][\w’-]+)*")
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|will|would|could|beat|won|[a-z]{3,}(?:ed|s))\b"
+    r"\b(?:is|are|was|were|has|have|had|will|would|could|beat|won|[a-z]{2,}(?:ed|[^s]s))\b"
 )
 _SYMMETRIC = re.compile(
     r"\b(?:and|or|both|between|versus|vs|met|married|faced|played|tied|drew|same|differ\w*|with"
@@ -249,7 +253,12 @@ def _names(output: Output, rng: np.random.Generator) -> str | None:
             elsewhere = rf"[a-z,] {re.escape(found[0].group())}\b"
             if not re.search(elsewhere, seen):
                 continue
-        if len(found) != 2 or not output.free(start, start + len(sentence)):
+        # What is not so, or only the same as, may be true the other way round as well.
+        if (
+            len(found) != 2
+            or _NEGATION.search(sentence)
+            or not output.free(start, start + len(sentence))
+        ):
             continue
         one, two = found
         between = sentence[one.end() : two.start()]
@@ -258,6 +267,7 @@ def _names(output: Output, rng: np.random.Generator) -> str | None:
             or {one.group(), two.group()} & {*_MONTHS, "May"}
             or one.group().lower().endswith("day")
             or not _VERB.search(between)
+            or between.split() in (["is"], ["was"], ["are"], ["were"])
             # A capitalised common word ("Other fans saw Rome") is no name.
             or any(re.search(rf"\b{name.group().lower()}\b", seen) for name in found)
             or _SYMMETRIC.search(between)

@@ -100,7 +100,7 @@ def with_damage(
     asked = {row["item_id"] for row in rows}
     here = [item for item in items if item.task == name and item.item_id in asked]
     copies = list(_copies(task, base, here, wins, kinds, n, seed))
-    if not any(copy.variant_class == DAMAGE for copy in copies):
+    if {copy.variant_class for copy in copies} != {DAMAGE, HARMLESS}:
         raise JudgeSenseError(
             "no rule fits an output: they are code, too short, labelled wrong, or in a language "
             "other than English"

@@ -93,7 +93,10 @@ def _on_card(card: TrustCard) -> Texts:
     checks = card.checks
     # What an unusable judge passes does not help it.
     others = () if card.trust == "avoid" else checks
-    for name in dict.fromkeys([*card.because, *others]):
+    # Without people's labels, damage tells most of whether the judge is right.
+    noticed = "notices" in checks and checks["notices"].estimate is not None
+    first = ["notices"] if noticed and checks["right"].state == "unmeasured" else []
+    for name in dict.fromkeys([*first, *card.because, *others]):
         if checks[name].applies:
             kind = "missing" if checks[name].state == "unmeasured" else "check"
             yield kind, f"{checks[name].text}."

@@ -289,6 +289,8 @@ def conclude(checks: Mapping[str, Check]) -> TrustCard:
         named = [name for name in ("right", "fair") if checks[name].state in ("pass", "open")]
         named += because
     if trust in USABLE:
+        if checks["notices"].state == "pass" and checks["right"].state == "unmeasured":
+            named = [*named, "notices"]
         named = [*named, *(name for name in extra if checks[name].state == "unmeasured")]
     good, bad = list[str](), list[str]()
     for name in named:

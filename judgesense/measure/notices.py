@@ -16,7 +16,7 @@ from judgesense.measure.figures import DamageFigures, MissedItem
 from judgesense.measure.texts import PromptTexts
 from judgesense.measure.thresholds import Thresholds
 from judgesense.statistics.arrays import Bools, Codes
-from judgesense.statistics.intervals import Interval, share_fields, wilson_cluster
+from judgesense.statistics.intervals import Interval, share_fields
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, join, percent
@@ -48,6 +48,17 @@ class _Copies:
     counts: Bools
     lowered: Bools
     changed: Bools
+
+    def noticed(self, of_damage: Bools, level: float = 0.95) -> tuple[float, Interval]:
+        """The share of some damaged copies that is noticed (`noticed_share`)."""
+        other = self.counts & ~self.is_damage
+        return noticed_share(
+            self.lowered[of_damage],
+            self.cluster[of_damage],
+            self.lowered[other],
+            self.cluster[other],
+            level,
+        )
 
 
 def damage(
@@ -84,7 +95,7 @@ def damage(
         if not answers.task.comparative and n == 0:
             text = "the judge passed no output that was damaged, so none could be marked down"
         return Check.unmeasured(limits.notices, text), rows
-    share, ends = _noticed(copies, of_damage)
+    share, ends = copies.noticed(of_damage)
     figures = share_fields("caught", copies.lowered[of_damage], copies.cluster[of_damage])
     check = Check.of(
         share,
@@ -207,23 +218,27 @@ def _lowered(answers: Answers, base: Codes, copy: Codes) -> tuple[Bools, Bools]:
     return above, above & (level[after] < level[before])
 
 
-def _noticed(copies: _Copies, of_damage: Bools, level: float = 0.95) -> tuple[float, Interval]:
-    """The share of some damaged copies that is noticed, corrected for harmless edits.
+def noticed_share(
+    caught: Bools, clusters: Codes, lowered: Bools, other_clusters: Codes, level: float = 0.95
+) -> tuple[float, Interval]:
+    """The share of damaged copies that is noticed, from those ``caught``, shape (n,), and from the
+    harmless copies that were ``lowered``, shape (m,), with the cluster of each.
 
-    1 - (1 - p) / (1 - f) is a ratio of two rates, in clusters that they share.
+    With shares p and f, it is (p - f) / (1 - f) = 1 - (1 - p) / (1 - f), a ratio of two rates.
+
+    >>> caught, lowered = np.arange(40) < 30, np.arange(20) < 2
+    >>> share, ends = noticed_share(caught, np.arange(40), lowered, np.arange(20))
+    >>> round(share, 2), round(ends.low, 2), round(ends.high, 2)
+    (0.72, 0.51, 0.85)
     """
-    harmless = copies.counts & ~copies.is_damage
-    missed, kept = ~copies.lowered[of_damage], ~copies.lowered[harmless]
-    p = wilson_cluster(missed, copies.cluster[of_damage], level)
-    if p.low is None or not len(kept):
-        return 1 - float(missed.mean()), Interval(None, None)
-    ratio = rate_ratio(
-        missed, copies.cluster[of_damage], kept, copies.cluster[harmless], confidence_level=level
-    )
-    if ratio.low is None:
-        return max(0.0, 1 - ratio.ratio), Interval(None, None)
+    if len(np.unique(clusters)) < 2 or len(np.unique(other_clusters)) < 2:
+        return max(0.0, 1 - float((~caught).mean())), Interval(None, None)
+    ratio = rate_ratio(~caught, clusters, ~lowered, other_clusters, level)
+    if lowered.all():  # Every edit is marked down: nothing shows that damage is.
+        return 0.0, Interval(0.0, 1.0)
     low = 0.0 if ratio.high is None else 1 - ratio.high
-    return max(0.0, 1 - ratio.ratio), Interval(low, 1 - ratio.low).within(0.0, 1.0)
+    high = 1.0 if ratio.low is None else 1 - ratio.low
+    return max(0.0, 1 - ratio.ratio), Interval(low, high).within(0.0, 1.0)
 
 
 def _figures(
@@ -244,7 +259,7 @@ def _figures(
         counted = of_kind & copies.counts
         noticed, ends, changed = None, Interval(None, None), None
         if is_damage and counted.any():
-            noticed, ends = _noticed(copies, counted, level)
+            noticed, ends = copies.noticed(counted, level)
         elif not is_damage and not answers.task.comparative:
             changed = float(copies.changed[of_kind].mean())
         missed = np.flatnonzero(counted & ~copies.lowered) if is_damage else np.array([], int)

@@ -269,7 +269,7 @@ def _damage(report: ReportContents) -> SideTable:
         columns,
         _named(report, lambda entry: list(entry.damage)),
         [note],
-        5,
+        6,
     )
 
 

@@ -48,7 +48,8 @@ def reasoned(prompt: str) -> str:
 
 
 def checked(url: str, out: Path, rubric: str = RUBRIC, **more: Any) -> Any:
-    options = {"paraphrases": 0, "repeats": 1, "attacks": "none", "out": out, "note": str, **more}
+    options = {"paraphrases": 0, "repeats": 1, "attacks": "none", "damage": "none", "out": out}
+    options |= {"note": str, **more}
     return judgesense.check(rubric, ROWS, "m", base_url=url, **options)
 
 
@@ -62,7 +63,8 @@ def test_a_rubric_that_asks_for_json_scores_is_read_in_one_command(tmp_path: Pat
     for name, text in (("r.txt", RUBRIC), ("d.jsonl", "\n".join(map(json.dumps, ROWS)))):
         (tmp_path / name).write_text(text)
     command = ["check", f"{tmp_path}/r.txt", "--data", f"{tmp_path}/d.jsonl", "--judge", "m"]
-    command += ["--paraphrases", "0", "--repeats", "1", "--attacks", "none", "--format", "json"]
+    command += ["--paraphrases", "0", "--repeats", "1", "--attacks", "none"]
+    command += ["--damage", "none", "--format", "json"]
     with serving(server) as url:
         run = CliRunner().invoke(
             app, [*command, "--set", f"base_url={url}", "--out", f"{tmp_path}/out"]

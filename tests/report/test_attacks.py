@@ -148,6 +148,7 @@ def test_check_tries_the_quick_attacks_where_they_cost_little(tmp_path: Path) ->
     wordings = "\n---\n".join(f"Wording {n}: PASS or FAIL?\n\n{{text}}" for n in range(4))
     (tmp_path / "w.txt").write_text(wordings, "utf-8")
     given = {"wordings": tmp_path / "w.txt", "runs": tmp_path, "note": notes.append}
+    given["damage"] = "none"
     rubric = "Is it good? PASS or FAIL.\n\n{text}"
     found = judgesense.check(rubric, rows, judge, **given)
     assert sum(asked) == 24 * 5 * 2 + 12 * 3

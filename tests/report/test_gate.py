@@ -26,6 +26,8 @@ def card(state: str, low: float | None, high: float | None, kappa: float | None 
         (card("fail", 0.5, 0.7), {}, "FAIL", "steady"),
         (card("pass", 0.81, 0.9, right="fail"), {}, "FAIL", "right"),
         (card("open", 0.7, 0.9, fair="fail"), {}, "FAIL", "fair"),
+        (card("pass", 0.81, 0.9, notices="fail"), {}, "FAIL", "notices"),
+        (card("pass", 0.81, 0.9, notices="fail", right="pass"), {}, "PASS", "steady"),
         (card("pass", 0.81, 0.9), {"failed": 2}, "FAIL", "failed"),
         (card("pass", 0.81, 0.9), {"coverage": 0.49}, "FAIL", "coverage"),
         (card("pass", 0.81, 0.9), {"coverage": 0.5}, "PASS", "steady"),

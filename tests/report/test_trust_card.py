@@ -69,6 +69,13 @@ def good(state: str) -> Check:
         ({"steady": "open", "right": "unmeasured"}, "unknown", ("steady",)),
         ({"steady": "unmeasured"}, "unknown", ("steady",)),
         ({"steady": "open", "right": "fail"}, "avoid", ("right",)),
+        # Without people's labels, a judge that misses damage is not to be used.
+        ({"notices": "fail"}, "care", ("notices",)),
+        ({"notices": "open"}, "care", ("notices",)),
+        ({"notices": "fail", "right": "open"}, "care", ("notices", "right")),
+        ({"notices": "fail", "right": "unmeasured"}, "avoid", ("notices",)),
+        ({"notices": "open", "right": "unmeasured"}, "care", ("notices", "right")),
+        ({"notices": "unmeasured", "resistant": "unmeasured"}, "use", ()),
         ({"steady": "fail", "readable": "fail", "fair": "open"}, "avoid", ("readable", "steady")),
     ],
 )
