@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from types import MappingProxyType
 
 import numpy as np
@@ -58,6 +59,8 @@ _COUNTS = (
     *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
     *("twelve", "twenty", "thirty", "fifty"),
 )
+_MOST_NUMBERS = 100
+"""Numbers of a text that are looked at, so that a long table takes no longer."""
 _NUMBER = re.compile(
     r"(?<![\w.,:/$^*+=<>-])(\$?\d+(?:,\d{3})*(?:\.\d+)?)(?![\w^*+=<>/:-]|[.,]\d|\s*[-–+*/=×x]\s*\d)"
     rf"|\b({'|'.join(_COUNTS)})\b(?!-)|\b({'|'.join(_MONTHS)})(?=\s+\d|[.,]|\s*$)"
@@ -79,7 +82,7 @@ _EXAMPLE = re.compile(
 
 def _number(output: Output, rng: np.random.Generator) -> str | None:
     copies = []
-    for found in _NUMBER.finditer(output.text):
+    for found in islice(_NUMBER.finditer(output.text), _MOST_NUMBERS):
         stated, start, end = found.group(), found.start(), found.end()
         sentence = next((s for at, s in output.sentences if at <= start < at + len(s)), "")
         seen = rf"(?<![\d.,]){re.escape(stated)}(?![\d]|[.,]\d)"

@@ -67,12 +67,14 @@ def with_damage(
     *,
     orders: Sequence[str] | None = None,
     seed: int = 0,
+    unnamed: bool = True,
 ) -> Benchmark:
     """The benchmark with n outputs made wrong on purpose, and half as many harmless edits.
 
     Outputs without a label come first, then those with a good one: what was wrong before could
     become right. Kinds take turns. In a choice between two, the output is one option and its copy
     the other one, in both orders. Fewer copies are made where the rules do not fit more outputs.
+    Unless ``unnamed``, a question with labels has to name a criterion that damage is known to hurt.
 
     Raises JudgeSenseError where nothing tells which label is good or which field is the output, for
     a rubric that damage does not concern, and where no rule fits an output.
@@ -90,10 +92,11 @@ def with_damage(
     if task.comparative and orders and not set(ORDERS) <= set(orders):
         raise JudgeSenseError("an output and its damaged copy must be shown in both orders")
     wins = good_label(task, base)
-    kinds = kinds_for(base.text)
+    kinds = kinds_for(base.text, unnamed or task.ordinal or task.comparative)
     if not kinds:
         raise JudgeSenseError(
-            "the rubric is about tone or form, which does not depend on what an output says"
+            "the rubric names no criterion that damage is known to hurt, such as correct, complete "
+            "or coherent"
         )
     rows = benchmark.prompts.to_pylist()
     known = {(row["item_id"], row["order"], row["template_id"]) for row in rows}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -20,11 +22,15 @@ SHORTEST = 4
 """Words of a text that a sentence or opener is added to."""
 
 _CODE = re.compile(r"```|^\s*(?:def |class |import |#include|public |var |<\w+>)|[;{]\s*$", re.M)
+# What is longer than a line or two is no quotation; an end that is missing costs no more time.
 _PROTECTED = re.compile(
-    r"`[^`\n]*`|\"[^\"\n]*\"|“[^”]*”|‘[^’]*’|(?<!\w)'[^'\n]+'(?!\w)|\$[^$\n]+\$|\\[\[(].*?\\[\])]"
-    r"|https?://\S+|\S+@\S+|^\s*\d+[.)]",
+    r"`[^`\n]{0,400}`|\"[^\"\n]{0,400}\"|“[^”\n]{0,400}”|‘[^’\n]{0,400}’"
+    r"|(?<!\w)'[^'\n]{1,400}'(?!\w)|\$[^$\n]{1,400}\$|\\[\[(].{0,400}?\\[\])]"
+    r"|https?://\S{1,400}|[\w.+-]{1,64}@\S{1,64}|^\s*\d{1,9}[.)]",
     re.M,
 )
+_MOST_SENTENCES = 200
+"""Sentences of an output that are looked at, so that a long one takes little time."""
 _SENTENCE = re.compile(r"[^\s.!?](?:[^.!?\n]|[.!?](?=\S))*(?:[ \t]*[.!?]+)?")
 
 
@@ -56,8 +62,11 @@ def rules() -> Rules:
     return validate(Rules, read_yaml(DAMAGE), str(DAMAGE), "the rules of damage")
 
 
-def kinds_for(wording: str) -> list[str]:
-    """The kinds of damage that a rubric of this wording should mark down; none for one about tone.
+def kinds_for(wording: str, unnamed: bool = True) -> list[str]:
+    """The kinds of damage that a rubric of this wording should mark down.
+
+    None for one about tone or form, whatever an output says. A rubric that names no criterion is
+    about facts and quality if ``unnamed``.
 
     >>> kinds_for("Is the tone polite?"), "number" in kinds_for("Is it factually correct?")
     ([], True)
@@ -67,9 +76,8 @@ def kinds_for(wording: str) -> list[str]:
         for name, words in rules().criteria.items()
         if re.search(rf"\b(?:un|in|ir)?(?:{words})", wording, re.IGNORECASE)
     }
-    if named == {"other"}:
-        return []
-    named = named - {"other"} or {"fact", "quality"}
+    if not named and unnamed:
+        named = {"fact", "quality"}
     return [name for name, kind in rules().damage.items() if named & {*kind.criteria}]
 
 
@@ -112,20 +120,22 @@ class Output:
         return [match.span() for match in _PROTECTED.finditer(self.text)]
 
     def free(self, start: int, end: int) -> bool:
-        """Whether a span lies outside the protected ones."""
-        return all(end <= low or start >= high for low, high in self.protected)
+        """Whether a span lies outside the protected ones, which are in order."""
+        at = bisect_right(self.protected, start, key=lambda span: span[1])
+        return at == len(self.protected) or end <= self.protected[at][0]
 
     @cached_property
     def sentences(self) -> list[tuple[int, str]]:
-        """Where each sentence begins, and the sentence."""
-        return [(found.start(), found.group()) for found in _SENTENCE.finditer(self.text)]
+        """Where each of the first sentences begins, and the sentence."""
+        every = islice(_SENTENCE.finditer(self.text), _MOST_SENTENCES)
+        return [(found.start(), found.group()) for found in every]
 
 
 def is_json(text: str) -> bool:
     """Whether a text is a JSON object or list."""
     try:
         return isinstance(json.loads(text), (dict, list))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

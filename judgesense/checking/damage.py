@@ -60,7 +60,7 @@ def with_damage(
         return replace(data, benchmark=replace(plain, damage={"why": why}))
     tried = damaged(data, chosen)
     try:
-        benchmark = tried.with_damage(plain, settings)
+        benchmark = tried.with_damage(plain, settings, unnamed=n is not None)
     except JudgeSenseError as error:
         if n is not None:
             raise

@@ -57,8 +57,12 @@ class DataReference:
             benchmark = self.with_attacks(benchmark, settings)
         return self.with_damage(benchmark, settings) if self.damage else benchmark
 
-    def with_damage(self, benchmark: Benchmark, settings: Settings) -> Benchmark:
-        """A benchmark with the damage added. Raises JudgeSenseError as `selected`."""
+    def with_damage(
+        self, benchmark: Benchmark, settings: Settings, *, unnamed: bool = True
+    ) -> Benchmark:
+        """A benchmark with the damage added; ``unnamed`` is that of
+        :func:`judgesense_dataset.damage_design.with_damage`. Raises JudgeSenseError as `selected`.
+        """
         from judgesense_dataset.damage_design import with_damage
 
         return with_damage(
@@ -67,6 +71,7 @@ class DataReference:
             self.damage,
             orders=settings.orders,
             seed=settings.seed,
+            unnamed=unnamed,
         )
 
     def with_attacks(self, benchmark: Benchmark, settings: Settings) -> Benchmark:
@@ -190,7 +195,12 @@ def attacked(data: DataReference, choice: str | Path | None) -> DataReference:
 
 def damaged(data: DataReference, n: int) -> DataReference:
     """The same data with n outputs made wrong on purpose; with 0, as it was."""
-    return replace(data, identity={**data.identity, "damage": n}, damage=n) if n else data
+    if not n:
+        return data
+    from judgesense_dataset.damage_rules import DAMAGE
+
+    stated = {"damage": n, "damage_file": sha256_of(DAMAGE)}
+    return replace(data, identity={**data.identity, **stated}, damage=n)
 
 
 def _named(dataset: str | Path | None) -> DataReference:

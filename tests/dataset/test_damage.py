@@ -148,6 +148,17 @@ def test_a_rubric_decides_which_kinds_hurt(wording, kinds, absent) -> None:
     assert not absent & found
 
 
+def test_a_question_that_names_no_criterion_is_not_taken_for_one_about_facts() -> None:
+    assert kinds_for("Does it mention the refund?", unnamed=False) == []
+    assert "number" in kinds_for("Does it mention the refund?")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "“A is (" * 9_000, "It is 7. " * 4_000])
+def test_a_long_or_deep_output_is_read(text) -> None:
+    for kind in RULES:
+        changed(kind, Output(text, "", "", OTHERS), np.random.default_rng(0))
+
+
 def template(
     task: Task, text: str, layout: str = "{instruction}\n{question}\n{answer}"
 ) -> Template:

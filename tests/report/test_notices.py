@@ -202,7 +202,9 @@ def test_by_default_damage_adds_at_most_a_third(tmp_path: Path) -> None:
     assert (few["state"], "too few" in few["text"]) == ("unmeasured", True)
     polite = run(ROWS, PASS_FAIL.replace("correct", "polite")).card["checks"]["notices"]
     assert len(asked) == 120
-    assert "tone or form" in polite["text"]
+    assert "names no criterion" in polite["text"]
+    mentions = PASS_FAIL.replace("Is the answer correct", "Does it mention a house")
+    assert "names no criterion" in run(ROWS, mentions).card["checks"]["notices"]["text"]
     code = [{"question": f"Sum {n}?", "answer": f"```\nx = {n}\n```"} for n in range(120)]
     assert "no rule fits" in run(code).card["checks"]["notices"]["text"]
     hidden = [{"question": row["question"], "reference": row["answer"]} for row in ROWS]
@@ -214,7 +216,7 @@ def test_a_wrong_number_of_copies_is_one_clear_line(tmp_path: Path) -> None:
     for wrong in ("many", "-3", 1.5):
         with pytest.raises(JudgeSenseError, match=r"damage is .*; give the number of outputs"):
             checked(tmp_path, sees, damage=wrong)
-    with pytest.raises(JudgeSenseError, match="tone or form"):
+    with pytest.raises(JudgeSenseError, match="names no criterion"):
         checked(tmp_path, sees, rubric=PASS_FAIL.replace("correct", "polite"))
     with pytest.raises(JudgeSenseError, match="damage= is for"):
         judgesense.check([{"verdict": "A", "label": "A"}], damage=9)
