@@ -86,7 +86,7 @@ def with_damage(
     30
     """
     if len(benchmark.tasks) != 1:
-        raise JudgeSenseError("damage is tried on one task at a time")
+        raise JudgeSenseError("damage is tried only on rubrics that ask for one verdict")
     ((name, task),) = benchmark.tasks.items()
     base = VariantMaker(templates[name]).base
     if task.comparative and orders and not set(ORDERS) <= set(orders):

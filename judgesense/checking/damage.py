@@ -49,7 +49,7 @@ def with_damage(
         return data
     plain = data.selected(settings)
     n_asked = settings.repeats * _n_prompts(plain, ATTACK)
-    (task,) = plain.tasks.values()
+    task = next(iter(plain.tasks.values()))
     # Half as many harmless edits come with them, and a choice between two has two orders.
     fitting = n_asked // 3 * 2 // (3 * len(task.orders))
     chosen = min(MOST, fitting) if n is None else n
