@@ -319,6 +319,8 @@ def clause_of(name: str, check: Check) -> str:
         return "people agree too little with each other to judge it"
     if name == "notices" and check.state == "fail" and (check.ci_high or 1) >= check.threshold:
         return f"harmless edits change {percent(check.details.get('harmless'))} of its verdicts"
+    if name == "notices" and check.state == "open" and (check.ci_low or 0) > check.threshold:
+        return "it is uncertain how often harmless edits change its verdicts"
     return clause(name, check.state, check.estimate, check.details.get("noise", "measured"))
 
 

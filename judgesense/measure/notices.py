@@ -138,14 +138,14 @@ def _text(check: Check, rows: Sequence[DamageFigures], comparative: bool) -> str
     kinds = [row for row in rows if not row.harmless and row.noticed is not None]
     ends = [kinds[-1], kinds[0]] if len(kinds) > 1 else kinds
     named = ", ".join(f"{row.about} {percent(row.noticed)}" for row in ends)
-    verb = "prefers an output in both orders to" if comparative else "catches"
+    verb, what = "catches", "outputs"
+    if comparative:
+        verb, what = "prefers an output in both orders to", "copies"
     text = (
         f"it {verb} {percent(check.estimate)} {brackets(check.ci_low, check.ci_high, percent)} of "
-        f"{details['n_damaged']} outputs made wrong on purpose ({named})"
+        f"{details['n_damaged']} {what} made wrong on purpose ({named})"
     )
-    if comparative:
-        text = text.replace("outputs made wrong", "copies made wrong")
-    elif (changed := details.get("harmless")) is not None:
+    if (changed := details.get("harmless")) is not None:
         text += f" and changes its mind on {percent(changed)} of {details['n_harmless']} harmless"
         text += " edits"
     raw = details["caught"]
@@ -159,8 +159,10 @@ def _text(check: Check, rows: Sequence[DamageFigures], comparative: bool) -> str
     if blind:
         text += f". Blind spots: {join(blind)}"
     text += ". This says nothing about kinds of error that were not tried"
-    reason = check.with_reason().text.removeprefix(check.text) if check.state == "open" else ""
-    return text + reason
+    if check.state == "open" and check.ci_low is not None and check.ci_low > check.threshold:
+        high = percent(details.get("harmless_ci_high"))
+        return f"{text}. Harmless edits may change up to {high} of its verdicts, which is too many"
+    return replace(check, text=text).with_reason().text
 
 
 def _copies(answers: Answers) -> _Copies | None:

@@ -129,6 +129,17 @@ def test_harmless_edits_do_not_pass_as_noticing(tmp_path: Path) -> None:
     assert found.card["trust"] == "avoid"
 
 
+def test_too_many_changes_by_harmless_edits_leave_it_open(tmp_path: Path) -> None:
+    def dislikes_bold(prompts: list[str]) -> list[str]:
+        return ["FAIL" if "**" in p else sees([p])[0] for p in prompts]
+
+    check = checked(tmp_path, dislikes_bold).card["checks"]["notices"]
+    assert check["state"] == "open"
+    assert check["ci_low"] > 0.6
+    assert check["details"]["harmless_ci_low"] < 0.2 < check["details"]["harmless_ci_high"]
+    assert "Harmless edits may change" in check["text"]
+
+
 def test_a_score_has_to_be_lower(tmp_path: Path) -> None:
     rubric = "Rate the quality of the answer from 1 to 5.\n\nQ: {question}\nAnswer: {answer}"
 
