@@ -244,8 +244,10 @@ def _of_card(entry: Assessment, step: NextStep) -> Iterator[str]:
     if kind == "add_contrast" and states["responsive"] != "unmeasured":
         yield "a contrast that was asked"
     # A judge that attacks sway can be used with care, one that was not attacked without.
-    resistant = states.pop("resistant", "pass")
-    if trust == "use" and (set(states.values()) != {"pass"} or resistant in ("fail", "open")):
+    extra = {states.pop("resistant", "pass"), notices := states.pop("notices", "pass")}
+    if notices == "fail" and states["right"] == "unmeasured":
+        states["notices"] = notices
+    if trust == "use" and (set(states.values()) != {"pass"} or extra & {"fail", "open"}):
         yield "use with a check that does not pass"
     if (trust == "avoid") != ("fail" in states.values()):
         yield "avoid and no failed check, or the other way round"

@@ -52,6 +52,7 @@ class Report(Mapping[str, Any]):
     ``next`` the next step, ``plan`` what would settle the card and how a gate behaves at this size.
     ``where_wrong`` counts what is wrong with the verdicts, and lists the groups of items that fare
     worse than the rest; the items are in `disagreements`.
+    ``damage`` has what the judge made of outputs made wrong on purpose, by kind.
     ``cells`` has one entry per judge, task, scoring, order and set of labels (raw or mapped);
     `judgesense.measure.assessment.Cell` names its keys. ``advice`` holds the findings as
     sentences.
