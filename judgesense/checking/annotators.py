@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -11,16 +10,20 @@ from judgesense.files.data import materialise
 from judgesense.files.tables import Record, read_table
 from judgesense.files.typed_rows import as_id
 from judgesense.importers.column_names import (
-    MODEL,
+    KIND,
+    NOT_LABELS,
     PEOPLE,
     ROLES,
     VERDICTS,
     Columns,
-    label_columns,
+    item_of,
     plain,
+    rater_of,
 )
-from judgesense.importers.label_files import LabelRow, read_label_rows
+from judgesense.importers.label_files import read_label_rows
 from judgesense.importers.recognise import people_columns
+from judgesense.importers.shape import sides_of
+from judgesense.importers.who import JUDGE, who
 from judgesense.text import join
 
 LabelsByPerson = dict[str, dict[str, str]]
@@ -58,41 +61,45 @@ def one_row_an_item(
     human: Sequence[str],
     columns: Mapping[str, str],
     tell: Callable[[str], None],
-) -> tuple[Path, LabelsByPerson] | None:
-    """A table of verdicts with one row a person, as a table with one row a verdict, kept in
-    ``runs``, and its labels; None for any other table.
+) -> tuple[Path, list[str], list[str]] | None:
+    """A table of verdicts with one row a person, as a table with one row a verdict and a column for
+    each person, kept in ``runs``, with the columns of people and of models among them; None for
+    any other table.
 
     ``human`` is the column with people's labels, by default recognised; ``columns`` are those of
     the decision log that the caller named. Raises JudgeSenseError for rows of the same item that
     differ in the verdict.
     """
-    fields = {field: field for field in LabelRow.model_fields if field in found}
-    fields |= label_columns(found) | {f: columns[f] for f in ("item_id",) if f in columns}
-    rater = fields.get("rater")
-    if rater is None or "item_id" not in fields or len(found[rater].texts) < 2:
+    rater, item = rater_of(found), columns.get("item_id") or item_of(found)
+    if rater is None or item not in found:
         return None
-    others = {name: column for name, column in found.items() if name != rater}
+    others = {name: column for name, column in found.items() if name not in (rater, item)}
     rows_of_file = list(read_table(path))
-    kind = next((name for name in found if _KIND.fullmatch(plain(name))), None)
+    kind = next((name for name in found if KIND.fullmatch(plain(name))), None)
     labels = list(human) or people_columns(others, [])
-    labels = labels or _varying(rows_of_file, fields["item_id"], found, {rater, kind})
+    labels = labels or _varying(rows_of_file, item, found, {rater, kind, item})
     if len(labels) != 1 or labels[0] not in found:
         return None
-    fields["label"] = labels[0]
-    roles = [columns.get(role) or role for role in ("judge", "template_id", "order", "repeat")]
+    label = labels[0]
     by_name = {plain(name): name for name in found}
-    key = [fields[f] for f in ("item_id", "system_id") if f in fields]
-    key += [
-        by_name[name]
-        for role in roles
-        for name in (ROLES.get(role, role).split())
-        if name in by_name
+    roles = ("system_id", "task", "judge", "template_id", "order", "repeat")
+    named = [name for role in roles for name in (columns.get(role) or ROLES[role]).split()]
+    sides = sides_of(found) or ()
+    key = [item, *sides, *(by_name[name] for name in named if name in by_name)]
+    key = [name for name in key if name != rater]
+    judged = [
+        name
+        for name, column in others.items()
+        if name not in (*key, label, kind)
+        and (plain(name) in VERDICTS or (who(name) == JUDGE and column.labels))
+        and not NOT_LABELS.fullmatch(plain(name))
     ]
-    judged = [name for name in others if plain(name) in VERDICTS and name not in (*key, labels[0])]
     rows: dict[tuple[str, ...], dict[str, object]] = {}
+    people: dict[str, bool] = {}
     for record in rows_of_file:
-        kept_row = {k: v for k, v in record.values.items() if k not in (rater, kind, labels[0])}
-        first = rows.setdefault(tuple(str(as_id(record.values.get(k))) for k in key), kept_row)
+        values = record.values
+        kept_row = {k: v for k, v in values.items() if k not in (rater, kind, label)}
+        first = rows.setdefault(tuple(str(as_id(values.get(k))) for k in key), kept_row)
         for name in judged:
             if first.get(name) != kept_row.get(name):
                 raise JudgeSenseError(
@@ -100,30 +107,25 @@ def one_row_an_item(
                     f"{first.get(name)!r} in an earlier row of the same {' and '.join(key)}; add "
                     "a column that tells them apart, such as judge or repeat"
                 )
+        person, said = str(as_id(values.get(rater)) or "label"), as_id(values.get(label))
+        if said is not None and str(said).strip():
+            first[person] = said
+            by_kind = kind is not None and who(str(values.get(kind))) == JUDGE
+            people[person] = people.get(person, False) or by_kind or who(person) == JUDGE
     if len(rows) == len(rows_of_file):
         return None
+    for person in people.keys() & found.keys() - {rater, kind, label}:
+        raise JudgeSenseError(f"{path}: {person!r} names a column and a person; rename one")
     tell(f"{path.name}: one row per person (column {rater}); {len(rows)} verdicts")
-    names = {field: name for field, name in fields.items() if field != name}
-    by_person = labels_by_item(path, names)[0]
-    of_model = {
-        str(as_id(record.values.get(rater)))
-        for record in rows_of_file
-        if kind and MODEL.search(plain(str(record.values.get(kind))))
-    }
-    models = [name for name in by_person if name in of_model or MODEL.search(plain(name))]
-    models = [] if judged else models
-    if models and len(models) < len(by_person):
-        for (item, *system), row in rows.items():
-            ids = (item, "/".join([item, *system[:1]]))
-            for name in models:
-                row[name] = next((by_person[name][n] for n in ids if n in by_person[name]), None)
+    models = [] if judged else [person for person, is_model in people.items() if is_model]
+    if len(models) == len(people):
+        models = []
+    if models:
         tell(f"{join([*map(repr, models)])} {'are judges' if models[1:] else 'is a judge'}")
-        by_person = {name: by_person[name] for name in by_person if name not in models}
-    return materialise(rows.values(), runs, path.stem), by_person
-
-
-_KIND = re.compile(r"(rater|annotator|reviewer|labell?er|evaluator|author|source)_(type|kind|role)")
-"""The name of a column that says whether a person or a model labelled."""
+    for row in rows.values():
+        row |= {person: row.get(person) for person in people}
+    humans = [person for person in people if person not in models]
+    return materialise(rows.values(), runs, path.stem), humans, models
 
 
 def _varying(

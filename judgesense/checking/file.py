@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.data import Data, materialise
 from judgesense.files.tables import SUFFIXES, Rows, is_cp1252
 from judgesense.importers import Items
-from judgesense.importers.column_names import columns_of
+from judgesense.importers.column_names import ROLES, columns_of, plain
 from judgesense.importers.columns import COMPARED
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.outputs import OUTPUT, Levels, Outputs
@@ -170,7 +170,7 @@ def import_verdicts(
     rows = sum(sum(of_task.values()) for of_task in record["counts"].values())
     if not (options.answers or options.map) and 2 * counts.get("unread", 0) > rows:
         raise JudgeSenseError(
-            f"{path}: {lines[-1]} That is most of {rows}: name the labels with --answers, or "
+            f"{path}: {next(line for line in lines if 'unread' in line)} That is most of {rows}: name the labels with --answers, or "
             "translate the words with --map"
         )
     for line in lines:
@@ -197,6 +197,9 @@ def no_verdict(counts: Mapping[str, Any]) -> Iterator[str]:
             texts = ", ".join(f"{text!r} {n}" for text, n in counts["texts"][kind].items())
             are = "are no verdicts" if count > 1 else "is no verdict"
             yield f"{count} {what}{plural_s(count)}, which {are}: {texts}."
+    if count := counts.get("misspelt"):
+        texts = ", ".join(f"{text!r} {n}" for text, n in counts["texts"]["misspelt"].items())
+        yield f"{count} misspelt cell{plural_s(count)}, read as the label meant: {texts}."
 
 
 @dataclass(frozen=True)
@@ -224,14 +227,18 @@ def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOpti
     importer, columns = importer_of(name), options.columns
     files = [Path(each) for each in options.human if Path(each).is_file()]
     people = [each for each in options.human if not Path(each).is_file()]
+    verdicts: Sequence[str] = options.verdict
     if name == "table" and not files:
         held, _ = columns_of(importer.read(path, Items(), options.pick))
-        by_person = one_row_an_item(
+        pivoted = one_row_an_item(
             path, held, Path(result.runs), human=people, columns=columns or {}, tell=result.note
         )
-        if by_person:
-            path, joined = by_person
-            columns, people = {"task": f":{source.stem}", **(columns or {})}, []
+        if pivoted:
+            path, people, models = pivoted
+            verdicts = verdicts or models
+            columns = dict(columns or {})
+            if not any(plain(name) in ROLES["task"].split() for name in held):
+                columns = {"task": f":{source.stem}", **columns}
     for file in files:
         if file.suffix in SUFFIXES:
             labels, picked = labels_by_item(file)
@@ -246,7 +253,7 @@ def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOpti
         rows,
         str(path),
         joined=joined,
-        verdicts=options.verdict,
+        verdicts=verdicts,
         people=people,
         columns=columns,
         mapping=options.map,

@@ -20,10 +20,13 @@ from judgesense.importers.values import (
     SAME,
     fold,
     has_failed,
+    is_usual,
+    misspelt,
     number_in,
     place_of,
     word_of,
 )
+from judgesense.importers.who import JUDGE, PERSON, tokens, who
 from judgesense.tasks import UNDECIDED, is_scale
 from judgesense.text import shorten
 
@@ -84,24 +87,6 @@ VERDICT_OF = re.compile(
     r"(.+)_(verdict|decision|judge?ment|rating|grade|score|choice|label|pred|prediction)"
     r"|feedback_(.+)"  # an evaluator's column in LangSmith's to_pandas()
 )
-_PERSON = (
-    r"annotat(?:or|ed|ion)|rater|human|expert|person|reviewer|labell?er|coder|worker|crowd|sme"
-    r"|ground_truth|moderator"
-)
-PERSON = re.compile(
-    rf"({_PERSON}|label|gold)_?(.+)|(.+_(?:{_PERSON}|experte?s?|mos|humain?e?|mensch|experto))"
-)
-MODEL = re.compile(
-    r"(^|_)((g_eval|geval|auto|gpt|chatgpt|claude|gemini|llama|qwen|mi[sx]tral|gemma|deepseek|sonnet|haiku)[a-z0-9]*"
-    r"|o[134]|llms?|ai|ki|ia|models?|modelos?|mod[eè]le|modell|judges?|juge|juez"
-    r"|bot|machine|grader|evaluator)(_|$)"
-)
-"""In the name of a column that holds what a model said."""
-BY_PEOPLE = re.compile(
-    r"(^|_)(teachers?|doctors?|nurse|clinician|lawyer|editors?|managers?|supervisors?|moderators?"
-    r"|reviewers?|team|qa|me|my|mine|ours?|us|manual|manually|hand|by|mr|ms|mrs|dr|prof|human[oa]|humaine?|mensch|prüfer)(_|$)"
-)
-"""In the name of a column that holds what people said."""
 NOT_LABELS = re.compile(
     r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|type|kind|role|by"
     r"|(tokens|latency|cost|price|length|chars|words|seconds|minutes|duration|count|temperature"
@@ -200,8 +185,38 @@ class Column:
     @property
     def sides(self) -> dict[int, str] | None:
         """Its word for yes and the one for no, by `SAME`; None for another column."""
-        places = {place_of(word, SAME[0]): text for word, text in self.words.items()}
+        places = self._places(SAME[0])
         return {0: places[0], 1: places[1]} if places.keys() == {0, 1} else None
+
+    def _places(self, family: Sequence[str]) -> dict[int, str]:
+        """Place in a family of `SAME` -> its commonest word; none if a tenth is of no place."""
+        places: dict[int, str] = {}
+        size = strays = 0
+        for text, count in self.texts.most_common():
+            if text not in UNDECIDED and not has_failed(text):
+                place = place_of(fold(text), family)
+                size += count
+                if place is not None:
+                    places.setdefault(place, text)
+                elif misspelt(fold(text), self.words) is None:
+                    strays += count
+        return places if 10 * strays <= size else {}
+
+    def meets(self, other: Column) -> bool:
+        """Whether its labels and another's may be one vocabulary: they share most words, are of one
+        family of `SAME`, or are numbers both, or yes and no beside scores from 0 to 1."""
+        if self.numeric and other.numeric:
+            return True
+        for one, two in ((self, other), (other, self)):
+            if one.is_share and two.sides is not None:
+                return True
+        if not (self.labels and other.labels):
+            return False
+        shared = self.words.keys() & other.words.keys()
+        if len(shared) > 1 and 2 * len(shared) >= min(len(self.words), len(other.words)):
+            return True
+        pairs = ((self._places(family), other._places(family)) for family in SAME)
+        return any(len(one.keys() & two.keys()) > 1 for one, two in pairs)
 
     @property
     def numeric(self) -> bool:
@@ -249,11 +264,57 @@ def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
     return found, size
 
 
+_ITEM = frozenset(
+    "item sample case ticket question query example trace conversation codice codigo código 번호 "
+    "番号 编号 idx uid qid id".split()
+)
+KIND = re.compile(r"(rater|annotator|reviewer|labell?er|evaluator|author|source)_(type|kind|role)")
+"""The name of a column that says whether a person or a model labelled."""
+_IS_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+")
+
+
+def item_of(found: Columns) -> str | None:
+    """The column that says which item a row is of: by an exact name, else by a word in it."""
+    by_name = {plain(name): name for name in reversed([*found])}
+    exact = (by_name[key] for key in ROLES["item_id"].split() if key in by_name)
+    short = (
+        name
+        for name, column in found.items()
+        if {*tokens(name)} & _ITEM
+        and len(column.texts) > 1
+        and 2 * sum(len(text.split()) < 4 and len(text) <= LONGEST for text in column.texts)
+        > len(column.texts)
+        and not column.decimals
+    )
+    return next(exact, None) or next(short, None)
+
+
+def rater_of(found: Columns) -> str | None:
+    """The column that says who labelled: with names of judges and of people, by its own name, or
+    with addresses."""
+    some = {
+        name: column
+        for name, column in found.items()
+        if 1 < len(column.texts) < column.filled
+        and plain(name) not in ROLES["system_id"].split()
+        and not KIND.fullmatch(plain(name))
+    }
+    both = (n for n, column in some.items() if {*map(who, column.texts)} >= {JUDGE, PERSON})
+    by_name = {plain(name): name for name in reversed([*some])}
+    exact = (by_name[key] for key in RATERS if key in by_name)
+    alike = (
+        name
+        for name, column in some.items()
+        if all(map(_IS_MAIL.fullmatch, column.texts))
+        or (len(tokens(name)) == 1 and who(name) == PERSON and not is_usual({*column.words}))
+    )
+    return next(both, None) or next(exact, None) or next(alike, None)
+
+
 def label_columns(found: Columns) -> dict[str, str]:
     """Column of a file of labels -> its name in the file, where the names differ and one fits."""
     by_name = {plain(name): name for name in reversed([*found])}
     names = {
-        "item_id": ROLES["item_id"].split(),
         "label": PEOPLE,
         "rater": RATERS,
         "system_id": ROLES["system_id"].split(),
@@ -262,4 +323,5 @@ def label_columns(found: Columns) -> dict[str, str]:
         field: next((by_name[key] for key in keys if key in by_name), field)
         for field, keys in names.items()
     }
+    best |= {"item_id": item_of(found) or "item_id"}
     return {field: name for field, name in best.items() if name != field and field not in found}

@@ -24,6 +24,7 @@ from judgesense.importers.values import (
     Words,
     fold,
     has_failed,
+    is_usual,
     place_of,
     stated,
 )
@@ -180,6 +181,9 @@ def space_of(
     scores = [name for name, column in columns.items() if column.decimals]
     words = [set(side.counts) for side in (ours, theirs)]
     known = theirs.classes()
+    if len(known) > len(own := ours.classes()) == 2 and is_usual(own):
+        for word, meant in theirs.synonyms(known).items():
+            notes.append(f"{known.pop(word)!r} is read as {known[meant]!r}")
     stating = (
         []
         if not known

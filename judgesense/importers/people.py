@@ -18,6 +18,7 @@ from judgesense.importers.values import (
     fold,
     has_failed,
     label_in,
+    misspelt,
     number_in,
     spellings,
     stated,
@@ -61,14 +62,16 @@ class PeopleLabels:
     """Verdicts and people's labels that are no label: neither counts as a verdict or label."""
     failed: Counter[str] = field(default_factory=Counter)
     """The texts of failed calls."""
+    misspelt: Counter[str] = field(default_factory=Counter)
+    """Misspellings that are read as the label that they misspell."""
     blank: int = 0
     """Verdicts that a file leaves out, or of which it says that there is none."""
 
     def __post_init__(self) -> None:
         self._kept: dict[str, list[Any]] = {name: [] for name in PEOPLE_SCHEMA.names}
         self._rows = 0
-        self._reader = _Reader(Vocabulary(self.labels, self.mapping))
-        self._readers = {task: _Reader(each) for task, each in self.tasks.items()}
+        self._reader = _Reader(Vocabulary(self.labels, self.mapping), self.misspelt)
+        self._readers = {task: _Reader(each, self.misspelt) for task, each in self.tasks.items()}
 
     def labelled(self, rows: Rows) -> Rows:
         """The rows with people's labels as ``gold``: of several the majority, none for a tie."""
@@ -162,9 +165,11 @@ class PeopleLabels:
 
     def counts(self) -> dict[str, Any]:
         """What is no verdict: the cells that are blank, unread and of failed calls."""
-        unread, failed = (dict(count.most_common(5)) for count in (self.unread, self.failed))
-        sizes = {"unread": self.unread.total(), "failed": self.failed.total()}
-        return {"blank": self.blank, **sizes, "texts": {"unread": unread, "failed": failed}}
+        kinds = {"unread": self.unread, "failed": self.failed}
+        kinds |= {"misspelt": self.misspelt} if self.misspelt else {}
+        texts = {kind: dict(count.most_common(5)) for kind, count in kinds.items()}
+        sizes = {kind: count.total() for kind, count in kinds.items()}
+        return {"blank": self.blank, **sizes, "texts": texts}
 
     def table(self) -> pa.Table:
         """What every person said, one row a label."""
@@ -174,12 +179,14 @@ class PeopleLabels:
 class _Reader:
     """Reads cells as labels of one task."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, corrected: Counter[str]) -> None:
         self._labels = vocabulary.labels or ()
         self._mapping = vocabulary.mapping
         self._mapped = {fold(key): label for key, label in vocabulary.mapping.items()}
         self._spellings = spellings(self._labels)
         self._known: dict[str | None, str | None] = {None: None}
+        self._near: dict[str | None, str] = {}
+        self._corrected = corrected
 
     def knows(self, word: str) -> bool:
         """Whether a word is a label, or nothing says what the labels are."""
@@ -194,6 +201,13 @@ class _Reader:
         if cell not in self._known:
             word = word_of(cell)
             self._known[cell] = None if word is None else self._read(word)
+            if word is not None and not self.knows(self._known[cell] or ""):
+                spelled = self._mapped | {fold(label): label for label in self._labels}
+                if near := misspelt(fold(word), spelled):
+                    self._known[cell] = spelled[near]
+                    self._near[cell] = f"{word} as {spelled[near]}"
+        if cell in self._near:
+            self._corrected[self._near[cell]] += 1
         return self._known[cell]
 
     def _read(self, word: str) -> str:

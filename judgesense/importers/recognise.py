@@ -13,18 +13,16 @@ from pathlib import Path
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import (
-    BY_PEOPLE,
-    MODEL,
     MOST_LABELS,
     NOT_LABELS,
     PEOPLE,
-    PERSON,
     ROLES,
     SCORED,
     VERDICT_OF,
     VERDICTS,
     Column,
     Columns,
+    item_of,
     plain,
 )
 from judgesense.importers.columns import ROW, TARGETS, VERDICT, values_in
@@ -32,6 +30,7 @@ from judgesense.importers.labels import comparable
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.rows import fits
 from judgesense.importers.values import fold, is_usual
+from judgesense.importers.who import JUDGE, PERSON, is_perhaps_person, person_at_edge, tokens, who
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join
 
@@ -54,15 +53,22 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
     then the order of `PEOPLE`; ``notes`` then says how to choose others.
     """
     series: dict[str, list[str]] = {}
+    judges = [found[n] for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
     for name, column in found.items():
-        key = plain(name.rpartition(".")[2])
+        last = name.rpartition(".")[2]
+        key = plain(last)
         if (whole := plain(name)) in PEOPLE:
             key = whole  # human.verdict
-        if column.labels or (column.numeric and (key in PEOPLE or SCORED.fullmatch(key))):
+        edge = person_at_edge(last) or next(iter(re.findall(r"^(label|gold)_?.+", key)), None)
+        if column.labels or (column.numeric and (key in PEOPLE or edge or SCORED.fullmatch(key))):
             if key in PEOPLE:
                 series[name] = [name]
-            elif (person := PERSON.fullmatch(key)) and not NOT_LABELS.fullmatch(key):
-                series.setdefault(person[1] or person[3], []).append(name)
+            elif NOT_LABELS.fullmatch(key):
+                continue
+            elif edge and "?" not in name and len(tokens(last)) > 1:
+                series.setdefault(edge, []).append(name)
+            elif who(name) == PERSON and any(map(column.meets, judges)):
+                series.setdefault(name, []).append(name)
     words = {*vocabulary}
 
     def rank(group: list[str]) -> tuple[bool, bool, int]:
@@ -115,15 +121,26 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     verdicts = {word for name in judged if name in found for word in found[name].words}
     usual = is_scale(verdicts) or verdicts <= {"yes", "no", "y", "n", "true", "false"}
     lower = 2 * sum(name[:1].islower() for name in found) >= len(found)
+    roles = [key for key in " ".join(ROLES.values()).split() if key != "feedback"]
+    sure = any(who(name) == JUDGE for name in judged)
     return [
         name
         for name, column in found.items()
         if name not in judged
-        and _same_words(column, verdicts)
-        and not MODEL.search(key := plain(name))
-        and key not in " ".join(ROLES.values()).split()
+        and who(name) != JUDGE
+        and (key := plain(name)) not in roles
         and not re.match(r"(is|has|was|can|did|previous|old)_", key)
-        and (not usual or BY_PEOPLE.search(key) or (lower and re.fullmatch(r"[A-Z]\w+", name)))
+        and (
+            is_perhaps_person(name)
+            or who(name) == PERSON
+            or (lower and re.fullmatch(r"[A-Z]\w+", name))
+            if usual or not _same_words(column, verdicts)
+            else True
+        )
+        and (
+            _same_words(column, verdicts)
+            or (sure and column.labels and any(column.meets(found[n]) for n in judged))
+        )
     ]
 
 
@@ -193,15 +210,14 @@ def recognise(
             f"--verdict {asked[0]} --human {judged[0]}"
         )
     left = {name: column for name, column in found.items() if name not in judged}
-    named = judged or [name for name in found if plain(name) in VERDICTS]
+    named = judged or [n for n in found if plain(n) in VERDICTS or who(n) == JUDGE]
     asked = asked or people_columns(
         {n: c for n, c in left.items() if "." in n or not is_log},
         notes,
         (word for name in named if name in found for word in found[name].words),
     )
     others = {name: column for name, column in left.items() if name not in asked}
-    vocabulary = {word for name in asked for word in found[name].words}
-    judged = judged or _verdict_columns(others, vocabulary)
+    judged = judged or _verdict_columns(others, [found[name] for name in asked])
     if judged and not asked and not is_log and (asked := _more_people(found, judged)):
         notes.append(
             f"{join([*map(repr, asked)])} {'are' if asked[1:] else 'is'} read as people's labels. "
@@ -230,10 +246,13 @@ def _of_arena(found: Columns) -> str | None:
     if not by_name.keys() >= {"model_a", "model_b", "winner"}:
         return None
     words = {*found[by_name["winner"]].words}
-    return next((n for n in found if MODEL.search(plain(n)) and _same_words(found[n], words)), None)
+    return next((n for n in found if who(n) == JUDGE and _same_words(found[n], words)), None)
 
 
-def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
+def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
+    """The columns of verdicts: by an exact name, else judges' that meet people's labels, else by
+    less."""
+    vocabulary = {word for column in people for word in column.words}
     if arena := _of_arena(found):
         return [arena]
     by_name = {plain(name): name for name in reversed([*found])}
@@ -243,18 +262,27 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
     flags = [name for name in found if flag_of(found, name)]
     if len(flags) == 1:
         return flags
+    models = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
+    if not people:
+        others = [column for name, column in found.items() if name not in models]
+        usual = [n for n in models if is_usual({*found[n].words}) or found[n].sides]
+        people = others if any(found[n].meets(o) for n in models for o in others) else ()
+    else:
+        usual = []
     named = [
         name
         for name, column in found.items()
         if VERDICT_OF.fullmatch(plain(name)) and (column.labels or column.decimals)
     ]
+    if not {*named} & {*models} and people:
+        named = [n for n in models if any(map(found[n].meets, people))] or named
     unclear = [name for name in named if plain(name).endswith("_label")]
     words = {word for name in unclear for word in found[name].words}
     for name, column in found.items():
         if unclear == named and name not in named and len({*column.words} & words) > 1:
-            if MODEL.search(plain(name)):
+            if who(name) == JUDGE:
                 return [name]
-            if MODEL.search(plain(named[0])):
+            if who(named[0]) == JUDGE:
                 break
             # A team's label is a person's, a model's is a verdict.
             raise JudgeSenseError(
@@ -267,11 +295,7 @@ def _verdict_columns(found: Columns, vocabulary: set[str]) -> list[str]:
         if _same_words(column, vocabulary) and not NOT_LABELS.fullmatch(plain(name))
     ]
     outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
-    models = [name for name in found if MODEL.search(plain(name))]
-    models = [name for name in models if not NOT_LABELS.fullmatch(plain(name))]
-    people = [column for name, column in found.items() if name not in models]
-    same = [n for n in models if any(_same_words(found[n], {*each.words}) for each in people)]
-    models = same or [name for name in models if found[name].numeric]
+    models = usual or [name for name in models if found[name].numeric]
     return named or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
 
 
@@ -333,15 +357,13 @@ def _roles(
         name = roles.get(target, ":")
         return name in found and len(found[name].texts) > 1
 
-    ids = (
-        name
-        for name, column in found.items()
-        if name not in used and column.unique and plain(name).endswith(("_id", "ticket", "case"))
-    )
-    if "item_id" not in roles and (own := next(ids, None)):
+    several = [*filter(varies, ("template_id", "order", "repeat", "judge"))]
+    free = {n: c for n, c in found.items() if n not in used and n not in roles.values()}
+    ids = {n: c for n, c in free.items() if c.unique or several}
+    if "item_id" not in roles and (own := item_of(ids)):
         roles["item_id"] = own
     if "item_id" not in roles:
-        if several := [*filter(varies, ("template_id", "order", "repeat", "judge"))]:
+        if several:
             raise JudgeSenseError(
                 f"{where}: each item has several rows (column {roles[several[0]]!r}), but no "
                 "column says which item a row is of; name it with --columns item_id=COLUMN. The "

@@ -14,18 +14,14 @@ from typing import Any
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import ROLES, Column, Columns, columns_of, plain
 from judgesense.importers.columns import HUMAN, ORDER, REPEAT, TASK, VERDICT, values_in
-from judgesense.importers.tool_tables import PERSON, RAGAS, table_of_tool
-from judgesense.importers.values import parsed, says_nothing
-from judgesense.text import join
+from judgesense.importers.tool_tables import RAGAS, table_of_tool
+from judgesense.importers.values import fold, number_in, parsed, says_nothing, word_of
+from judgesense.importers.who import JUDGE, PERSON, subject, tokens, who
+from judgesense.text import join, plural_s
 
 Step = Callable[[Rows], Rows]
 
 _INDEX = re.compile(r"\s*|unnamed[: _]*\d+.*|__index_level_\d+__", re.IGNORECASE)
-_JUDGE = r"(?:judge|llm|ai|model|auto|grader|evaluator|gpt[a-z0-9]*|claude[a-z0-9]*)"
-_GENERIC = re.compile(
-    r"score|label|verdict|rating|grade|judge?ment|decision|choice|pred|prediction|value|result"
-    r"|answer|reasons?|explanation|comment|model|name|id|response|output|raw|winner|text"
-)
 SIDES = (
     ("shown_first", "shown_second"),
     ("model_a", "model_b"),
@@ -35,12 +31,25 @@ SIDES = (
 )
 """Names of the columns with the names of the two systems that are compared."""
 
-_ORDERS = (
-    (re.compile(r"(.+)_ab"), re.compile(r"(.+)_ba")),
-    (re.compile(r"(?:g|game_?|round_?|order_?)1_(.+)"), re.compile(r"(?:g|game_?|round_?)2_(.+)")),
-    (re.compile(r"(.+)_(?:original|first_order)"), re.compile(r"(.+)_(?:swapped|swap|reversed)")),
-)
-"""The names of a column of verdicts in the order AB, and of its counterpart in BA."""
+_AB = frozenset("ab original orig normal forward first straight unswapped 1 g1 game1 round1".split())
+_BA = frozenset("ba swapped swap flipped flip reversed reverse inverted second 2 g2 game2 round2".split())
+"""In the name of a column of verdicts, the order of the options."""
+_ORDER = frozenset("order pass position game round g positions options".split())
+_ORDINAL = frozenset("first second 1 2".split())
+"""These name an order only beside a word for one."""
+
+
+def _order_in(name: str) -> tuple[str, int] | None:
+    """A column's name without its order, and 0 for AB or 1 for BA; None without an order.
+
+    >>> _order_in("judge_pick_swapped_order (A = response_b)"), _order_in("winner_ab")
+    (('judge_pick', 1), ('winner', 0))
+    """
+    words = tokens(re.sub(r"\(.*\)", "", name))
+    named = [word for word in words if word in _AB | _BA]
+    if len(named) != 1 or (named[0] in _ORDINAL and not {*words} & _ORDER):
+        return None
+    return "_".join(w for w in words if w not in _ORDER | {named[0]}), int(named[0] in _BA)
 
 
 @dataclass
@@ -76,7 +85,14 @@ def shape_of(
     labels: where there are any, each row is a verdict.
     """
     shape, taken = Shape(), {*given}
-    held, size = columns_of(read())
+    trailers = Trailers()
+    held, size = columns_of(map(trailers, read()))
+    if trailers.count:
+        shape.steps.append(Trailers())
+        shape.notes.append(
+            f"{trailers.count} row{plural_s(trailers.count)} of averages or totals "
+            f"{'are' if trailers.count > 1 else 'is'} no row"
+        )
     found: Columns = held
     index = {name for name in found if name not in taken and _is_index(name, found[name], size)}
     if index:
@@ -114,6 +130,42 @@ def shape_of(
     return shape, found, size
 
 
+_TRAILER = frozenset(
+    "average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt moyenne "
+    "somme promedio media suma totale média soma 平均 合計 总计 평균 합계".split()
+)
+
+
+class Trailers:
+    """Leaves out the rows in which a spreadsheet sums up: such a word, and numbers only."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, rows: Rows) -> Rows:
+        """The rows without these."""
+        marked = {
+            at
+            for values in rows.columns.values()
+            for at, value in enumerate(values)
+            if isinstance(value, str) and len(value) < 12 and fold(value) in _TRAILER
+        }
+        left_out = {at for at in marked if self._sums_up(rows, at)}
+        if not left_out:
+            return rows
+        self.count += len(left_out)
+        at = [n for n in range(len(rows)) if n not in left_out]
+        columns = {name: [values[n] for n in at] for name, values in rows.columns.items()}
+        return Rows(columns, [rows.places[n] for n in at])
+
+    def _sums_up(self, rows: Rows, at: int) -> bool:
+        words = [word_of(str(v[at])) for v in rows.columns.values() if v[at] not in (None, ABSENT)]
+        said = [word for word in words if word is not None]
+        numbers = sum(number_in(word.rstrip("%")) is not None for word in said)
+        blank = len(rows.columns) - len(said)
+        return numbers > 0 and numbers == len(said) - 1 and (blank > 0 or len(said) < 4)
+
+
 def _pair(task: str, columns: tuple[str, str | None]) -> str:
     return f"{task} ({' and '.join(filter(None, columns))})"
 
@@ -146,21 +198,13 @@ def _without(rows: Rows, names: set[str]) -> Rows:
 
 def _criteria(found: Columns) -> dict[str, tuple[str, str | None]]:
     """Criterion -> its columns of verdicts and of people's labels; none for fewer than two."""
-    by_side: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    by_side: dict[str | None, dict[str, str]] = {JUDGE: {}, PERSON: {}, None: {}}
     for name, column in found.items():
-        key = plain(name.replace(".", "_"))
-        if not (column.labels or column.decimals or not column.filled):
-            continue
-        for side, words in zip(by_side, (_JUDGE, PERSON), strict=True):
-            match = re.fullmatch(rf"{words}_(?:(?:score|label|verdict|rating)_)?(.+)", key)
-            match = match or re.fullmatch(
-                rf"(.+?)_{words}(?:_(?:score|label|verdict|rating))?", key
-            )
-            if match and not _GENERIC.fullmatch(match[1]) and not re.search(r"\d", match[1]):
-                side.setdefault(
-                    re.sub(r"_(?:score|label|verdict|rating|grade)$", "", match[1]), name
-                )
-    judged, people = by_side
+        stem = subject(name)
+        usable = column.labels or column.decimals or not column.filled
+        if usable and stem and not re.search(r"\d", stem):
+            by_side[who(name)].setdefault(stem, name)
+    judged, people = by_side[JUDGE], by_side[PERSON]
     if metrics := [name for name in found if plain(name) in RAGAS and found[name].filled]:
         return {
             plain(name): (name, next((people[k] for k in people if _alike(k, plain(name))), None))
@@ -186,11 +230,11 @@ def about_metric(values: Mapping[str, Any], metric: str, metrics: Iterable[str])
     {}
     """
     others = {plain(each) for each in metrics} - {plain(metric)}
-    stems = {name: re.fullmatch(rf"{PERSON}_(.+)", plain(name)) for name in values}
+    stems = {name: subject(name) for name in values if who(name) == PERSON}
     return {
         name: value
         for name, value in values.items()
-        if not (stem := stems[name]) or not any(_alike(stem[1], each) for each in others)
+        if not (stem := stems.get(name)) or not any(_alike(stem, each) for each in others)
     }
 
 
@@ -214,17 +258,13 @@ def _by_criterion(rows: Rows, pairs: Mapping[str, tuple[str, str | None]]) -> Ro
 
 def _both_orders(found: Columns) -> tuple[str, str] | None:
     """The columns with the verdicts in the orders AB and BA; None without them."""
-    labels = {plain(name): name for name, column in found.items() if column.labels}
-    for first, second in _ORDERS:
-        stems = {match[1]: name for key, name in labels.items() if (match := first.fullmatch(key))}
-        for key, name in labels.items():
-            match = second.fullmatch(key)
-            if (
-                match
-                and match[1] in stems
-                and {*found[name].words} & {*found[stems[match[1]]].words}
-            ):
-                return stems[match[1]], name
+    by_stem: dict[str, dict[int, str]] = {}
+    for name, column in found.items():
+        if column.labels and who(name) != PERSON and (order := _order_in(name)) is not None:
+            by_stem.setdefault(order[0], {}).setdefault(order[1], name)
+    for pair in by_stem.values():
+        if len(pair) == 2 and {*found[pair[0]].words} & {*found[pair[1]].words}:
+            return pair[0], pair[1]
     return None
 
 

@@ -11,9 +11,7 @@ from judgesense.importers.column_names import Column, Columns
 from judgesense.importers.columns import HUMAN, ITEM, SYSTEM, VERDICT
 from judgesense.importers.rows import texts_of
 from judgesense.importers.values import NUMBER
-
-PERSON = r"(?:human|person|people|expert|annotator|annotated|gold|manual|reviewer|rater)"
-"""In a column's name, that people said it."""
+from judgesense.importers.who import PERSON, who
 
 RAGAS = frozenset(
     {
@@ -43,7 +41,7 @@ def table_of_tool(
     """The step that makes a tool's rows one row a verdict, if it needs one, and column of the
     decision log -> column; None for another table."""
     if {"generator_1", "generator_2", "preference"} <= found.keys():
-        people = next((n for n in found if re.fullmatch(f"{PERSON}_preference", n)), None)
+        people = next((n for n in found if n.endswith("_preference") and who(n) == PERSON), None)
         two = len(found["generator_1"].texts) == len(found["generator_2"].texts) == 1
         added = {"raw_decision": VERDICT, **({"gold": HUMAN} if people else {})}
         return partial(_of_alpaca, people=people, named=two), added

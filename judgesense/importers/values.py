@@ -28,18 +28,31 @@ LONGEST = 40
 SAME = (
     (
         "1 yes y true t pass passed correct right good fine accept accepted positive win success "
-        "succeeded supported relevant faithful safe valid acceptable ok approved ja oui si sí sim "
-        "wahr richtig 是 是的 对 正确 通过 合格 はい да так",
+        "succeeded supported relevant faithful safe valid acceptable ok approve approved allow "
+        "allowed accurate complete helpful appropriate compliant up thumbs_up like ja oui si sí sì "
+        "sim wahr richtig korrekt vrai juste verdadero verdadeiro vero correcto correcta correto "
+        "correta corretto corretta certo certa exact bien "
+        "是 是的 对 正确 通过 合格 はい да так 適切 正しい 正解 妥当 네 예 맞음 맞다 적절 적합 정답 "
+        "👍 ✓ ✔ ✅ ☑ ○ ◯ 〇 ⭕",
         "0 no n false f fail failed incorrect wrong bad reject rejected negative loss failure "
-        "unsupported irrelevant unfaithful unsafe invalid unacceptable denied nein non não falsch "
-        "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні",
+        "unsupported irrelevant unfaithful unsafe invalid unacceptable deny denied decline declined "
+        "disapproved inaccurate incomplete unhelpful inappropriate noncompliant down thumbs_down "
+        "dislike nein non não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
+        "errado errada scorretto scorretta sbagliato sbagliata erroné inexact mal "
+        "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні 不適切 間違い 不正解 誤り "
+        "아니오 아니요 틀림 부적절 부적합 오답 👎 ✗ ✘ ❌ ❎ × ✕ ✖",
     ),
     (
         "a 1 first left model_a model_1 response_a response_1 answer_a assistant_a output_a "
-        "output_1 m",
+        "output_1 m answer_1 option_a option_1 risposta_1 risposta_a respuesta_1 respuesta_a "
+        "resposta_1 resposta_a réponse_1 réponse_a antwort_1 antwort_a prima primo primera primero "
+        "primeira première premier erste",
         "b 2 second right model_b model_2 response_b response_2 answer_b assistant_b output_b "
-        "output_2",
-        "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tied",
+        "output_2 answer_2 option_b option_2 risposta_2 risposta_b respuesta_2 respuesta_b "
+        "resposta_2 resposta_b réponse_2 réponse_b antwort_2 antwort_b seconda secondo segunda "
+        "segundo seconde deuxième zweite",
+        "tie c both draw equal same neither tie_(bothbad) both_bad bothbad tied pareggio pari "
+        "empate égalité unentschieden gleich 引き分け 무승부 平局",
     ),
     (
         "c correct right yes true pass full fully good 1 accept",
@@ -49,7 +62,8 @@ SAME = (
 )
 """Words of different vocabularies that mean the same, place by place; a space is written _."""
 
-_INVISIBLE = re.compile(r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
+_INVISIBLE = re.compile(r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\ufe0e\ufe0f]|[\U0001f3fb-\U0001f3ff]")
+"""Also the variants and skin tones of emoji."""
 _EDGE = " \t\r\n*_`~#\"'“”‘’„«»"
 _CLOSING = ".,;:!。！，；："
 _BRACKETS = [
@@ -67,7 +81,7 @@ NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*/\s*(\d+)")
 
 _NOTHING = frozenset(
-    {"", "n/a", "#n/a", "na", "nan", "null", "<na>", "nil", "#value!", "#ref!", "-", "--", "?"}
+    {"", "n/a", "#n/a", "na", "nan", "null", "<na>", "nil", "#value!", "#ref!", "-", "--", "?", "??", "???", "n.a."}
     | {"k. a.", "k.a.", "keine angabe", "s/o", "n. v."}
 )
 _AT_START = re.compile(
@@ -80,7 +94,7 @@ _AT_START = re.compile(
     r"|(?:request|call|connection|operation)\b[\w ]{0,12}(?:timed out|timeout|failed|reset|refused"
     r"|aborted|error)"
     r"|timed out\b|time-?out\b|rate ?limit|too many requests|service unavailable|bad gateway"
-    r"|internal server error|gateway time-?out|overloaded|insufficient_quota|quota exceeded"
+    r"|resource_?exhausted\b|deadline_?exceeded\b|internal server error|gateway time-?out|overloaded|insufficient_quota|quota exceeded"
     r"|context[ _](?:length|window)|(?:this model's )?maximum context|prompt is too long"
     r"|(?:could|can) ?not (?:parse|extract)|failed to (?:parse|extract|decode|get|generate|call)"
     r"|unable to (?:parse|extract)|unparse?able|parse_error|invalid json|json ?decode|no json\b"
@@ -240,6 +254,40 @@ def is_near(word: str, others: Collection[str]) -> bool:
     )
 
 
+def misspelt(word: str, labels: Iterable[str]) -> str | None:
+    """The one usual word among folded labels of which a word is a misspelling, if it is none
+    itself: one letter added, left out or changed, or two changed places.
+
+    >>> misspelt("incorect", ["correct", "incorrect"]), misspelt("pasta", ["pass", "fail"])
+    ('incorrect', None)
+    """
+    if len(word) < 4 or not word.isalpha() or place_of(word, SAME[0]) is not None:
+        return None
+    near = [
+        label
+        for label in labels
+        if len(label) > 4 and place_of(label, SAME[0]) is not None and _one_edit(word, label)
+    ]
+    return near[0] if len(near) == 1 else None
+
+
+def _without_accents(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", word) if not "\u0300" <= c < "\u0370")
+
+
+def _one_edit(one: str, other: str) -> bool:
+    start = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    if start is None:
+        return abs(len(one) - len(other)) == 1
+    a, b = one[start:], other[start:]
+    return (
+        a[1:] == b
+        or a == b[1:]
+        or a[1:] == b[1:]
+        or (a[:2] == b[1::-1] and a[2:] == b[2:] and len(a) > 1)
+    )
+
+
 def _inflects(word: str, others: Iterable[str]) -> bool:
     """Whether a word of a usual family is another one with an ending, or its first letter.
 
@@ -253,7 +301,13 @@ def _inflects(word: str, others: Iterable[str]) -> bool:
     )
 
 
-_ASIDE, _FEW = frozenset({"none", "skip", "skipped", "unsure"}), 0.03
+_YES_NO = ("yes y true correct right pass passed 1", "no n false incorrect wrong fail failed 0")
+"""Words that have no degrees."""
+_ASIDE = frozenset(
+    "none,skip,skipped,unsure,not sure,unclear,maybe,cannot tell,can't tell,don't know,não sei,"
+    "no sé,unklar,weiß nicht,je ne sais pas,non so,わからない,不明,不确定,모름,모르겠음".split(",")
+)
+_FEW = 0.03
 """Beside a usual pair these are no labels, nor is any other word with at most this share."""
 RARE = 0.02
 """An answer is a label only if it has at least this share of the task's answers."""
@@ -293,11 +347,26 @@ class Words(NamedTuple):
                 continue
             if self.counts[word] < RARE * total and is_near(word, kept):
                 continue
+            if _without_accents(word) in map(_without_accents, kept):
+                continue
+            if (near := misspelt(word, kept)) and 3 * self.counts[word] <= self.counts[near]:
+                continue
             kept[word] = self.spelled[word]
         rest = [w for w in kept if w not in _ASIDE and self.counts[w] >= _FEW * total]
         if len(rest) > 1 and is_usual(rest) and not is_usual(kept):
             kept = {w: kept[w] for w in kept if w in rest or is_usual([*rest, w])}
         return kept
+
+    def synonyms(self, known: Mapping[str, str]) -> dict[str, str]:
+        """Folded words of ``known`` that mean yes or no as a more frequent one does, and that."""
+        first: dict[int | None, str] = {}
+        core = {word: place_of(word, _YES_NO) for word in known}
+        words = sorted(known, key=lambda word: -self.counts.get(word, 0))
+        return {
+            word: other
+            for word in words
+            if core[word] is not None and (other := first.setdefault(core[word], word)) != word
+        }
 
     def beside(self, known: Mapping[str, str]) -> list[str]:
         """Answers that are labels too, although no person gave them: frequent, short, neither a
@@ -312,6 +381,7 @@ class Words(NamedTuple):
             and len(word.split()) < 4
             and is_scale(known) == is_scale([word])
             and not is_near(word, known)
+            and misspelt(word, known) is None
             and stated(self.spelled[word], labels) not in labels
             and not (word == "none" and is_usual(known))
         ]
