@@ -70,8 +70,10 @@ def one_row_an_item(
     the decision log that the caller named. Raises JudgeSenseError for rows of the same item that
     differ in the verdict.
     """
-    rater, item = rater_of(found), columns.get("item_id") or item_of(found)
-    if rater is None or item not in found:
+    given = {*columns.values(), *human}
+    rater = rater_of({name: column for name, column in found.items() if name not in given})
+    item = columns.get("item_id") or item_of(found)
+    if rater is None or item is None or item not in found:
         return None
     others = {name: column for name, column in found.items() if name not in (rater, item)}
     rows_of_file = list(read_table(path))

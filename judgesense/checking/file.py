@@ -169,8 +169,9 @@ def import_verdicts(
     lines = list(no_verdict(counts))
     rows = sum(sum(of_task.values()) for of_task in record["counts"].values())
     if not (options.answers or options.map) and 2 * counts.get("unread", 0) > rows:
+        unread = next(line for line in lines if "unread" in line)
         raise JudgeSenseError(
-            f"{path}: {next(line for line in lines if 'unread' in line)} That is most of {rows}: name the labels with --answers, or "
+            f"{path}: {unread} That is most of {rows}: name the labels with --answers, or "
             "translate the words with --map"
         )
     for line in lines:

@@ -134,6 +134,34 @@ def choices_of(
     return choices
 
 
+def winners_of(
+    found: Columns, judged: Sequence[str], roles: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """The columns with the systems by whose names a file without orders names its winners, if
+    these differ between rows."""
+    sides = sides_of(found)
+    if sides is None or roles.get("order", ":") in found:
+        return None
+    systems = {fold(text) for name in sides for text in found[name].texts}
+    verdicts = Words.of(found[judged[0]].texts).counts if judged[0] in found else {}
+    named = sum(count for word, count in verdicts.items() if word in systems)
+    return sides if len(systems) > 2 and 2 * named > sum(verdicts.values()) else None
+
+
+def as_sides(rows: Rows, names: Sequence[str], sides: tuple[str, str]) -> Rows:
+    """The rows with the names of two columns for the systems that their values name."""
+    pairs = [
+        {fold(str(system)): side for system, side in zip(row, sides, strict=True)}
+        for row in zip(*(rows.columns[side] for side in sides), strict=True)
+    ]
+    columns = dict(rows.columns)
+    for name in names:
+        if name in columns:
+            cells = zip(pairs, columns[name], strict=True)
+            columns[name] = [pair.get(fold(str(value)), value) for pair, value in cells]
+    return Rows(columns, rows.places)
+
+
 _FIRST = "what was shown, A first"
 
 

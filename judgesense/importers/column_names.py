@@ -85,10 +85,10 @@ RATERS = [
 
 VERDICT_OF = re.compile(
     r"(.+)_(verdict|decision|judge?ment|rating|grade|score|choice|label|pred|prediction)"
-    r"|feedback_(.+)"  # an evaluator's column in LangSmith's to_pandas()
+    r"|feedback_(?!stats)(.+)"  # an evaluator's column in LangSmith's to_pandas()
 )
 NOT_LABELS = re.compile(
-    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|type|kind|role|by"
+    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|avg|type|kind|role|by"
     r"|(tokens|latency|cost|price|length|chars|words|seconds|minutes|duration|count|temperature"
     r"|prob|logprob|age|years)(_\w+)?)"
 )
@@ -264,10 +264,11 @@ def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
     return found, size
 
 
-_ITEM = frozenset(
+_ITEMS = (
     "item sample case ticket question query example trace conversation codice codigo código 번호 "
-    "番号 编号 idx uid qid id".split()
+    "番号 编号 idx uid qid id"
 )
+_ITEM = frozenset(_ITEMS.split())
 KIND = re.compile(r"(rater|annotator|reviewer|labell?er|evaluator|author|source)_(type|kind|role)")
 """The name of a column that says whether a person or a model labelled."""
 _IS_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+")

@@ -181,7 +181,7 @@ def space_of(
     scores = [name for name, column in columns.items() if column.decimals]
     words = [set(side.counts) for side in (ours, theirs)]
     known = theirs.classes()
-    if len(known) > len(own := ours.classes()) == 2 and is_usual(own):
+    if len(known) > len(classes := ours.classes()) == 2 and is_usual(classes):
         for word, meant in theirs.synonyms(known).items():
             notes.append(f"{known.pop(word)!r} is read as {known[meant]!r}")
     stating = (

@@ -34,6 +34,8 @@ class ScoresOfJudge:
     binary: bool
     tops: tuple[float, float]
     """The greatest score of the usual scales on which the judge's and people's are."""
+    within_half: float | None = None
+    """The share of scores within a half of people's, where some scores are halves."""
 
     @property
     def scale(self) -> float | None:
@@ -58,6 +60,8 @@ class ScoresOfJudge:
         ranks = [] if f.spearman is None else [f"ranks agree with ρ {_shown(f, 'spearman')}"]
         if self.scale is None:
             ranks += [f"mean absolute error {_shown(f, 'mae')}, bias {_shown(f, 'bias')}"]
+        if self.within_half is not None and self.scale is None:
+            ranks.append(f"{self.within_half:.0%} within a half")
         what = "labels, 1 and 0," if self.binary else "scores"
         whose = f"{self.judge} on {self.task}" if self.task else self.judge
         text = f"{whose} against people's {what} on {f.n} outputs: {', '.join(ranks)}"
@@ -73,7 +77,8 @@ class ScoresOfJudge:
         figures = asdict(self.figures)
         if self.scale is not None:
             figures |= {name: None for name in figures if name.startswith(("mae", "bias"))}
-        return {"judge": self.judge, "task": self.task, "scale": self.scale, **figures}
+        known = {"judge": self.judge, "task": self.task, "scale": self.scale, **figures}
+        return known | ({} if self.within_half is None else {"within_half": self.within_half})
 
 
 def _shown(figures: ScoreAgreement, name: str) -> str:
@@ -132,8 +137,18 @@ def scores_beside(
             continue  # These are labels.
         figures = score_agreement(said, true, outputs)
         tops = (top_of(said), top_of(true))
-        scored.append(ScoresOfJudge(name, judge, task if several else "", figures, binary, tops))
+        of = task if several else ""
+        half = None if binary else _within_half(said, true)
+        scored.append(ScoresOfJudge(name, judge, of, figures, binary, tops, half))
     return [scores for scores in scored if scores.figures.n > 1]
+
+
+def _within_half(said: Iterable[float], true: Iterable[float]) -> float | None:
+    pairs = [(a, b) for a, b in zip(said, true, strict=True) if a == a and b == b]
+    doubled = {2 * score for pair in pairs for score in pair}
+    if not all(score.is_integer() for score in doubled) or not any(d % 2 for d in doubled):
+        return None
+    return sum(abs(a - b) <= 0.5 for a, b in pairs) / len(pairs)
 
 
 def _numbers(rows: Rows, name: str, binary: bool = False) -> list[float]:

@@ -39,6 +39,7 @@ GRADED = (
 DEFAULT_GRADER = "promptfoo-default-grader"
 _UNREAD = ("could not extract json", "did not match expected format", "could not parse")
 _NOTHING = "No output"
+_WHOLE = "a person's rating is of the whole output, and stands beside each assertion on it"
 
 
 class Assertion(Shape):
@@ -125,6 +126,13 @@ def _graded(result: Result, place: str, items: Items, pick: str | None) -> Itera
     question = test.description or f"test-{result.testIdx + 1}"
     item = items.name(question, (result.testIdx, evaluated, str(result.output)))
     grader = _provider(test.provider)
+    # A person's rating of the output overrides its pass, not what the grader said.
+    ratings = [component for asked, component in _asked(result) if asked.type == "human"]
+    rated = next((each for each in ratings if each is not None), None)
+    people = {"human": LABELS[not rated.passed]} if rated else {}
+    graded = [asked for asked, _ in _asked(result) if asked.type.removeprefix("not-") in GRADED]
+    if people and graded[1:] and _WHOLE not in items.notes:
+        items.notes.append(_WHOLE)
     seen: Counter[str] = Counter()
     of_type: Counter[str] = Counter()
     for asked, component in _asked(result):
@@ -158,6 +166,7 @@ def _graded(result: Result, place: str, items: Items, pick: str | None) -> Itera
                 "score": component.score if component else None,
                 "metadata": test.metadata or {},
                 "vars": result.vars or {},
+                **({"people": people} if people else {}),
                 **(
                     _verdict(component, asked, pick)
                     if component

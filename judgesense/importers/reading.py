@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
-from judgesense.importers.choices import LABELS, Choices, choices_of
+from judgesense.importers.choices import LABELS, Choices, as_sides, choices_of, winners_of
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
 from judgesense.importers.columns import NAMES, ORDER, REPEAT, ROW
 from judgesense.importers.labels import space_of
@@ -171,6 +171,10 @@ def lay_out(
         words = {key: value for key, value in words.items() if key not in scales}
         steps.append(partial(rescaled, names=judged, scales=scales))
         found = {**found, **columns_of(through(steps, read()))[0]}
+    if choices is None and (sides := winners_of(found, judged, roles)):
+        steps.append(partial(as_sides, names=[*judged, *asked], sides=sides))
+        found = {**found, **columns_of(through(steps, read()))[0]}
+        notes.append(f"winners are named by {join([*map(repr, sides)])}")
     if choices is not None:
         steps.append(choices)
         roles["order"] = ORDER

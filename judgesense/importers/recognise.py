@@ -122,7 +122,10 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     usual = is_scale(verdicts) or verdicts <= {"yes", "no", "y", "n", "true", "false"}
     lower = 2 * sum(name[:1].islower() for name in found) >= len(found)
     roles = [key for key in " ".join(ROLES.values()).split() if key != "feedback"]
-    sure = any(who(name) == JUDGE for name in judged)
+    # One column of such a name, unlike several, may be a metric: EM.
+    initials = [name for name in found if re.fullmatch(r"[A-Z]{2,3}|[a-z]{2}", name)]
+    initials = [n for n in initials if any(found[n].meets(found[j]) for j in judged if j in found)]
+    sure = any(who(n) == JUDGE or (n in found and found[n].is_share) for n in judged)
     return [
         name
         for name, column in found.items()
@@ -133,13 +136,14 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
         and (
             is_perhaps_person(name)
             or who(name) == PERSON
+            or (name in initials and len(initials) > 1)
             or (lower and re.fullmatch(r"[A-Z]\w+", name))
             if usual or not _same_words(column, verdicts)
             else True
         )
         and (
             _same_words(column, verdicts)
-            or (sure and column.labels and any(column.meets(found[n]) for n in judged))
+            or (sure and any(n in found and column.meets(found[n]) for n in judged))
         )
     ]
 

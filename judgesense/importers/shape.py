@@ -15,7 +15,15 @@ from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import ROLES, Column, Columns, columns_of, plain
 from judgesense.importers.columns import HUMAN, ORDER, REPEAT, TASK, VERDICT, values_in
 from judgesense.importers.tool_tables import RAGAS, table_of_tool
-from judgesense.importers.values import fold, number_in, parsed, says_nothing, word_of
+from judgesense.importers.values import (
+    SAME,
+    fold,
+    number_in,
+    parsed,
+    place_of,
+    says_nothing,
+    word_of,
+)
 from judgesense.importers.who import JUDGE, PERSON, subject, tokens, who
 from judgesense.text import join, plural_s
 
@@ -31,11 +39,12 @@ SIDES = (
 )
 """Names of the columns with the names of the two systems that are compared."""
 
-_AB = frozenset("ab original orig normal forward first straight unswapped 1 g1 game1 round1".split())
-_BA = frozenset("ba swapped swap flipped flip reversed reverse inverted second 2 g2 game2 round2".split())
+_FORWARD = "ab original orig normal forward first straight unswapped 1 g1 game1 round1"
+_BACKWARD = "ba swapped swap flipped flip reversed reverse inverted second 2 g2 game2 round2"
+_AB, _BA = frozenset(_FORWARD.split()), frozenset(_BACKWARD.split())
 """In the name of a column of verdicts, the order of the options."""
-_ORDER = frozenset("order pass position game round g positions options".split())
-_ORDINAL = frozenset("first second 1 2".split())
+_ORDER = frozenset({"order", "pass", "position", "positions", "game", "round", "g", "options"})
+_ORDINAL = frozenset({"first", "second", "1", "2"})
 """These name an order only beside a word for one."""
 
 
@@ -130,10 +139,11 @@ def shape_of(
     return shape, found, size
 
 
-_TRAILER = frozenset(
-    "average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt moyenne "
-    "somme promedio media suma totale média soma 平均 合計 总计 평균 합계".split()
+_SUMS = (
+    "average avg mean total sum std stdev median count durchschnitt mittelwert summe gesamt "
+    "moyenne somme promedio media suma totale média soma 平均 合計 总计 평균 합계"
 )
+_TRAILER = frozenset(_SUMS.split())
 
 
 class Trailers:
@@ -262,8 +272,13 @@ def _both_orders(found: Columns) -> tuple[str, str] | None:
     for name, column in found.items():
         if column.labels and who(name) != PERSON and (order := _order_in(name)) is not None:
             by_stem.setdefault(order[0], {}).setdefault(order[1], name)
+    sides = {fold(text) for name in sides_of(found) or () for text in found[name].texts}
     for pair in by_stem.values():
-        if len(pair) == 2 and {*found[pair[0]].words} & {*found[pair[1]].words}:
+        if len(pair) < 2 or not (shared := {*found[pair[0]].words} & {*found[pair[1]].words}):
+            continue
+        # Two passes over the same order are repeats.
+        chosen = any(place_of(word, SAME[1]) is not None or word in sides for word in shared)
+        if chosen or not {*tokens(pair[0])} & _ORDINAL:
             return pair[0], pair[1]
     return None
 

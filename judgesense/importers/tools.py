@@ -147,6 +147,8 @@ KEYS = (
     ("traceId", "name", "source"),
     ("trace_id", "name", "source"),
     ("run_id", "key", "feedback_source"),
+    ("feedback_stats", "feedback"),
+    ("run_type", "feedback"),
     ("annotator_kind",),
     ("eventName", "attributes"),
     ("resourceLogs",),

@@ -32,15 +32,16 @@ SAME = (
         "allowed accurate complete helpful appropriate compliant up thumbs_up like ja oui si sí sì "
         "sim wahr richtig korrekt vrai juste verdadero verdadeiro vero correcto correcta correto "
         "correta corretto corretta certo certa exact bien "
-        "是 是的 对 正确 通过 合格 はい да так 適切 正しい 正解 妥当 네 예 맞음 맞다 적절 적합 정답 "
+        "是 是的 对 正确 通过 合格 はい да так 適切 正しい 正解 妥当 "
+        "네 예 맞음 맞다 적절 적합 정답 "
         "👍 ✓ ✔ ✅ ☑ ○ ◯ 〇 ⭕",
         "0 no n false f fail failed incorrect wrong bad reject rejected negative loss failure "
-        "unsupported irrelevant unfaithful unsafe invalid unacceptable deny denied decline declined "
-        "disapproved inaccurate incomplete unhelpful inappropriate noncompliant down thumbs_down "
+        "unsupported irrelevant unfaithful unsafe invalid unacceptable deny denied decline "
+        "declined disapproved inaccurate incomplete unhelpful inappropriate noncompliant down thumbs_down "
         "dislike nein non não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
         "errado errada scorretto scorretta sbagliato sbagliata erroné inexact mal "
-        "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні 不適切 間違い 不正解 誤り "
-        "아니오 아니요 틀림 부적절 부적합 오답 👎 ✗ ✘ ❌ ❎ × ✕ ✖",
+        "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні 不適切 間違い 不正解 "
+        "誤り 아니오 아니요 틀림 부적절 부적합 오답 👎 ✗ ✘ ❌ ❎ × ✕ ✖",
     ),
     (
         "a 1 first left model_a model_1 response_a response_1 answer_a assistant_a output_a "
@@ -62,7 +63,9 @@ SAME = (
 )
 """Words of different vocabularies that mean the same, place by place; a space is written _."""
 
-_INVISIBLE = re.compile(r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\ufe0e\ufe0f]|[\U0001f3fb-\U0001f3ff]")
+_INVISIBLE = re.compile(
+    r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\ufe0e\ufe0f]|[\U0001f3fb-\U0001f3ff]"
+)
 """Also the variants and skin tones of emoji."""
 _EDGE = " \t\r\n*_`~#\"'“”‘’„«»"
 _CLOSING = ".,;:!。！，；："
@@ -81,7 +84,24 @@ NUMBER = re.compile(r"-?\d*\.?\d+(e-?\d+)?")
 _SHARE = re.compile(r"(\d*\.?\d+)\s*/\s*(\d+)")
 
 _NOTHING = frozenset(
-    {"", "n/a", "#n/a", "na", "nan", "null", "<na>", "nil", "#value!", "#ref!", "-", "--", "?", "??", "???", "n.a."}
+    {
+        "",
+        "n/a",
+        "#n/a",
+        "na",
+        "nan",
+        "null",
+        "<na>",
+        "nil",
+        "#value!",
+        "#ref!",
+        "-",
+        "--",
+        "?",
+        "??",
+        "???",
+        "n.a.",
+    }
     | {"k. a.", "k.a.", "keine angabe", "s/o", "n. v."}
 )
 _AT_START = re.compile(
@@ -94,7 +114,8 @@ _AT_START = re.compile(
     r"|(?:request|call|connection|operation)\b[\w ]{0,12}(?:timed out|timeout|failed|reset|refused"
     r"|aborted|error)"
     r"|timed out\b|time-?out\b|rate ?limit|too many requests|service unavailable|bad gateway"
-    r"|resource_?exhausted\b|deadline_?exceeded\b|internal server error|gateway time-?out|overloaded|insufficient_quota|quota exceeded"
+    r"|resource_?exhausted\b|deadline_?exceeded\b"
+    r"|internal server error|gateway time-?out|overloaded|insufficient_quota|quota exceeded"
     r"|context[ _](?:length|window)|(?:this model's )?maximum context|prompt is too long"
     r"|(?:could|can) ?not (?:parse|extract)|failed to (?:parse|extract|decode|get|generate|call)"
     r"|unable to (?:parse|extract)|unparse?able|parse_error|invalid json|json ?decode|no json\b"
@@ -304,8 +325,29 @@ def _inflects(word: str, others: Iterable[str]) -> bool:
 _YES_NO = ("yes y true correct right pass passed 1", "no n false incorrect wrong fail failed 0")
 """Words that have no degrees."""
 _ASIDE = frozenset(
-    "none,skip,skipped,unsure,not sure,unclear,maybe,cannot tell,can't tell,don't know,não sei,"
-    "no sé,unklar,weiß nicht,je ne sais pas,non so,わからない,不明,不确定,모름,모르겠음".split(",")
+    [
+        "none",
+        "skip",
+        "skipped",
+        "unsure",
+        "not sure",
+        "unclear",
+        "maybe",
+        "cannot tell",
+        "can't tell",
+        "don't know",
+        "não sei",
+        "no sé",
+        "unklar",
+        "weiß nicht",
+        "je ne sais pas",
+        "non so",
+        "わからない",
+        "不明",
+        "不确定",
+        "모름",
+        "모르겠음",
+    ]
 )
 _FEW = 0.03
 """Beside a usual pair these are no labels, nor is any other word with at most this share."""

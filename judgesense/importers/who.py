@@ -12,23 +12,25 @@ from functools import lru_cache
 JUDGE, PERSON = "judge", "person"
 
 _MODELS = (
-    "llm llms ai ki ia gpt* chatgpt* claude* gemini* llama* qwen* mistral* mixtral* gemma* "
-    "deepseek* grok* sonnet* haiku* opus* o1 o3 o4 kimi* glm* auto autograde autograder autorater "
-    "autoeval autoscore automated automatic automatisch automatique automático model models "
-    "modelo* modello modèle* modele modell bot machine geval selene prometheus "
-    "模型 自動 自动 機械判定 모델 자동"
+    "llm llms ai ki ia gpt* chatgpt* claude* gemini* llama* qwen* mistral* mixtral* ministral* "
+    "gemma* deepseek* grok* sonnet* haiku* opus* o1 o3 o4 kimi* glm* phi phi3 phi4 yi ernie* "
+    "falcon* vicuna* granite* nemotron* hunyuan* palm bard davinci* selene prometheus geval "
+    "auto autograde autograder autorater autoeval autoscore automated automatic automatisch* "
+    "automatique automático automática model models modelo* modello modèle* modele modell bot "
+    "machine 模型 自動 自动 機械 모델 자동"
 )
 """A model, also where other words name people: ``llm_annotator``."""
 _JUDGES = (
-    "judge judges juge juez juiz giudice giudizio richter grader scorer verifier evaluator eval "
-    "evaluated classifier predicted prediction 裁判 判定 심사 판정"
+    "judge judges juge juez jueza juiz juíza giudice giudizio richter grader scorer verifier "
+    "evaluator eval evals classifier predicted prediction 裁判 判定 심사 판정"
 )
 _PEOPLE = (
-    "human* humain* people person persona expert* esperto especialista specialist sme smes reviewer* "
-    "rater* annotator* annotated annotation* annotatore annotateur anotador* labeler labeller coder "
-    "worker crowd* qa panel gold golden truth manual* manuell* manuel* mensch* menschlich* prüfer* "
-    "gutachter* moderator* revisor* revisore évaluateur* evaluateur* evaluador* avaliador* "
-    "valutatore mos 人手 人工 人間 人间 人类 专家 専門家 標注 标注 評価者 사람 평가자 전문가"
+    "human* humain* people person persona expert* esperto esperti especialista* specialist sme "
+    "smes reviewer* rater* annotator* annotated annotation* annotatore annotatori annotateur* "
+    "anotador* anotadora labeler* labeller* coder* worker* crowd* qa panel gold golden truth "
+    "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* "
+    "revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
+    "人手 人工 人間 人间 人类 专家 専門家 標注 标注 評価者 사람 평가자 전문가 검수"
 )
 _PERHAPS = (
     "teacher* doctor* nurse clinician lawyer editor* manager* supervisor* author* analyst* team me "
@@ -36,8 +38,8 @@ _PERHAPS = (
 )
 """These name people only where another column is clearly the judge's."""
 _WHAT = (
-    "score scores label labels verdict rating ratings grade judgement judgment decision choice pred "
-    "prediction value result answer reason reasons explanation comment model name id response "
+    "score scores label labels verdict rating ratings grade judgement judgment decision choice "
+    "pred prediction value result answer reason reasons explanation comment model name id response "
     "output raw winner text said check pick 점수 평점 評価 得点"
 )
 """What was said, without saying on what."""
@@ -90,14 +92,12 @@ def person_at_edge(name: str) -> str | None:
 
 
 def is_perhaps_person(name: str) -> bool:
-    """Whether a name may be a person's: a word for one, initials, or a question to people.
+    """Whether a name may be a person's: a word for one, or a question to people.
 
-    >>> [is_perhaps_person(name) for name in ("my_label", "KM", "acceptable?", "topic")]
-    [True, True, True, False]
+    >>> [is_perhaps_person(name) for name in ("my_label", "acceptable?", "topic")]
+    [True, True, False]
     """
-    words = tokens(name)
-    initials = re.fullmatch(r"[A-Z]{2,3}|[a-z]{2}", name) is not None
-    return initials or name.rstrip().endswith("?") or any(_is_one(w, _PERHAPS) for w in words)
+    return name.rstrip().endswith("?") or any(_is_one(word, _PERHAPS) for word in tokens(name))
 
 
 def subject(name: str) -> str:
@@ -112,4 +112,3 @@ def subject(name: str) -> str:
         if not any(_is_one(word, kinds) for kinds in (_MODELS, _JUDGES, _PEOPLE, _WHAT))
     ]
     return "_".join(left)
-
