@@ -88,7 +88,7 @@ VERDICT_OF = re.compile(
     r"|feedback_(?!stats)(.+)"  # an evaluator's column in LangSmith's to_pandas()
 )
 NOT_LABELS = re.compile(
-    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|avg|type|kind|role|by"
+    r".*_(ids?|names?|comments?|reasons?|notes?|time|date|email|confidence|avg|generated|type|kind|role|by"
     r"|(tokens|latency|cost|price|length|chars|words|seconds|minutes|duration|count|temperature"
     r"|prob|logprob|age|years)(_\w+)?)"
 )

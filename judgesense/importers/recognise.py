@@ -132,7 +132,7 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
         if name not in judged
         and who(name) != JUDGE
         and (key := plain(name)) not in roles
-        and not re.match(r"(is|has|was|can|did|previous|old)_", key)
+        and not (re.match(r"(is|has|was|can|did|previous|old)_", key) and name[-1] != "?")
         and (
             is_perhaps_person(name)
             or who(name) == PERSON
@@ -278,7 +278,9 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
         for name, column in found.items()
         if VERDICT_OF.fullmatch(plain(name)) and (column.labels or column.decimals)
     ]
-    if not {*named} & {*models} and people:
+    if {*named} & {*models}:
+        named = [name for name in named if name in models or not is_perhaps_person(name)]
+    elif people:
         named = [n for n in models if any(map(found[n].meets, people))] or named
     unclear = [name for name in named if plain(name).endswith("_label")]
     words = {word for name in unclear for word in found[name].words}

@@ -29,7 +29,8 @@ SAME = (
     (
         "1 yes y true t pass passed correct right good fine accept accepted positive win success "
         "succeeded supported relevant faithful safe valid acceptable ok approve approved allow "
-        "allowed accurate complete helpful appropriate compliant up thumbs_up like ja oui si sí sì "
+        "allowed accurate complete helpful appropriate compliant up thumbs_up like harmless "
+        "grounded factual satisfied sufficient ja oui si sí sì "
         "sim wahr richtig korrekt vrai juste verdadero verdadeiro vero correcto correcta correto "
         "correta corretto corretta certo certa exact bien "
         "是 是的 对 正确 通过 合格 はい да так 適切 正しい 正解 妥当 "
@@ -38,7 +39,7 @@ SAME = (
         "0 no n false f fail failed incorrect wrong bad reject rejected negative loss failure "
         "unsupported irrelevant unfaithful unsafe invalid unacceptable deny denied decline "
         "declined disapproved inaccurate incomplete unhelpful inappropriate noncompliant down thumbs_down "
-        "dislike nein non não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
+        "dislike harmful ungrounded hallucinated unsatisfied insufficient nein non não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
         "errado errada scorretto scorretta sbagliato sbagliata erroné inexact mal "
         "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні 不適切 間違い 不正解 "
         "誤り 아니오 아니요 틀림 부적절 부적합 오답 👎 ✗ ✘ ❌ ❎ × ✕ ✖",
