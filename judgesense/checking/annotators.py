@@ -72,11 +72,13 @@ def one_row_an_item(
     """
     given = {*columns.values(), *human}
     rater = rater_of({name: column for name, column in found.items() if name not in given})
-    item = columns.get("item_id") or item_of(found)
-    if rater is None or item is None or item not in found:
+    if rater is None:
+        return None
+    rows_of_file = list(read_table(path))
+    item = columns.get("item_id") or item_of(found) or _repeated(rows_of_file, rater, found)
+    if item is None or item not in found:
         return None
     others = {name: column for name, column in found.items() if name not in (rater, item)}
-    rows_of_file = list(read_table(path))
     kind = next((name for name in found if KIND.fullmatch(plain(name))), None)
     labels = list(human) or people_columns(others, [])
     labels = labels or _varying(rows_of_file, item, found, {rater, kind, item})
@@ -128,6 +130,16 @@ def one_row_an_item(
         row |= {person: row.get(person) for person in people}
     humans = [person for person in people if person not in models]
     return materialise(rows.values(), runs, path.stem), humans, models
+
+
+def _repeated(records: Sequence[Record], rater: str, found: Columns) -> str | None:
+    """The first column with a value in several rows, but in one row of each person."""
+    for name, column in found.items():
+        pairs = {(str(r.values.get(name)), str(r.values.get(rater))) for r in records}
+        if name != rater and not column.unique and not column.blank and not column.decimals:
+            if len(pairs) == len(records) and len({one for one, _ in pairs}) < len(records):
+                return name
+    return None
 
 
 def _varying(

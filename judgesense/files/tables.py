@@ -222,6 +222,10 @@ def cell_text(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
+def _filled(cells: Sequence[str]) -> int:
+    return sum(bool(cell) for cell in cells)
+
+
 def _csv_rows(path: Path) -> Iterator[Rows]:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
@@ -234,6 +238,11 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
                 source.seek(0)
                 reader = csv.reader(source, delimiter=(delimiter := other), strict=True)
                 header = next(reader)
+            while header.count("") > 1:  # A title may stand above the header.
+                below = next((cells for cells in reader if any(cells)), [])
+                if 2 * _filled(header) > _filled(below):
+                    break
+                header = below
             if repeated := {name for name in header if header.count(name) > 1}:
                 raise JudgeSenseError(
                     f"{path}: the {sorted(repeated)[0]!r} column appears twice in the header"
@@ -243,7 +252,7 @@ def _csv_rows(path: Path) -> Iterator[Rows]:
                 wrong = None
                 if not set(map(len, some)) <= {0, width}:
                     wrong = next(n for n, cells in enumerate(some) if len(cells) not in (0, width))
-                if kept := [cells for cells in some[:wrong] if cells]:
+                if kept := [cells for cells in some[:wrong] if any(cells)]:
                     if any(cell[:1] == "'" for cells in kept for cell in cells):
                         kept = [list(map(cell_text, cells)) for cells in kept]
                     columns = map(list, zip(*kept, strict=True))

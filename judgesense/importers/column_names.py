@@ -80,6 +80,7 @@ RATERS = [
     "worker_id",
     "coder",
     "completed_by",
+    *(f"{done}_by" for done in ("labeled", "labelled", "annotated", "reviewed", "rated", "graded")),
 ]
 """Names of the column that says who labelled, the best first."""
 
@@ -108,7 +109,7 @@ FRIENDLY = {
 """Other names for targets in ``--columns``."""
 
 MOST_LABELS = 20
-_DEEPEST = 2
+_DEEPEST = 3
 """Levels of objects in a column that are looked into."""
 _KEPT = 200
 """Distinct values of a column that are kept; with more it holds no labels."""
@@ -266,7 +267,7 @@ def columns_of(blocks: Iterable[Rows]) -> tuple[dict[str, Column], int]:
 
 _ITEMS = (
     "item sample case ticket question query example trace conversation codice codigo código 번호 "
-    "番号 编号 idx uid qid id"
+    "番号 编号 idx uid qid pid id"
 )
 _ITEM = frozenset(_ITEMS.split())
 KIND = re.compile(r"(rater|annotator|reviewer|labell?er|evaluator|author|source)_(type|kind|role)")
@@ -281,7 +282,7 @@ def item_of(found: Columns) -> str | None:
     short = (
         name
         for name, column in found.items()
-        if {*tokens(name)} & _ITEM
+        if ({*tokens(name)} & _ITEM or {*tokens(name)[-1:]} & {"no", "nr", "number", "key", "ref"})
         and len(column.texts) > 1
         and 2 * sum(len(text.split()) < 4 and len(text) <= LONGEST for text in column.texts)
         > len(column.texts)

@@ -133,7 +133,9 @@ def values_in(rows: Rows, name: str) -> list[Any] | None:
     """A column's values, or those inside nested ones; None if no row can have them."""
     if (values := rows.columns.get(name)) is not None:
         return values
-    first, *path = name.split(".")
+    parts = name.split(".")
+    heads = ((".".join(parts[:n]), parts[n:]) for n in range(len(parts) - 1, 0, -1))
+    first, path = next(((head, rest) for head, rest in heads if head in rows.columns), ("", []))
     if (values := rows.columns.get(first)) is None:
         return None
     for part in path:

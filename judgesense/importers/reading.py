@@ -149,7 +149,7 @@ def lay_out(
         where,
         notes,
         verdicts=verdicts,
-        people=[*added, *people],
+        people=[*added, *(people or shape.people)],
         columns={**shape.added, **columns},
         is_log=is_log,
         flag=flag,

@@ -68,7 +68,7 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
             elif edge and "?" not in name and len(tokens(last)) > 1:
                 series.setdefault(edge, []).append(name)
             elif who(name) == PERSON and any(map(column.meets, judges)):
-                series.setdefault(name, []).append(name)
+                series.setdefault(" ".join(tokens(name)[:1] + tokens(name)[-1:]), []).append(name)
     words = {*vocabulary}
 
     def rank(group: list[str]) -> tuple[bool, bool, int]:
@@ -282,6 +282,11 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
         named = [name for name in named if name in models or not is_perhaps_person(name)]
     elif people:
         named = [n for n in models if any(map(found[n].meets, people))] or named
+    words = {word for name in named if name in models for word in found[name].words}
+    if words and not any(VERDICT_OF.fullmatch(plain(name)) for name in named):
+        # A model of a name that no table has: pandalm_7b.
+        same = (n for n, c in found.items() if re.search(r"\d", n) and _same_words(c, words))
+        named += [n for n in same if n not in named and not NOT_LABELS.fullmatch(plain(n))]
     unclear = [name for name in named if plain(name).endswith("_label")]
     words = {word for name in unclear for word in found[name].words}
     for name, column in found.items():

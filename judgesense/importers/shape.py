@@ -7,12 +7,13 @@ criteria become one task each; two columns of verdicts, one for each option orde
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
-from judgesense.importers.column_names import ROLES, Column, Columns, columns_of, plain
+from judgesense.importers.column_names import RATERS, ROLES, Column, Columns, columns_of, plain
 from judgesense.importers.columns import HUMAN, ORDER, REPEAT, TASK, VERDICT, values_in
 from judgesense.importers.tool_tables import RAGAS, table_of_tool
 from judgesense.importers.values import (
@@ -71,6 +72,8 @@ class Shape:
     """Whether its columns became tasks."""
     added: dict[str, str] = field(default_factory=dict)
     """Column of the decision log -> column that a step adds."""
+    people: list[str] = field(default_factory=list)
+    """The columns of people's labels that a step adds."""
 
     def rows(self, blocks: Iterable[Rows]) -> Iterator[Rows]:
         """The rows of a file after all steps."""
@@ -109,17 +112,27 @@ def shape_of(
         found = {name: column for name, column in found.items() if name not in index}
         names = [repr(name) if name.strip() else "a column without a name" for name in index]
         shape.notes.append(f"{join(sorted(names))} only counts rows")
+    if listed := {n for n in found if n not in taken and who(n) == PERSON and _is_list(found[n])}:
+        shape.steps.append(lambda rows: _spread(rows, listed))
+        found = columns_of(shape.rows(read()))[0]
     if nested := {name for name in found if name not in taken and _is_nested(found[name])}:
         shape.steps.append(lambda rows: _with_objects(rows, nested))
         found = columns_of(shape.rows(read()))[0]
     if not named:
         if pairs := _criteria(found):
             shape.steps.append(lambda rows: _by_criterion(rows, pairs))
-            shape.notes.append(
-                f"each criterion is a task: {join([_pair(*each) for each in pairs.items()])}"
-            )
+            parts = (f"{task} ({join([*of.values()])})" for task, of in pairs.items())
+            shape.notes.append(f"each criterion is a task: {join([*parts])}")
+            used = {name for of in pairs.values() for name in of.values()}
+            left = [n for n in found if who(n) == JUDGE and subject(n) in pairs and n not in used]
+            if left:
+                shape.notes.append(
+                    f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of each "
+                    "criterion one judge is read; to read another one, name it with --verdict"
+                )
             shape.added = {"task": TASK, "raw_decision": VERDICT}
-            shape.added |= {"gold": HUMAN} if any(pair[1] for pair in pairs.values()) else {}
+            people = dict.fromkeys(target for of in pairs.values() for target in of)
+            shape.people = [target for target in people if target != VERDICT]
             shape.has_tasks = True
         elif orders := _both_orders(found):
             shape.steps.append(lambda rows: _by_order(rows, *orders))
@@ -176,10 +189,6 @@ class Trailers:
         return numbers > 0 and numbers == len(said) - 1 and (blank > 0 or len(said) < 4)
 
 
-def _pair(task: str, columns: tuple[str, str | None]) -> str:
-    return f"{task} ({' and '.join(filter(None, columns))})"
-
-
 def _is_index(name: str, column: Column, size: int) -> bool:
     """Whether a column only counts the rows: it has no name, or that of an index of pandas."""
     return bool(_INDEX.fullmatch(name)) and column.unique and column.counts(size)
@@ -194,6 +203,25 @@ def _is_nested(column: Column) -> bool:
     )
 
 
+def _is_list(column: Column) -> bool:
+    """Whether its cells are lists of objects, one for each of several people."""
+    cells = [parsed(text) for text in column.texts]
+    return bool(cells) and all(
+        isinstance(each, list) and all(isinstance(one, Mapping) for one in each) for each in cells
+    )
+
+
+def _spread(rows: Rows, names: Collection[str]) -> Rows:
+    """The rows with a column for each person in lists of objects: ``panel.ana``, ``panel.ben``."""
+    columns = dict(rows.columns)
+    for name in names:
+        for at, cell in enumerate(values_in(rows, name) or []):
+            for number, one in enumerate(cell if isinstance(cell, list) else parsed(cell) or [], 1):
+                person = next((one[key] for key in (*RATERS, "who", "name") if key in one), number)
+                columns.setdefault(f"{name}.{person}", [None] * len(rows))[at] = one
+    return Rows(columns, rows.places)
+
+
 def _with_objects(rows: Rows, names: Collection[str]) -> Rows:
     columns = {
         name: [parsed(value) for value in values] if name in names else values
@@ -206,26 +234,60 @@ def _without(rows: Rows, names: set[str]) -> Rows:
     return Rows({k: v for k, v in rows.columns.items() if k not in names}, rows.places)
 
 
-def _criteria(found: Columns) -> dict[str, tuple[str, str | None]]:
-    """Criterion -> its columns of verdicts and of people's labels; none for fewer than two."""
-    by_side: dict[str | None, dict[str, str]] = {JUDGE: {}, PERSON: {}, None: {}}
-    for name, column in found.items():
+def _criteria(found: Columns) -> dict[str, dict[str, str]]:
+    """Criterion -> the columns that become `VERDICT`, and `HUMAN` or one for each of several
+    people; none for fewer than two criteria."""
+    usable = {n: c for n, c in found.items() if c.labels or c.decimals or not c.filled}
+    judged: dict[str, str] = {}
+    people: dict[str, dict[str, str]] = {}
+    for name in usable:
         stem = subject(name)
-        usable = column.labels or column.decimals or not column.filled
-        if usable and stem and not re.search(r"\d", stem):
-            by_side[who(name)].setdefault(stem, name)
-    judged, people = by_side[JUDGE], by_side[PERSON]
+        if stem and not re.search(r"\d", stem) and who(name) == JUDGE:
+            judged.setdefault(stem, name)
+        elif stem and not re.search(r"\d", stem) and who(name) == PERSON:
+            people.setdefault(stem, {})[_without_subject(name, stem)] = name
     if metrics := [name for name in found if plain(name) in RAGAS and found[name].filled]:
+        beside = {n: next((people[k] for k in people if _alike(k, plain(n))), {}) for n in metrics}
         return {
-            plain(name): (name, next((people[k] for k in people if _alike(k, plain(name))), None))
+            plain(name): {VERDICT: name, **dict(zip([HUMAN], beside[name].values(), strict=False))}
             for name in metrics
         }
-    both = [key for key in judged if key in people and judged[key] != people[key]]
+    both = [key for key in judged if key in people]
+    if len(both) < 2 and len(judged) > 1:
+        people = _people_by_criterion(usable, judged)
+        both = [key for key in judged if key in people]
     if len(both) < 2:
         ends = {name[: -len(".label")] for name in found if name.endswith(".label")}
-        own = {stem: (f"{stem}.label", None) for stem in ends if f"{stem}.score" in found}
+        own = {stem: {VERDICT: f"{stem}.label"} for stem in ends if f"{stem}.score" in found}
         return dict(sorted(own.items())) if len(own) > 1 else {}
-    return {key: (judged[key], people.get(key)) for key in judged}
+    one = all(len(each) == 1 for each in people.values())
+    return {
+        key: {VERDICT: name}
+        | {HUMAN if one else person: each for person, each in people.get(key, {}).items()}
+        for key, name in judged.items()
+    }
+
+
+def _without_subject(name: str, stem: str) -> str:
+    words = [word for word in tokens(name) if word not in stem.split("_")]
+    return "_".join(words) or name
+
+
+def _people_by_criterion(found: Columns, judged: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Criterion -> person -> column, where the names begin with persons': ``mk_tone``, ``js_tone``
+    beside ``llm_tone``."""
+    people: dict[str, dict[str, str]] = {}
+    for name, column in found.items():
+        joined = "_".join(tokens(name))
+        for stem, verdicts in judged.items():
+            person = joined.removesuffix(f"_{stem}")
+            if who(name) is None and person != joined and column.meets(found[verdicts]):
+                people.setdefault(stem, {})[person] = name
+    counts = Counter(person for each in people.values() for person in each)
+    return {
+        stem: {person: name for person, name in each.items() if counts[person] > 1}
+        for stem, each in people.items()
+    }
 
 
 def _alike(person: str, metric: str) -> bool:
@@ -248,9 +310,9 @@ def about_metric(values: Mapping[str, Any], metric: str, metrics: Iterable[str])
     }
 
 
-def _by_criterion(rows: Rows, pairs: Mapping[str, tuple[str, str | None]]) -> Rows:
+def _by_criterion(rows: Rows, pairs: Mapping[str, Mapping[str, str]]) -> Rows:
     """One row a criterion."""
-    used = {name for pair in pairs.values() for name in pair if name}
+    used = {name for of in pairs.values() for name in of.values()}
     used |= {name.partition(".")[0] for name in used if name not in rows.columns}
     n, empty = len(pairs), [None] * len(rows)
     columns: dict[str, list[Any]] = {
@@ -258,8 +320,8 @@ def _by_criterion(rows: Rows, pairs: Mapping[str, tuple[str, str | None]]) -> Ro
         for name, values in rows.columns.items()
         if name not in used
     }
-    for at, column in enumerate((VERDICT, HUMAN)):
-        parts = [values_in(rows, str(pair[at])) if pair[at] else empty for pair in pairs.values()]
+    for column in dict.fromkeys(target for of in pairs.values() for target in of):
+        parts = [values_in(rows, of[column]) if column in of else empty for of in pairs.values()]
         cells = zip(*(part or empty for part in parts), strict=True)
         columns[column] = [None if v is ABSENT else v for row in cells for v in row]
     columns[TASK] = [*pairs] * len(rows)
@@ -269,9 +331,13 @@ def _by_criterion(rows: Rows, pairs: Mapping[str, tuple[str, str | None]]) -> Ro
 def _both_orders(found: Columns) -> tuple[str, str] | None:
     """The columns with the verdicts in the orders AB and BA; None without them."""
     by_stem: dict[str, dict[int, str]] = {}
-    for name, column in found.items():
-        if column.labels and who(name) != PERSON and (order := _order_in(name)) is not None:
+    labels = {"_".join(tokens(name)): name for name, column in found.items() if column.labels}
+    for name in labels.values():
+        if who(name) != PERSON and (order := _order_in(name)) is not None:
             by_stem.setdefault(order[0], {}).setdefault(order[1], name)
+    for stem, pair in by_stem.items():
+        if 0 not in pair and stem in labels:
+            pair[0] = labels[stem]  # pick, and pick_swapped
     sides = {fold(text) for name in sides_of(found) or () for text in found[name].texts}
     for pair in by_stem.values():
         if len(pair) < 2 or not (shared := {*found[pair[0]].words} & {*found[pair[1]].words}):

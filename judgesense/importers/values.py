@@ -38,8 +38,9 @@ SAME = (
         "👍 ✓ ✔ ✅ ☑ ○ ◯ 〇 ⭕",
         "0 no n false f fail failed incorrect wrong bad reject rejected negative loss failure "
         "unsupported irrelevant unfaithful unsafe invalid unacceptable deny denied decline "
-        "declined disapproved inaccurate incomplete unhelpful inappropriate noncompliant down thumbs_down "
-        "dislike harmful ungrounded hallucinated unsatisfied insufficient nein non não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
+        "declined disapproved inaccurate incomplete unhelpful inappropriate noncompliant down "
+        "thumbs_down dislike harmful ungrounded hallucinated unsatisfied insufficient nein non "
+        "não nao falsch faux falso incorrecto incorrecta incorreto incorreta "
         "errado errada scorretto scorretta sbagliato sbagliata erroné inexact mal "
         "否 不 不是 不对 错 错误 不正确 不通过 不合格 いいえ нет ні 不適切 間違い 不正解 "
         "誤り 아니오 아니요 틀림 부적절 부적합 오답 👎 ✗ ✘ ❌ ❎ × ✕ ✖",

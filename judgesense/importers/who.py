@@ -26,7 +26,7 @@ _JUDGES = (
 )
 _PEOPLE = (
     "human* humain* people person persona expert* esperto esperti especialista* specialist sme "
-    "smes reviewer* rater* annotator* annotated annotation* annotatore annotatori annotateur* "
+    "smes reviewer* rater* voter* annotator* annotated annotation* annotatore annotateur* "
     "anotador* anotadora labeler* labeller* coder* worker* crowd* qa panel gold golden truth "
     "manual* manuell* manuel* mensch* menschlich* prüfer* pruefer* gutachter* moderator* revisor* "
     "revisore évaluateur* evaluateur* evaluador* avaliador* valutatore beoordelaar* mos "
