@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -109,7 +110,8 @@ def one_row_an_item(
                 raise JudgeSenseError(
                     f"{record.place}: {name} is {kept_row.get(name)!r}, but "
                     f"{first.get(name)!r} in an earlier row of the same {' and '.join(key)}; add "
-                    "a column that tells them apart, such as judge or repeat"
+                    "a column that tells them apart, such as judge or repeat, or, if "
+                    f"{rater} says what was judged, --columns system_id={shlex.quote(rater)}"
                 )
         person, said = str(as_id(values.get(rater)) or "label"), as_id(values.get(label))
         if said is not None and str(said).strip():
@@ -136,9 +138,9 @@ def _repeated(records: Sequence[Record], rater: str, found: Columns) -> str | No
     """The first column with a value in several rows, but in one row of each person."""
     for name, column in found.items():
         pairs = {(str(r.values.get(name)), str(r.values.get(rater))) for r in records}
-        if name != rater and not column.unique and not column.blank and not column.decimals:
-            if len(pairs) == len(records) and len({one for one, _ in pairs}) < len(records):
-                return name
+        usable = name != rater and not (column.unique or column.blank or column.decimals)
+        if usable and len(pairs) == len(records) > len({one for one, _ in pairs}):
+            return name
     return None
 
 

@@ -30,7 +30,7 @@ from judgesense.importers.recognise import (
     own_label,
     recognise,
 )
-from judgesense.importers.scale import at_a_cut, cut_at
+from judgesense.importers.scale import at_a_cut, cut_at, require_same_side
 from judgesense.importers.shape import (
     Repeats,
     Shape,
@@ -257,6 +257,8 @@ def understand(
         space, tasks = spaces.pop(), {}
     if space is None and not tasks and (people or not is_log):
         space = space_of(found, judged, people, where, words, notes)
+        if words and not given.get("mapping"):
+            require_same_side(through(layout.steps(), read()), judged, people, words, where)
     if layout.choices is not None and space is not None and {*space} <= {*LABELS}:
         space = tuple(label for label in LABELS if label in space or label != "tie")
     task = roles.get("task", "task")

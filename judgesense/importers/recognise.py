@@ -61,14 +61,15 @@ def people_columns(found: Columns, notes: list[str], vocabulary: Iterable[str] =
             key = whole  # human.verdict
         edge = person_at_edge(last) or next(iter(re.findall(r"^(label|gold)_?.+", key)), None)
         if column.labels or (column.numeric and (key in PEOPLE or edge or SCORED.fullmatch(key))):
-            if key in PEOPLE:
-                series[name] = [name]
+            kin = " ".join(tokens(name)[:1] + tokens(name)[-1:])
+            if key in PEOPLE and who(name) != JUDGE:
+                series.setdefault(kin if who(name) == PERSON else name, []).append(name)
             elif NOT_LABELS.fullmatch(key):
                 continue
             elif edge and "?" not in name and len(tokens(last)) > 1:
                 series.setdefault(edge, []).append(name)
             elif who(name) == PERSON and any(map(column.meets, judges)):
-                series.setdefault(" ".join(tokens(name)[:1] + tokens(name)[-1:]), []).append(name)
+                series.setdefault(kin, []).append(name)
     words = {*vocabulary}
 
     def rank(group: list[str]) -> tuple[bool, bool, int]:
@@ -123,7 +124,8 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
     lower = 2 * sum(name[:1].islower() for name in found) >= len(found)
     roles = [key for key in " ".join(ROLES.values()).split() if key != "feedback"]
     # One column of such a name, unlike several, may be a metric: EM.
-    initials = [name for name in found if re.fullmatch(r"[A-Z]{2,3}|[a-z]{2}", name)]
+    initials = [n for n in found if re.fullmatch(r"[A-Z]{2,3}|[a-z]{2}", n)]
+    initials = [n for n in initials if n.casefold() not in ("em", "ok", "ai", "pii", "rag", "qa")]
     initials = [n for n in initials if any(found[n].meets(found[j]) for j in judged if j in found)]
     sure = any(who(n) == JUDGE or (n in found and found[n].is_share) for n in judged)
     return [
@@ -132,12 +134,13 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
         if name not in judged
         and who(name) != JUDGE
         and (key := plain(name)) not in roles
-        and not (re.match(r"(is|has|was|can|did|previous|old)_", key) and name[-1] != "?")
+        and not (re.match(r"(is|was)_", key) and name[-1] != "?")
+        and not re.match(r"(has|can|did|previous|old|contains?|includes?|mentions?|needs?)_", key)
         and (
             is_perhaps_person(name)
             or who(name) == PERSON
             or (name in initials and len(initials) > 1)
-            or (lower and re.fullmatch(r"[A-Z]\w+", name))
+            or (lower and re.fullmatch(r"[A-Z][a-z]\w+", name))
             if usual or not _same_words(column, verdicts)
             else True
         )

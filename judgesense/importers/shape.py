@@ -112,7 +112,7 @@ def shape_of(
         found = {name: column for name, column in found.items() if name not in index}
         names = [repr(name) if name.strip() else "a column without a name" for name in index]
         shape.notes.append(f"{join(sorted(names))} only counts rows")
-    if listed := {n for n in found if n not in taken and who(n) == PERSON and _is_list(found[n])}:
+    if listed := {n for n in found if n not in taken and _is_list(found[n], who(n) == PERSON)}:
         shape.steps.append(lambda rows: _spread(rows, listed))
         found = columns_of(shape.rows(read()))[0]
     if nested := {name for name in found if name not in taken and _is_nested(found[name])}:
@@ -137,6 +137,12 @@ def shape_of(
         elif orders := _both_orders(found):
             shape.steps.append(lambda rows: _by_order(rows, *orders))
             shape.notes.append(f"{orders[0]!r} is in the order AB, {orders[1]!r} in BA")
+            left = [n for n in found if n not in orders and who(n) == JUDGE and _order_in(n)]
+            if left:
+                shape.notes.append(
+                    f"{join([*map(repr, left)])} {'are' if left[1:] else 'is'} not used: of the "
+                    "judges in both orders the first is read"
+                )
             shape.added = {"raw_decision": VERDICT, "order": ORDER}
         elif sides := _sides_swapped(found, shape.rows(read())):
             shape.steps.append(lambda rows: _in_one_order(rows, *sides))
@@ -203,11 +209,18 @@ def _is_nested(column: Column) -> bool:
     )
 
 
-def _is_list(column: Column) -> bool:
+_WHO = (*RATERS, "who")
+
+
+def _is_list(column: Column, of_people: bool) -> bool:
     """Whether its cells are lists of objects, one for each of several people."""
     cells = [parsed(text) for text in column.texts]
-    return bool(cells) and all(
-        isinstance(each, list) and all(isinstance(one, Mapping) for one in each) for each in cells
+    objects = [one for each in cells if isinstance(each, list) for one in each]
+    return (
+        bool(objects)
+        and all(isinstance(each, list) for each in cells)
+        and all(isinstance(one, Mapping) for one in objects)
+        and (of_people or all(one.keys() & {*_WHO} for one in objects))
     )
 
 
@@ -217,8 +230,9 @@ def _spread(rows: Rows, names: Collection[str]) -> Rows:
     for name in names:
         for at, cell in enumerate(values_in(rows, name) or []):
             for number, one in enumerate(cell if isinstance(cell, list) else parsed(cell) or [], 1):
-                person = next((one[key] for key in (*RATERS, "who", "name") if key in one), number)
-                columns.setdefault(f"{name}.{person}", [None] * len(rows))[at] = one
+                person = next((one[key] for key in (*_WHO, "name") if key in one), number)
+                path = name if who(name) == PERSON else f"people.{name}"
+                columns.setdefault(f"{path}.{person}", [None] * len(rows))[at] = one
     return Rows(columns, rows.places)
 
 
