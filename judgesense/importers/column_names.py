@@ -298,10 +298,17 @@ def rater_of(found: Columns) -> str | None:
         name: column
         for name, column in found.items()
         if 1 < len(column.texts) < column.filled
+        and column.is_complete
+        and max(map(len, column.texts)) <= LONGEST
         and plain(name) not in ROLES["system_id"].split()
         and not KIND.fullmatch(plain(name))
     }
-    both = (n for n, column in some.items() if {*map(who, column.texts)} >= {JUDGE, PERSON})
+    judges = [name for name in some if plain(name) in ROLES["judge"].split()]
+    both = (
+        name
+        for name, column in some.items()
+        if {*map(who, column.texts)} >= {JUDGE, PERSON} and judges in ([], [name])
+    )
     by_name = {plain(name): name for name in reversed([*some])}
     exact = (by_name[key] for key in RATERS if key in by_name)
     alike = (
