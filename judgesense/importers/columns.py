@@ -135,10 +135,11 @@ def values_in(rows: Rows, name: str) -> list[Any] | None:
         return values
     parts = name.split(".")
     heads = ((".".join(parts[:n]), parts[n:]) for n in range(len(parts) - 1, 0, -1))
-    first, path = next(((head, rest) for head, rest in heads if head in rows.columns), ("", []))
-    if (values := rows.columns.get(first)) is None:
+    found = next(((head, rest) for head, rest in heads if head in rows.columns), None)
+    if found is None:
         return None
-    for part in path:
+    values = rows.columns[found[0]]
+    for part in found[1]:
         values = [
             value.get(part, ABSENT) if isinstance(value, Mapping) else ABSENT for value in values
         ]
