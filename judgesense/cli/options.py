@@ -211,7 +211,6 @@ RunScoring = Annotated[
     typer.Option(help="Which scoring to use, if the run has several (default: options)."),
 ]
 Count = Annotated[int, typer.Option(min=1)]
-SomeCount = Annotated[int | None, typer.Option(min=1)]
 
 
 def command(app: typer.Typer, name: str | None = None, **settings: Any) -> Callable[[F], F]:

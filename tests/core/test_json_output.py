@@ -44,7 +44,7 @@ def test_every_command_can_print_json() -> None:
     context = root.make_context("judgesense", ["--help"], resilient_parsing=True)
     for path, command in commands(root):
         choices = {
-            flag: param.get_help_record(context)[0]
+            flag: (param.get_help_record(context) or ("",))[0]  # a hidden one has none
             for param in command.params
             for flag in param.opts
         }

@@ -120,13 +120,11 @@ def test_commands_read_the_same_shares(rows: list[Row]) -> None:
     found = figures(rows)
     good = rows[0]["verdict"] if rows[0]["verdict"] in ("PASS", "yes", "correct") else None
     good = good or {"FAIL": "PASS", "no": "yes", "incorrect": "correct"}[rows[0]["verdict"]]
-    with tempfile.TemporaryDirectory() as folder:
-        verdicts = judgesense.read_verdicts(rows, columns={"gold": "human"})
-        assert len(verdicts) == found["n"]
-        assert (verdicts.verdict == verdicts.gold).mean() == pytest.approx(found["accuracy"])
-        share = judgesense.estimate(rows, positive=good).systems[0]["naive"]
-        assert share == pytest.approx(sum(row["verdict"] == good for row in rows) / len(rows))
-        assert folder
+    verdicts = judgesense.read_verdicts(rows, columns={"gold": "human"})
+    assert len(verdicts) == found["n"]
+    assert (verdicts.verdict == verdicts.gold).mean() == pytest.approx(found["accuracy"])
+    share = judgesense.estimate(rows, positive=good).systems[0]["naive"]
+    assert share == pytest.approx(sum(row["verdict"] == good for row in rows) / len(rows))
 
 
 @pytest.mark.parametrize("seed", range(30))

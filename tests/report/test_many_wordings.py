@@ -14,7 +14,7 @@ from judgesense.log.array import AnswerArray, Wording
 from judgesense.log.pairs import MOST_COMPARED, pairs_of, steps_of
 from judgesense.log.rows import TaskWords, read_rows
 from judgesense.log.schema import SCHEMA
-from judgesense.measure.card import Check
+from judgesense.measure.card import CHECKS, Check, conclude
 from judgesense.measure.remedies import Trial
 from judgesense.measure.thresholds import DEFAULTS
 from judgesense.recipes.fitting import MOST_PANELS, measurable, n_panels, panels, recipe_named
@@ -59,7 +59,8 @@ def test_the_interval_of_a_panels_gain_allows_for_the_panels_not_measured() -> N
     widths = {}
     for spread in (0.0, 1.0):
         array = drawn(9, items=400, spread=spread)
-        trial = Trial(array, DEFAULTS, Check.unmeasured(0.0, "attacks were not tried"))
+        checks = {name: Check.unmeasured(0.0, "not tried") for name in CHECKS}
+        trial = Trial(array, DEFAULTS, conclude(checks))
         recipe = recipe_named("panel of 3", array)
         assert n_panels(array, recipe) == 84
         row = trial.figures(recipe)
