@@ -15,9 +15,9 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from judgesense.checking.compare import compare as compare_results
 from judgesense.checking.file import check_file, reading_of
 from judgesense.checking.options import FileOptions, ResultOptions
-from judgesense.comparison.compare import compare as compare_runs
 from judgesense.comparison.migration import migration
 from judgesense.errors import JudgeSenseError, MissingExtraError
 from judgesense.files.tables import SUFFIXES
@@ -230,16 +230,27 @@ def server(folder: str | Path) -> MCPServer:
         return concluded(root.path(folder), items)
 
     @tool
-    def compare(old: str, new: str, update: bool = False) -> dict[str, Any]:
-        """Compare two runs or checks: whose judge is steadier and more often right.
+    def compare(
+        old: str, new: str, positive: str | None = None, update: bool = False
+    ) -> dict[str, Any]:
+        """Compare two files or runs: was a change of the score the judge's or the system's?
+
+        Of two runs, it also says whose judge is steadier and more often right.
 
         Args:
-            old: a run's folder.
-            new: another one.
+            old: a file of verdicts with the judged outputs, or a run's folder.
+            new: the later one.
+            positive: the label that counts as 1, where labels are not numbers.
             update: one judge before and after an update; does it change more than rewording does?
         """
         paths = root.path(old), root.path(new)
-        return migration(*paths).to_dict() if update else compare_runs(*paths).to_dict()
+        if update:
+            return migration(*paths).to_dict()
+        with _scratch() as result:
+            page = Path(result.runs, "compare")
+            return compare_results(
+                *paths, positive=positive, out=page, runs=result.runs, note=result.note
+            ).to_dict()
 
     return app
 

@@ -78,6 +78,24 @@ def test_an_agent_checks_a_file(folder: Path) -> None:
     assert sorted(path for path in folder.rglob("*")) == before
 
 
+def test_an_agent_asks_whether_it_was_the_judge(folder: Path) -> None:
+    for name, good in (("old", 20), ("new", 32)):
+        rows = [
+            {"item_id": n, "output": f"answer {n}", "verdict": "PASS" if n < good else "FAIL"}
+            for n in range(40)
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    before = sorted(folder.rglob("*"))
+    (found,) = answers(
+        folder, ("compare", {"old": "old.jsonl", "new": "new.jsonl", "positive": "PASS"})
+    )
+    # No output changed, so the whole change is the judge's.
+    assert found["split"]["n_anchors"] == 40
+    assert found["split"]["judge"] == pytest.approx(0.3)
+    assert found["split"]["system"] == pytest.approx(0)
+    assert sorted(folder.rglob("*")) == before
+
+
 def test_what_is_refused(folder: Path) -> None:
     outside, link, absent, column, judge = answers(
         folder,
