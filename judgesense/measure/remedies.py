@@ -269,10 +269,12 @@ def _of_sampled_panels(array: AnswerArray, recipe: Recipe, units: list[Unit], ga
         by_panel.setdefault(unit.wording, []).append(unit)
     from scipy.special import stdtrit
 
-    measured, there_are = len(by_panel), n_panels(array, recipe)
+    shares = [_share_right(array, each) for each in by_panel.values()]
+    # A panel without a verdict on a labelled item measures nothing.
+    rights = [np.nanmean(share) for share in shares if np.isfinite(share).any()]
+    measured, there_are = len(rights), n_panels(array, recipe)
     if gain.ci_low is None or gain.ci_high is None or not 1 < measured < there_are:
         return gain
-    rights = [np.nanmean(_share_right(array, each)) for each in by_panel.values()]
     error = np.std(rights, ddof=1) * np.sqrt((1 / measured) * (1 - measured / there_are))
     half = float(stdtrit(measured - 1, 0.975) * error)
     return replace(

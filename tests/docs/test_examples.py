@@ -178,7 +178,7 @@ def serve(arguments: list[str]) -> None:
     )
     try:
         lines = iter(process.stdout.readline, "")
-        url = next(found[0] for line in lines if (found := re.search(r"http://[\w.:/]+", line)))
+        url = next(found[0] for line in lines if (found := re.search(r"http://[^\s,;)]+", line)))
         for tries in reversed(range(50)):
             try:
                 assert urllib.request.urlopen(url, timeout=10).status == 200

@@ -212,7 +212,7 @@ def test_an_item_without_an_answer_is_left_out_for_every_model(
     ("judge", "worth", "unknown", "said"),
     [
         (_says_yes, (1.0, 0.0, 0.5), 0.0, "ignore its accuracies"),
-        (_mumbles, (0.0, 0.0, 0.0), 1.0, "ignore its accuracies"),
+        (_mumbles, (None, None, None), 1.0, "ignore its accuracies"),
     ],
 )
 def test_a_judge_that_cannot_tell_right_from_wrong_is_found_out(
@@ -220,7 +220,7 @@ def test_a_judge_that_cannot_tell_right_from_wrong_is_found_out(
     mirror: Path,
     models: list[Any],
     judge: Any,
-    worth: tuple[float, float, float],
+    worth: tuple[float | None, ...],
     unknown: float,
     said: str,
 ) -> None:

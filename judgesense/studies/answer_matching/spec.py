@@ -223,6 +223,11 @@ def findings(source: Matched, tables: Tables) -> Iterator[str]:
             )
     for row in tables["matchers"].rows:
         balanced = row["balanced_accuracy"]
+        if row["matcher"].startswith("judge ") and row["no_verdict"] == 1:
+            yield (
+                f"on {row['benchmark']}, {row['matcher']} gave no verdict on answers known to be "
+                "right or wrong: ignore its accuracies"
+            )
         if row["matcher"].startswith("judge ") and balanced is not None:
             advice = "its accuracies are usable" if balanced >= USABLE else "ignore its accuracies"
             yield (
