@@ -174,6 +174,11 @@ def import_verdicts(
             f"{path}: {unread} That is most of {rows}: name the labels with --answers, or "
             "translate the words with --map"
         )
+    if n := len(record.get("copies", ())):
+        lines.append(
+            f"{n} item{plural_s(n)} repeat{'s' * (n == 1)} the text of another one: "
+            "intervals count them as one."
+        )
     for line in lines:
         result.note(line)
     return Path(out), bool(file.joined)

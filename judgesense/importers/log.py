@@ -160,7 +160,11 @@ def import_log(
     files = [path for path in files_of(format, source) if not path.is_relative_to(out)]
     space = importer.labels if labels is None else tuple(labels)
     if space is not None and (len(space) < 2 or len(set(space)) < len(space)):
-        raise JudgeSenseError(f"labels must be at least two distinct ones, not {list(space)}")
+        flag = ",".join([*dict.fromkeys(space), "OTHER"])
+        raise JudgeSenseError(
+            f"labels must be at least two distinct ones, not {list(space)}; name those that never "
+            f"occur as well, such as --answers {flag} (in import: --labels)"
+        )
     asked: dict[str, Any] = {
         "source": source.name,
         "sha256": source_digest(files),

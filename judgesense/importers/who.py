@@ -37,6 +37,12 @@ _PERHAPS = (
     "my mine our ours us hand by mr ms mrs dr prof thumb* feedback"
 )
 """These name people only where another column is clearly the judge's."""
+_JUDGED = (
+    "correct* corret* corrett* korrekt* richtig* right wrong accurate accept* good ok okay "
+    "agree* valid true faithful* grounded support* helpful* relevan* appropriate* adequa* satisf* "
+    "useful safe polite pass passes approve* works answer* answered 正 올바"
+)
+"""What people are asked about an output: "Is it correct?", not "Is it urgent?"."""
 _WHAT = (
     "score scores label labels verdict rating ratings grade judgement judgment decision choice "
     "pred prediction value result answer reason reasons explanation comment model name id response "
@@ -92,12 +98,14 @@ def person_at_edge(name: str) -> str | None:
 
 
 def is_perhaps_person(name: str) -> bool:
-    """Whether a name may be a person's: a word for one, or a question to people.
+    """Whether a name may be a person's: a word for one, or a question to people on an output.
 
-    >>> [is_perhaps_person(name) for name in ("my_label", "acceptable?", "topic")]
-    [True, True, False]
+    >>> [is_perhaps_person(name) for name in ("my_label", "acceptable?", "topic", "is_urgent?")]
+    [True, True, False, False]
     """
-    return name.rstrip().endswith("?") or any(_is_one(word, _PERHAPS) for word in tokens(name))
+    words = tokens(name)
+    asks = name.rstrip().endswith("?") and any(_is_one(word, _JUDGED) for word in words)
+    return asks or any(_is_one(word, _PERHAPS) for word in words)
 
 
 def subject(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from door.cases import checked
 
+import judgesense
 from judgesense.errors import JudgeSenseError
 
 Row = dict[str, Any]
@@ -50,6 +51,8 @@ def test_columns_of_any_language_name_who(
 
 def test_what_the_answer_has_is_not_what_people_say(tmp_path: Path) -> None:
     found, _ = checked(table("llm_verdict", "contains_pii?", "yes/no", "yes/no"), tmp_path)
+    assert not found
+    found, _ = checked(table("llm_verdict", "is_urgent?", "yes/no", "yes/no"), tmp_path / "urgent")
     assert not found
 
 
@@ -171,3 +174,13 @@ def test_a_title_blank_rows_and_a_total_are_no_rows(tmp_path: Path) -> None:
     path.write_text(text, "utf-8")
     found, _ = checked(path, tmp_path)
     assert found.popitem()[1]["n"] == 30
+
+
+def test_rows_that_repeat_a_text_are_said(tmp_path: Path) -> None:
+    rows = [
+        {"text": f"the text of claim {n % 20}", "llm": "yn"[n % 3 == 0], "human": "yn"[n % 4 == 0]}
+        for n in range(40)
+    ]
+    notes: list[str] = []
+    judgesense.check(rows, out=tmp_path / "out", runs=tmp_path, note=notes.append)
+    assert any("20 items repeat the text of another" in note for note in notes)
