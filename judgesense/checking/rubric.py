@@ -27,7 +27,8 @@ from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import ColumnMap
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.recognise import looks_like_labels, people_columns, require_columns
-from judgesense.importers.values import Words, fold, says_nothing, spellings
+from judgesense.importers.values import fold, says_nothing, spellings
+from judgesense.importers.word_counts import WordCounts
 from judgesense.log.invocation import invocation
 from judgesense.log.schema import SCORINGS, read_log
 from judgesense.measure.planning import assumed
@@ -219,7 +220,7 @@ def read_items(
         None if gold is None or says_nothing(str(gold)) else translated(str(gold), options.map)
         for gold in (row.values.get("gold") for row in rows)
     ]
-    known = spellings(options.answers or ()) or Words.of(Counter(filter(None, golds))).spelled
+    known = spellings(options.answers or ()) or WordCounts.of(Counter(filter(None, golds))).spelled
     rows = [
         replace(row, values={**row.values, "gold": known.get(fold(gold), gold)}) if gold else row
         for row, gold in zip(rows, golds, strict=True)

@@ -17,7 +17,8 @@ from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import ORDER, ColumnMap, values_in
 from judgesense.importers.rows import texts_of
 from judgesense.importers.shape import sides_of
-from judgesense.importers.values import SAME, Words, fold, place_of, says_nothing
+from judgesense.importers.values import SAME, fold, place_of, says_nothing
+from judgesense.importers.word_counts import WordCounts
 from judgesense.tasks import NO_ORDER, ORDERS
 
 LABELS = ("A", "B", "tie")
@@ -106,7 +107,7 @@ def choices_of(
     systems = {fold(t) for name in names or () for t in found[name].texts}
     places = {word: _meant(word, mapping) for word in _words(found, [*judged, *people])}
     sides = {word: n for word, n in places.items() if n is not None and word not in systems}
-    words = Words.of(found[judged[0]].texts).counts
+    words = WordCounts.of(found[judged[0]].texts).counts
     chosen = [word for word in words if word in systems or sides.get(word) in (0, 1)]
     others = sum(n for word, n in words.items() if word not in sides and word not in systems)
     if not chosen or 10 * others > sum(words.values()):
@@ -143,7 +144,7 @@ def winners_of(
     if sides is None or roles.get("order", ":") in found:
         return None
     systems = {fold(text) for name in sides for text in found[name].texts}
-    verdicts = Words.of(found[judged[0]].texts).counts if judged[0] in found else {}
+    verdicts = WordCounts.of(found[judged[0]].texts).counts if judged[0] in found else {}
     named = sum(count for word, count in verdicts.items() if word in systems)
     return sides if len(systems) > 2 and 2 * named > sum(verdicts.values()) else None
 

@@ -13,8 +13,8 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.choices import LABELS, Choices, as_sides, choices_of, winners_of
 from judgesense.importers.column_names import Column, Columns, columns_of, plain
-from judgesense.importers.columns import NAMES, ORDER, REPEAT, ROW
-from judgesense.importers.labels import space_of
+from judgesense.importers.columns import ORDER, REPEAT, ROW
+from judgesense.importers.label_space import space_of
 from judgesense.importers.numbers import (
     ScoresOfJudge,
     contradictions,
@@ -25,23 +25,21 @@ from judgesense.importers.numbers import (
 from judgesense.importers.people import Vocabulary
 from judgesense.importers.recognise import (
     MOST_TASKS,
-    is_named,
     looks_like_labels,
     own_label,
     recognise,
 )
+from judgesense.importers.repeats import RepeatSteps
 from judgesense.importers.scale import at_a_cut, cut_at, require_same_side
 from judgesense.importers.shape import (
-    Repeats,
     Shape,
     Step,
-    numbered,
     only,
     shape_of,
     through,
 )
 from judgesense.importers.values import fold, with_other
-from judgesense.text import join, plural_s, sentence
+from judgesense.text import join, sentence
 
 _SHOWN = {
     "judge": "judges",
@@ -132,11 +130,7 @@ def lay_out(
         else shape_of(read, [*named, *columns.values()], named)
     )
     notes += shape.notes
-    added = {name: Column() for name in joined or ()}
-    for rater, by_item in (joined or {}).items():
-        if rater in found:
-            raise JudgeSenseError(f"{where}: {rater!r} names a column and a person; rename one")
-        added[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
+    added = _joined(joined or {}, found, size, where)
     found = {**found, **added}
     if not named and not is_log and (own := own_label(found, shape.rows(read()))):
         verdicts = [own]
@@ -158,7 +152,7 @@ def lay_out(
         roles.setdefault("margin", ":")  # In a file of `judge` it is a probability, not in nats.
     if len(judged) == 1 and (text := contradictions(found, judged[0], shape.rows(read()))):
         notes.append(text)
-    words, steps, choices = dict(mapping or {}), list(shape.steps), None
+    words, choices = dict(mapping or {}), None
     if not is_log:
         inside = [name for name in asked if name not in added]
         choices = choices_of(shape.rows(read()), found, judged, inside, roles, words, notes)
@@ -167,62 +161,52 @@ def lay_out(
             f"{where}: {shape.notes[-1]}, but {found[judged[0]].shown} are no choices between two; "
             "say which is which: --map FIRST=model_a,SECOND=model_b, or name one with --verdict"
         )
-    if scales := {key: value for key, value in words.items() if is_range(key) and is_range(value)}:
-        words = {key: value for key, value in words.items() if key not in scales}
-        steps.append(partial(rescaled, names=judged, scales=scales))
-        found = {**found, **columns_of(through(steps, read()))[0]}
-    if choices is None and (sides := winners_of(found, judged, roles)):
-        steps.append(partial(as_sides, names=[*judged, *asked], sides=sides))
-        found = {**found, **columns_of(through(steps, read()))[0]}
-        notes.append(f"winners are named by {join([*map(repr, sides)])}")
+    steps = list(shape.steps)
+
+    def apply(step: Step) -> None:
+        """Add a step; the columns are those after it."""
+        steps.append(step)
+        found.update(columns_of(through(steps, read()))[0])
+
+    scales = {key: value for key, value in words.items() if is_range(key) and is_range(value)}
+    words = {key: value for key, value in words.items() if key not in scales}
+    if scales:
+        apply(partial(rescaled, names=judged, scales=scales))
     if choices is not None:
-        steps.append(choices)
         roles["order"] = ORDER
-        if choices.names is not None and "system_id" not in roles:
-            pair = f"{{{choices.names[0]}}}|{{{choices.names[1]}}}"
-            roles["system_id"] = pair
-            if roles["item_id"] != ROW and any(len(found[n].texts) > 1 for n in choices.names):
-                roles.setdefault("cluster_id", roles["item_id"])
-                roles["item_id"] = f"{{{roles['item_id']}}}/{pair}"
-        found = {**found, **columns_of(through(steps, read()))[0]}
+        _name_pairs(choices, found, roles)
+        apply(choices)
         words = {key: word for key, word in words.items() if fold(key) not in choices.sides}
-    repeat = roles.get("repeat", ":")
-    has_names = repeat in found and is_named("repeat", plain(repeat), found[repeat])
-    has_ids = not is_log and roles.get("item_id", ROW) != ROW
-    key = [
-        name
-        for target in _KEY
-        for source in [roles.get(target, ":")]
-        if source[:1] != ":" and source != ROW
-        for name in (NAMES.findall(source) or source.split(","))
-    ]
-    answer = {*judged, *roles.get("raw_text", ":").split(",")}
-    if has_ids and repeat not in found:
-        roles["repeat"] = REPEAT
-
-    def fresh() -> Sequence[Step]:
-        late: list[Step] = []
-        if has_names:
-            late.append(partial(numbered, name=repeat, known={}))
-        if has_ids:
-            late.append(Repeats(key, answer, repeat if repeat in found else None))
-        return [*steps, *late]
-
-    if has_ids:
-        *before, repeats = fresh()
-        size = sum(map(len, through([*before, repeats], read())))
-        assert isinstance(repeats, Repeats)
-        if repeats.copies:
-            count = "count" if repeats.copies > 1 else "counts"
-            notes.append(
-                f"{repeats.copies} row{plural_s(repeats.copies)} repeated whole {count} once"
-            )
-        if repeats.repeats and repeat not in found:
-            notes.append(f"{repeats.repeats} more verdicts on the same input are repeats")
-    return Layout(found, size, judged, asked, roles, words, fresh, choices, bool(scales))
+    elif sides := winners_of(found, judged, roles):
+        apply(partial(as_sides, names=[*judged, *asked], sides=sides))
+        notes.append(f"winners are named by {join([*map(repr, sides)])}")
+    repeats = RepeatSteps(steps, found, judged, roles, is_log)
+    size = repeats.count(read(), notes) or size
+    return Layout(found, size, judged, asked, roles, words, repeats, choices, bool(scales))
 
 
-_KEY = ("judge", "task", "item_id", "template_id", "order", "repeat", "system_id", "variant")
+def _joined(
+    labels: Mapping[str, Mapping[str, str]], found: Columns, size: int, where: str
+) -> dict[str, Column]:
+    """The labels of each person in other files, as a column beside those of the file."""
+    added: dict[str, Column] = {}
+    for rater, by_item in labels.items():
+        if rater in found:
+            raise JudgeSenseError(f"{where}: {rater!r} names a column and a person; rename one")
+        added[rater] = Column()
+        added[rater].add([*by_item.values(), *[None] * max(0, size - len(by_item))])
+    return added
+
+
+def _name_pairs(choices: Choices, found: Columns, roles: dict[str, str]) -> None:
+    """Where a file names both systems, an item is a pair of them, and the question a cluster."""
+    if choices.names is None or "system_id" in roles:
+        return
+    pair = f"{{{choices.names[0]}}}|{{{choices.names[1]}}}"
+    roles["system_id"] = pair
+    if roles["item_id"] != ROW and any(len(found[n].texts) > 1 for n in choices.names):
+        roles.setdefault("cluster_id", roles["item_id"])
+        roles["item_id"] = f"{{{roles['item_id']}}}/{pair}"
 
 
 def understand(
@@ -264,21 +248,8 @@ def understand(
     task = roles.get("task", "task")
     late = [partial(_without_tasks, task, left_out)] if left_out else []
     texts = [name for name in judged if name in found and not found[name].labels]
-    parts = [f"read {layout.size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
-    parts.append(f"people's labels: {join(people) if people else 'none'}")
-    for target, what in _SHOWN.items():
-        source = roles.get(target, ":")
-        if source[:1] != ":" and source not in (ROW, REPEAT):
-            parts.append(f"{what}: {join(source.split(','))}")
-    parts += [f"possible labels: {', '.join(space)}"] if space else []
-    parts += [
-        f"possible labels of {task}: {', '.join(each.labels)}"
-        for task, each in tasks.items()
-        if each.labels
-    ]
-    used = {*judged, *people, *(part for source in roles.values() for part in source.split(","))}
-    used |= {name for name in found if any(repr(name) in note for note in notes)}
-    if not is_log and (unused := looks_like_labels(found, used, space or ())):
+    parts = _parts(layout, judged, people, space, tasks, where)
+    if not is_log and (unused := _unused(found, judged, people, roles, space, notes)):
         notes.append(unused)
     return Understood(
         roles,
@@ -293,6 +264,43 @@ def understand(
         {name: next(iter(found[name].texts)) for name in found if _is_identity(name, found[name])},
         found,
     )
+
+
+def _parts(
+    layout: Layout,
+    judged: Sequence[str],
+    people: Sequence[str],
+    labels: Sequence[str] | None,
+    tasks: Mapping[str, Vocabulary],
+    where: str,
+) -> list[str]:
+    """What is read as what, a line a role."""
+    parts = [f"read {layout.size} rows of {Path(where).name}", f"verdicts: {join(judged)}"]
+    parts.append(f"people's labels: {join(people) if people else 'none'}")
+    for target, what in _SHOWN.items():
+        source = layout.roles.get(target, ":")
+        if source[:1] != ":" and source not in (ROW, REPEAT):
+            parts.append(f"{what}: {join(source.split(','))}")
+    parts += [f"possible labels: {', '.join(labels)}"] if labels else []
+    return parts + [
+        f"possible labels of {task}: {', '.join(each.labels)}"
+        for task, each in tasks.items()
+        if each.labels
+    ]
+
+
+def _unused(
+    found: Columns,
+    judged: Sequence[str],
+    people: Sequence[str],
+    roles: Mapping[str, str],
+    labels: Sequence[str] | None,
+    notes: Sequence[str],
+) -> str | None:
+    """The note on columns that look like labels and are not used."""
+    used = {*judged, *people, *(part for source in roles.values() for part in source.split(","))}
+    used |= {name for name in found if any(repr(name) in note for note in notes)}
+    return looks_like_labels(found, used, labels or ())
 
 
 _IDENTITY = re.compile(

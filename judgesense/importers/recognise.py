@@ -26,7 +26,7 @@ from judgesense.importers.column_names import (
     plain,
 )
 from judgesense.importers.columns import ROW, TARGETS, VERDICT, values_in
-from judgesense.importers.labels import comparable
+from judgesense.importers.label_space import comparable
 from judgesense.importers.numbers import flag_of
 from judgesense.importers.rows import fits
 from judgesense.importers.values import fold, is_usual

@@ -19,7 +19,7 @@ from judgesense.files.documents import read_json
 from judgesense.files.tables import Record, in_rows, read_table
 from judgesense.importers import Importer, Items
 from judgesense.importers.column_names import MOST_LABELS, plain
-from judgesense.importers.labels import comparable
+from judgesense.importers.label_space import comparable
 from judgesense.importers.rows import texts_of
 from judgesense.importers.tools import (
     CODE,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from judgesense.files.tables import ABSENT, Rows
 from judgesense.importers.column_names import RATERS, ROLES, Column, Columns, columns_of, plain
-from judgesense.importers.columns import HUMAN, ORDER, REPEAT, TASK, VERDICT, values_in
+from judgesense.importers.columns import HUMAN, ORDER, TASK, VERDICT, values_in
 from judgesense.importers.tool_tables import RAGAS, table_of_tool
 from judgesense.importers.values import (
     SAME,
@@ -22,7 +22,6 @@ from judgesense.importers.values import (
     number_in,
     parsed,
     place_of,
-    says_nothing,
     word_of,
 )
 from judgesense.importers.who import JUDGE, PERSON, subject, tokens, who
@@ -408,54 +407,9 @@ def _in_one_order(rows: Rows, first: str, second: str) -> Rows:
     return Rows({**rows.columns, first: one, second: two, ORDER: orders}, rows.places)
 
 
-class Repeats:
-    """Tells repeats from copies: of one item, the same record counts once, another verdict on the
-    same input is a repeat.
-
-    ``key`` are the columns that say what was judged and how, ``answer`` those of the answer.
-    """
-
-    def __init__(self, key: Sequence[str], answer: Iterable[str], repeat: str | None) -> None:
-        self.key, self.answer, self.repeat = key, {*answer}, repeat
-        self.copies = self.repeats = 0
-        self._seen: dict[int, tuple[int, set[int]]] = {}
-        self._names: dict[object, int] = {}
-
-    def __call__(self, rows: Rows) -> Rows:
-        """The rows without copies, and with the column `repeat number`."""
-        cells = [values_in(rows, name) or [None] * len(rows) for name in self.key]
-        kept, numbers = list[int](), list[int]()
-        inputs = [name for name in rows.columns if name not in self.answer | {self.repeat}]
-        for at in range(len(rows)):
-            key = hash(repr([column[at] for column in cells]))
-            whole = hash(repr([column[at] for column in rows.columns.values()]))
-            same = hash(repr([rows.columns[name][at] for name in inputs]))
-            first, known = self._seen.setdefault(key, (same, set()))
-            if whole in known and not any(says_nothing(str(c[at])) for c in cells):
-                self.copies += 1
-                continue
-            number = len(known)
-            known.add(whole)
-            if number and (first != same or not {*inputs} - {*self.key}):
-                number = 0  # Another input under the same id: an error names it.
-            self.repeats += number > 0
-            kept.append(at)
-            numbers.append(number)
-        columns = {name: [values[at] for at in kept] for name, values in rows.columns.items()}
-        if self.repeat is None:
-            columns[REPEAT] = numbers
-        return Rows(columns, [rows.places[at] for at in kept])
-
-
 def only(rows: Rows, name: str, values: Collection[str], keep: bool = True) -> Rows:
     """The rows with one of the values in a column, or with another one."""
     cells = [str(value) for value in values_in(rows, name) or [""] * len(rows)]
     at = [n for n, cell in enumerate(cells) if (cell in values) is keep]
     columns = {key: [column[n] for n in at] for key, column in rows.columns.items()}
     return Rows(columns, [rows.places[n] for n in at])
-
-
-def numbered(rows: Rows, name: str, known: dict[str, int]) -> Rows:
-    """The rows with the names of runs in a column as numbers from 0, in the order they appear."""
-    values = [known.setdefault(str(value), len(known)) for value in rows.columns[name]]
-    return Rows({**rows.columns, name: values}, rows.places)

@@ -11,14 +11,12 @@ import json
 import math
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from judgesense.answers import parse
-from judgesense.tasks import UNCLEAR, UNDECIDED, is_scale
+from judgesense.tasks import UNCLEAR, is_scale
 
 MOST = 1e9
 """A greater number is no score: damage, or an id."""
@@ -262,21 +260,6 @@ def stated(text: str, labels: tuple[str, ...]) -> str:
     return UNCLEAR
 
 
-def is_near(word: str, others: Collection[str]) -> bool:
-    """Whether a word is one of the others misspelt, in the plural, or with an ending.
-
-    >>> is_near("complaints", ["complaint"]), is_near("incorrect", ["correct"])
-    (True, False)
-    """
-    return any(
-        other[:1] == word[:1]
-        and len(other) > 3
-        and other != word
-        and SequenceMatcher(None, word, other).ratio() > 0.75
-        for other in others
-    )
-
-
 def misspelt(word: str, labels: Iterable[str]) -> str | None:
     """The one usual word among folded labels of which a word is a misspelling, if it is none
     itself: one letter added, left out or changed, or two changed places.
@@ -294,10 +277,6 @@ def misspelt(word: str, labels: Iterable[str]) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _without_accents(word: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFD", word) if not "\u0300" <= c < "\u0370")
-
-
 def _one_edit(one: str, other: str) -> bool:
     start = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     if start is None:
@@ -309,142 +288,6 @@ def _one_edit(one: str, other: str) -> bool:
         or a[1:] == b[1:]
         or (a[:2] == b[1::-1] and a[2:] == b[2:] and len(a) > 1)
     )
-
-
-def _inflects(word: str, others: Iterable[str]) -> bool:
-    """Whether a word of a usual family is another one with an ending, or its first letter.
-
-    >>> _inflects("passed", ["pass"]), _inflects("n", ["no"]), _inflects("ok", ["good"])
-    (True, True, False)
-    """
-    place = place_of(word, SAME[0])
-    return place is not None and any(
-        place == place_of(other, SAME[0]) and (word.startswith(other) or other.startswith(word))
-        for other in others
-    )
-
-
-_YES_NO = ("yes y true correct right pass passed 1", "no n false incorrect wrong fail failed 0")
-"""Words that have no degrees."""
-_ASIDE = frozenset(
-    [
-        "none",
-        "skip",
-        "skipped",
-        "unsure",
-        "not sure",
-        "unclear",
-        "maybe",
-        "cannot tell",
-        "can't tell",
-        "don't know",
-        "não sei",
-        "no sé",
-        "unklar",
-        "weiß nicht",
-        "je ne sais pas",
-        "non so",
-        "わからない",
-        "不明",
-        "不确定",
-        "모름",
-        "모르겠음",
-    ]
-)
-_FEW = 0.03
-"""Beside a usual pair these are no labels, nor is any other word with at most this share."""
-RARE = 0.02
-"""An answer is a label only if it has at least this share of the task's answers."""
-
-
-class Words(NamedTuple):
-    """Distinct answers: how often each is given, and its commonest spelling, by `fold`."""
-
-    counts: Mapping[str, int]
-    spelled: Mapping[str, str]
-
-    @classmethod
-    def of(cls, texts: Mapping[str, int]) -> Words:
-        """The answers among some texts: neither undecided ones nor failed calls."""
-        counts: Counter[str] = Counter()
-        spelled: dict[str, str] = {}
-        for text, count in sorted(texts.items(), key=lambda pair: -pair[1]):
-            if text not in UNDECIDED and not has_failed(text):
-                counts[fold(text)] += count
-                spelled.setdefault(fold(text), text)
-        return cls(counts, spelled)
-
-    def classes(self) -> dict[str, str]:
-        """The labels that these answers show by themselves, by `fold`.
-
-        A text that states another answer is no label, nor is a rare one that misspells a frequent
-        one, nor ``none`` beside yes and no.
-        """
-        common = sorted(self.counts, key=lambda word: -self.counts[word])
-        total = sum(self.counts.values())
-        common = [word for n, word in enumerate(common) if not _inflects(word, common[:n])]
-        short = [word for word in common if len(word.split()) < 3 and len(word) <= LONGEST]
-        words = tuple(self.spelled[word] for word in short)
-        kept: dict[str, str] = {}
-        for word in common:
-            if word not in short and len(words) > 1 and stated(self.spelled[word], words) in words:
-                continue
-            if self.counts[word] < RARE * total and is_near(word, kept):
-                continue
-            if _without_accents(word) in map(_without_accents, kept):
-                continue
-            if (near := misspelt(word, kept)) and 3 * self.counts[word] <= self.counts[near]:
-                continue
-            kept[word] = self.spelled[word]
-        rest = [w for w in kept if w not in _ASIDE and self.counts[w] >= _FEW * total]
-        if len(rest) > 1 and is_usual(rest) and not is_usual(kept):
-            kept = {w: kept[w] for w in kept if w in rest or is_usual([*rest, w])}
-        return kept
-
-    def synonyms(self, known: Mapping[str, str]) -> dict[str, str]:
-        """Folded words of ``known`` that mean yes or no as a more frequent one does, and that."""
-        first: dict[int | None, str] = {}
-        core = {word: place_of(word, _YES_NO) for word in known}
-        words = sorted(known, key=lambda word: -self.counts.get(word, 0))
-        return {
-            word: other
-            for word in words
-            if core[word] is not None and (other := first.setdefault(core[word], word)) != word
-        }
-
-    def beside(self, known: Mapping[str, str]) -> list[str]:
-        """Answers that are labels too, although no person gave them: frequent, short, neither a
-        label misspelt nor a text that states one; numbers beside numbers only."""
-        labels, total = tuple(known.values()), sum(self.counts.values())
-        return [
-            self.spelled[word]
-            for word, count in self.counts.items()
-            if word not in known
-            and count >= max(2, RARE * total)
-            and len(word) <= LONGEST
-            and len(word.split()) < 4
-            and is_scale(known) == is_scale([word])
-            and not is_near(word, known)
-            and misspelt(word, known) is None
-            and stated(self.spelled[word], labels) not in labels
-            and not (word == "none" and is_usual(known))
-        ]
-
-    def meaning(self, known: Mapping[str, str]) -> dict[str, str] | None:
-        """Folded answer -> folded label of ``known``, where both vocabularies are of one family;
-        None where they are not. Rare answers of no family are strays."""
-        total = sum(self.counts.values())
-        for family in SAME:
-            labels = {place_of(word, family): word for word in known}
-            if None in labels or len(labels) != len(known) or len(known) < 2:
-                continue
-            places = {word: place_of(word, family) for word in self.counts}
-            strays = sum(self.counts[word] for word, place in places.items() if place is None)
-            meant = {word: place for word, place in places.items() if place is not None}
-            if meant and strays < 0.5 * total and {*meant.values()} <= {*labels}:
-                # Of two words for one place, such as C and tie, both are read as the label.
-                return {word: labels[place] for word, place in meant.items()}
-        return None
 
 
 def is_usual(words: Collection[str]) -> bool:

@@ -29,7 +29,7 @@ from judgesense.importers.choices import LABELS
 from judgesense.importers.column_names import columns_of
 from judgesense.importers.columns import ADDED, NAMES, ROW, ColumnMap
 from judgesense.importers.copies import Copies
-from judgesense.importers.labels import space_of
+from judgesense.importers.label_space import space_of
 from judgesense.importers.log import format_of, import_log, importer_of, source_digest
 from judgesense.importers.people import PeopleLabels
 from judgesense.importers.reading import Layout, lay_out, understand

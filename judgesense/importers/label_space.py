@@ -1,0 +1,245 @@
+"""The labels of a file of verdicts, and how people's words are read as the judge's."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from judgesense.errors import JudgeSenseError
+from judgesense.importers.column_names import Column
+from judgesense.importers.labels import ordered
+from judgesense.importers.values import NUMBER, SAME, fold, is_usual, place_of, stated
+from judgesense.importers.word_counts import WordCounts
+from judgesense.tasks import is_scale
+from judgesense.text import join
+
+
+def comparable(ours: set[str], theirs: set[str]) -> bool:
+    """Whether two vocabularies, folded, share a word, or mean the same (`SAME`)."""
+    families = ({*" ".join(family).replace("_", " ").split(" ")} for family in SAME)
+    return bool(ours & theirs) or any(ours <= words and theirs <= words for words in families)
+
+
+def space_of(
+    found: Mapping[str, Column],
+    judged: Sequence[str],
+    people: Sequence[str],
+    where: str,
+    mapping: dict[str, str],
+    notes: list[str],
+) -> tuple[str, ...] | None:
+    """The labels in order, after adding to ``mapping`` what makes two vocabularies one.
+
+    The labels are people's, else those of the verdicts; None where neither shows any. Raises
+    JudgeSenseError for numbers with fractions and for texts, with the flag that makes them labels.
+    """
+    file = _Vocabularies.of(found, judged, people, where, mapping, notes)
+    if mapping:
+        return _mapped(file)
+    if file.scores:
+        return _cut_in_the_middle(file)
+    _require_labels(file)
+    texts = [name for name in judged if name in file.columns and not file.columns[name].labels]
+    if texts or not file.ours.counts:
+        return ordered(file.known.values()) or None  # The labels are looked for in the texts.
+    if not file.known:
+        return ordered(file.ours.classes().values())
+    if len(file.known) == 1:
+        file = file._replace(known={**file.ours.classes(), **file.known})
+    rules: tuple[Callable[[_Vocabularies], tuple[str, ...] | None], ...] = (
+        _shared,
+        _translated,
+        _stated,
+    )
+    for rule in rules:
+        if labels := rule(file):
+            return labels
+    raise _nothing_in_common(file)
+
+
+class _Vocabularies(NamedTuple):
+    """The words of a file's verdicts (``ours``) and of people's labels (``theirs``)."""
+
+    columns: Mapping[str, Column]
+    judged: Sequence[str]
+    people: Sequence[str]
+    ours: WordCounts
+    theirs: WordCounts
+    known: dict[str, str]
+    """The labels that people's words show: folded word -> spelling."""
+    scores: list[str]
+    """The columns of numbers that cannot be labels as they are."""
+    where: str
+    mapping: dict[str, str]
+    notes: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        found: Mapping[str, Column],
+        judged: Sequence[str],
+        people: Sequence[str],
+        where: str,
+        mapping: dict[str, str],
+        notes: list[str],
+    ) -> _Vocabularies:
+        columns = {name: found[name] for name in (*judged, *people) if name in found}
+        ours, theirs = (
+            WordCounts.of(sum((columns[n].texts for n in names if n in columns), Counter[str]()))
+            for names in (judged, people)
+        )
+        known = theirs.classes()
+        if len(known) > len(classes := ours.classes()) == 2 and is_usual(classes):
+            for word, meant in theirs.synonyms(known).items():
+                notes.append(f"{known.pop(word)!r} is read as {known[meant]!r}")
+        scores = [name for name, column in columns.items() if column.decimals]
+        verdicts, labels = {*ours.counts}, {*theirs.counts}
+        one_kind = is_scale(verdicts) == is_scale(labels) or comparable(verdicts, labels)
+        states_labels = not mapping and not scores and _states(ours, tuple(known.values()))
+        if verdicts and labels and not one_kind and not states_labels:
+            # Whole numbers on one side, words on the other.
+            scores = scores or [name for name in columns if (name in judged) is is_scale(verdicts)]
+        return cls(columns, judged, people, ours, theirs, known, scores, where, mapping, notes)
+
+    def words_of(self, names: Iterable[str]) -> Iterable[tuple[str, str]]:
+        """Folded word and spelling in the columns of labels among some."""
+        columns = (self.columns[name] for name in names if name in self.columns)
+        return (pair for column in columns if column.labels for pair in column.words.items())
+
+
+def _states(words: WordCounts, labels: tuple[str, ...]) -> bool:
+    """Whether most distinct answers state one of the labels."""
+    texts = words.spelled.values()
+    return bool(labels) and 2 * sum(stated(text, labels) in labels for text in texts) > len(texts)
+
+
+def _mapped(file: _Vocabularies) -> tuple[str, ...]:
+    """The labels that the user named, and people's words that no mapping translates."""
+    translated = {*map(fold, file.mapping)}
+    has_limits = any(key.lstrip()[:1] in "<>" for key in file.mapping)
+    named = [name for name in file.columns if name in file.people or not file.people]
+    rest = [
+        word
+        for key, word in file.words_of(name for name in named if name not in file.scores)
+        if key not in translated and not (has_limits and NUMBER.fullmatch(word))
+    ]
+    return ordered(_distinct([*file.mapping.values(), *rest]))
+
+
+def _cut_in_the_middle(file: _Vocabularies) -> tuple[str, ...]:
+    """Yes and no of people, where every score of the judge is a share; the error for others."""
+    sides = [file.columns[name].sides for name in file.people if name in file.columns]
+    yes_and_no = sides[0] if sides and all(sides) and len(sides) == len(file.people) else None
+    if not yes_and_no or not {*file.scores} <= {*file.judged}:
+        raise _not_labels(file)
+    if not all(file.columns[name].is_share for name in file.scores):
+        raise _not_labels(file)
+    good, bad = yes_and_no.values()
+    file.mapping.update({">=0.5": good, "<0.5": bad})
+    file.notes.append(
+        f"scores from 0 to 1 are cut in the middle: {good} from 0.5 on; for another cut "
+        f"add --map {shlex.quote(f'>=0.7={good},<0.7={bad}')}"
+    )
+    return ordered(_distinct([good, bad]))
+
+
+def _not_labels(file: _Vocabularies) -> JudgeSenseError:
+    """The question for limits of a column of scores, with the words of the other side."""
+    name = file.scores[0]
+    other = file.theirs if name in file.judged else file.ours
+    good, bad = (
+        [other.spelled[word] for word in other.counts if place_of(word, SAME[0]) == place]
+        for place in (0, 1)
+    )
+    words = (good[0], bad[0]) if good and bad else ("PASS", "FAIL")
+    column = file.columns[name]
+    most = max(float(text) for text in column.texts if NUMBER.fullmatch(text))
+    limit = 0.5 if most <= 1 else most / 2
+    limits = shlex.quote(f">={limit:g}={words[0]},<{limit:g}={words[1]}")
+    return JudgeSenseError(
+        f"{file.where}: {name!r} holds numbers such as {column.shown}, not labels; "
+        f"round them, or name the limits of the labels, such as --map {limits}"
+    )
+
+
+def _require_labels(file: _Vocabularies) -> None:
+    """Raise JudgeSenseError for people's texts, and for a judge's where people name no labels."""
+    columns = file.columns
+    if texts := [name for name in file.people if not columns[name].labels]:
+        raise JudgeSenseError(
+            f"{file.where}: {texts[0]!r} holds texts such as {columns[texts[0]].shown!r}, not "
+            "labels; name the labels: --human COLUMN"
+        )
+    read = [name for name in file.judged if name in columns and not columns[name].labels]
+    if read and not file.theirs.counts:
+        raise JudgeSenseError(
+            f"{file.where}: {read[0]!r} holds texts such as {columns[read[0]].shown!r}; list the "
+            "possible verdicts, which are then read in them: --answers YES,NO"
+        )
+
+
+def _shared(file: _Vocabularies) -> tuple[str, ...] | None:
+    """People's labels and what the judge alone says, where the two share a word."""
+    ours, known = file.ours, file.known
+    if not ours.counts.keys() & known.keys():
+        return None
+    rated = [int(word) for word in ours.counts if is_scale([word])] if is_scale(known) else []
+    most = max(map(int, known)) if rated else 0
+    if rated and max(rated) > most + 1:
+        file.notes.append(
+            f"verdicts go up to {max(rated)}, and labels up to {most}. If these are two scales, "
+            "translate one with --map"
+        )
+    own = ours.beside(known)
+    if rated and len(known) > 2:
+        # A rating that nobody among the people gave is on their scale.
+        least = min(1, *map(int, known))
+        top = next((end for end in (5, 10) if most <= end), most)
+        own += [f"{n}" for n in rated if least <= n <= top and f"{n}" not in known]
+    if own and not is_scale(known):
+        file.notes.append(f"no person gave {join(own)}: verdicts of their own")
+    return ordered([*known.values(), *own])
+
+
+def _translated(file: _Vocabularies) -> tuple[str, ...] | None:
+    """The verdicts' words as labels, where people's words mean the same (yes, and pass)."""
+    ours, known = file.ours, file.known
+    meaning = ours.meaning(known)
+    if meaning is None or not {*meaning.values()} <= known.keys():
+        return None
+    # Of two words for one label, the commonest names it.
+    by_label = {known[label]: ours.spelled[word] for word, label in [*meaning.items()][::-1]}
+    same = {ours.spelled[word]: by_label[known[label]] for word, label in meaning.items()}
+    file.mapping.update({**by_label, **same})
+    pairs = sorted(by_label.items(), key=lambda pair: ours.spelled.get(fold(pair[1]), ""))
+    file.notes.append(
+        f"labels are read as verdicts: {','.join(map('='.join, pairs))}. To read them "
+        "otherwise, add --map"
+    )
+    return ordered(_distinct([by_label.get(word, word) for word in known.values()]))
+
+
+def _stated(file: _Vocabularies) -> tuple[str, ...] | None:
+    """People's labels, where the verdicts are short texts that state them."""
+    labels = ordered(file.known.values())
+    return labels if _states(file.ours, labels) else None
+
+
+def _nothing_in_common(file: _Vocabularies) -> JudgeSenseError:
+    ours, theirs = [*file.ours.spelled.values()], [*file.known.values()]
+    pairs = ",".join(map("=".join, zip(theirs, ours, strict=False)))
+    return JudgeSenseError(
+        f"{file.where}: labels ({', '.join(theirs[:5])}) and verdicts ({', '.join(ours[:5])}) "
+        "have no word in common; say which label is which verdict, such as "
+        f"--map {shlex.quote(pairs)}"
+    )
+
+
+def _distinct(words: Iterable[str]) -> list[str]:
+    """The words, of each spelling the first."""
+    spelled: dict[str, str] = {}
+    for word in words:
+        spelled.setdefault(fold(word), word)
+    return [*spelled.values()]
