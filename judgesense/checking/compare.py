@@ -76,11 +76,11 @@ def compare(
         answers=answers,
         pick=pick,
     )
-    result = ResultOptions(runs=runs, note=note or to_stderr)
+    output = ResultOptions(runs=runs, note=note or to_stderr)
     sources: list[Any] = [a, b] if anchors is None else [a, b, anchors]
     names = ("old", "new", "anchors")
     folders = [
-        _folder(source, name, options, result) for source, name in zip(sources, names, strict=False)
+        _folder(source, name, options, output) for source, name in zip(sources, names, strict=False)
     ]
     found = runs_compared.compare(
         folders[0],
@@ -97,12 +97,12 @@ def compare(
     return replace(found, page=str(page))
 
 
-def _folder(source: Data, name: str, options: FileOptions, result: ResultOptions) -> Path:
+def _folder(source: Data, name: str, options: FileOptions, output: ResultOptions) -> Path:
     """The folder of a run as it is; that of a file's import."""
-    path = materialise(source, result.beside, name)
+    path = materialise(source, output.beside, name)
     if path.is_dir() and not is_dataset(path):
         return path
     # Two files that are equal are still two results.
-    apart = replace(result, runs=Path(result.runs) / name)
+    apart = replace(output, runs=Path(output.runs) / name)
     folder, _ = import_verdicts(path, options, apart, with_outputs=True)
     return folder

@@ -35,7 +35,7 @@ _READING = 2
 """Counts the ways of reading a file: an answer that was read otherwise is not reused."""
 
 
-def check_file(source: Data, options: FileOptions, result: ResultOptions) -> CheckResult:
+def check_file(source: Data, options: FileOptions, output: ResultOptions) -> CheckResult:
     """Measure verdicts that were given already, as :func:`judgesense.check` describes.
 
     ``options.human`` may also name a file of labels, such as ``judgesense label`` writes. A note
@@ -48,57 +48,54 @@ def check_file(source: Data, options: FileOptions, result: ResultOptions) -> Che
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "mine.csv")
     ...     _ = file.write_text("id,verdict,label\\n1,pass,PASS\\n2,fail,FAIL\\n3,pass,FAIL\\n")
-    ...     result = ResultOptions(out=Path(folder, "out"), note=str)
-    ...     check = check_file(file, FileOptions(), result)
+    ...     output = ResultOptions(out=Path(folder, "out"), note=str)
+    ...     check = check_file(file, FileOptions(), output)
     >>> check.report.people[0]["confusion"]["PASS"]
     {'FAIL': 1, 'PASS': 1}
     """
-    for text in result.require:
+    for text in output.require:
         Requirement.parse(text)
-    newer = _measure(materialise(source, result.beside, "data"), options, result)
-    if result.baseline is None:
-        return newer.requiring(result.require)
-    earlier = materialise(result.baseline, result.beside, "baseline")
+    newer = _measure(materialise(source, output.beside, "data"), options, output)
+    if output.baseline is None:
+        return newer.requiring(output.require)
+    earlier = materialise(output.baseline, output.beside, "baseline")
     if not (earlier / RUN_FILE).is_file():
-        quiet = ResultOptions(runs=result.runs, note=lambda _: None)
+        quiet = ResultOptions(runs=output.runs, note=lambda _: None)
         earlier = _measure(earlier, options, quiet).out
     if changed := judge_changes(earlier, newer.out):
-        result.note(
+        output.note(
             f"The judge changed: {join(changed)}. What changed may be the judge, not the system."
         )
-    return newer.against(earlier, result.margin, result.looks).requiring(result.require)
+    return newer.against(earlier, output.margin, output.looks).requiring(output.require)
 
 
-def reading_of(source: Data, options: FileOptions, result: ResultOptions) -> tuple[str, ...]:
+def reading_of(source: Data, options: FileOptions, output: ResultOptions) -> tuple[str, ...]:
     """How a file of verdicts is read, one line a role; nothing is measured. Raises JudgeSenseError
     as `check_file`."""
-    path = materialise(source, result.beside, "data")
-    return _with_labels(path, format_of(path), options, result).understood.lines
+    path = materialise(source, output.beside, "data")
+    return _with_labels(path, format_of(path), options, output).understood.lines
 
 
-def _measure(path: Path, options: FileOptions, result: ResultOptions) -> CheckResult:
+def _measure(path: Path, options: FileOptions, output: ResultOptions) -> CheckResult:
     """Import a file of verdicts, and report on it."""
-    out, joined = import_verdicts(path, options, result)
+    out, joined = import_verdicts(path, options, output)
     report = report_runs(out)
     if joined and not any(entry.people for entry in report.assessments):
         raise JudgeSenseError(
             f"no label in {options.human[0]} matches an item of {path}; use the same ids"
         )
     tables = Result("check", f"Check of {path.name}", {})
-    return CheckResult.of(report, out, tables, result.inconclusive)
+    return CheckResult.of(report, out, tables, output.inconclusive)
 
 
 def import_verdicts(
-    path: Path, options: FileOptions, result: ResultOptions, *, with_outputs: bool = False
+    path: Path, options: FileOptions, output: ResultOptions, *, with_outputs: bool = False
 ) -> tuple[Path, bool]:
     """Import a file of verdicts, as it is understood; its folder, and whether labels were joined.
 
     ``with_outputs``: the id of a prompt then says which output was judged, and ``run.json`` names
     the columns of the output. Raises JudgeSenseError as `check_file`.
     """
-    arguments = {"source": path, **asdict(options), "map": options.map or None, "out": result.out}
-    arguments |= {"verdict": tuple(options.verdict), "human": tuple(options.human)}
-    started = invocation("check", FileOptions, arguments)
     if not 0 <= options.epsilon <= 1:
         raise JudgeSenseError(
             f"epsilon is {options.epsilon}; choose a number from 0 to 1, such as 0.2"
@@ -108,44 +105,29 @@ def import_verdicts(
     name = format_of(path)
     if name != "table" and options.verdict:
         raise JudgeSenseError(f"--verdict names a column of a table; {path} is a {name} log")
+    arguments = {"source": path, **asdict(options), "map": options.map or None, "out": output.out}
+    arguments |= {"verdict": tuple(options.verdict), "human": tuple(options.human)}
     options = replace(options, columns=columns)
-    levels = None
-    try:
-        file = _with_labels(path, name, options, result)
-    except JudgeSenseError:
-        if with_outputs and not (options.answers or options.map):
-            levels = _levels(path, name, options, result)
-        if levels is None:
-            raise
-        result.note(levels.line)
-        file = _with_labels(path, name, replace(options, answers=levels.labels), result)
+    file, levels = _read(path, name, options, output, with_levels=with_outputs)
     outputs = Outputs.of(file.path, file.understood, stated) if with_outputs else None
-    lines = [*file.understood.lines, *([outputs.line] if outputs else [])]
-    result.note("\n".join(lines))
+    output.note("\n".join([*file.understood.lines, *([outputs.line] if outputs else [])]))
     facts = file.facts | {"pick": options.pick}
     steps = [*file.understood.steps()]
-    steps += [levels] if levels is not None else []
+    if levels is not None:
+        steps.append(levels)
     if outputs is not None and len(facts["labels"] or ()) == 1:
         # Every verdict may be the same in one of two results.
         facts["labels"] = with_other(facts["labels"][0])
     if outputs is not None and outputs.names:
         steps.append(outputs)
         facts["columns"] = {**facts["columns"], "prompt": COMPARED}
-    out = result.out
+    out = output.out
     if out is None:
-        identity = [
-            _READING,
-            name,
-            source_digest([file.path]),
-            options.epsilon,
-            sorted(facts.items()),
-            *([outputs.names] if outputs else []),
-        ]
-        text = json.dumps(identity, sort_keys=True, default=str)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        out = Path(result.runs) / f"{path.stem.lstrip('.')}-{digest[:8]}"
+        outputs_read = [outputs.names] if outputs else []
+        out = _folder(path, name, file, [options.epsilon, sorted(facts.items()), *outputs_read])
+        out = Path(output.runs) / out
     if len({*file.chances.values()}) > 1:
-        result.note(
+        output.note(
             "items were picked with unequal probabilities: the figures are weighted for this; "
             "the table of verdicts by label and where the judge is wrong describe the labelled "
             "items only"
@@ -161,33 +143,63 @@ def import_verdicts(
         out,
         parse=parse,
         epsilon=options.epsilon,
-        invocation=started,
+        invocation=invocation("check", FileOptions, arguments),
         steps=steps,
         **facts,
     )
+    for line in _not_read(record, path, has_labels=bool(options.answers or options.map)):
+        output.note(line)
+    return Path(out), bool(file.joined)
+
+
+def _read(
+    path: Path, name: str, options: FileOptions, output: ResultOptions, with_levels: bool
+) -> tuple[_File, Levels | None]:
+    """The file as it is understood; its scores are levels where ``with_levels`` allows it and
+    nothing else makes them labels."""
+    try:
+        return _with_labels(path, name, options, output), None
+    except JudgeSenseError:
+        levels = None
+        if with_levels and not (options.answers or options.map):
+            levels = _levels(path, name, options, output)
+        if levels is None:
+            raise
+    output.note(levels.line)
+    return _with_labels(path, name, replace(options, answers=levels.labels), output), levels
+
+
+def _folder(path: Path, name: str, file: _File, options: Sequence[object]) -> str:
+    """The name of the folder for a file, its contents and how it is read."""
+    identity = [_READING, name, source_digest([file.path]), *options]
+    text = json.dumps(identity, sort_keys=True, default=str)
+    return f"{path.stem.lstrip('.')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _not_read(record: Mapping[str, Any], path: Path, has_labels: bool) -> Iterator[str]:
+    """What is no verdict, and which items repeat another one. Raises JudgeSenseError where most
+    rows are unread and nobody named the labels."""
     counts = record.get("no_verdict", {})
     lines = list(no_verdict(counts))
     rows = sum(sum(of_task.values()) for of_task in record["counts"].values())
-    if not (options.answers or options.map) and 2 * counts.get("unread", 0) > rows:
+    if not has_labels and 2 * counts.get("unread", 0) > rows:
         unread = next(line for line in lines if "unread" in line)
         raise JudgeSenseError(
             f"{path}: {unread} That is most of {rows}: name the labels with --answers, or "
             "translate the words with --map"
         )
+    yield from lines
     if n := len(record.get("copies", ())):
-        lines.append(
+        yield (
             f"{n} item{plural_s(n)} repeat{'s' * (n == 1)} the text of another one: "
             "intervals count them as one."
         )
-    for line in lines:
-        result.note(line)
-    return Path(out), bool(file.joined)
 
 
-def _levels(path: Path, name: str, options: FileOptions, result: ResultOptions) -> Levels | None:
+def _levels(path: Path, name: str, options: FileOptions, output: ResultOptions) -> Levels | None:
     """The levels of a file's scores, if its one column of verdicts holds fractions."""
     anything = replace(options, answers=("0", "1"))
-    quiet = replace(result, note=lambda _: None)
+    quiet = replace(output, note=lambda _: None)
     file = _with_labels(path, name, anything, quiet)
     judged = file.understood.columns.get("raw_decision", "")
     return Levels.of(importer_of(name).read(file.path, Items(), options.pick), judged)
@@ -227,7 +239,7 @@ class _File:
         return self.understood.facts | ({"joined": self.joined} if self.joined else {})
 
 
-def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOptions) -> _File:
+def _with_labels(path: Path, name: str, options: FileOptions, output: ResultOptions) -> _File:
     """The file in the format ``name``, its columns understood together with people's labels."""
     source, joined, chances = path, LabelsByPerson(), dict[str, float]()
     importer, columns = importer_of(name), options.columns
@@ -237,7 +249,7 @@ def _with_labels(path: Path, name: str, options: FileOptions, result: ResultOpti
     if name == "table" and not files:
         held, _ = columns_of(importer.read(path, Items(), options.pick))
         pivoted = one_row_an_item(
-            path, held, Path(result.runs), human=people, columns=columns or {}, tell=result.note
+            path, held, Path(output.runs), human=people, columns=columns or {}, tell=output.note
         )
         if pivoted:
             path, people, models = pivoted

@@ -50,7 +50,7 @@ def check_rubric(
     data: Data,
     judge: Any,
     options: RubricOptions,
-    result: ResultOptions,
+    output: ResultOptions,
     judge_options: Mapping[str, Any],
 ) -> CheckResult:
     """Judge data under several wordings of a rubric, as :func:`judgesense.check` describes.
@@ -60,18 +60,18 @@ def check_rubric(
     from judgesense_dataset.pairing import build
 
     baseline = None
-    if result.baseline is not None:
-        baseline = materialise(result.baseline, result.beside, "baseline")
-        result.note(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
-    path, file = _rubric_file(rubric, result.beside), materialise(data, result.beside, "data")
+    if output.baseline is not None:
+        baseline = materialise(output.baseline, output.beside, "baseline")
+        output.note(f"baseline {baseline}: {what_it_finds(items_of_baseline(baseline))}")
+    path, file = _rubric_file(rubric, output.beside), materialise(data, output.beside, "data")
     if options.scoring not in SCORINGS:
         raise JudgeSenseError(
             f"unknown scoring {options.scoring!r}; choose one of {', '.join(SCORINGS)}"
         )
     if not 0 <= options.threshold <= 1:
         raise JudgeSenseError(f"the threshold must be between 0 and 1, got {options.threshold}")
-    if result.inconclusive not in (None, "pass", "fail"):
-        raise JudgeSenseError(f"inconclusive is {result.inconclusive!r}; choose pass or fail")
+    if output.inconclusive not in (None, "pass", "fail"):
+        raise JudgeSenseError(f"inconclusive is {output.inconclusive!r}; choose pass or fail")
     n_damaged = number_of_damaged(options.damage)
     (spec,) = resolve_all([judge], options.scoring, judge_options, own=True)
     if getattr(spec, "engine", None) == "systemone":
@@ -79,14 +79,14 @@ def check_rubric(
     settings = Settings.of(
         options.scoring, None, None, options.repeats, options.seed, options.limit
     )
-    bases, items = read_tasks(path, file, options, result.note)
+    bases, items = read_tasks(path, file, options, output.note)
     base = bases[0]
     place = Path(options.wordings or path.with_suffix(".wordings.yaml"))
     proposer = judge, judge_options
     if options.paraphraser is not None:
         # The judge's settings (endpoint, key) do not apply to another paraphraser.
         proposer = options.paraphraser, {}
-    entry, spent = _wordings(base, place, options, proposer, result.note)
+    entry, spent = _wordings(base, place, options, proposer, output.note)
     templates = in_each_task(entry, bases)
     label_map = dict(base.templates[0].label_map)
     identity = {
@@ -104,13 +104,13 @@ def check_rubric(
     reference = DataReference(identity, lambda: benchmark, lambda: (templates, items), own=True)
     judged = attacked(varied(reference, options.variants), options.attacks)
     if options.attacks is None:
-        judged = with_quick_attacks(judged, settings, result.note)
-    judged = with_damage(judged, settings, n_damaged, result.note)
+        judged = with_quick_attacks(judged, settings, output.note)
+    judged = with_damage(judged, settings, n_damaged, output.note)
     facts: list[Any] = [identity, options.scoring, options.repeats, options.seed, options.limit]
     facts += [list(options.variants)] if options.variants else []
     facts += [judged.attacks] if judged.attacks else []
     facts += [{"damage": judged.damage}] if judged.damage else []
-    folder = Path(result.out or folder_for(Path(result.runs), path.stem, [spec], facts))
+    folder = Path(output.out or folder_for(Path(output.runs), path.stem, [spec], facts))
     started = invocation(
         "check",
         RubricOptions,
@@ -120,9 +120,9 @@ def check_rubric(
             "judge": judge,
             **asdict(options),
             "human": tuple(options.human),
-            "inconclusive": result.inconclusive,
-            "out": result.out,
-            "runs": None if result.runs == RUNS else result.runs,
+            "inconclusive": output.inconclusive,
+            "out": output.out,
+            "runs": None if output.runs == RUNS else output.runs,
             "judge_options": judge_options,
         },
     )
@@ -131,7 +131,7 @@ def check_rubric(
         judged,
         settings,
         folder,
-        result.note,
+        output.note,
         spent=spent,
         started=started,
         thresholds={"steady": options.threshold},
@@ -150,9 +150,9 @@ def check_rubric(
         "scoring": options.scoring,
         "signature": " ".join(each.mapped.signature for each in report.assessments),
     }
-    checked = CheckResult.of(report, folder, tables, result.inconclusive)
+    checked = CheckResult.of(report, folder, tables, output.inconclusive)
     tables.write(folder / "check")
-    return checked if baseline is None else checked.against(baseline, result.margin, result.looks)
+    return checked if baseline is None else checked.against(baseline, output.margin, output.looks)
 
 
 def planned(rubric: Path, data: Path, options: RubricOptions, note: Callable[[str], None]) -> str:
