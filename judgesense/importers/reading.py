@@ -23,13 +23,9 @@ from judgesense.importers.numbers import (
     scores_beside,
 )
 from judgesense.importers.people import Vocabulary
-from judgesense.importers.recognise import (
-    MOST_TASKS,
-    looks_like_labels,
-    own_label,
-    recognise,
-)
+from judgesense.importers.recognise import looks_like_labels, own_label, recognise
 from judgesense.importers.repeats import RepeatSteps
+from judgesense.importers.roles import MOST_TASKS
 from judgesense.importers.scale import at_a_cut, cut_at, require_same_side
 from judgesense.importers.shape import (
     Shape,

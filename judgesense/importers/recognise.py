@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from judgesense.errors import JudgeSenseError
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import (
-    MOST_LABELS,
     NOT_LABELS,
     PEOPLE,
     ROLES,
@@ -22,20 +20,16 @@ from judgesense.importers.column_names import (
     VERDICTS,
     Column,
     Columns,
-    item_of,
     plain,
 )
-from judgesense.importers.columns import ROW, TARGETS, VERDICT, values_in
+from judgesense.importers.columns import ROW, values_in
 from judgesense.importers.label_space import comparable
 from judgesense.importers.numbers import flag_of
-from judgesense.importers.rows import fits
+from judgesense.importers.roles import roles_of, shares_words, verdicts_of_arena
 from judgesense.importers.values import fold, is_usual
 from judgesense.importers.who import JUDGE, PERSON, is_perhaps_person, person_at_edge, tokens, who
 from judgesense.tasks import is_scale
 from judgesense.text import did_you_mean, join
-
-MOST_TASKS = 12
-"""A column with more values is about the items, whatever its name."""
 
 
 def require_columns(found: Columns, where: str, names: Iterable[str], flag: str) -> None:
@@ -141,11 +135,11 @@ def _more_people(found: Columns, judged: Sequence[str]) -> list[str]:
             or who(name) == PERSON
             or (name in initials and len(initials) > 1)
             or (lower and re.fullmatch(r"[A-Z][a-z]\w+", name))
-            if usual or not _same_words(column, verdicts)
+            if usual or not shares_words(column, verdicts)
             else True
         )
         and (
-            _same_words(column, verdicts)
+            shares_words(column, verdicts)
             or (sure and any(n in found and column.meets(found[n]) for n in judged))
         )
     ]
@@ -157,13 +151,8 @@ def _alike(found: Columns) -> list[str]:
     return [
         name
         for name in columns
-        if any(name != n and _same_words(found[name], {*found[n].words}) for n in columns)
+        if any(name != n and shares_words(found[name], {*found[n].words}) for n in columns)
     ]
-
-
-def _same_words(column: Column, vocabulary: set[str]) -> bool:
-    same = {*column.words} & vocabulary
-    return column.labels and len(same) > 1 and 2 * len(same) >= len(column.words)
 
 
 def looks_like_labels(found: Columns, used: Iterable[str], known: Iterable[str]) -> str | None:
@@ -243,39 +232,60 @@ def recognise(
             f"these rows: judgesense check RUBRIC.txt --data {shlex.quote(where)} --judge JUDGE. "
             f"The columns are {', '.join(found)}"
         )
-    roles = given if is_log else _roles(found, judged, asked, given, where, notes)
+    roles = given if is_log else roles_of(found, judged, asked, given, where, notes)
     return judged, asked, roles
-
-
-def _of_arena(found: Columns) -> str | None:
-    """The column of a judge's verdicts beside the votes of an arena's users (``winner``)."""
-    by_name = {plain(name): name for name in found}
-    if not by_name.keys() >= {"model_a", "model_b", "winner"}:
-        return None
-    words = {*found[by_name["winner"]].words}
-    return next((n for n in found if who(n) == JUDGE and _same_words(found[n], words)), None)
 
 
 def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     """The columns of verdicts: by an exact name, else judges' that meet people's labels, else by
     less."""
     vocabulary = {word for column in people for word in column.words}
-    if arena := _of_arena(found):
-        return [arena]
-    by_name = {plain(name): name for name in reversed([*found])}
-    for key in VERDICTS:
-        if (name := by_name.get(key)) and (key != "judge" or {*found[name].words} & vocabulary):
-            return [name]
-    flags = [name for name in found if flag_of(found, name)]
-    if len(flags) == 1:
-        return flags
+    if exact := verdicts_of_arena(found) or _exactly_named(found, vocabulary) or _only_flag(found):
+        return [exact]
     models = [n for n in found if who(n) == JUDGE and not NOT_LABELS.fullmatch(plain(n))]
+    usual = list[str]()
     if not people:
         others = [column for name, column in found.items() if name not in models]
         usual = [n for n in models if is_usual({*found[n].words}) or found[n].sides]
         people = others if any(found[n].meets(o) for n in models for o in others) else ()
-    else:
-        usual = []
+    named = _named_after_judges(found, models, people)
+    if own := _beside_a_label(found, named):
+        return [own]
+    alike = [
+        name
+        for name, column in found.items()
+        if shares_words(column, vocabulary) and not NOT_LABELS.fullmatch(plain(name))
+    ]
+    by_name = {plain(name): name for name in reversed([*found])}
+    outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
+    models = usual or [name for name in models if found[name].numeric]
+    return named or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
+
+
+def _exactly_named(found: Columns, vocabulary: set[str]) -> str | None:
+    """The column with the first of `VERDICTS` as its name; ``judge`` may also name the judge."""
+    by_name = {plain(name): name for name in reversed([*found])}
+    return next(
+        (
+            name
+            for key in VERDICTS
+            if (name := by_name.get(key)) and (key != "judge" or {*found[name].words} & vocabulary)
+        ),
+        None,
+    )
+
+
+def _only_flag(found: Columns) -> str | None:
+    """The column that says whether a score passed, if there is one."""
+    flags = [name for name in found if flag_of(found, name)]
+    return flags[0] if len(flags) == 1 else None
+
+
+def _named_after_judges(
+    found: Columns, models: Sequence[str], people: Sequence[Column]
+) -> list[str]:
+    """The columns named for verdicts (``gpt4_verdict``) or, where their values meet people's, for
+    ``models``."""
     named = [
         name
         for name, column in found.items()
@@ -288,119 +298,29 @@ def _verdict_columns(found: Columns, people: Sequence[Column]) -> list[str]:
     words = {word for name in named if name in models for word in found[name].words}
     if words and not any(VERDICT_OF.fullmatch(plain(name)) for name in named):
         # A model of a name that no table has: pandalm_7b.
-        same = (n for n, c in found.items() if re.search(r"\d", n) and _same_words(c, words))
+        same = (n for n, c in found.items() if re.search(r"\d", n) and shares_words(c, words))
         named += [n for n in same if n not in named and not NOT_LABELS.fullmatch(plain(n))]
-    unclear = [name for name in named if plain(name).endswith("_label")]
-    words = {word for name in unclear for word in found[name].words}
+    return named
+
+
+def _beside_a_label(found: Columns, named: Sequence[str]) -> str | None:
+    """The judge's column with the words of another one, if all of ``named`` are called a label.
+
+    A team's label is a person's, a model's is a verdict; where neither is named for a judge, this
+    raises JudgeSenseError with both readings.
+    """
+    if not named or not all(plain(name).endswith("_label") for name in named):
+        return None
+    words = {word for name in named for word in found[name].words}
     for name, column in found.items():
-        if unclear == named and name not in named and len({*column.words} & words) > 1:
-            if who(name) == JUDGE:
-                return [name]
-            if who(named[0]) == JUDGE:
-                break
-            # A team's label is a person's, a model's is a verdict.
-            raise JudgeSenseError(
-                f"{named[0]!r} and {name!r} may be verdicts or people's labels; say which: "
-                f"--verdict {shlex.quote(name)} --human {shlex.quote(named[0])}, or the reverse"
-            )
-    alike = [
-        name
-        for name, column in found.items()
-        if _same_words(column, vocabulary) and not NOT_LABELS.fullmatch(plain(name))
-    ]
-    outputs = [key for key in ROLES["raw_text"].split() if re.search("output|raw|response", key)]
-    models = usual or [name for name in models if found[name].numeric]
-    return named or alike or [by_name[key] for key in outputs if key in by_name][:1] or models
-
-
-def _roles(
-    found: Columns,
-    judged: Sequence[str],
-    people: Sequence[str],
-    given: dict[str, str],
-    where: str,
-    notes: list[str],
-) -> dict[str, str]:
-    """Column of the decision log -> column of the file; what is given goes first."""
-    roles, used = given, {*judged, *people, *given.values()}
-    if _of_arena(found) in judged:
-        used |= {name for name in found if plain(name) == "judge"}  # The user who voted.
-    by_name = {plain(name): name for name in reversed([*found]) if name not in used}
-    for target, names in ROLES.items():
-        for key in names.split():
-            name = by_name.get(key, "")
-            if (
-                name
-                and target not in roles
-                and found[name].filled
-                and (fits(target, found[name].texts) or is_named(target, key, found[name]))
-            ):
-                if target == "task" and (values := len(found[name].texts)) > MOST_TASKS:
-                    notes.append(
-                        f"{name!r} has {values} values, too many for tasks: not used. If rows with "
-                        f"the same value are related, add --columns cluster_id={shlex.quote(name)}"
-                    )
-                    continue
-                roles[target] = by_name.pop(key)
-    for target in TARGETS:
-        # A column of the log's own name would be read as such; one with other values is not.
-        if target in found and target not in roles and not fits(target, found[target].texts):
-            roles[target] = ":"
-            notes.append(
-                f"{target!r} ({found[target].shown}) is not used: it is not JudgeSense's column"
-            )
-    reasons = [_reason_of(found, name) for name in judged]
-    if len(judged) > 1:
-        if (judge := roles.pop("judge", ":")) in found and len(found[judge].texts) > 1:
-            raise JudgeSenseError(
-                f"{where}: {judge!r} names judges, and {join([*map(repr, judged)])} look like "
-                f"verdicts; choose one: --verdict {shlex.quote(judged[0])}"
-            )
-        roles["raw_text"] = ",".join(filter(None, reasons)) if all(reasons) else ":"
-    else:
-        generic = plain(judged[0]) in (*VERDICTS, *ROLES["raw_text"].split(), plain(VERDICT))
-        roles.setdefault("judge", ":judge" if generic else f":{judged[0]}")
-        if reasons[0]:
-            roles.setdefault("raw_text", reasons[0])
-    roles["raw_decision"] = ",".join(judged)
-    # Elsewhere than in a log, a prompt is what the judged system was asked.
-    for target, value in (("task", Path(where).stem), ("template_id", "as judged"), ("prompt", "")):
-        roles.setdefault(target, f":{value}")
-
-    def varies(target: str) -> bool:
-        name = roles.get(target, ":")
-        return name in found and len(found[name].texts) > 1
-
-    several = [*filter(varies, ("template_id", "order", "repeat", "judge"))]
-    free = {n: c for n, c in found.items() if n not in used and n not in roles.values()}
-    ids = {n: c for n, c in free.items() if c.unique or several}
-    if "item_id" not in roles and (own := item_of(ids)):
-        roles["item_id"] = own
-    if "item_id" not in roles:
-        if several:
-            raise JudgeSenseError(
-                f"{where}: each item has several rows (column {roles[several[0]]!r}), but no "
-                "column says which item a row is of; name it with --columns item_id=COLUMN. The "
-                f"columns are {', '.join(found)}"
-            )
-        roles["item_id"] = ROW
-    elif varies("system_id"):
-        roles.setdefault("cluster_id", roles["item_id"])
-        roles["item_id"] = f"{{{roles['item_id']}}}/{{{roles['system_id']}}}"
-    return roles
-
-
-def is_named(target: str, key: str, column: Column) -> bool:
-    """Whether a column's values are names of runs, or of what is shown first."""
-    if target == "repeat":
-        few = 1 < len(column.texts) <= MOST_LABELS and column.filled > len(column.texts)
-        return few and key != "repeat" and not fits(target, column.texts)
-    return target == "order" and 1 <= len(column.words) <= 2 and not key.endswith("order")
-
-
-def _reason_of(found: Columns, verdict: str) -> str | None:
-    """The column with a judge's reasons, such as ``gpt4_reason`` beside ``gpt4``."""
-    base = plain(verdict)
-    ends = ROLES["raw_text"].split()
-    wanted = {f"{stem}_{end}" for stem in (base, base.rpartition("_")[0]) for end in ends}
-    return next((name for name in found if plain(name) in wanted), None)
+        if name in named or len({*column.words} & words) < 2:
+            continue
+        if who(name) == JUDGE:
+            return name
+        if who(named[0]) == JUDGE:
+            return None
+        raise JudgeSenseError(
+            f"{named[0]!r} and {name!r} may be verdicts or people's labels; say which: "
+            f"--verdict {shlex.quote(name)} --human {shlex.quote(named[0])}, or the reverse"
+        )
+    return None

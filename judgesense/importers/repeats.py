@@ -8,7 +8,7 @@ from functools import partial
 from judgesense.files.tables import Rows
 from judgesense.importers.column_names import Columns, plain
 from judgesense.importers.columns import NAMES, REPEAT, ROW, values_in
-from judgesense.importers.recognise import is_named
+from judgesense.importers.roles import is_named
 from judgesense.importers.shape import Step, through
 from judgesense.importers.values import says_nothing
 from judgesense.text import plural_s
