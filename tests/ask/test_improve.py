@@ -74,6 +74,7 @@ def improved(tmp_path: Path, who: Any = CHEAP, **more: Any) -> judgesense.Improv
     return judgesense.improve(RUBRIC, ROWS, who, out=tmp_path / "judge.yaml", **options)
 
 
+@pytest.mark.slow
 def test_a_better_way_is_found_within_the_budget_and_its_promise_kept(tmp_path: Path) -> None:
     found = improved(tmp_path)
     assert found.better is True
@@ -130,6 +131,7 @@ def test_money_is_counted_for_every_judge_that_costs_some(tmp_path: Path) -> Non
                 improved(tmp_path, who, budget="$0.001")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("combine", ["cascade", "jury"])
 def test_several_judges_decide_together_from_a_file(tmp_path: Path, combine: str) -> None:
     found = improved(tmp_path, [CHEAP, DEAR], budget=4)

@@ -136,6 +136,7 @@ def test_a_rubric_that_asks_for_json_is_held_to_it_where_the_endpoint_can(tmp_pa
     assert accuracy(result) >= 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("server", "more", "message"),
     [
@@ -217,6 +218,7 @@ def test_the_field_of_the_verdict_is_the_one_that_the_rubric_shows(tmp_path: Pat
     assert accuracy(result) == 1.0
 
 
+@pytest.mark.slow
 def test_improve_stops_as_well_and_goes_on_with_a_map(tmp_path: Path) -> None:
     def reply(prompt: str) -> str:
         return "great" if is_supported(prompt) else "poor"

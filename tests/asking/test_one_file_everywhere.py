@@ -87,7 +87,11 @@ def chat(client: Any, prompt: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kind", ["function", "text", "logprobs", pytest.param("local", marks=pytest.mark.slow)]
+    "kind",
+    [
+        "function",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("text", "logprobs", "local")),
+    ],
 )
 def test_one_file_gives_the_same_verdicts_everywhere(kind: str, tmp_path: Path) -> None:
     out = tmp_path / "judge.yaml"
@@ -135,6 +139,7 @@ def test_one_file_gives_the_same_verdicts_everywhere(kind: str, tmp_path: Path) 
         assert right > 0.9
 
 
+@pytest.mark.slow
 def test_a_judge_of_both_scorings_is_asked_for_text_unless_options_are_asked_for(
     tmp_path: Path,
 ) -> None:
@@ -161,6 +166,7 @@ def test_a_judge_of_both_scorings_is_asked_for_text_unless_options_are_asked_for
     assert all(each[0] == each[1] == each[2] for each in found.values())
 
 
+@pytest.mark.slow
 def test_a_client_gets_the_form_of_its_own_prompt(tmp_path: Path) -> None:
     rubric = (
         RUBRIC.replace(" Answer YES or NO.", "") + 'Reply as {"why": "...", "ok": true or false}.'

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import openai
+import pytest
 from production_server import Server, facts, is_supported, serving, share
 
 import judgesense
@@ -30,6 +31,7 @@ class Drawn(Server):
         return status, json.dumps(reply)
 
 
+@pytest.mark.slow
 def test_the_majority_of_three_samples_is_a_recipe(tmp_path: Path) -> None:
     out = tmp_path / "judge.yaml"
     asked: dict[str, Any] = {"temperature": 0.7, "price": (0.1, 0.1), "note": str}

@@ -199,6 +199,7 @@ def test_wordings_that_differ_leave_the_claim_to_these_alone(write) -> None:
     assert (few.claim, few.claim_these, few.these_ci_low) == ("more", None, None)
 
 
+@pytest.mark.slow
 def test_what_may_be_noise_is_not_called_the_update(write) -> None:
     def moved(item, wording, repeat):
         return steady(item + (item % 5 == 1), wording, repeat)

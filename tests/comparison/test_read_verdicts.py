@@ -125,6 +125,7 @@ def test_spelling_makes_no_label(tmp_path):
     assert read.verdict[3] == "ERROR"
 
 
+@pytest.mark.slow
 def test_many_numbers_are_labels_and_texts_are_not(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("item_id,verdict\n" + "".join(f"{n},{n / 8}\n" for n in range(3000)))

@@ -76,6 +76,7 @@ def test_a_users_type_checker_sees_the_result_types(tmp_path: Path) -> None:
     assert (ROOT / "judgesense" / "py.typed").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_examples_in_docstrings_run(name: str) -> None:
     module = importlib.import_module(name)

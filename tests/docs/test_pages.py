@@ -71,6 +71,7 @@ def _parse(command: str) -> None:
     inner.make_parser(context).parse_args([word for word in arguments if word not in ("...", "…")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_is_one_that_exists(page: Path) -> None:
     for command in _commands(page):
@@ -80,6 +81,7 @@ def test_every_command_is_one_that_exists(page: Path) -> None:
             pytest.fail(f"{command}: {error!r}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["import", "matching"])
 def test_a_command_prints_what_the_page_shows(name: str, tmp_path: Path) -> None:
     ((script, shown),) = SHOWN.findall((DOCS / f"{name}.md").read_text("utf-8"))

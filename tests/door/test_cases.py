@@ -278,6 +278,7 @@ def test_criteria_are_tasks(name: str, tmp_path: Path) -> None:
         agree(entry, [(row[f"judge_{task}"], row[f"human_{task}"]) for row in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["job1.csv", "job1d.csv"])
 def test_an_index_column_is_nothing(name: str, tmp_path: Path) -> None:
     path, notes = case(f"job_01/{name}"), list[str]()

@@ -46,6 +46,7 @@ def tables(draw: st.DrawFn) -> list[Row]:
     ]
 
 
+@pytest.mark.slow
 @QUICK
 @given(tables(), st.randoms(use_true_random=False))
 def test_spelling_order_and_names_change_no_figure(rows: list[Row], chance: random.Random) -> None:
@@ -64,6 +65,7 @@ def test_spelling_order_and_names_change_no_figure(rows: list[Row], chance: rand
     assert figures([{names[key]: value for key, value in row.items()} for row in rows]) == before
 
 
+@pytest.mark.slow
 @QUICK
 @given(tables(), st.integers(0, 4))
 def test_copies_and_an_index_change_nothing_and_failed_rows_only_counts(
@@ -127,6 +129,7 @@ def test_commands_read_the_same_shares(rows: list[Row]) -> None:
     assert share == pytest.approx(sum(row["verdict"] == good for row in rows) / len(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_damaged_files_are_read_or_refused(seed: int, tmp_path: Path) -> None:
     """A field that is missing, null, nested, of another type or huge ends in no traceback."""

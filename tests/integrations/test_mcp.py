@@ -55,6 +55,7 @@ def answers(root: Path, *calls: tuple[str, Mapping[str, Any]]) -> list[Any]:
     return asyncio.run(asyncio.wait_for(ask(), 120))
 
 
+@pytest.mark.slow
 def test_an_agent_checks_a_file(folder: Path) -> None:
     before = sorted(path for path in folder.rglob("*"))
     files, reading, check, gate, report = answers(
@@ -78,6 +79,7 @@ def test_an_agent_checks_a_file(folder: Path) -> None:
     assert sorted(path for path in folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_an_agent_asks_whether_it_was_the_judge(folder: Path) -> None:
     for name, good in (("old", 20), ("new", 32)):
         rows = [

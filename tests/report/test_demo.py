@@ -13,6 +13,7 @@ import judgesense
 from judgesense.errors import JudgeSenseError
 
 
+@pytest.mark.slow
 def test_the_demo_needs_no_model_and_shows_a_judge_that_a_change_saves(tmp_path: Path) -> None:
     for name in ("torch", "transformers", "matplotlib", "huggingface_hub"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('loaded')")

@@ -134,6 +134,7 @@ def test_a_judge_that_ignores_the_criterion_is_to_be_avoided_for_that_alone(plac
         assert [name for name, state in checks.items() if state == "fail"] == ["responsive"]
 
 
+@pytest.mark.slow
 def test_a_judge_that_reads_length_or_nothing_is_to_be_avoided(place: Path) -> None:
     length = states(reads_only_length, place / "length")
     assert {trust for trust, _ in length.values()} == {"avoid"}

@@ -14,6 +14,7 @@ from judgesense.statistics.alternative_annotator import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [15, 29, 60])
 @pytest.mark.parametrize("epsilon", [0.1, 0.2])
 def test_the_level_holds_at_every_probability_of_a_gain(n: int, epsilon: float) -> None:

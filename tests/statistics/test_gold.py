@@ -150,6 +150,7 @@ def test_chances_of_being_picked_weigh_every_figure():
     assert (ends.low, ends.high) == (result.accuracy_ci_low, result.accuracy_ci_high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lognormal", "few heavy"])
 def test_large_and_hard_clusters_are_within_the_intervals(kind: str) -> None:
     def drawn(k):
@@ -177,6 +178,7 @@ def test_large_and_hard_clusters_are_within_the_intervals(kind: str) -> None:
     assert (inside >= 0.88 * runs).all()
 
 
+@pytest.mark.slow
 def test_the_labels_that_choose_the_constant_do_not_make_the_judge_worse_than_it():
     rng, names, runs, worse = np.random.default_rng(0), np.array(list("abcdef")), 100, 0
     for _ in range(runs):

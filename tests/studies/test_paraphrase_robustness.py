@@ -71,6 +71,7 @@ def run(out: Path, essays: Path, **options: object) -> Any:
     return paraphrase_robustness(asked, out, note=lambda _: None, **given)
 
 
+@pytest.mark.slow
 def test_a_study_with_functions_finds_who_reads_who_is_numb_and_who_is_moody(
     tmp_path: Path, essays: Path, golden: Callable[[Result, str], None]
 ) -> None:

@@ -33,6 +33,7 @@ def test_the_mean_over_vendors_is_that_of_statsmodels_clustered_regression() -> 
     assert pooled(VALUES, [*VENDORS[:-1], None], 0.02)["vendors"] == 0
 
 
+@pytest.mark.slow
 def test_the_second_version_is_reproduced_to_its_printed_digits() -> None:
     result, rows = pool_cells(["v2"], {}), compared(published_pool())
     assert len(rows) == 820

@@ -175,6 +175,7 @@ def write_scores(path: Path, rows: Iterable[tuple[object, ...]]) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_score_table_of_ones_own_needs_no_model(
     tmp_path: Path, golden: Callable[[Result, str], None]
 ) -> None:
