@@ -200,17 +200,7 @@ def read_rows(
         raise JudgeSenseError("the decision log has no rows; judge items or import a log first")
     raw = pc.coalesce(log["raw_decision"], log["decision"], pa.scalar(UNCLEAR))
     decision = pc.coalesce(log["decision"], log["raw_decision"], pa.scalar(UNCLEAR))
-    options = pc.struct_field(flat(pc.list_flatten(log["option_logprobs"])), "option")
-    words = dict.fromkeys(UNDECIDED)
-    for column in (raw, decision, log["gold"], options):
-        words.update(dict.fromkeys(pc.unique(column).drop_null().to_pylist()))
-    if pairs is not None:
-        for column in (pairs["label_map_a"], pairs["label_map_b"]):
-            for label_map in map(load_label_map, pc.unique(column).to_pylist()):
-                words.update(dict.fromkeys([*label_map, *label_map.values()]))
-    # A label that no row has may still be the other one of a comparison in the order BA.
-    for stated in (run.get("tasks") or {}).values():
-        words.update(dict.fromkeys(stated["labels"]))
+    words = _vocabulary(log, pairs, run, raw, decision)
     judge, judges = encode(log["judge"])
     task, tasks = encode(log["task"])
     scoring, scorings = encode(log["scoring"])
@@ -220,12 +210,7 @@ def read_rows(
     variant, variants = encode(log["variant"], REWORDING)
     template, templates = with_variants(base, bases, variant, variants)
     form = np.isin(variants, [*FORM_VARIANTS, *(run.get("reply_forms") or ())])[variant]
-    inside = [  # These judges score an option inside the form of a reply.
-        each["name"]
-        for each in run.get("judges") or ()
-        if (each.get("describe") or {}).get(SCORES_IN_FORM) is True
-    ]
-    form &= (np.array(scorings) == "options")[scoring] & ~np.isin(judges, inside)[judge]
+    form &= (np.array(scorings) == "options")[scoring] & ~_scores_in_form(run, judges)[judge]
     stimulus: Codes
     ids = None
     if pairs is None:
@@ -254,10 +239,10 @@ def read_rows(
         items,
         cluster=_clusters(log, item, items, run.get("copies") or {}),
         repeat=pc.fill_null(log["repeat"], 0).to_numpy().astype(np.int64),
-        raw=lookup(raw, list(words)),
-        decision=lookup(decision, list(words)),
-        gold=lookup(log["gold"], list(words)),
-        labels=np.array(list(words), dtype=object),
+        raw=lookup(raw, words),
+        decision=lookup(decision, words),
+        gold=lookup(log["gold"], words),
+        labels=np.array(words, dtype=object),
         stimulus=stimulus,
         n_stimuli=n_stimuli,
         variant=variant,
@@ -269,6 +254,34 @@ def read_rows(
         is_imported="people" in (run.get("imported") or {}),
     )
     return rows, {name: _task(rows, code, run) for code, name in enumerate(tasks)}, ids
+
+
+def _vocabulary(
+    log: pa.Table,
+    pairs: pa.Table | None,
+    run: Mapping[str, Any],
+    raw: pa.ChunkedArray,
+    decision: pa.ChunkedArray,
+) -> list[str]:
+    """Every answer and label that a row may have; those without a verdict go first."""
+    options = pc.struct_field(flat(pc.list_flatten(log["option_logprobs"])), "option")
+    words = dict.fromkeys(UNDECIDED)
+    for column in (raw, decision, log["gold"], options):
+        words.update(dict.fromkeys(pc.unique(column).drop_null().to_pylist()))
+    if pairs is not None:
+        for column in (pairs["label_map_a"], pairs["label_map_b"]):
+            for label_map in map(load_label_map, pc.unique(column).to_pylist()):
+                words.update(dict.fromkeys([*label_map, *label_map.values()]))
+    # A label that no row has may still be the other one of a comparison in the order BA.
+    for stated in (run.get("tasks") or {}).values():
+        words.update(dict.fromkeys(stated["labels"]))
+    return list(words)
+
+
+def _scores_in_form(run: Mapping[str, Any], judges: list[str]) -> Bools:
+    """Which of the judges score an option inside the form of a reply."""
+    described = ((each["name"], each.get("describe") or {}) for each in run.get("judges") or ())
+    return np.isin(judges, [name for name, facts in described if facts.get(SCORES_IN_FORM) is True])
 
 
 def _clusters(log: pa.Table, item: Codes, items: list[str], copies: Mapping[str, str]) -> Codes:

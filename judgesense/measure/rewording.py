@@ -5,7 +5,7 @@ Prompts of contrast and intervention variants count for `responsive` alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -18,7 +18,7 @@ from judgesense.measure.card import STEADY, Check, Details, State
 from judgesense.measure.thresholds import LEAST_COVERAGE, NO_DIFFERENCE, OPPOSITE, TURNED
 from judgesense.statistics.arrays import Bools, Codes
 from judgesense.statistics.crossed import RepeatDifference, missed_wording
-from judgesense.statistics.intervals import wilson_cluster
+from judgesense.statistics.intervals import Interval, wilson_cluster
 from judgesense.statistics.rates import rate_ratio
 from judgesense.tasks import ERROR
 from judgesense.text import brackets, number, percent
@@ -43,28 +43,15 @@ def steady(
     used = same_polarity(answers, mislabelled)
     judged = used & answers.known
     decided = used & answers.decided()
-    if not decided.any():
-        text = "each item was judged under one wording, so the effect of rewording is unknown"
-        if judged.any():
-            text = "no pair of wordings has two readable verdicts: see the 'readable' check"
-        elif used.any() and pairs.planned:
-            text = "no item is judged under two wordings yet: rerun the command to finish the run"
-        elif answers.known.any():
-            text = "no item was judged under two equivalent wordings: add an equivalent wording"
-        return Check.unmeasured(threshold, text)
-    n_items = distinct(pairs.item[decided])
-    if pairs.planned and judged.sum() < LEAST_COVERAGE * used.sum():
-        text = (
-            f"only {int(judged.sum())} of {int(used.sum())} pairs of wordings are judged: rerun "
-            "the same command to finish the run"
-        )
-        return Check.unmeasured(threshold, text, n_items=n_items)
+    if (why := _why_unmeasured(answers, used, judged, decided)) is not None:
+        n_items = distinct(pairs.item[decided]) if decided.any() else 0
+        return Check.unmeasured(threshold, why, n_items=n_items)
     same = answers.mapped_a == answers.mapped_b
     ends_of = partial(wording_interval, answers, level=confidence_level, panel=panel)
     agreed, ends = answers.agreement("mapped", used, level=confidence_level), ends_of(same, decided)
     wordings = np.union1d(pairs.template_a[decided], pairs.template_b[decided])
     n_wordings, n_texts = len(wordings), distinct(families(answers)[wordings])
-    jss, missed = agreed.jss or 0.0, missed_wording(n_texts)
+    jss = agreed.jss or 0.0
     again = repeated(answers, "mapped", decided)
     noise = _noise(answers, jss, again)
     text = (
@@ -79,7 +66,7 @@ def steady(
         text += f". Repeating the same prompt changes {percent(1 - again.jss_repeat)}"
     details: Details = {
         "n_wordings": n_wordings,
-        "missed": missed,
+        "missed": missed_wording(n_texts),
         "ci_low_fixed": agreed.ci_low,
         "ci_high_fixed": agreed.ci_high,
         "kappa": agreed.kappa,
@@ -92,29 +79,65 @@ def steady(
         details["n_families"] = n_texts
     if noise != "measured":
         details["noise"] = noise
+    n_items = distinct(pairs.item[decided])
     check = Check.of(
         jss, ends.low, ends.high, threshold=threshold, n_items=n_items, text=text, **details
     )
     failed = log.labels == ERROR
     replied = judged & ~(failed[answers.mapped_a] | failed[answers.mapped_b])
-    if undecided := int(replied.sum() - decided.sum()):
-        least, most = same & decided, same | ~decided
-        details["jss_low"] = float(least[replied].mean())
-        details["jss_high"] = float(most[replied].mean())
-        low, high = ends_of(least, replied).low, ends_of(most, replied).high
-        if low is not None and high is not None and ends.low is not None and ends.high is not None:
-            low, high = min(low, ends.low), max(high, ends.high)
-        details |= {"jss_low_ci_low": low, "jss_high_ci_high": high}
-        state = Check.of(jss, low, high, threshold=threshold, n_items=0, text="").state
-        if state != check.state:
-            text += (
-                f". Depending on the {percent(undecided / replied.sum())} of pairs that lack a "
-                f"verdict, JSS could lie anywhere from {number(details['jss_low'])} to "
-                f"{number(details['jss_high'])} {brackets(low, high)}"
-            )
-            return replace(check, state=state, text=text, details=details)
-        check = replace(check, details=details)
-    return check.with_reason()
+    if replied.sum() == decided.sum():
+        return check.with_reason()
+    bounds = [ends_of(same & decided, replied), ends_of(same | ~decided, replied)]
+    return _with_undecided(check, same, decided, replied, bounds)
+
+
+def _why_unmeasured(answers: Answers, used: Bools, judged: Bools, decided: Bools) -> str | None:
+    """What to add where too few of the pairs have two verdicts; None where they are enough."""
+    planned = answers.pairs.planned
+    if not decided.any():
+        if judged.any():
+            return "no pair of wordings has two readable verdicts: see the 'readable' check"
+        if used.any() and planned:
+            return "no item is judged under two wordings yet: rerun the command to finish the run"
+        if answers.known.any():
+            return "no item was judged under two equivalent wordings: add an equivalent wording"
+        return "each item was judged under one wording, so the effect of rewording is unknown"
+    if planned and judged.sum() < LEAST_COVERAGE * used.sum():
+        return (
+            f"only {int(judged.sum())} of {int(used.sum())} pairs of wordings are judged: rerun "
+            "the same command to finish the run"
+        )
+    return None
+
+
+def _with_undecided(
+    check: Check, same: Bools, decided: Bools, replied: Bools, bounds: Sequence[Interval]
+) -> Check:
+    """The check where some pairs lack a verdict: its state has to hold whatever they would say.
+
+    ``bounds`` are the intervals with all of these pairs disagreeing, and with all agreeing.
+    """
+    details = check.details.copy()
+    details["jss_low"] = float((same & decided)[replied].mean())
+    details["jss_high"] = float((same | ~decided)[replied].mean())
+    low, high = bounds[0].low, bounds[1].high
+    if low is not None and check.ci_low is not None:
+        low = min(low, check.ci_low)
+    if high is not None and check.ci_high is not None:
+        high = max(high, check.ci_high)
+    details |= {"jss_low_ci_low": low, "jss_high_ci_high": high}
+    state = Check.of(
+        check.estimate or 0.0, low, high, threshold=check.threshold, n_items=0, text=""
+    ).state
+    if state == check.state:
+        return replace(check, details=details).with_reason()
+    share = percent(1 - decided.sum() / replied.sum())
+    text = (
+        f"{check.text}. Depending on the {share} of pairs that lack a verdict, JSS could lie "
+        f"anywhere from {number(details['jss_low'])} to {number(details['jss_high'])} "
+        f"{brackets(low, high)}"
+    )
+    return replace(check, state=state, text=text, details=details)
 
 
 def _noise(
