@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,7 @@ def least_error(step: float, n: float) -> float:
 
 
 def combined(
-    parts: Sequence[tuple[float, Influence, Codes]],
+    parts: Sequence[Part],
     confidence_level: float = 0.95,
 ) -> Powered:
     """A sum of estimates, such as the difference of two means, with one interval.
@@ -195,87 +196,86 @@ def combined(
     return alone
 
 
-def _figure(
-    parts: Sequence[tuple[float, Influence, Codes]], level: float, power: float
-) -> tuple[Powered, float]:
+Part = tuple[float, Influence, Codes]
+"""A sign or factor, the influence of an estimate, and each unit's cluster code."""
+
+
+class _ByCluster:
+    """The influences of all parts, summed by cluster; of two columns, the second is per unit of the
+    weight of the predictions."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        size = max(int(codes.max()) for _, _, codes in parts) + 1
+        self.mean, self.units, self.labels = np.zeros(2), np.zeros((size, 2)), np.zeros((size, 2))
+        self.squares, self.wholes = np.zeros(size), np.zeros(size)
+        self.products = np.zeros((size, 2))
+        """Products within units: few clusters of unequal size tell less of a weight than these."""
+        without = []
+        for factor, part, codes in parts:
+            scale = factor * np.array([1.0, part.most])
+            self.mean = self.mean + scale * part.mean
+            units = scale * part.units
+            for column in (0, 1):
+                add = partial(np.bincount, codes, minlength=size)
+                self.units[:, column] += scale[column] * add(part.units[:, column])
+                self.labels[:, column] += scale[column] * add(part.labels[:, column])
+                self.products[:, column] += add(units[:, column] * units[:, 1])
+            self.squares += factor**2 * np.bincount(codes, part.shares**2, minlength=size)
+            self.wholes += factor**2 * np.bincount(codes, part.shares, minlength=size) ** 2
+            if part.without is not None:
+                without.append(scale * part.without)
+        self.n_wordings, self.wordings = 0, np.zeros((1, 2))
+        if len(without) == len(parts) and len({len(each) for each in without}) == 1:
+            left = np.sum(without, axis=0)
+            self.n_wordings = n = len(left)
+            self.wordings = (left - left.mean(axis=0)) * math.sqrt((n - 1) / n)
+
+    def weights(self, parts: Sequence[Part]) -> tuple[float, Floats]:
+        """The tuned weight of the predictions, and that of all clusters but each."""
+        products = np.column_stack([self.units[:, 0] * self.units[:, 1], self.units[:, 1] ** 2])
+        if any(len(np.unique(codes)) < len(codes) for _, _, codes in parts):
+            products = self.products
+        of_wordings = (self.wordings * self.wordings[:, 1:]).sum(axis=0)
+        lam, of_each = _weights(products, of_wordings)
+        if len(parts) == 1 and parts[0][1].tuned is not None:
+            lam = parts[0][1].tuned
+        return lam, of_each
+
+
+def _figure(parts: Sequence[Part], level: float, power: float) -> tuple[Powered, float]:
     """The figure with a share of the tuned weight (0: labels alone), and half the width."""
     from scipy.special import stdtr, stdtrit
 
-    size = max(int(codes.max()) for _, _, codes in parts) + 1
-    mean, total, own = np.zeros(2), np.zeros((size, 2)), np.zeros((size, 2))
-    inside = np.zeros((size, 2))
-    squares, wholes, without = np.zeros(size), np.zeros(size), []
-    for factor, part, codes in parts:
-        scale = factor * np.array([1.0, part.most])
-        mean = mean + scale * part.mean
-        for sums, rows in ((total, part.units), (own, part.labels)):
-            for column in (0, 1):
-                sums[:, column] += scale[column] * np.bincount(
-                    codes, rows[:, column], minlength=size
-                )
-        # Few clusters of unequal size tell less of a weight than their units do.
-        units = scale * part.units
-        for column in (0, 1):
-            inside[:, column] += np.bincount(codes, units[:, column] * units[:, 1], minlength=size)
-        squares += factor**2 * np.bincount(codes, part.shares**2, minlength=size)
-        wholes += factor**2 * np.bincount(codes, part.shares, minlength=size) ** 2
-        if part.without is not None:
-            without.append(scale * part.without)
-    n_wordings, left = 0, np.zeros((1, 2))
-    if len(without) == len(parts) and len({len(each) for each in without}) == 1:
-        left = np.sum(without, axis=0)
-        n_wordings = len(left)
-        left = (left - left.mean(axis=0)) * math.sqrt((n_wordings - 1) / n_wordings)
-    lam, of_each = 0.0, np.zeros(size)
-    if power:
-        products = np.column_stack([total[:, 0] * total[:, 1], total[:, 1] ** 2])
-        if any(len(np.unique(codes)) < len(codes) for _, _, codes in parts):
-            products = inside
-        lam, of_each = _weights(products, (left * left[:, 1:]).sum(axis=0))
-        if len(parts) == 1 and parts[0][1].tuned is not None:
-            lam = parts[0][1].tuned
-        lam, of_each = power * lam, power * of_each
-    moved = total[:, 0] - of_each * total[:, 1]
-    variance = float((moved**2).sum())
-    of_labels = float(((own[:, 0] - of_each * own[:, 1]) ** 2).sum())
-    rest = max(0.0, variance - of_labels)
-    of_wordings = float(((left[:, 0] - lam * left[:, 1]) ** 2).sum())
-    estimate = float(mean[0] - lam * mean[1])
+    sums = _ByCluster(parts)
+    lam, of_each = sums.weights(parts) if power else (0.0, np.zeros(len(sums.units)))
+    lam, of_each = power * lam, power * of_each
+    moved = sums.units[:, 0] - of_each * sums.units[:, 1]
+    of_labels = float(((sums.labels[:, 0] - of_each * sums.labels[:, 1]) ** 2).sum())
+    rest = max(0.0, float((moved**2).sum()) - of_labels)
+    of_wordings = float(((sums.wordings[:, 0] - lam * sums.wordings[:, 1]) ** 2).sum())
+    estimate = float(sums.mean[0] - lam * sums.mean[1])
     n_labels = sum(part.n_labels for _, part, _ in parts)
     n_units = sum(len(part.units) for _, part, _ in parts)
-    n_clusters = len(np.unique(np.concatenate([codes for _, _, codes in parts])))
     # A part whose labels, or whose units, share one cluster shows no spread.
     if any(len(np.unique(codes[part.shares > 0])) < 2 for _, part, codes in parts):
         return Powered(estimate, n_labels, n_units, lam), 0.0
-    # How alike a cluster's labels are, and so for how many independent ones they count.
-    alike = sum(f**2 * float((part.labels[:, 0] ** 2).sum()) for f, part, _ in parts)
-    shared, rho = float((wholes - squares).sum()), 1.0
-    if shared > 1e-12 * squares.sum() and alike > 0:
-        rho = float((own[:, 0] ** 2).sum()) / alike - 1
-        rho = min(1.0, max(0.0, rho * float(squares.sum()) / shared))
-    weights = squares + rho * (wholes - squares)
-    k = int((squares > 0).sum())
-    most = max(abs(factor) * part.step for factor, part, _ in parts)
-    floor = least_error(most, k if len(parts) == 1 else len(parts) / float(weights.sum()))
-    of_labels = max(of_labels, floor**2)
-    freedom = float(weights.sum() ** 2 / (weights**2).sum())
-    freedom *= 1 - max(part.lost for _, part, _ in parts) / k
-    of_freedom = of_labels**2 / max(1.0, freedom)
-    of_freedom += rest**2 / (n_clusters - 1)
-    if n_wordings:
-        of_freedom += of_wordings**2 / (n_wordings - 1)
+    of_labels, freedom = _labels_at_least(of_labels, parts, sums)
+    n_clusters = len(np.unique(np.concatenate([codes for _, _, codes in parts])))
+    of_freedom = of_labels**2 / max(1.0, freedom) + rest**2 / (n_clusters - 1)
+    if sums.n_wordings:
+        of_freedom += of_wordings**2 / (sums.n_wordings - 1)
     variance = of_labels + rest + of_wordings
     df = variance**2 / of_freedom if of_freedom > 0 else float(n_clusters - 1)
     error = math.sqrt(variance)
     quantile = float(stdtrit(df, (1 + level) / 2))
     half = error * quantile
     # Hall's correction for skewness: the interval of a share near 1 reaches further down.
-    # A difference has little skewness, and few labels tell it badly.
+    # A difference has little skewness, and it is poorly estimated from few labels.
     shift = 0.0
     if error and len(parts) == 1:
         shift = float((moved**3).sum()) / (6 * variance) * (1 + 2 * quantile**2)
     shift = min(half / 2, max(-half / 2, shift))
-    found = Powered(
+    figure = Powered(
         estimate,
         n_labels,
         n_units,
@@ -287,7 +287,29 @@ def _figure(
         label_error=math.sqrt(of_labels),
         wording_error=math.sqrt(of_wordings),
     )
-    return found, half
+    return figure, half
+
+
+def _labels_at_least(
+    variance: float, parts: Sequence[Part], sums: _ByCluster
+) -> tuple[float, float]:
+    """The variance that labels leave, at least that of `least_error`, and its degrees of freedom.
+
+    Labels of one cluster count for as many independent ones as they differ.
+    """
+    squares, wholes = sums.squares, sums.wholes
+    alike = sum(f**2 * float((part.labels[:, 0] ** 2).sum()) for f, part, _ in parts)
+    shared, rho = float((wholes - squares).sum()), 1.0
+    if shared > 1e-12 * squares.sum() and alike > 0:
+        rho = float((sums.labels[:, 0] ** 2).sum()) / alike - 1
+        rho = min(1.0, max(0.0, rho * float(squares.sum()) / shared))
+    weights = squares + rho * (wholes - squares)
+    k = int((squares > 0).sum())
+    most = max(abs(factor) * part.step for factor, part, _ in parts)
+    floor = least_error(most, k if len(parts) == 1 else len(parts) / float(weights.sum()))
+    freedom = float(weights.sum() ** 2 / (weights**2).sum())
+    freedom *= 1 - max(part.lost for _, part, _ in parts) / k
+    return max(variance, floor**2), freedom
 
 
 def _weights(products: Floats, of_wordings: Floats) -> tuple[float, Floats]:
