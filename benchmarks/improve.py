@@ -28,7 +28,7 @@ from judgesense.ask.candidates import first_recipes
 from judgesense.ask.promise import with_person
 from judgesense.ask.search import MANY, SearchResult, halves, search
 from judgesense.ask.wordings import WordingToTry
-from judgesense.recipes.recipe import Recipe, Verdicts
+from judgesense.recipes.recipe import Recipe, RecipeVerdicts
 from judgesense.tasks import Task, Template
 
 SHARED = Path(os.environ.get("JUDGESENSE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
@@ -333,7 +333,7 @@ def cascades(runs: int, max_error: float = 0.05) -> list[dict[str, Any]]:
             told = []
             for signal in (first, second):
                 odds = sign * signal + item + rng.normal(0, 0.8, len(gold))
-                told.append(Verdicts((odds < 0).astype(int), logprobs(odds), np.abs(odds)))
+                told.append(RecipeVerdicts((odds < 0).astype(int), logprobs(odds), np.abs(odds)))
             fit, held = halves(gold[:n], np.arange(n), run)
             seen, own = ([_take(each, part) for each in told] for part in (fit, held))
             level = (float(np.quantile(seen[0].margin, 0.3)),)
@@ -362,11 +362,11 @@ def cascades(runs: int, max_error: float = 0.05) -> list[dict[str, Any]]:
     return rows
 
 
-def _take(decided: Verdicts, items: Any) -> Verdicts:
-    return Verdicts(decided.codes[items], decided.logprobs[items], decided.margin[items])
+def _take(decided: RecipeVerdicts, items: Any) -> RecipeVerdicts:
+    return RecipeVerdicts(decided.codes[items], decided.logprobs[items], decided.margin[items])
 
 
-def _policy(told: list[Verdicts], margins: tuple[float, ...], gold: Any) -> tuple[Any, Any]:
+def _policy(told: list[RecipeVerdicts], margins: tuple[float, ...], gold: Any) -> tuple[Any, Any]:
     """Where a cascade with a person decides wrongly, and where it decides."""
     done, bad = np.zeros(len(gold), bool), np.zeros(len(gold), bool)
     for each, margin in zip(told, margins, strict=True):

@@ -21,7 +21,7 @@ import numpy as np
 
 from judgesense.errors import JudgeSenseError
 from judgesense.log.array import label_logprobs
-from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe, Verdicts, jury
+from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe, RecipeVerdicts, jury
 from judgesense.statistics.arrays import Floats
 from judgesense.statistics.calibration import log_shares
 from judgesense.tasks import Template
@@ -49,7 +49,7 @@ class StageAnswer:
     """
 
     answer: Answer
-    verdict: Verdicts | None = None
+    verdict: RecipeVerdicts | None = None
     template: Template | None = None
     votes: int = 0
 
@@ -273,7 +273,7 @@ class RecipeJudge:
             left = unsure
         return answers
 
-    def _cleared(self, answer: StageAnswer, verdict: Verdicts) -> StageAnswer:
+    def _cleared(self, answer: StageAnswer, verdict: RecipeVerdicts) -> StageAnswer:
         """The verdict of a judge that is confident enough, with a margin that asks no person: the
         file's threshold is about the last judge."""
         threshold, margin = self.improved.threshold, float(verdict.margin[0])

@@ -10,7 +10,7 @@ import numpy as np
 from judgesense.ask.wordings import WordingToTry
 from judgesense.log.array import AnswerArray
 from judgesense.log.rows import TaskWords
-from judgesense.recipes.recipe import Recipe, Verdicts
+from judgesense.recipes.recipe import Recipe, RecipeVerdicts
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import most_probable
 from judgesense.tasks import Task
@@ -123,7 +123,7 @@ class AnswersSoFar:
         """A recipe with offsets learned from the items ``fit``, without attacked copies."""
         return recipe.fitted(*self.arrays, items=self.plain(fit))
 
-    def decide(self, recipe: Recipe, items: Codes, fit: Codes) -> Verdicts:
+    def decide(self, recipe: Recipe, items: Codes, fit: Codes) -> RecipeVerdicts:
         """The verdicts of a recipe on some items, with offsets learned from ``fit``."""
         return self.fitted(recipe, fit).decide(*self.arrays, items=items)
 

@@ -29,7 +29,7 @@ from judgesense.recipes.fitting import (
     recipe_named,
     verdicts_by_wording,
 )
-from judgesense.recipes.recipe import AS_ASKED, OTHER_WORDINGS, TIE, Recipe, Verdicts
+from judgesense.recipes.recipe import AS_ASKED, OTHER_WORDINGS, TIE, Recipe, RecipeVerdicts
 from judgesense.statistics.calibration import ask_threshold
 from judgesense.statistics.intervals import share_fields
 from judgesense.statistics.selection import folds_of
@@ -170,7 +170,7 @@ def _chosen(rows: Sequence[RemedyFigures]) -> str:
 
 def fitted_for_file(
     array: AnswerArray, recipe: Recipe, flags: Mapping[str, str]
-) -> tuple[Recipe, Verdicts]:
+) -> tuple[Recipe, RecipeVerdicts]:
     """A recipe fitted to all items, and its verdicts on items that it was not fitted to.
 
     ``flags`` are those of the wordings. It asks the first wordings that no check of the wordings
@@ -203,7 +203,7 @@ def fitted_for_file(
 
 
 def _ask_person(
-    array: AnswerArray, verdicts: Verdicts, max_error: float, recipe: Recipe
+    array: AnswerArray, verdicts: RecipeVerdicts, max_error: float, recipe: Recipe
 ) -> dict[str, Any]:
     """The threshold of ask_person, from the verdicts on items with gold.
 
@@ -231,7 +231,7 @@ def _ask_person(
     return {"max_error": max_error, "confidence": CONFIDENCE, **_short(figures)}
 
 
-def _expected(array: AnswerArray, verdicts: Verdicts, recipe: Recipe) -> dict[str, Any]:
+def _expected(array: AnswerArray, verdicts: RecipeVerdicts, recipe: Recipe) -> dict[str, Any]:
     """The accuracy on items that the recipe was not fitted to, and the cost of a verdict."""
     asked = (array.gold >= 0) & (verdicts.codes != NOT_ASKED)
     hits = verdicts.codes[asked] == array.gold[asked]

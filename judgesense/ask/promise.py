@@ -11,9 +11,9 @@ import numpy as np
 
 from judgesense.ask.answers import AnswersSoFar
 from judgesense.log.array import NOT_ASKED
-from judgesense.recipes.recipe import TIE, Recipe, Verdicts
+from judgesense.recipes.recipe import TIE, Recipe, RecipeVerdicts
 from judgesense.statistics.arrays import Bools, Codes, Floats
-from judgesense.statistics.calibration import UNDECIDED, longest_safe
+from judgesense.statistics.calibration import NO_VERDICT, longest_safe
 from judgesense.statistics.comparison import paired_gain
 from judgesense.statistics.intervals import Interval, wilson_cluster
 
@@ -97,7 +97,7 @@ def steadiness(
     held = answers.plain(held)
     for name, other in probes.items():
         one, two = (answers.decide(each, held, fit).codes for each in (chosen, other))
-        same = (one == two) & (one != UNDECIDED)
+        same = (one == two) & (one != NO_VERDICT)
         figures |= _figure(name, float(same.mean()), wilson_cluster(same, answers.clusters[held]))
     return figures
 
@@ -161,8 +161,8 @@ def person_margins(
 
 
 def with_person(
-    searched: Sequence[Verdicts],
-    promised: Sequence[Verdicts],
+    searched: Sequence[RecipeVerdicts],
+    promised: Sequence[RecipeVerdicts],
     searched_gold: Codes,
     gold: Codes,
     clusters: Codes,

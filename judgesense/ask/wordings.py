@@ -74,7 +74,7 @@ def wordings_to_try(
     """
     task, base = entry.task, entry.templates[0]
     wordings = [WordingToTry(template) for template in entry.templates]
-    alone = alone_wordings(entry) if probabilities and task.comparative else []
+    alone = single_option_wordings(entry) if probabilities and task.comparative else []
     wordings += [WordingToTry(template, "alone") for template in alone]
     for start, kind in [(base, "form"), *((each, "alone") for each in alone[:1])]:
         guarded = load_variants(DEFENCES) if defences else ()
@@ -127,7 +127,7 @@ def _varied(entry: TaskTemplates, names: Iterable[str], probabilities: bool) -> 
     return templates
 
 
-def alone_wordings(entry: TaskTemplates) -> list[Template]:
+def single_option_wordings(entry: TaskTemplates) -> list[Template]:
     """Wordings that show the first option only and ask whether it is good.
 
     Asked in both orders they judge each option by itself; the log-odds of YES are compared. Empty

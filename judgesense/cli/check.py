@@ -1,4 +1,4 @@
-"""``judgesense check``: a rubric of your own, for a CI."""
+"""``judgesense check``: check a rubric or a file of verdicts."""
 
 from __future__ import annotations
 

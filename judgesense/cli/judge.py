@@ -11,7 +11,7 @@ from judgesense.cli import options as opt
 from judgesense.text import plural_s
 
 if TYPE_CHECKING:
-    from judgesense.pipeline.verdicts import Judged
+    from judgesense.pipeline.verdicts import JudgingSummary
     from local_judges.improved_judge import ImprovedJudge
 
 
@@ -88,7 +88,7 @@ def judge(
         raise typer.Exit(1)
 
 
-def _print(found: Judged) -> None:
+def _print(found: JudgingSummary) -> None:
     typer.echo(f"{found.out}: {found.decided} verdicts on {found.items} items")
     if found.ask_person is not None:
         typer.echo(f"  ask a person: {found.ask_person}")

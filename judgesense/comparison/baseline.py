@@ -348,7 +348,7 @@ def _usual(verdicts: Verdicts, left_out: str = "") -> Verdicts:
 
 
 def _changed(task: str, usual: PairedTable, gold: Mapping[Place, str]) -> Iterator[ChangedVerdict]:
-    """The items and orders of both results whose verdict is another one."""
+    """The items and orders of both results whose verdict changed."""
     table = usual.where(usual.is_changed)
     for item, order, before, after in sorted(
         zip(table.column("item"), table.column("order"), table.old, table.new, strict=True)

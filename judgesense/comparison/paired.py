@@ -1,4 +1,4 @@
-"""Two results paired row by row: the table that every comparison of two results starts from."""
+"""Two results paired row by row, as the baseline, the migration and `compare` of runs read them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PairedTable:
 
     @cached_property
     def is_changed(self) -> Bools:
-        """Whether the verdict is another one."""
+        """Whether the verdict changed."""
         changed: Bools = self.old != self.new
         return changed
 

@@ -273,7 +273,7 @@ class _Pairing:
 
     @staticmethod
     def _flipped(usual: Sequence[Sequence[str]]) -> Bools:
-        """Whether each item's verdict is another one."""
+        """Whether each item's verdict changed."""
         return np.array([before != after for before, after in zip(*usual, strict=True)])
 
     def _is_mostly_noise(self, usual: Sequence[Sequence[str]]) -> bool:
@@ -290,7 +290,7 @@ class _Pairing:
     def _flips(
         self, usual: Sequence[Sequence[str]], means: Sequence[Floats] | None, is_judge_still: bool
     ) -> Iterator[ChangedVerdict]:
-        """The items whose usual verdict is another one."""
+        """The items whose usual verdict changed."""
         gold = [self.new.verdicts.gold[rows[0]] for rows in self.rows[1]]
         for at, (item, before, after) in enumerate(zip(self.items, *usual, strict=True)):
             if before == after:

@@ -105,7 +105,7 @@ class ScoreChange:
     flips: tuple[ChangedVerdict, ...]
     noise: Noise | None
     anchors_differ: float | None
-    """The p-value of anchors having had other values than the other items before."""
+    """The p-value for a difference between the earlier values of anchors and of other items."""
 
     @property
     def text(self) -> str:

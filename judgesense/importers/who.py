@@ -1,4 +1,4 @@
-"""Who said it, by a name: the words for judges and for people, in the languages of the files.
+"""Tell from a name whether a judge or a person gave a label, in the languages of the files.
 
 One table for the names of columns, the keys of objects and the names of annotators.
 """

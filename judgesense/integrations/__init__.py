@@ -1,1 +1,1 @@
-"""Adapters for Inspect, pytest, GitHub, promptfoo, DeepEval and MLflow, one file each."""
+"""Adapters for GitHub, Inspect, MLflow and pytest, one file each."""

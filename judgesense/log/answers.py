@@ -173,7 +173,7 @@ class Answers:
         plain = np.array([name == REWORDING for name in log.variants])[log.variant[self.rows]]
         pairs: list[tuple[Codes, Codes]] = []
         for keys, bases in ((of_base, self.rows[plain]), (of_base, self.rows), (place, self.rows)):
-            pairs.append(joined(keys, bases, changed))
+            pairs.append(join_rows_by_key(keys, bases, changed))
             # A row that has a base of one kind is not compared with the next kind.
             changed = changed[~np.isin(changed, pairs[-1][1])]
         one, two = (np.concatenate(side) for side in zip(*pairs, strict=True))
@@ -317,7 +317,7 @@ class Answers:
         return AnswerRows.at(log, rows)
 
 
-def joined(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
+def join_rows_by_key(keys: Codes, left: Codes, right: Codes) -> tuple[Codes, Codes]:
     """All pairs of a row on the left and one on the right with the same key."""
     ranked = left[np.argsort(keys[left], kind="stable")]
     start = np.searchsorted(keys[ranked], keys[right], "left")

@@ -18,7 +18,7 @@ from judgesense.log.answers import Answers, cube_of, has_foreign_gold
 from judgesense.log.rows import TaskWords, option_shares
 from judgesense.log.schema import CONTRAST, EQUIVALENT, REWORDING, VARIANT_CLASSES
 from judgesense.statistics.arrays import Bools, Codes, Floats, Words
-from judgesense.statistics.calibration import UNDECIDED
+from judgesense.statistics.calibration import NO_VERDICT
 from judgesense.tasks import ERROR
 
 NOT_ASKED = -2
@@ -281,7 +281,7 @@ def _label_logprobs(
     moved = np.zeros((len(rows), len(answers.task.labels)))
     for number, forward in enumerate(meaning):
         of_wording = np.flatnonzero(wording == number)
-        target = np.where(columns >= 0, code_of[forward[columns]], UNDECIDED)
+        target = np.where(columns >= 0, code_of[forward[columns]], NO_VERDICT)
         for column in np.flatnonzero(target >= 0):
             moved[of_wording, target[column]] += np.nan_to_num(shares[of_wording, column])
     logprobs = log_of_shares(moved)
@@ -345,7 +345,7 @@ def _in_own_order(gold: Codes, swapped: Bools, item: Codes, n: int) -> Codes:
     # A third label, a tie, is the same in both orders.
     first, second = swapped & (gold == 0), swapped & (gold == 1)
     labels[first], labels[second] = 1, 0
-    of_item = np.full(n, UNDECIDED)
+    of_item = np.full(n, NO_VERDICT)
     graded = np.flatnonzero(labels >= 0)[::-1]
     of_item[item[graded]] = labels[graded]
     return of_item

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judgesense.log.view import ORACLE
-from judgesense.measure.assessment import Assessment, Finding, GateOutlook, Measured, task_rank
+from judgesense.measure.assessment import Assessment, Finding, GateOutlook, JudgeCells, task_rank
 from judgesense.measure.card import TrustCard
 from judgesense.measure.figures import WordingRow
 from judgesense.measure.thresholds import (
@@ -49,7 +49,9 @@ _FLAGS = {
 """What is wrong with one wording of each flag, and with several."""
 
 
-def advise(measured: Sequence[Measured], runs: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
+def advise(
+    measured: Sequence[JudgeCells], runs: Sequence[Mapping[str, Any]]
+) -> tuple[Finding, ...]:
     """Findings on every judge, task and scoring, coherence first.
 
     The first of each assessment is the trust card's sentence; its kind is the value of ``trust``.

@@ -18,7 +18,7 @@ from judgesense.log.view import view
 from judgesense.measure.advice import advise
 from judgesense.measure.assessment import (
     Assessment,
-    Measured,
+    JudgeCells,
     Outlook,
     RemedyFigures,
     ReportContents,
@@ -194,14 +194,14 @@ def _measured(
     flipped: list[Flip],
     material: Material,
     disagreements: list[Listed] | None,
-) -> Measured:
+) -> JudgeCells:
     """The assessment of a judge, or the cells of a baseline, from the parts of its answers."""
     answers, record = every[0].answers, material.record
     run_id = str(record.get("run_id") or "-")
     subject = Subject(run_id, answers.judge, answers.task.name, answers.scoring)
     cells = cells_of(every)
     if answers.row_a is None:
-        return Measured(*subject, cells)
+        return JudgeCells(*subject, cells)
     whole, limits, labels = every[-1], material.limits, material.people
     table = Wordings.of(answers, material.family)
     # Wordings whose label map is wrong tell of the wording, not of the judge.

@@ -38,8 +38,8 @@ class Subject(NamedTuple):
 
 
 @dataclass(frozen=True)
-class About:
-    """What has a subject: a run, a judge, a task and a scoring (``-`` for a baseline)."""
+class SubjectFields:
+    """Fields that identify the run, judge, task and scoring (``-`` for a baseline)."""
 
     run_id: str
     judge: str
@@ -217,7 +217,7 @@ class Outlook:
 
 
 @dataclass(frozen=True)
-class Measured(About):
+class JudgeCells(SubjectFields):
     """The cells of a judge, task and scoring; a baseline (`judgesense.log.view.BASELINES`) has
     nothing else, because no conclusion is drawn from it."""
 
@@ -240,7 +240,7 @@ class Measured(About):
 
 
 @dataclass(frozen=True)
-class Assessment(Measured):
+class Assessment(JudgeCells):
     """Everything measured and concluded about one judge on one task under one scoring."""
 
     card: TrustCard
@@ -262,7 +262,7 @@ class Assessment(Measured):
 
 
 @dataclass(frozen=True)
-class Finding(About):
+class Finding(SubjectFields):
     """A sentence on a judge, task and scoring (`judgesense.measure.advice`)."""
 
     kind: str
@@ -288,7 +288,7 @@ class ReportContents:
     runs' records (``run.json``).
     """
 
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[JudgeCells, ...] = ()
     findings: tuple[Finding, ...] = ()
     runs: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ POOLED = "both"
 """The order of a cell over both option orders."""
 
 NO_PAIRS = "there are no template pairs to compare"
-NOT_JUDGED = "no pair was judged on both sides"
+NO_PAIR_JUDGED = "no pair was judged on both sides"
 
 KAPPA_UNDEFINED = ": kappa is undefined"
 """How `judgesense.statistics.agreement.jss_of_codes` ends its reason if all decisions are alike."""
@@ -141,7 +141,7 @@ def _with_pairs(cell: Cell, part: CellPart, labels: str) -> Cell:
         others = ("n_items", "signature")
         cell = replace(cell, **{k: v for k, v in figures.items() if k not in others})
     else:
-        cell = replace(cell, degenerate=NOT_JUDGED if part.n_planned else NO_PAIRS)
+        cell = replace(cell, degenerate=NO_PAIR_JUDGED if part.n_planned else NO_PAIRS)
     decided = part.of_pairs & answers.decided(labels)
     random = wording_interval(answers, one == two, decided)
     # JSS of the same prompt asked again, and what rewording does beyond that.

@@ -24,7 +24,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.files.disk import write_text
 from judgesense.files.tables import cell_text, csv_text
 from judgesense.log.answers import Answers, cube_of, has_foreign_gold
-from judgesense.measure.assessment import About
+from judgesense.measure.assessment import SubjectFields
 from judgesense.measure.details import ROW
 from judgesense.measure.figures import GroupFigures, GroupShare, WhereWrong
 from judgesense.measure.texts import LONGEST_TEXT
@@ -58,7 +58,7 @@ _JSON = ("verdicts", "answers", "people")
 
 
 @dataclass(frozen=True)
-class Disagreement(About):
+class Disagreement(SubjectFields):
     """A row of ``disagreements.csv``, whose columns are its fields; those of an imported file, its
     ``columns``, follow.
 

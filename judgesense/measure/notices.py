@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judgesense.log.answers import Answers, distinct, joined
+from judgesense.log.answers import Answers, distinct, join_rows_by_key
 from judgesense.log.schema import DAMAGE, HARMLESS, REWORDING, VARIANT_CLASSES
 from judgesense.measure.card import Check, Details, State
 from judgesense.measure.figures import DamageFigures, MissedItem
@@ -179,14 +179,14 @@ def _copies(answers: Answers) -> _Copies | None:
     place = (log.item * len(log.variants) + log.variant) * len(log.bases) + log.base
     if answers.task.comparative:
         first = rows[log.order[rows] == log.order[rows[0]]]
-        base, copy = joined(place, first, rows[log.order[rows] != log.order[rows[0]]])
+        base, copy = join_rows_by_key(place, first, rows[log.order[rows] != log.order[rows[0]]])
         plain = ~error[base] & ~error[copy]
     else:
         plain_rows = answers.rows[
             np.array([name == REWORDING for name in log.variants])[log.variant[answers.rows]]
         ]
         cell = (log.item * len(log.orders) + log.order) * len(log.bases) + log.base
-        base, copy = joined(cell, plain_rows, rows)
+        base, copy = join_rows_by_key(cell, plain_rows, rows)
         plain = ~error[base] & ~error[copy] & ~log.undecided[log.decision[base]]
     base, copy = base[plain], copy[plain]
     counts, lowered = _lowered(answers, base, copy)

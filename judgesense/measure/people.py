@@ -44,7 +44,7 @@ GOLD, MAJORITY = "gold", "majority"
 """The names of labels that are not one person's."""
 
 
-class Judged(NamedTuple):
+class JudgedRows(NamedTuple):
     """A judge's verdicts that got an answer, row by row: shape (n,) each."""
 
     answers: Answers
@@ -100,17 +100,17 @@ def people(
     return tuple(entry for entry in (first, *alone) if entry is not None)
 
 
-def judged_rows(answers: Answers, mislabelled: Collection[str] = ()) -> Judged:
+def judged_rows(answers: Answers, mislabelled: Collection[str] = ()) -> JudgedRows:
     """A judge's verdicts beside the gold labels, without mislabelled templates."""
     log = answers.log
     wrong = np.isin(log.templates, list(mislabelled))[log.template[answers.rows]]
     used = (log.labels[answers.decision] != ERROR) & ~wrong
     rows = answers.rows[used]
     gold = np.append(log.labels, "")[log.gold[rows]]
-    return Judged(answers, rows, log.labels[answers.decision[used]], gold)
+    return JudgedRows(answers, rows, log.labels[answers.decision[used]], gold)
 
 
-def by_person(judged: Judged, labels: pa.Table) -> dict[str, Words]:
+def by_person(judged: JudgedRows, labels: pa.Table) -> dict[str, Words]:
     """Each person's label at the rows, "" where there is none."""
     log = judged.answers.log
     of_task = labels.filter(pc.equal(labels["task"], judged.answers.task.name)).to_pylist()
@@ -129,7 +129,7 @@ def by_person(judged: Judged, labels: pa.Table) -> dict[str, Words]:
     }
 
 
-def _compared(judged: Judged, human: str, column: Words) -> HumanAgreement | None:
+def _compared(judged: JudgedRows, human: str, column: Words) -> HumanAgreement | None:
     """The verdicts beside one label a row; None without a label of the task's own."""
     answers, task = judged.answers, judged.answers.task
     labelled: Bools = np.isin(column, task.labels)
@@ -188,7 +188,7 @@ def _share(
     return {name: value, **ends.fields(name)}
 
 
-def _corrected(judged: Judged, labels: Words) -> dict[str, CorrectedShare]:
+def _corrected(judged: JudgedRows, labels: Words) -> dict[str, CorrectedShare]:
     """The share of each label among all judged items, corrected for the judge's errors.
 
     Prediction-powered (PPI++): the share of the verdicts, ``verdicts``, moved by how far they are
@@ -229,7 +229,7 @@ def _corrected(judged: Judged, labels: Words) -> dict[str, CorrectedShare]:
 
 
 def _with_others(
-    majority: HumanAgreement, judged: Judged, by_person: Mapping[str, Words], epsilon: float
+    majority: HumanAgreement, judged: JudgedRows, by_person: Mapping[str, Words], epsilon: float
 ) -> HumanAgreement:
     """The agreement with a majority, and how people agree with each other, and whether the judge
     could stand in for one."""

@@ -1,4 +1,4 @@
-"""What recipes gain a judge on a log, cross-fitted."""
+"""How much each recipe improves a judge on a log, cross-fitted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judgesense.recipes.fitting import (
 from judgesense.recipes.recipe import AS_ASKED, TIE, Recipe
 from judgesense.recipes.units import Unit, answers_from
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.calibration import UNDECIDED
+from judgesense.statistics.calibration import NO_VERDICT
 from judgesense.statistics.comparison import Gain, paired_gain
 from judgesense.statistics.selection import choice_error, folds_of
 from judgesense.text import join, number, percent, plural_s, signed
@@ -214,7 +214,7 @@ def _best(array: AnswerArray, recipe: Recipe, orders: tuple[str, ...], folds: Co
 
 def _as_logged(array: AnswerArray) -> list[Unit]:
     """The verdicts as logged: of two options with the same probability the log took the first."""
-    other_order = np.array([1, 0, *range(2, len(array.labels)), NOT_ASKED, UNDECIDED])
+    other_order = np.array([1, 0, *range(2, len(array.labels)), NOT_ASKED, NO_VERDICT])
     units = []
     for wording in array.of(EQUIVALENT):
         for place, order in enumerate(array.orders):

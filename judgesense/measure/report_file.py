@@ -13,17 +13,17 @@ from judgesense.files.disk import file_bytes
 from judgesense.files.documents import fit_record, parse_json
 from judgesense.log.view import BASELINES
 from judgesense.measure.assessment import (
-    About,
     Assessment,
     Cell,
     Finding,
-    Measured,
+    JudgeCells,
     NextStep,
     Outlook,
     RemedyFigures,
     ReportContents,
     Search,
     Subject,
+    SubjectFields,
 )
 from judgesense.measure.card import TrustCard
 from judgesense.measure.figures import (
@@ -132,10 +132,10 @@ def contents_of(report: Mapping[str, Any], where: str = REPORT_FILE) -> ReportCo
     for name in sorted(RECORDS, key=lambda name: name != "cells"):
         for number, row in enumerate(report.get(name, ())):
             place = f"{where}, {name}[{number}]"
-            subject = fit_record(About, row, place, "a report").subject
+            subject = fit_record(SubjectFields, row, place, "a report").subject
             record = fit_record(RECORDS[name], row, place, "a report")
             by_subject.setdefault(subject, {}).setdefault(name, []).append(record)
-    measured: list[Measured] = []
+    measured: list[JudgeCells] = []
     for subject, lists in by_subject.items():
         values: dict[str, Any] = {"cells": ()}
         for name, records in lists.items():
@@ -143,7 +143,7 @@ def contents_of(report: Mapping[str, Any], where: str = REPORT_FILE) -> ReportCo
         if "card" in values:
             measured.append(Assessment(*subject, **values))
         else:
-            measured.append(Measured(*subject, cells=values["cells"]))
+            measured.append(JudgeCells(*subject, cells=values["cells"]))
     findings = []
     for number, row in enumerate(report.get("findings", ())):
         findings.append(fit_record(Finding, row, f"{where}, findings[{number}]", "a report"))
@@ -223,7 +223,7 @@ def merge(reports: Sequence[ReportContents]) -> ReportContents:
     A run that is named twice counts once.
     """
     reports = [report for at, report in enumerate(reports) if report not in reports[:at]]
-    measured: list[Measured] = []
+    measured: list[JudgeCells] = []
     baselines: set[tuple[str, str, Cell]] = set()
     for report in reports:
         for entry in report.measured:

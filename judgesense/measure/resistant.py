@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from judgesense.log.answers import Answers, distinct, joined
+from judgesense.log.answers import Answers, distinct, join_rows_by_key
 from judgesense.log.schema import ATTACK, REWORDING, VARIANT_CLASSES
 from judgesense.measure.card import Check
 from judgesense.measure.figures import AttackFigures, AttackText, TurnedItem
@@ -96,7 +96,7 @@ def attacks(
     codes = np.array([named.get(name, -1) for name in base_of])
     place = (log.item * len(log.orders) + log.order) * len(log.bases) + log.base
     keys = place * len(log.variants) + codes[log.variant]
-    base, attacked = joined(keys, rows[~is_attack[rows]], rows[is_attack[rows]])
+    base, attacked = join_rows_by_key(keys, rows[~is_attack[rows]], rows[is_attack[rows]])
     plain = (log.labels[log.decision[base]] != ERROR) & (
         log.labels[log.decision[attacked]] != ERROR
     )

@@ -34,7 +34,7 @@ from local_judges.runner import ask_all
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgingSummary:
     """What :func:`judge_items` wrote: how many verdicts, and how many a person should look at."""
 
     out: Path
@@ -62,7 +62,7 @@ def judge_items(
     retry_failed: int = RETRIES,
     note: Note | None = None,
     **judge_options: Any,
-) -> Judged:
+) -> JudgingSummary:
     """Judge items and write a row per item, in the items' order, with the columns of their file.
 
     Interrupt it at any time; call it again with the same arguments to resume. The decision log is
@@ -129,7 +129,7 @@ def judge_items(
     write_verdicts(found, target, rows)
     asked = [v.ask_person for v in found if v.ask_person is not None]
     costs = [v.cost_usd for v in found if v.cost_usd is not None]
-    return Judged(
+    return JudgingSummary(
         target,
         folder,
         len(found),

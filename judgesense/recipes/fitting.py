@@ -18,7 +18,7 @@ from judgesense.log.array import NOT_ASKED, AnswerArray
 from judgesense.log.schema import EQUIVALENT
 from judgesense.recipes.recipe import Recipe
 from judgesense.statistics.arrays import Codes, Floats
-from judgesense.statistics.calibration import UNDECIDED, batch_offsets, calibrated, majority
+from judgesense.statistics.calibration import NO_VERDICT, batch_offsets, calibrated, majority
 from judgesense.tasks import is_scale
 
 MOST_PANELS = 10
@@ -139,7 +139,7 @@ def best_of(array: AnswerArray, codes: Codes) -> int:
     right most often, or without gold labels agree most with the others' majority."""
     if not (array.gold >= 0).any():
         votes_of = [np.delete(codes, at, axis=1) for at in range(codes.shape[1])]
-        majorities = [majority(np.maximum(v, UNDECIDED), len(array.labels)) for v in votes_of]
+        majorities = [majority(np.maximum(v, NO_VERDICT), len(array.labels)) for v in votes_of]
         aims = np.stack(majorities, axis=1)
     else:
         aims = np.repeat(array.gold[:, None], codes.shape[1], axis=1)

@@ -19,7 +19,7 @@ from judgesense.errors import JudgeSenseError
 from judgesense.log.array import NOT_ASKED, AnswerArray
 from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.calibration import (
-    UNDECIDED,
+    NO_VERDICT,
     batch_offsets,
     calibrated,
     expected_score,
@@ -52,8 +52,8 @@ OTHER_WORDINGS = "other wordings"
 
 
 @dataclass(frozen=True)
-class Verdicts:
-    """Verdicts on n items, in each item's own order.
+class RecipeVerdicts:
+    """A recipe's verdicts on n items, in each item's own order.
 
     ``codes`` index the recipe's labels (-1: undecided), shape (n,). ``logprobs`` are the labels'
     log-probabilities with the recipe, shape (n, L), NaN where nothing was read; for an expected
@@ -211,7 +211,7 @@ class Recipe:
             offsets[wording] = dict(zip(self.labels, learned.tolist(), strict=True))
         return replace(self, offsets=offsets)
 
-    def decide(self, *answers: AnswerArray, items: Codes | slice = slice(None)) -> Verdicts:
+    def decide(self, *answers: AnswerArray, items: Codes | slice = slice(None)) -> RecipeVerdicts:
         """The verdicts on some items; NOT_ASKED where one of the recipe's prompts was not asked.
 
         ``answers`` are those of each judge, by the recipe's numbers.
@@ -226,7 +226,7 @@ class Recipe:
         missing = (array.verdicts == NOT_ASKED).any(axis=(1, 2))
         return replace(decided, codes=np.where(missing, NOT_ASKED, decided.codes))
 
-    def verdicts(self, logprobs: npt.ArrayLike) -> Verdicts:
+    def verdicts(self, logprobs: npt.ArrayLike) -> RecipeVerdicts:
         """The verdicts of one judge on n items.
 
         Args:
@@ -268,7 +268,7 @@ class Recipe:
         }
 
 
-def jury(verdicts: Sequence[Verdicts], *, by_votes: bool) -> Verdicts:
+def jury(verdicts: Sequence[RecipeVerdicts], *, by_votes: bool) -> RecipeVerdicts:
     """The verdicts of judges that all are asked: their majority, or by the mean log-odds."""
     if by_votes:
         codes = np.stack([each.codes for each in verdicts], axis=1)
@@ -276,13 +276,13 @@ def jury(verdicts: Sequence[Verdicts], *, by_votes: bool) -> Verdicts:
     return _by_probability(mean_log_odds(np.stack([each.logprobs for each in verdicts], axis=1)))
 
 
-def cascade(verdicts: Sequence[Verdicts], margins: Sequence[float | None]) -> Verdicts:
+def cascade(verdicts: Sequence[RecipeVerdicts], margins: Sequence[float | None]) -> RecipeVerdicts:
     """The verdict of the first judge that is confident enough, or of the last."""
     final = verdicts[0]
     for margin, later in zip(margins, verdicts[1:], strict=False):
         assert margin is not None
         clear = final.is_confident(margin)
-        final = Verdicts(
+        final = RecipeVerdicts(
             np.where(clear, final.codes, later.codes),
             np.where(clear[:, None], final.logprobs, later.logprobs),
             np.where(clear, final.margin, later.margin),
@@ -290,18 +290,18 @@ def cascade(verdicts: Sequence[Verdicts], margins: Sequence[float | None]) -> Ve
     return final
 
 
-def voted(codes: Codes, n_labels: int) -> Verdicts:
+def voted(codes: Codes, n_labels: int) -> RecipeVerdicts:
     """The verdicts that most of some verdicts, shape (n, members), are for."""
     shares, won = votes(codes, n_labels), majority(codes, n_labels)
     ranked = np.sort(np.nan_to_num(shares), axis=1)
-    margin = np.where(won == UNDECIDED, 0.0, ranked[:, -1] - ranked[:, -2])
+    margin = np.where(won == NO_VERDICT, 0.0, ranked[:, -1] - ranked[:, -2])
     with np.errstate(divide="ignore"):
-        return Verdicts(won, np.log(shares), margin)
+        return RecipeVerdicts(won, np.log(shares), margin)
 
 
-def _by_probability(mean: Floats) -> Verdicts:
+def _by_probability(mean: Floats) -> RecipeVerdicts:
     ranked = np.sort(np.maximum(np.nan_to_num(mean, nan=0.0), -700.0), axis=1)
-    return Verdicts(most_probable(mean), mean, ranked[:, -1] - ranked[:, -2])
+    return RecipeVerdicts(most_probable(mean), mean, ranked[:, -1] - ranked[:, -2])
 
 
 def in_own_order(values: Floats, orders: tuple[str, ...]) -> Floats:

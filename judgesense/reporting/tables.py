@@ -9,7 +9,7 @@ from itertools import groupby
 from judgesense.log.view import BASELINES, ORACLE
 from judgesense.measure.assessment import (
     Assessment,
-    Measured,
+    JudgeCells,
     NextStep,
     ReportContents,
     Subject,
@@ -59,7 +59,7 @@ class Row:
     """
 
     texts: Mapping[str, str]
-    entry: Measured
+    entry: JudgeCells
     jss: float | None
     ci_low: float | None
     ci_high: float | None
@@ -104,7 +104,7 @@ def rows(report: ReportContents) -> list[Row]:
     return [_row(entry, names[entry.judge]) for entry in ranked]
 
 
-def _row(entry: Measured, name: str) -> Row:
+def _row(entry: JudgeCells, name: str) -> Row:
     cell = entry.mapped
     trust, ends, n, kappa, readable = (
         BASELINE,

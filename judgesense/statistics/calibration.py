@@ -1,4 +1,4 @@
-"""Remedies on arrays: priors removed, orders and wordings averaged, votes, abstentions.
+"""Recipes on arrays: remove priors, average orders and wordings, vote and abstain.
 
 Log-probabilities are in nats, one column per option; NaN marks an answer that was not given. The
 functions know nothing of judges or files: :mod:`judgesense.measure.remedies` applies them to a log.
@@ -16,7 +16,7 @@ from judgesense.statistics.arrays import Bools, Codes, Floats
 from judgesense.statistics.inputs import cluster_codes
 from judgesense.statistics.intervals import wilson_cluster
 
-UNDECIDED = -1
+NO_VERDICT = -1
 """The code of a verdict that cannot be read, or of a tie."""
 
 _FLOOR = 1e-12
@@ -95,7 +95,7 @@ def mean_log_odds(logprobs: npt.ArrayLike) -> Floats:
 
 
 def most_probable(logprobs: npt.ArrayLike) -> Codes:
-    """The most probable option of each row, the first of a tie; UNDECIDED for NaN, shape (n,).
+    """The most probable option of each row, the first of a tie; NO_VERDICT for NaN, shape (n,).
 
     >>> most_probable([[-1.0, -0.5], [np.nan, np.nan]]).tolist()
     [1, -1]
@@ -103,7 +103,7 @@ def most_probable(logprobs: npt.ArrayLike) -> Codes:
     values = np.asarray(logprobs, dtype=np.float64)
     unknown = np.isnan(values).any(axis=-1)
     chosen: Codes = np.where(unknown, -np.inf, values.T).T.argmax(axis=-1)
-    return np.where(unknown, UNDECIDED, chosen)
+    return np.where(unknown, NO_VERDICT, chosen)
 
 
 def expected_score(logprobs: npt.ArrayLike, values: npt.ArrayLike) -> Floats:
@@ -133,7 +133,7 @@ def votes(codes: npt.ArrayLike, n_labels: int) -> Floats:
 
 
 def majority(codes: npt.ArrayLike, n_labels: int) -> Codes:
-    """The label with the most verdicts of each row; UNDECIDED for a tie and without a verdict.
+    """The label with the most verdicts of each row; NO_VERDICT for a tie and without a verdict.
 
     >>> majority([[0, 1, 1], [0, 1, -1]], 2).tolist()
     [1, -1]
@@ -141,7 +141,7 @@ def majority(codes: npt.ArrayLike, n_labels: int) -> Codes:
     shares = votes(codes, n_labels)
     best = shares.max(axis=1, keepdims=True)
     tied = (shares == best).sum(axis=1) != 1
-    return np.where(tied, UNDECIDED, np.nan_to_num(shares).argmax(axis=1))
+    return np.where(tied, NO_VERDICT, np.nan_to_num(shares).argmax(axis=1))
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ def ask_threshold(
 
 
 @dataclass(frozen=True)
-class Safe:
+class SafeStep:
     """How far a fixed sequence of tests passes: the last ``step`` (None: not the first one), and
     the upper ``bound`` of its error; ``needed`` are the verdicts that the first test needs."""
 
@@ -273,7 +273,7 @@ def longest_safe(
     *,
     max_error: float = 0.05,
     confidence: float = 0.95,
-) -> Safe:
+) -> SafeStep:
     """Of policies from cautious to bold, the last whose decided items are wrong in at most
     ``max_error``, tested in that order until one fails.
 
@@ -293,7 +293,7 @@ def longest_safe(
     done, bad = np.asarray(decided, bool), np.asarray(wrong, bool)
     codes, k = cluster_codes(clusters, done.shape[1])
     needed = _verdicts_needed(codes, max_error, confidence) if k else 1
-    found = Safe(None, None, needed)
+    found = SafeStep(None, None, needed)
     for step, policy in enumerate(done):
         # A policy that decides too little to pass without an error is no test.
         if error_bound(policy, policy & False, codes, confidence) > max_error:
@@ -301,5 +301,5 @@ def longest_safe(
         bound = error_bound(policy, bad[step], codes, confidence)
         if bound > max_error:
             break
-        found = Safe(step, bound, needed)
+        found = SafeStep(step, bound, needed)
     return found

@@ -11,14 +11,14 @@ from answers_trial import CHOICE, no_answers, record
 from judgesense.ask.candidates import first_recipes
 from judgesense.ask.plan import _clusters
 from judgesense.ask.promise import probes_of, row_of, steadiness, with_person
-from judgesense.recipes.recipe import Recipe, Verdicts
+from judgesense.recipes.recipe import Recipe, RecipeVerdicts
 from judgesense.tasks import Item
 
 
-def verdicts_of(odds: np.ndarray) -> Verdicts:
+def verdicts_of(odds: np.ndarray) -> RecipeVerdicts:
     """Verdicts by log-odds of the first label."""
     logprobs = np.stack([-np.logaddexp(0, -odds), -np.logaddexp(0, odds)], axis=-1)
-    return Verdicts((odds < 0).astype(int), logprobs, np.abs(odds))
+    return RecipeVerdicts((odds < 0).astype(int), logprobs, np.abs(odds))
 
 
 def calibrated(rng: np.random.Generator, gold: np.ndarray, scale: float) -> np.ndarray:

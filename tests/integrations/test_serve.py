@@ -19,7 +19,7 @@ import yaml
 from served import file_of, judge_of, rule, running, served_of
 
 from judgesense import load_judge
-from judgesense.ask.wordings import alone_wordings
+from judgesense.ask.wordings import single_option_wordings
 from judgesense.errors import JudgeSenseError
 from judgesense.files.limits import REQUEST_BYTES as MOST_BYTES
 from judgesense.serve.server import serve
@@ -78,7 +78,7 @@ def test_other_files_give_the_verdicts_of_the_judge(tmp_path: Path, kind: str) -
     path = file_of(tmp_path / "own.yaml", "relevance", 2, ("AB", "BA"))
     held, inner = yaml.safe_load(path.read_text()), [judge_of(), judge_of(other)]
     if kind == "alone":
-        template = alone_wordings(entry_of)[0]
+        template = single_option_wordings(entry_of)[0]
         held["tasks"]["relevance"]["templates"].append(
             {
                 "id": template.template_id,

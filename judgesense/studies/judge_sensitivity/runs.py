@@ -61,7 +61,7 @@ class JudgedCase:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRun:
     """A run: its report, its record, its log and its cases, in the paper's order of tasks.
 
     The cases cover the valid pairs. ``every`` has the answers on all pairs, by judge, task and
@@ -101,7 +101,7 @@ class Judged:
                     yield task, scoring, cases
 
 
-def read_judged(run_dir: Path, invalid: Collection[str] = ()) -> Judged:
+def read_judged(run_dir: Path, invalid: Collection[str] = ()) -> JudgedRun:
     """Read a run and measure it without the pairs ``invalid``, nor the six that the paper excludes
     from the published pairs (section 3.3).
 
@@ -130,7 +130,7 @@ def read_judged(run_dir: Path, invalid: Collection[str] = ()) -> Judged:
         entry = measured[Subject(run_id, answers.judge, answers.task.name, answers.scoring)]
         number = judges.index(answers.judge)
         cases.append(JudgedCase(names[answers.judge], number, entry.raw, entry.mapped, answers))
-    return Judged(report, run.record, run.log, tuple(ranked(cases)), every)
+    return JudgedRun(report, run.record, run.log, tuple(ranked(cases)), every)
 
 
 def ranked(cases: Sequence[JudgedCase]) -> list[JudgedCase]:

@@ -20,7 +20,7 @@ from judgesense.published import PublishedFigure
 from judgesense.statistics.flips import flip_overlap, flip_sources
 from judgesense.studies.common.study import Record, table
 from judgesense.studies.common.study import published as published_figures
-from judgesense.studies.judge_sensitivity.runs import TASKS, Judged, JudgedCase, task_place
+from judgesense.studies.judge_sensitivity.runs import TASKS, JudgedCase, JudgedRun, task_place
 from judgesense.tasks import ERROR, ORDERS, REFUSED, UNCLEAR, UNDECIDED
 
 PAPER = "judge-sensitivity"
@@ -33,7 +33,7 @@ HERE, SECOND, FIRST = "here", "published v2", "published v1 (withdrawn)"
 class Sensitivity:
     """What the study measured: a run of its own, or a ``log`` that somebody else judged."""
 
-    main: Judged
+    main: JudgedRun
     log: Path | None = None
 
     @property

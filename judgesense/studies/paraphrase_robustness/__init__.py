@@ -26,12 +26,12 @@ from judgesense.studies.paraphrase_robustness.fuser import fuse
 from judgesense.studies.paraphrase_robustness.grid import judge_grid, make_plan
 from judgesense.studies.paraphrase_robustness.measures import configuration
 from judgesense.studies.paraphrase_robustness.strategies import CONSTANT, SINGLE
-from judgesense.studies.paraphrase_robustness.tables import NAME, Measured
+from judgesense.studies.paraphrase_robustness.tables import NAME, StudyMeasurements
 from judgesense.text import join
 from judgesense_dataset.sources.loader import Reader
 
 
-def findings(s: Measured, made: Tables) -> Iterator[str]:
+def findings(s: StudyMeasurements, made: Tables) -> Iterator[str]:
     """What the tables show."""
     above = sum((row["ci_low"] or 0.0) > row["constant_accuracy"] for row in s.rows)
     yield (
@@ -45,7 +45,7 @@ def findings(s: Measured, made: Tables) -> Iterator[str]:
         )
 
 
-def limits(s: Measured, made: Tables) -> Iterator[str]:
+def limits(s: StudyMeasurements, made: Tables) -> Iterator[str]:
     """What the figures do not show."""
     plan = s.grid.plan
     yield (
@@ -70,7 +70,7 @@ def limits(s: Measured, made: Tables) -> Iterator[str]:
             )
 
 
-def _gains(s: Measured, made: Tables) -> Iterator[Record]:
+def _gains(s: StudyMeasurements, made: Tables) -> Iterator[Record]:
     """The gain of each strategy on each attribute, exact and then within the tolerance."""
     rows = made["mitigations"].rows if "mitigations" in made else ()
     single = {row["attribute"]: row["accuracy"] for row in rows if row["strategy"] == SINGLE}
@@ -235,4 +235,6 @@ def paraphrase_robustness(
         "scores": sum(row["cell"].scores.size for row in rows),
         "fuser": "none" if fuser is None else str(getattr(fuser, "name", fuser)),
     }
-    return STUDY.result(Measured(grid, read_run(out / "grid"), rows, outcomes, tau), settings)
+    return STUDY.result(
+        StudyMeasurements(grid, read_run(out / "grid"), rows, outcomes, tau), settings
+    )

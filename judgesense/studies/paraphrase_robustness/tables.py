@@ -33,7 +33,7 @@ paper = partial(paper_of, NAME)
 
 
 @dataclass(frozen=True)
-class Measured:
+class StudyMeasurements:
     """What the study measured: a record per configuration, and the outcomes of the strategies in
     the order of the attributes."""
 
@@ -52,7 +52,7 @@ class Measured:
     paper_stable="paper's share",
     constant_accuracy="constant score",
 )
-def kinds(s: Measured) -> Iterator[Record]:
+def kinds(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy and stability by verifiability."""
     counts, _ = stability(s.rows)
     for kind, own in grouped(s.rows, "kind", VERIFIABILITIES).items():
@@ -69,7 +69,7 @@ def kinds(s: Measured) -> Iterator[Record]:
         }
 
 
-def _stability_note(s: Measured) -> str:
+def _stability_note(s: StudyMeasurements) -> str:
     counts, test = stability(s.rows)
     total, of = (sum(column) for column in zip(*counts.values(), strict=True))
     by_kind = "not tested (one kind, or no difference)"
@@ -91,7 +91,7 @@ def _stability_note(s: Measured) -> str:
     paper_sensitivity="paper's sensitivity",
     paper_gap="paper's gap",
 )
-def tasks(s: Measured) -> Iterator[Record]:
+def tasks(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy and robustness by task."""
     for group, own in grouped(s.rows, "group", SOURCES).items():
         row: dict[str, Any] = {"task": group}
@@ -110,7 +110,7 @@ def tasks(s: Measured) -> Iterator[Record]:
     paper_best="paper's best",
     constant_accuracy="constant score",
 )
-def attributes(s: Measured) -> Iterator[Record]:
+def attributes(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy by attribute: the mean over judges, and the best strategy."""
     for name, own in grouped(s.rows, "attribute").items():
         tried = [o for o in s.outcomes if o.name == name and o.strategy not in (SINGLE, CONSTANT)]
@@ -137,7 +137,7 @@ def attributes(s: Measured) -> Iterator[Record]:
     "write something else.",
     constant_accuracy="constant score",
 )
-def judges(s: Measured) -> Iterator[Record]:
+def judges(s: StudyMeasurements) -> Iterator[Record]:
     """Judges by accuracy."""
     rows = []
     for name, own in grouped(s.rows, "judge").items():
@@ -176,7 +176,7 @@ def judges(s: Measured) -> Iterator[Record]:
     paper_eta_squared="paper's η²",
     n="n",
 )
-def anova(s: Measured) -> Iterator[Record]:
+def anova(s: StudyMeasurements) -> Iterator[Record]:
     """How much of the variance of accuracy task, verifiability and judge explain."""
     for factor, column in (("task", "group"), ("verifiability", "kind"), ("judge", "judge")):
         groups = grouped(s.rows, column).values()
@@ -202,7 +202,7 @@ def anova(s: Measured) -> Iterator[Record]:
     cohens_d="Cohen's d",
     paper_cohens_d="paper's d",
 )
-def contrasts(s: Measured) -> Iterator[Record]:
+def contrasts(s: StudyMeasurements) -> Iterator[Record]:
     """Kinds of attributes against each other."""
     for row in measures.contrasts(s.rows):
         yield row | {"paper_cohens_d": paper(f"contrast.{row['first']}.{row['second']}.d")}
@@ -221,7 +221,7 @@ def contrasts(s: Measured) -> Iterator[Record]:
     paper_pearson="paper's r",
     paper_spearman="paper's ρ",
 )
-def correlations(s: Measured) -> Iterator[Record]:
+def correlations(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy against robustness."""
     from scipy.stats import pearsonr, spearmanr
 
@@ -250,7 +250,7 @@ def correlations(s: Measured) -> Iterator[Record]:
     within_0_25="within 0.25",
     within_0_5="within 0.5",
 )
-def tolerance(s: Measured) -> Iterator[Record]:
+def tolerance(s: StudyMeasurements) -> Iterator[Record]:
     """Accuracy by tolerance."""
     for kind, own in {**grouped(s.rows, "kind", VERIFIABILITIES), "all": s.rows}.items():
         within = {
@@ -275,7 +275,7 @@ def tolerance(s: Measured) -> Iterator[Record]:
     paper_difference="paper's difference",
     paper_p="paper's p",
 )
-def control(s: Measured) -> Iterator[Record]:
+def control(s: StudyMeasurements) -> Iterator[Record]:
     """The gap when the wording changes against the gap when it does not."""
     stated = {
         kind: (paper(f"control.{kind}.difference"), paper(f"control.{kind}.p"))
@@ -300,7 +300,7 @@ def control(s: Measured) -> Iterator[Record]:
     near_gain="gain within τ",
     paper_gain="paper's gain",
 )
-def strategies(s: Measured) -> Iterator[Record]:
+def strategies(s: StudyMeasurements) -> Iterator[Record]:
     """The strategies over all attributes."""
     by_strategy: dict[str, list[Outcome]] = {}
     for one in s.outcomes:
@@ -336,7 +336,7 @@ def strategies(s: Measured) -> Iterator[Record]:
     paper_delta="paper's Δ",
     paper_best="paper's best",
 )
-def best_strategies(s: Measured) -> Iterator[Record]:
+def best_strategies(s: StudyMeasurements) -> Iterator[Record]:
     """Which strategy is best on each kind of attributes, and by how much."""
     for kind in VERIFIABILITIES:
         tried: dict[str, list[Outcome]] = {}
@@ -379,7 +379,7 @@ def best_strategies(s: Measured) -> Iterator[Record]:
     lowest="ours, lowest",
     highest="ours, highest",
 )
-def stated(s: Measured) -> Iterator[Record]:
+def stated(s: StudyMeasurements) -> Iterator[Record]:
     """The figures of single judges, of proprietary ones, and of people."""
     by_judge = list(grouped(s.rows, "judge").values())
     accuracies = [[row["accuracy"] for row in own] for own in by_judge]
@@ -425,7 +425,7 @@ def stated(s: Measured) -> Iterator[Record]:
     near_gain="gain within τ",
     cost_usd="US dollars",
 )
-def mitigations(s: Measured) -> Iterator[Record]:
+def mitigations(s: StudyMeasurements) -> Iterator[Record]:
     """Every strategy on every attribute."""
     for one in s.outcomes:
         accuracy, low, high = one.interval(one.exact)
@@ -467,7 +467,7 @@ def mitigations(s: Measured) -> Iterator[Record]:
     near="within τ",
     constant_accuracy="constant score",
 )
-def configurations(s: Measured) -> Iterator[Record]:
+def configurations(s: StudyMeasurements) -> Iterator[Record]:
     """Every judge on every attribute."""
     hidden = ("cell", "group", "within", "gaps", "insensitive")
     for row in sorted(s.rows, key=lambda row: str(row["attribute"])):
