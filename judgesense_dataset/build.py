@@ -140,84 +140,30 @@ def build_dataset(
     for source in _sources(sources, known, own, own_task):
         chosen = source.collect(reader, items, seed)
         collected += chosen.items
-        first = chosen.items[0]
-        origins.append(
-            {
-                "title": source.title,
-                "id": first.source,
-                "revision": first.revision,
-                "license": first.license or "unknown",
-                "items": len(chosen.items),
-                "task": first.task,
-            }
-        )
+        origins.append(_origin(source, chosen.items))
         cites |= dict.fromkeys(source.cites)
         built.notes += [f"{source.title}: {note}" for note in chosen.notes]
     groups = group_items(known, collected)
-    embedder, missing = Embedder(), list[JudgeSenseError]()
+    wanted = _Wanted(items, pairs, design, orders, seed, own is not None)
+    free = _FreeVerdicts()
     about: dict[str, dict[str, Any]] = {}
-    votes: dict[str, Counter[str | None]] = defaultdict(Counter)
     with new_folder(out) as folder:
         prompts: list[Iterator[dict[str, Any]]] = []
         rejected: list[dict[str, Any]] = []
         for name, group in groups.items():
             entry = known[name]
-            each = len(shown_orders(entry.task, orders)) * len(entry.templates)
-            counts = {"items": len(group), "prompts": len(group) * each}
             prompts.append(_prompt_rows(entry, group, orders))
-            of_pairs = _verdicts(entry, group[0], embedder, missing) if verdicts else []
-            for verdict in of_pairs:
-                for validator, vote in json.loads(verdict["validation"]).items():
-                    votes[validator][vote["verdict"]] += 1
-            doubtful = [at for at, one in enumerate(of_pairs) if one["valid"] is False]
-            valid = [at for at in range(math.comb(len(entry.templates), 2)) if at not in doubtful]
-            if not valid:
-                raise JudgeSenseError(
-                    f"task {name!r}: no two of its wordings ask for the same judgement; correct "
-                    "them, or build with --no-verdicts"
-                )
-            wanted = _pairs_wanted(entry, len(group) * len(valid), items, pairs, orders)
-            cells = plan(entry, group, design, wanted, seed, orders, valid)
-            counts["pairs"] = write_config(
-                folder, name, PAIR_ROWS, _with_verdicts(entry, group, cells, of_pairs)
-            )
-            # As many of each two rejected wordings as of two valid ones.
-            n_rejected = len({cell[:2] for cell in cells}) * len(doubtful) // len(valid)
-            if n_rejected:
-                n = n_rejected if design == "balanced" else None
-                cells = plan(entry, group, design, n, seed, orders, doubtful)
-                rejected += _with_verdicts(entry, group, cells, of_pairs)
-            counts["rejected"] = len(cells) if n_rejected else 0
-            if pairs is None and own is None and items is not None and items >= DEFAULT_ITEMS:
-                _require_size(name, counts)
-            built.tasks[name] = counts
-            golds = Counter(item.gold for item in group)
-            about[name] = {
-                **counts,
-                "clusters": len({item.cluster_id for item in group}),
-                "templates": len(entry.templates),
-                "gold": {label: golds[label] for label in entry.task.labels},
-            }
+            of_pairs = free.of(entry, group[0]) if verdicts else []
+            built.tasks[name], invalid = _write_task(folder, entry, group, wanted, of_pairs)
+            rejected += invalid
+            about[name] = {**built.tasks[name], **_facts(entry, group)}
         if rejected:
             write_config(folder, REJECTED, PAIR_ROWS, rejected)
         schema = PROMPT_ROWS
         if any(template.aliases for name in groups for template in known[name].templates):
             schema = schema.append(pa.field(ALIASES, pa.string()))
         write_config(folder, PROMPTS, schema, chain.from_iterable(prompts))
-        if verdicts:
-            built.notes.append(
-                f"Every pair carries the verdicts polarity and reading in `validation`; surface is "
-                f"missing ({missing[0]}). `judgesense dataset validate` adds it."
-                if missing
-                else "Every pair carries verdicts in `validation`: polarity (label maps compared), "
-                "two readings (of the project's own wordings) and surface (edit distance, and "
-                f"cosine by {MODEL}). `judgesense dataset validate` adds judges' and people's."
-            )
-            yes = ", ".join(
-                f"{validator} {counts['YES']} of {counts['YES'] + counts['NO']}"
-                for validator, counts in votes.items()
-            )
-            built.notes.append(f"YES, of the pairs of wordings with a verdict: {yes}.")
+        built.notes += free.notes() if verdicts else []
         facts = {
             "design": design,
             "orders": orders,
@@ -229,6 +175,81 @@ def build_dataset(
         }
         _write_card(folder, facts)
     return built
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What `build_dataset` is asked; ``is_own`` data may be as small as they are."""
+
+    items: int | None
+    pairs: int | None
+    design: str
+    orders: str
+    seed: int
+    is_own: bool
+
+
+def _origin(source: DataSource, items: Sequence[Item]) -> dict[str, Any]:
+    """A source as the card names it."""
+    first = items[0]
+    return {
+        "title": source.title,
+        "id": first.source,
+        "revision": first.revision,
+        "license": first.license or "unknown",
+        "items": len(items),
+        "task": first.task,
+    }
+
+
+def _facts(entry: TaskTemplates, items: Sequence[Item]) -> dict[str, Any]:
+    """What the card says of a task beside its counts."""
+    golds = Counter(item.gold for item in items)
+    return {
+        "clusters": len({item.cluster_id for item in items}),
+        "templates": len(entry.templates),
+        "gold": {label: golds[label] for label in entry.task.labels},
+    }
+
+
+def _write_task(
+    folder: Path,
+    entry: TaskTemplates,
+    items: Sequence[Item],
+    wanted: _Wanted,
+    verdicts: Sequence[Mapping[str, Any]],
+) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """Write the valid pairs of a task; the counts, and the rows of as many rejected pairs.
+
+    ``verdicts`` are those on each two wordings; without any, every pair is valid. Raises
+    JudgeSenseError without a valid pair, and for a task that falls short of the paper's size.
+    """
+    name, every = entry.task.name, range(math.comb(len(entry.templates), 2))
+    doubtful = [at for at, verdict in enumerate(verdicts) if verdict["valid"] is False]
+    valid = [at for at in every if at not in doubtful]
+    if not valid:
+        raise JudgeSenseError(
+            f"task {name!r}: no two of its wordings ask for the same judgement; correct "
+            "them, or build with --no-verdicts"
+        )
+    shown = len(shown_orders(entry.task, wanted.orders))
+    counts = {"items": len(items), "prompts": len(items) * shown * len(entry.templates)}
+    planned = partial(plan, entry, items, wanted.design, seed=wanted.seed, orders=wanted.orders)
+    n_pairs = _pairs_wanted(entry, len(items) * len(valid), wanted)
+    cells = planned(n_pairs, columns=valid)
+    rows = _with_verdicts(entry, items, cells, verdicts)
+    counts["pairs"] = write_config(folder, name, PAIR_ROWS, rows)
+    # As many of each two rejected wordings as of two valid ones.
+    n_rejected = len({cell[:2] for cell in cells}) * len(doubtful) // len(valid)
+    rejected = list[dict[str, Any]]()
+    if n_rejected:
+        n = n_rejected if wanted.design == "balanced" else None
+        rejected += _with_verdicts(entry, items, planned(n, columns=doubtful), verdicts)
+    counts["rejected"] = len(rejected)
+    is_default = wanted.pairs is None and (wanted.items or 0) >= DEFAULT_ITEMS
+    if is_default and not wanted.is_own:
+        _require_size(name, counts)
+    return counts, rejected
 
 
 def _sources(
@@ -260,27 +281,51 @@ def _sources(
     return sources
 
 
-def _verdicts(
-    entry: TaskTemplates, item: Item, embedder: Embedder, missing: list[JudgeSenseError]
-) -> list[dict[str, Any]]:
-    """The columns of the verdicts that need no judge, for each two templates in the plan's order.
+class _FreeVerdicts:
+    """The verdicts on pairs of wordings that need no judge, and each validator's YES and NO."""
 
-    They depend on the wordings alone, so one item shows them all. Without the embedding model,
-    surface has none, and the error goes to ``missing``.
-    """
-    every = range(math.comb(len(entry.templates), 2))
-    rows = list(pair_rows(entry, [item], [(0, at, entry.task.orders[0]) for at in every]))
-    try:
-        votes = free_votes(rows, None if missing else embedder)
-    except JudgeSenseError as error:
-        missing.append(error)
-        votes = free_votes(rows, None)
-    columns = []
-    for at in every:
-        of_pair = {name: given[at] for name, given in votes.items()}
-        validation = {name: vote.to_json() for name, vote in of_pair.items()}
-        columns.append(verdict_columns(*consensus(of_pair), validation))
-    return columns
+    def __init__(self) -> None:
+        self._embedder = Embedder()
+        self._missing: JudgeSenseError | None = None
+        self._votes: dict[str, Counter[str | None]] = defaultdict(Counter)
+
+    def of(self, entry: TaskTemplates, item: Item) -> list[dict[str, Any]]:
+        """The columns of the verdicts on each two templates, in the plan's order.
+
+        They depend on the wordings alone, so one item shows them all. Without the embedding model,
+        surface has none.
+        """
+        every = range(math.comb(len(entry.templates), 2))
+        rows = list(pair_rows(entry, [item], [(0, at, entry.task.orders[0]) for at in every]))
+        try:
+            votes = free_votes(rows, None if self._missing else self._embedder)
+        except JudgeSenseError as error:
+            self._missing = error
+            votes = free_votes(rows, None)
+        columns = []
+        for at in every:
+            of_pair = {name: given[at] for name, given in votes.items()}
+            validation = {name: vote.to_json() for name, vote in of_pair.items()}
+            for name, vote in of_pair.items():
+                self._votes[name][vote.to_json()["verdict"]] += 1
+            columns.append(verdict_columns(*consensus(of_pair), validation))
+        return columns
+
+    def notes(self) -> list[str]:
+        """What the card says of these verdicts."""
+        yes = ", ".join(
+            f"{validator} {counts['YES']} of {counts['YES'] + counts['NO']}"
+            for validator, counts in self._votes.items()
+        )
+        return [
+            f"Every pair carries the verdicts polarity and reading in `validation`; surface is "
+            f"missing ({self._missing}). `judgesense dataset validate` adds it."
+            if self._missing
+            else "Every pair carries verdicts in `validation`: polarity (label maps compared), "
+            "two readings (of the project's own wordings) and surface (edit distance, and "
+            f"cosine by {MODEL}). `judgesense dataset validate` adds judges' and people's.",
+            f"YES, of the pairs of wordings with a verdict: {yes}.",
+        ]
 
 
 def _with_verdicts(
@@ -304,17 +349,16 @@ def _require_size(task: str, counts: Mapping[str, int]) -> None:
         )
 
 
-def _pairs_wanted(
-    entry: TaskTemplates, capacity: int, items: int | None, pairs: int | None, orders: str
-) -> int | None:
-    """The number of cells for ``pairs`` rows, which both orders halve; None for the default.
+def _pairs_wanted(entry: TaskTemplates, capacity: int, wanted: _Wanted) -> int | None:
+    """The number of cells for the pairs wanted, which both orders halve; None for the default.
 
     ``capacity`` is the number of cells that there are.
     """
-    if pairs is None:
+    if wanted.pairs is None:
         return None
-    wanted = max(1, pairs // (2 if orders == "both" and entry.task.comparative else 1))
-    return wanted if items else min(wanted, capacity)
+    halved = wanted.orders == "both" and entry.task.comparative
+    n = max(1, wanted.pairs // (2 if halved else 1))
+    return n if wanted.items else min(n, capacity)
 
 
 def _prompt_rows(
